@@ -32,7 +32,7 @@ use crate::frontier::scope::CurrentScope;
 use crate::frontier::{
     Batch, Change, Frontier, FrontierError, Health, HostPause, PageRecord, PageState, Verdict, WHEN_MET_AGAIN,
 };
-use crate::page::{Again, EpochMs, FailureReason, Outcome, PageChange, PageEvent, Withheld};
+use crate::page::{Again, Doubt, EpochMs, FailureReason, Outcome, PageChange, PageEvent, Withheld};
 use crate::page_log::{LogError, Reader};
 use crate::parse::{self, Derived};
 use crate::revisit::{History, Trust};
@@ -242,16 +242,9 @@ impl Validator {
         let own = || retry::retry_at(event, &self.config).map(|at| Again { at, counts: true, ..Again::default() });
         if let Some(Again { at, counts, host_is_well }) = event.again.or_else(own) {
             let (attempt, put_off) = (event.attempt + u16::from(counts), !counts);
-            // A body that broke off is no status.
-            let is_cut = event.response().is_some_and(|response| response.is_success());
-            let cause = Some(retry::cause_of(&event.outcome)).filter(|_| !is_cut);
-            return Change::Retry {
-                at,
-                attempt,
-                put_off,
-                cause,
-                host: self.host_pause(event, !counts && !host_is_well),
-            };
+            let cause = Some(retry::cause_of(&event.outcome));
+            let host = self.host_pause(event, !counts && !host_is_well);
+            return Change::Retry { at, attempt, put_off, cause, host };
         }
         let record = match &event.withheld {
             Some(Withheld::Alias { target, .. }) => self.alias(seen, target),
@@ -298,16 +291,19 @@ impl Validator {
     /// The record as it was, where an event says nothing of what is there, was, or is an alias.
     fn kept(&self, event: &PageEvent, before: Option<&PageRecord>, change: Option<PageChange>) -> Option<PageRecord> {
         let says_nothing = change.is_none() && matches!(event.withheld, None | Some(Withheld::Cut));
-        let is_missing = event.response().is_some_and(|response| is_missing(response.status));
+        let doubt = doubt(event);
         let before = before.filter(|before| match before.state {
             PageState::Gone => true,
             // It has no page that could be gone.
-            PageState::Alias => !is_missing || !before.as_before(&self.config.revisit, event.ended_ms).may_be_gone,
+            PageState::Alias => {
+                doubt != Some(Doubt::Missing)
+                    || !before.as_before(&self.config.revisit, event.ended_ms).believed.takes(Doubt::Missing)
+            }
             state => state.is_there(),
         })?;
         let history = before.history().filter(|_| says_nothing)?;
-        let is_missing = is_missing && before.state != PageState::Gone;
-        let history = if is_missing { history.missed(event.ended_ms) } else { history }.looked();
+        let doubt = doubt.filter(|_| before.state != PageState::Gone);
+        let history = doubt.map_or(history, |doubt| history.doubted(doubt, event.ended_ms)).looked();
         let event_id = event.id.clone();
         Some(PageRecord { event_id, history: Some(history), passed_at: None, ..before.clone() })
     }
@@ -368,8 +364,13 @@ fn is_alive(event: &PageEvent, record: &PageRecord) -> bool {
     record.state.is_there() && record.history.is_some_and(|history| history.alive_ms == event.ended_ms)
 }
 
-fn is_missing(status: u16) -> bool {
-    matches!(status, 404 | 410)
+/// What an answer says against the page that is there.
+fn doubt(event: &PageEvent) -> Option<Doubt> {
+    let response = event.response()?;
+    match response.status {
+        404 | 410 => Some(Doubt::Missing),
+        _ => response.is_cut().then_some(Doubt::Cut),
+    }
 }
 
 /// Whether it was about the URL's own host last, not about another one behind a redirect.

@@ -19,8 +19,8 @@ use seine::frontier::{
     PageRecord, PageState, Proposal, Release, Trouble, Verdict,
 };
 use seine::page::{
-    Again, Before, Failure, FailureReason, Headers, Hop, Kind, Outcome, PageChange, PageEvent, Response, TextChange,
-    TextsGiven, Truncated, Withheld,
+    Again, Before, Believed, Doubt, Failure, FailureReason, Headers, Hop, Kind, Outcome, PageChange, PageEvent,
+    Response, TextChange, TextsGiven, Truncated, Withheld,
 };
 use seine::parse::DeriveOptions;
 use seine::revisit::{Belief, Budget, History, Lesson, Outlook, Override, RevisitPolicy, Trust, Which};
@@ -457,7 +457,7 @@ fn what_a_header_withholds_is_asked_for_without_conditions() {
 fn what_was_delivered_and_is_withheld_is_gone() {
     let mut page = event::page(SEED, &[], "one");
     let digest = [1; 32];
-    let there = Before { digest: Some(&digest), may_be_gone: false, was_withheld: false, final_url: None };
+    let there = Before { digest: Some(&digest), believed: Believed::Nothing, was_withheld: false, final_url: None };
     let kept_back = Before { was_withheld: true, ..there };
     for (withheld, before, now, expected) in [
         (None, None, [1; 32], Some(PageChange::New)),
@@ -602,6 +602,39 @@ fn a_cut_body_says_nothing_of_the_next() {
     let same = bench.page(SEED, "half");
     bench.validate(same);
     assert_eq!(bench.state(SEED), Some(PageState::Changed), "it was there, and not whole");
+}
+
+/// In an hour, in two, in four and so on, though nothing else is looked at again.
+#[test]
+fn a_half_page_is_asked_for_again_at_growing_intervals_until_it_is_whole() {
+    let mut bench = Bench::new(Config::default().frontier);
+    let cut = |bench: &mut Bench| {
+        let Outcome::Response(mut half) = response(200, "half") else { unreachable!() };
+        half.truncated = Some(Truncated::Time);
+        PageEvent { attempt: 100, ..bench.event(SEED, Outcome::Response(half)) }
+    };
+    let mut waits = Vec::new();
+    for _ in 0..5 {
+        let event = cut(&mut bench);
+        let ended = event.ended_ms;
+        bench.validate(event);
+        let record = bench.frontier.page(SEED).unwrap().unwrap();
+        assert!(record.is_half() && record.doubt().is_some_and(|(doubt, _)| doubt == Doubt::Cut), "{record:?}");
+        let due = bench.frontier.next_due().unwrap();
+        waits.push((due - ended) / 100_000);
+        bench.now = due;
+    }
+    assert_eq!(waits, [36, 36, 72, 144, 288]);
+    assert_eq!(bench.frontier.counts().half, 1);
+    let whole = bench.page(SEED, "whole");
+    bench.validate(whole);
+    assert_eq!((bench.frontier.counts().half, bench.frontier.next_due()), (0, None));
+    // Of a page that was whole it says nothing, not even when it would be gone.
+    let event = cut(&mut bench);
+    bench.now = event.ended_ms + 3_600_000;
+    bench.validate(event);
+    let record = bench.frontier.page(SEED).unwrap().unwrap();
+    assert!(!record.is_half() && record.digest.is_some() && bench.frontier.next_due() == Some(bench.now), "{record:?}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use crate::formats::files::gathered;
 use crate::formats::held::Field;
 use crate::formats::http::shown_value;
 use crate::formats::text::{IsoTime, text_of};
-use crate::page::{Headers, Relevance};
+use crate::page::{Headers, Relevance, Truncated};
 use crate::parse::decode::{DecodeProblem, decode_body};
 
 /// Of a body, decompressed, no more is looked at.
@@ -197,6 +197,8 @@ struct PageLine<'a> {
     /// The page classifier that said so.
     relevance_model: Option<&'a str>,
     crawler_id: Option<&'a str>,
+    /// Why the body is shorter than what the server had.
+    truncated: Option<Truncated>,
     response_headers: Option<Gathered<'a>>,
     content: Option<&'a str>,
     content_base64: Option<&'a str>,
@@ -239,6 +241,7 @@ fn write_page(page: &Page, body: &[u8], with_content: bool, with_place: bool, li
         relevance: knows(Field::Relevance).then_some(event.relevance),
         relevance_model: event.model.as_deref(),
         crawler_id: Some(&*event.crawler_id).filter(|id| !id.is_empty()),
+        truncated: response.and_then(|it| it.truncated),
         response_headers: response.map(|it| Gathered(&it.headers)).filter(|_| knows(Field::Headers)),
         content: text.as_deref(),
         content_base64: coded.as_deref(),

@@ -13,7 +13,7 @@ use crate::telemetry::progress::grouped;
 /// Put what failed back among the URLs to fetch, with all of its attempts before it.
 ///
 /// Of a crawl that runs, they are fetched by it; of one that rests, by the next seine crawl with the same -o. Without --reason,
-/// everything that failed, and what was answered with status 429 or 5xx; other answers (4xx, gone) only when named.
+/// everything that failed, half pages (cut), and what was answered with status 429 or 5xx; other answers (4xx, gone) only when named.
 ///
 /// Exit status: 0, also when there was nothing; 1 when something failed; 2 for arguments that are not understood.
 #[derive(clap::Args)]

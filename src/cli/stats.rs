@@ -50,6 +50,7 @@ pub(super) fn as_table(status: &Status) -> String {
         ("page", counts.page, "validated"),
         ("  live", counts.live, "there at the last look"),
         ("    duplicates", counts.duplicates, "of these: the same content or text as another"),
+        ("    half pages", counts.half, "of these: the body broke off; fetched again until whole"),
         ("  gone", counts.gone, "were there before"),
         ("  refused", counts.refused, "answered, but not with a page"),
         ("  failed", counts.failed, "given up for good"),

@@ -211,7 +211,7 @@ fn told_of_page(page: &PageStory, now: u64) -> [(&'static str, Option<String>); 
     [
         ("last look", Some(format!("{}, status {}", ago(page.fetched_ms, now), page.status))),
         ("last there", page.alive_ms.map(seen)),
-        ("missing", page.missing_since_ms.map(|missing| format!("since {}", ago(missing, now)))),
+        ("doubted", page.doubt.map(|doubt| format!("since {}: {}", ago(doubt.since_ms, now), doubt.what.meaning()))),
         ("leads to", page.final_url.clone()),
         ("alias of", page.alias_of.clone()),
         ("relevance", judged.map(|(relevance, model)| format!("{relevance:.3}, {verdict}, by {model}"))),

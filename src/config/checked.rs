@@ -193,6 +193,20 @@ pub struct Upkeep {
     pub min_change: u8,
     /// A page that is a duplicate of another is left out, and leaves if it is there.
     pub skip_duplicates: bool,
+    /// What it takes besides pages that are to be delivered: by its kind, there is no key.
+    pub answers: Answers,
+}
+
+/// What a destination takes of answers that are withheld ([`crate::page::Withheld`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Answers {
+    /// Nothing: it holds pages.
+    #[default]
+    None,
+    /// What archives hold, but half pages: there is one page a URL, or readers take the last for it.
+    Whole,
+    /// Whatever was answered, marked as what it is.
+    All,
 }
 
 /// What becomes of a page that was looked at again and is as it was.

@@ -1,9 +1,9 @@
 //! The table of destinations: one row a destination. There is no second list.
 
-use super::checked::Destination;
+use super::checked::{Answers, Destination};
 use super::draft::Draft;
 use crate::formats::format::Files;
-use crate::formats::{Format, elastic, files};
+use crate::formats::{Format, elastic, files, warc};
 
 /// What there is to know of a destination before it is opened.
 pub(super) struct Kind {
@@ -117,6 +117,15 @@ impl Kind {
             Files::Rolling(_) => &TABLE[0],
             Files::OnePage => &TABLE[1],
             Files::Store => &TABLE[2],
+        }
+    }
+
+    /// What it takes of what is withheld: files are archives, and WARC says of each answer what it is.
+    pub fn answers(&self, format: Option<Format>) -> Answers {
+        match format {
+            _ if self.is_word => Answers::None,
+            format if format == Some(warc::FORMAT) => Answers::All,
+            _ => Answers::Whole,
         }
     }
 

@@ -191,7 +191,8 @@ impl Draft {
         let to = wanted.destination;
         let format = wanted.format.or((to.format)(self));
         to.takes(format)?;
-        let upkeep = self.sinks.upkeep.get(to.name).copied().unwrap_or_default();
+        let upkeep =
+            Upkeep { answers: to.answers(format), ..self.sinks.upkeep.get(to.name).copied().unwrap_or_default() };
         if let Upkeep { min_change: 1.., unchanged: Unchanged::Send, .. } = upkeep {
             return Err("min_change has no effect where unchanged is send; set unchanged to skip".to_owned());
         }

@@ -75,7 +75,8 @@ fn only_waits(running: &Running, counts: &Counts, is_paused: bool, now: EpochMs,
     if is_paused {
         return Some(true);
     }
-    if counts.hosts_leased > 0 || !running.is_validated() {
+    // What is left is done, and looks at known pages in hours are nothing to wait for.
+    if counts.hosts_leased > 0 || !running.is_validated() || !running.frontier.has_work(now) {
         return None;
     }
     let waiting = running.frontier.waiting(now, 0);

@@ -159,6 +159,7 @@ impl Summary {
             "bytes": self.bytes,
             "attempts": self.outcomes.iter().cloned().collect::<BTreeMap<_, _>>(),
             "pages": self.counts.live,
+            "half": self.counts.half,
             "gone": self.counts.gone,
             "refused": self.counts.refused,
             "failed": self.counts.failed,
@@ -244,6 +245,11 @@ impl Summary {
         for (table, count, what) in [
             ("pages", counts.live, "fetched and kept"),
             ("duplicates", counts.duplicates, "of these: the same content or text as another"),
+            (
+                "half pages",
+                counts.half,
+                "of these: the body broke off; they are fetched again until they are whole (at once: seine retry --reason cut)",
+            ),
             ("gone", counts.gone, "were there before"),
             ("refused", counts.refused, "answered, but not with a page"),
             ("failed", counts.failed, "given up for good"),

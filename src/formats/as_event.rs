@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 
-use crate::page::{Headers, Outcome, PageEvent, Response};
+use crate::page::{Headers, Outcome, PageEvent, Response, Truncated};
 use crate::parse::charset;
 
 /// A header's name and its values.
@@ -35,6 +35,13 @@ pub(super) fn answer(event: &mut PageEvent, headers: Headers, body: Bytes) {
         response.body = body;
     }
     event.give_id();
+}
+
+/// Notes of a read-back event why its body was cut, if it was.
+pub(super) fn mark_truncated(event: &mut PageEvent, truncated: Option<Truncated>) {
+    if let Some(response) = response_mut(event) {
+        response.truncated = truncated;
+    }
 }
 
 pub(super) fn response_mut(event: &mut PageEvent) -> Option<&mut Response> {

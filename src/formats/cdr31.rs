@@ -3,7 +3,8 @@
 //! Keys in this order: `_id` (upper-case hex SHA-256 of `<url>-<timestamp_crawl>`) · `content_type` · `crawler` ·
 //! `objects` (media objects; Seine writes none) · `raw_content` (the page as text) · `response_headers` (name → values
 //! joined with `,`) · `team` (left out when none is set) · `timestamp_crawl` and `timestamp_index`
-//! (`yyyy-MM-ddTHH:mm:ssZ`, UTC) · `url` (final) · `version` (the number 3.1).
+//! (`yyyy-MM-ddTHH:mm:ssZ`, UTC) · `url` (final) · `version` (the number 3.1). Behind them ours, of a body that was cut alone:
+//! `truncated`, with the reason.
 //!
 //! ACHE hashes the time as Java's `Date` prints it in the machine's time zone; the same page has another `_id` there.
 
@@ -15,7 +16,7 @@ use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::as_event::{answer, body_of_text, each_header};
+use super::as_event::{answer, body_of_text, each_header, mark_truncated};
 use super::files::{HeaderMap, headers_of, page_of};
 use super::format::{Files, Format, FormatSpec};
 use super::held::{Field, Held, Lacks, Reduction};
@@ -27,7 +28,7 @@ use super::text::IsoSeconds;
 use super::{json, layout};
 use crate::clock::now_ms;
 use crate::delivery::Entry;
-use crate::page::{EpochMs, PageEvent, Relevance};
+use crate::page::{EpochMs, PageEvent, Relevance, Truncated};
 use crate::parse::{Derived, is_html};
 
 pub const FORMAT: Format = Format(&FormatSpec {
@@ -40,6 +41,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
         (Field::Body, Held::Partly(Reduction::Text)),
         (Field::Fetched, Held::Partly(Reduction::Seconds)),
         (Field::CrawlerId, Held::Whole),
+        (Field::Truncated, Held::Whole),
     ],
     demands: &[Field::FinalUrl, Field::Fetched],
     begins: |it| Confidence::sure_if(it.has_key(&["raw_content", "timestamp_crawl", "timestamp_index", "objects"])),
@@ -88,6 +90,8 @@ pub struct CdrRecord<'a> {
     /// [`VERSION`], of older documents 3.0.
     #[serde(deserialize_with = "read_version")]
     pub version: f64,
+    /// Why the body is shorter than what the server had.
+    pub truncated: Option<Truncated>,
 }
 
 /// Appends the page's document to `out`, without a line feed. Returns false and appends nothing for what CDR does not
@@ -114,6 +118,7 @@ pub fn write_event(
         timestamp_index: Some(IsoSeconds(index_ms)),
         url: Cow::from(&event.final_url),
         version: VERSION,
+        truncated: response.truncated,
     }
     .write(out);
     true
@@ -152,6 +157,7 @@ impl CdrRecord<'_> {
         let headers = each_header(headers, content_type);
         let body = body_of_text(self.raw_content.into_owned(), headers.get("content-type"));
         answer(&mut event, headers, body);
+        mark_truncated(&mut event, self.truncated);
         event
     }
 

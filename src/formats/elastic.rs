@@ -2,7 +2,7 @@
 //!
 //! The documented fields, in this order: `domain` · `url` · `title` · `text` · `retrieved` · `words` · `wordsMeta` ·
 //! `topPrivateDomain` · `html` · `responseHeaders` · `isRelevant` · `relevance` · `crawlerId`. Behind them ours:
-//! `redirectedUrl` · `status` · `contentType` · `language` · `digest` · `eventId` · `change`, and where they are known `distance`,
+//! `redirectedUrl` · `status` · `contentType` · `language` · `digest` · `eventId` · `change`, of a body that was cut `truncated` (the reason), and where they are known `distance`,
 //! `relevanceModel`, `preferences`, `duplicateOf`, `duplicateKind` and `duplicateDistance`; `markdown` and `textConfidence` where they
 //! are asked for, `languageDetected` and `languageConfidence` where the text says it; then what the page says about itself (`elastic_about`), as far as it does.
 //! What is not HTML has null for `title`, `text`, `words`, `wordsMeta` and `html`, as in ACHE.
@@ -17,7 +17,7 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::as_event::{Header, answer, body_of_text, each_header, response_mut};
+use super::as_event::{Header, answer, body_of_text, each_header, mark_truncated, response_mut};
 use super::elastic_about::ElasticAbout;
 use super::files::{HeaderMap, headers_of, is_held, page_of};
 use super::format::{Files, Format, FormatSpec};
@@ -31,7 +31,7 @@ use super::sniff::Confidence;
 use super::text::{read_time, write_with_offset};
 use crate::delivery::Entry;
 use crate::page::preferences::Statement;
-use crate::page::{EpochMs, PageChange, PageEvent, Relevance, TextChange};
+use crate::page::{EpochMs, PageChange, PageEvent, Relevance, TextChange, Truncated};
 use crate::parse::clean_text::clean_text;
 use crate::parse::html_text::PageFacts;
 use crate::parse::url::{host, registrable_domain};
@@ -54,6 +54,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
         (Field::CrawlerId, Held::Whole),
         (Field::EventId, Held::Whole),
         (Field::Change, Held::Whole),
+        (Field::Truncated, Held::Whole),
         (Field::OtherTypes, Held::Whole),
     ],
     demands: &[Field::Url, Field::Status, Field::Fetched, Field::Relevance],
@@ -136,6 +137,9 @@ pub struct ElasticDocument<'a> {
     pub event_id: Option<Cow<'a, str>>,
     /// What became of the page since the fetch before this one, see [`crate::page::PageChange`].
     pub change: Option<PageChange>,
+    /// Why the body is shorter than what the server had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<Truncated>,
     /// Of a changed page: how far its main text is from the one before, see [`PageEvent::distance`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distance: Option<u8>,
@@ -246,6 +250,7 @@ impl ElasticDocument<'_> {
         let html = self.html.map(Cow::into_owned).unwrap_or_default();
         let body = body_of_text(html, headers.get("content-type"));
         answer(&mut event, headers, body);
+        mark_truncated(&mut event, self.truncated);
         if let (Some(status), Some(response)) = (self.status, response_mut(&mut event)) {
             response.status = status;
         }
@@ -284,6 +289,7 @@ impl<'a> ElasticDocument<'a> {
             digest: Some(HEXLOWER.encode(&derived.digest).into()),
             event_id: Some((&event.id).into()),
             change: event.change,
+            truncated: response.truncated,
             distance: event.distance(min_change),
             relevance_model: event.model.as_deref().map(Cow::from),
             preferences: event.preferences.as_deref().filter(|said| !said.is_empty()).map(Cow::from),

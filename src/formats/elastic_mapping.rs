@@ -84,6 +84,7 @@ pub fn fields(headers: HeaderType) -> Map<String, Value> {
         ("digest", keyword()),
         ("eventId", keyword()),
         ("change", keyword()),
+        ("truncated", keyword()),
         ("distance", json!({ "type": "short" })),
         ("relevanceModel", keyword()),
         ("preferences", preferences()),

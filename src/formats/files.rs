@@ -3,7 +3,8 @@
 //!
 //! Keys in this order: `url` · `redirected_url` (null unless redirected) · `content` (base64 of the body, content
 //! codings removed) · `content_type` (null if absent) · `response_headers` (name → values, in order of arrival) ·
-//! `fetch_time` (epoch milliseconds) · `relevance` {`relevance`, `isRelevant`} · `crawler_id`.
+//! `fetch_time` (epoch milliseconds) · `relevance` {`relevance`, `isRelevant`} · `crawler_id`; and behind them ours, of a body that was
+//! cut alone: `truncated`, with the reason.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::as_event::{Header, answer, each_header};
+use super::as_event::{Header, answer, each_header, mark_truncated};
 use super::base64;
 use super::format::{Files, Format, FormatSpec};
 use super::held::{Field, Held, Lacks, Reduction};
@@ -24,7 +25,7 @@ use super::records::of_lines;
 use super::recovery::{RecordSplit, RecoveryMethod};
 use super::sniff::{Confidence, Prefix};
 use crate::delivery::Entry;
-use crate::page::{EpochMs, PageEvent, Relevance, Response};
+use crate::page::{EpochMs, PageEvent, Relevance, Response, Truncated};
 
 pub const FORMAT: Format = Format(&FormatSpec {
     name: "FILES",
@@ -51,6 +52,7 @@ pub(super) const HOLDS: &[(Field, Held)] = &[
     (Field::Fetched, Held::Whole),
     (Field::Relevance, Held::Whole),
     (Field::CrawlerId, Held::Whole),
+    (Field::Truncated, Held::Whole),
     (Field::OtherTypes, Held::Whole),
 ];
 
@@ -102,6 +104,8 @@ pub struct FilesRecord<'a> {
     /// [`Relevance::UNKNOWN`] when nobody knows.
     pub relevance: Relevance,
     pub crawler_id: Cow<'a, str>,
+    /// Why the body is shorter than what the server had.
+    pub truncated: Option<Truncated>,
 }
 
 /// Reads a FILES file record by record, see [`JsonLines`].
@@ -132,6 +136,7 @@ pub fn parse_line(line: &[u8]) -> Result<FilesRecord<'static>, serde_json::Error
         fetch_time: raw.fetch_time.unwrap_or_default(),
         relevance: raw.relevance.unwrap_or(Relevance::UNKNOWN),
         crawler_id: raw.crawler_id.or(raw.crawler_id_camel).unwrap_or_default().into(),
+        truncated: raw.truncated,
     })
 }
 
@@ -161,6 +166,7 @@ impl<'a> FilesRecord<'a> {
         event.crawler_id = Arc::from(self.crawler_id);
         let headers = each_header(self.response_headers, self.content_type);
         answer(&mut event, headers, self.content.into_owned().into());
+        mark_truncated(&mut event, self.truncated);
         event
     }
 
@@ -176,6 +182,7 @@ impl<'a> FilesRecord<'a> {
             fetch_time: event.ended_ms,
             relevance: event.relevance,
             crawler_id: Cow::from(&*event.crawler_id),
+            truncated: response.truncated,
         })
     }
 
@@ -196,6 +203,9 @@ impl<'a> FilesRecord<'a> {
         json(out, b"},\"fetch_time\":", &self.fetch_time);
         json(out, b",\"relevance\":", &self.relevance);
         json(out, b",\"crawler_id\":", &self.crawler_id);
+        if let Some(truncated) = &self.truncated {
+            json(out, b",\"truncated\":", truncated);
+        }
         out.extend_from_slice(b"}\n");
     }
 }
@@ -248,6 +258,7 @@ struct RawRecord {
     crawler_id: Option<String>,
     #[serde(rename = "crawlerId")]
     crawler_id_camel: Option<String>,
+    truncated: Option<Truncated>,
 }
 
 /// Base64, decoded where it stands.

@@ -320,6 +320,9 @@ pub struct Counts {
     /// Of the live ones: nearly as another page that is there.
     #[serde(default)]
     pub duplicates: u64,
+    /// Of those that are there: half pages, whose bodies broke off ([`super::PageRecord::is_half`]).
+    #[serde(default)]
+    pub half: u64,
     /// Hosts ever seen.
     pub hosts: u64,
     /// Hosts with work.

@@ -7,7 +7,7 @@ use super::past::{Attempt, Past};
 use super::trouble::Cause;
 use crate::page::preferences::Statement;
 use crate::page::{
-    Before, DuplicateOf, EpochMs, FailureReason, Kind, Likeness, PageChange, PageEvent, Relevance, TextsGiven,
+    Before, Doubt, DuplicateOf, EpochMs, FailureReason, Kind, Likeness, PageChange, PageEvent, Relevance, TextsGiven,
 };
 use crate::revisit::{History, Lesson, RevisitPolicy};
 
@@ -124,16 +124,21 @@ impl PageRecord {
         Attempt { at: self.fetched_ms, outcome, counts: true, digest }
     }
 
-    /// See [`History::missing_since`].
-    pub fn missing_since(&self) -> Option<EpochMs> {
-        self.history.and_then(|history| history.missing_since)
+    /// What speaks against a page that is there, and since when.
+    pub fn doubt(&self) -> Option<(Doubt, EpochMs)> {
+        self.history.and_then(|history| history.doubt())
+    }
+
+    /// Its body broke off, and nothing better has come since: half a page is what is known, and delivered.
+    pub fn is_half(&self) -> bool {
+        self.state.is_there() && self.digest.is_none() && (200..300).contains(&self.status)
     }
 
     /// What the next answer is compared with, of a page that is there.
     pub fn as_before(&self, policy: &RevisitPolicy, now: EpochMs) -> Before<'_> {
         Before {
             digest: self.digest.as_ref(),
-            may_be_gone: policy.is_gone(self.missing_since(), now),
+            believed: policy.believed(self.doubt(), now),
             was_withheld: self.state == PageState::Withheld,
             final_url: self.final_url.as_deref(),
         }

@@ -3,7 +3,9 @@
 //! In the data model of three tables (ARCHITECTURE.md) an accepted event is an entry of `page_proposed`; the page log
 //! keeps it in the shape that [`codec`] gives it.
 
+mod change;
 pub mod codec;
+mod doubt;
 mod duplicate;
 pub mod preferences;
 pub(crate) mod read_back;
@@ -20,6 +22,8 @@ use bytes::Bytes;
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
+pub use change::{Before, PageChange};
+pub use doubt::{Believed, Doubt};
 pub use duplicate::{DuplicateOf, Likeness, WasDuplicate};
 use preferences::Statement;
 pub use reason::{FailureReason, STATUS_CLASSES, status_class};
@@ -141,83 +145,6 @@ pub enum Outcome {
     Failure(Failure),
 }
 
-/// A page against what `page` held of it when it was asked for. The worker judges, while the URL is leased to it and so no
-/// other fetch of it can come between; the validator judges by the same rule, and says something else only when the
-/// frontier has lost what it knew meanwhile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PageChange {
-    /// It was not there before: never fetched, refused, or gone since.
-    New,
-    /// The same content, by its digest, or the server says so (304).
-    Unchanged,
-    Changed,
-    /// It was there, and is not any more, as the server says itself, and more than once: 404 or 410. Or it may not be
-    /// delivered any more ([`Withheld`]), or asked for ([`FailureReason::takes_away`]).
-    Gone,
-}
-
-/// A page that was there when it was last asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Before<'a> {
-    /// Of its content, if that came whole.
-    pub digest: Option<&'a [u8; 32]>,
-    /// An answer that it is not there is to be believed now.
-    pub may_be_gone: bool,
-    /// It was not delivered.
-    pub was_withheld: bool,
-    /// Where it came from, if redirects led there.
-    pub final_url: Option<&'a str>,
-}
-
-impl PageChange {
-    /// The rule for final answers. `before`: what the page was, if it was there at the last fetch; `now`: the digest of the
-    /// content that came. None for what was no page before and is none now, and for what says nothing of the page (a 403 or
-    /// 500 instead of it, a body that broke off, or that it is not there for the first time): it is as it was.
-    pub fn judge(event: &PageEvent, before: Option<Before<'_>>, now: &[u8; 32]) -> Option<PageChange> {
-        let was_delivered = before.is_some_and(|before| !before.was_withheld);
-        match &event.outcome {
-            _ if event.withheld == Some(Withheld::Cut) => None,
-            _ if event.withheld.is_some() => was_delivered.then_some(PageChange::Gone),
-            Outcome::Failure(failure) => {
-                // What a redirect leads to may be a page to log in, and says nothing of the page that was there before.
-                let is_of_it = |before: Before| event.hops.is_empty() || before.final_url == Some(&event.final_url);
-                (failure.reason.takes_away() && before.is_some_and(is_of_it)).then_some(PageChange::Gone)
-            }
-            Outcome::Response(response) => match PageChange::seen(response.status, before, now)? {
-                PageChange::Gone => Some(PageChange::Gone),
-                seen if was_delivered => Some(seen),
-                // What was not delivered is new to whom it is delivered, and a 304 does not bring it.
-                _ => response.is_success().then_some(PageChange::New),
-            },
-        }
-    }
-
-    /// The same of what was seen alone, whether it is delivered or not.
-    pub fn seen(status: u16, before: Option<Before<'_>>, now: &[u8; 32]) -> Option<PageChange> {
-        let (was_there, is_missing) = (before.is_some(), before.is_some_and(|before| before.may_be_gone));
-        let before = before.and_then(|before| before.digest);
-        match (status, was_there) {
-            (200..300, false) => Some(PageChange::New),
-            (200..300, true) if before == Some(now) => Some(PageChange::Unchanged),
-            (200..300, true) => Some(PageChange::Changed),
-            (304, true) if before.is_some() => Some(PageChange::Unchanged),
-            (404 | 410, true) if is_missing => Some(PageChange::Gone),
-            _ => None,
-        }
-    }
-
-    /// `new`, `unchanged`, `changed`, `gone`.
-    pub fn name(self) -> &'static str {
-        match self {
-            PageChange::New => "new",
-            PageChange::Unchanged => "unchanged",
-            PageChange::Changed => "changed",
-            PageChange::Gone => "gone",
-        }
-    }
-}
-
 /// The last response of the exchange, redirects behind it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Response {
@@ -262,6 +189,17 @@ pub enum Truncated {
     Time,
     /// The connection broke.
     Disconnect,
+}
+
+impl Truncated {
+    /// `length`, `time`, `disconnect`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Truncated::Length => "length",
+            Truncated::Time => "time",
+            Truncated::Disconnect => "disconnect",
+        }
+    }
 }
 
 /// One redirect that was followed.

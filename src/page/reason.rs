@@ -71,6 +71,10 @@ pub enum FailureReason {
     /// Nothing went wrong: its page is another URL's, and it was not asked for.
     #[n(20)]
     Alias,
+    /// The body broke off, or came too slowly: half a page came. An answer, and no failure: it is counted, and found again, by this
+    /// name.
+    #[n(21)]
+    Cut,
 }
 
 /// Answers by their statuses, as they are counted and named for people.
@@ -124,7 +128,7 @@ impl FailureReason {
 }
 
 /// Of each reason its name, whether it is transient, and what it means, by their numbers in the frontier: only add, at the end.
-const WORDS: [(FailureReason, &str, bool, &str); 21] = {
+const WORDS: [(FailureReason, &str, bool, &str); 22] = {
     use FailureReason::*;
     [
         (Dns, "dns", true, "the host name has no address"),
@@ -148,5 +152,6 @@ const WORDS: [(FailureReason, &str, bool, &str); 21] = {
         (ConnectionBroken, "connection_broken", true, "the connection breaks before the answer"),
         (OutOfScope, "out_of_scope", false, "out of the scope, or too deep, as these are now"),
         (Alias, "alias", false, "not asked for: delivered under a URL that redirects there"),
+        (Cut, "cut", true, "the body broke off: half a page, to be fetched again"),
     ]
 };

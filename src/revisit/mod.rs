@@ -14,7 +14,7 @@ pub use policy::{Override, RevisitPolicy, Which};
 
 use minicbor::{Decode, Encode};
 
-use crate::page::{EpochMs, PageChange};
+use crate::page::{Doubt, EpochMs, PageChange};
 
 /// `History::told` of a page that had hints before, and has none now.
 const NO_HINT: u32 = 0;
@@ -26,9 +26,9 @@ pub struct History {
     /// When it was last there.
     #[n(0)]
     pub alive_ms: EpochMs,
-    /// Since when a page that counts as live has not been there: 404 or 410, until a second look agrees.
+    /// Since when something speaks against a page that counts as there …
     #[n(3)]
-    pub missing_since: Option<EpochMs>,
+    pub doubted_since: Option<EpochMs>,
     /// How often it had changed when it was looked at.
     #[n(1)]
     pub changes: u32,
@@ -41,13 +41,17 @@ pub struct History {
     /// Of so many others it said when they changed, being a sitemap or a feed.
     #[n(5)]
     pub tells: Option<u32>,
+    /// … and what does.
+    #[cbor(n(6), skip_if = "Doubt::is_missing")]
+    pub doubt: Doubt,
 }
 
 impl History {
     /// Of a page seen for the first time, or again after it was gone.
     pub fn new(now: EpochMs) -> History {
         let belief = Belief::default();
-        History { alive_ms: now, missing_since: None, changes: 0, belief, told: None, tells: None }
+        let (doubted_since, doubt) = (None, Doubt::default());
+        History { alive_ms: now, doubted_since, changes: 0, belief, told: None, tells: None, doubt }
     }
 
     /// After a look that found the page there. `trust`: in its host's hints.
@@ -61,7 +65,8 @@ impl History {
             None => self.belief.after(elapsed_ms, has_changed),
         };
         let changes = self.changes.saturating_add(u32::from(has_changed));
-        History { alive_ms: now, missing_since: None, changes, belief, ..self.looked() }
+        let doubt = Doubt::default();
+        History { alive_ms: now, doubted_since: None, changes, belief, doubt, ..self.looked() }
     }
 
     /// After any look: no hint is ahead of it.
@@ -70,10 +75,17 @@ impl History {
         History { told: self.told.map(|_| NO_HINT), ..self }
     }
 
-    /// After a look that did not, and was the first of them or one of several.
+    /// After a look at `now` that brought something against the page, for the first time or again. Another doubt than before
+    /// begins anew.
     #[must_use]
-    pub fn missed(self, now: EpochMs) -> History {
-        History { missing_since: Some(self.missing_since.unwrap_or(now)), ..self }
+    pub fn doubted(self, doubt: Doubt, now: EpochMs) -> History {
+        let since = self.doubted_since.filter(|_| self.doubt == doubt).unwrap_or(now);
+        History { doubted_since: Some(since), doubt, ..self }
+    }
+
+    /// What speaks against the page, and since when.
+    pub fn doubt(&self) -> Option<(Doubt, EpochMs)> {
+        self.doubted_since.map(|since| (self.doubt, since))
     }
 
     /// After a hint that it changed at `changed_ms`; none when that is nothing new.

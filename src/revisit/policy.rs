@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::belief::{Belief, days, milliseconds, worth_after};
 use super::hints::Outlook;
-use crate::page::EpochMs;
+use crate::page::{Believed, Doubt, EpochMs};
 
 /// A page that is never worth a look is looked at so many mean intervals after the last all the same: a price that falls is felt
 /// only where a look is due. It costs less than 1 % of freshness (benches/recrawl).
@@ -22,7 +22,8 @@ pub struct RevisitPolicy {
     pub min_interval: Duration,
     /// … or more seldom.
     pub max_interval: Duration,
-    /// A page that is not there any more is gone once a second look, so long after the first, agrees. 0: at once.
+    /// What speaks against a page that is there ([`Doubt`]) is believed once a second look, so long after the first, agrees. 0: at
+    /// once.
     pub confirm_gone: Duration,
     /// Of some pages: the first that is theirs counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -84,9 +85,28 @@ impl RevisitPolicy {
         self.confirm_gone.as_millis() as u64
     }
 
-    /// Whether a page missing since then is gone, now that it is missing still.
-    pub fn is_gone(&self, missing_since: Option<EpochMs>, now: EpochMs) -> bool {
-        self.confirm_gone.is_zero() || missing_since.is_some_and(|since| now >= since + self.confirm_ms())
+    /// What is believed of an answer of `now`, of a page that is doubted like that.
+    pub fn believed(&self, doubted: Option<(Doubt, EpochMs)>, now: EpochMs) -> Believed {
+        match doubted {
+            _ if self.confirm_gone.is_zero() => Believed::All,
+            Some((doubt, since)) if now >= since + self.confirm_ms() => Believed::Only(doubt),
+            _ => Believed::Nothing,
+        }
+    }
+
+    /// Until a page that is doubted is looked at once more: soon at first, then at growing intervals.
+    pub fn doubt_ms(&self, (doubt, since): (Doubt, EpochMs), now: EpochMs) -> u64 {
+        let doubted = now.saturating_sub(since);
+        let soonest = self.interval.map_or(self.min_interval, |interval| interval.min(self.min_interval));
+        let longest = self.max_interval.as_millis() as u64;
+        let growing = doubted.max(soonest.as_millis() as u64).min(longest);
+        match self.confirm_ms().checked_sub(doubted) {
+            // The server says so itself: one look more is enough.
+            _ if doubt == Doubt::Missing => self.confirm_ms(),
+            // In time to confirm it.
+            Some(left @ 1..) if doubt != Doubt::Cut => growing.min(left),
+            _ => growing,
+        }
     }
 
     /// Until a page that is gone is looked at again: as long as it has been away, so that the looks grow apart.

@@ -7,12 +7,12 @@ use super::upkeep::Due;
 use crate::config::Upkeep;
 use crate::delivery::Entry;
 use crate::formats::change;
-use crate::page::{DuplicateOf, PageChange};
+use crate::page::{DuplicateOf, PageChange, Truncated};
 
 /// `event_id`, `schema`, `status`, `change` (see [`PageChange`]), which events of before it was noted lack, of what has changed
 /// the `distance`, where it is known, and of what is gone the `reason`. Where a page classifier was asked, what it said: `relevance`,
 /// `is_relevant`, and its name as `relevance_model`. What publishers ask, if they do: `preferences`, JSON. Of a duplicate whose it is
-/// (`duplicate_of`), its kind and its distance.
+/// (`duplicate_of`), its kind and its distance. Of a body that was cut why it was (`truncated`).
 pub(super) fn headers(entry: &Entry, upkeep: Upkeep, schema: &'static str) -> OwnedHeaders {
     let event = &entry.event;
     let due = upkeep.due(event);
@@ -42,9 +42,10 @@ pub(super) fn headers(entry: &Entry, upkeep: Upkeep, schema: &'static str) -> Ow
         ("duplicate_of", duplicate.map(|of| of.url.as_str())),
         ("duplicate_kind", duplicate.map(DuplicateOf::kind)),
         ("duplicate_distance", duplicate_distance.as_deref()),
+        ("truncated", event.response().and_then(|response| response.truncated).map(Truncated::name)),
     ];
     let given = headers.into_iter().filter(|(_, value)| value.is_some());
-    given.fold(OwnedHeaders::new_with_capacity(13), |all, (key, value)| all.insert(Header { key, value }))
+    given.fold(OwnedHeaders::new_with_capacity(14), |all, (key, value)| all.insert(Header { key, value }))
 }
 
 /// Messages of one URL have one key.

@@ -1,7 +1,7 @@
 //! What a destination does with an event, so that in the end it holds the pages that are live.
 
-use crate::config::{Removed, Unchanged, Upkeep};
-use crate::page::{PageChange, PageEvent, WasDuplicate};
+use crate::config::{Answers, Removed, Unchanged, Upkeep};
+use crate::page::{PageChange, PageEvent, WasDuplicate, Withheld};
 
 /// What is to be done with an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,7 @@ impl Upkeep {
             WasDuplicate::Unknown => true,
         };
         let (is_gone, keeps) = (change == Some(PageChange::Gone), self.removed == Removed::Keep);
+        let is_left_out = event.withheld.as_ref().is_some_and(|withheld| !self.takes(withheld));
         if self.skip_duplicates && event.duplicate_of().is_some() {
             // Of one that was there before it became a duplicate: as of any that leaves.
             let was_there = change != Some(PageChange::New) && event.was_duplicate != WasDuplicate::Yes;
@@ -33,12 +34,12 @@ impl Upkeep {
         }
         if self.skip_duplicates && is_gone && event.was_duplicate == WasDuplicate::Yes {
             // What is not there need not leave.
-            return if keeps { Due::Write } else { Due::Skip };
+            return if keeps && !is_left_out { Due::Write } else { Due::Skip };
         }
         if is_gone && !keeps {
             return self.leaving();
         }
-        if event.withheld.as_ref().is_some_and(|withheld| !keeps || !withheld.is_archived()) {
+        if is_left_out {
             return Due::Skip;
         }
         // It is new here, whatever it is to others.
@@ -51,6 +52,15 @@ impl Upkeep {
             Unchanged::Skip if is_small || is_as_it_was => Due::Skip,
             Unchanged::Touch if is_small || (is_as_it_was && is_bare(event)) => Due::Touch,
             _ => Due::Write,
+        }
+    }
+
+    /// Whether an answer goes there though it is not its URL's page.
+    fn takes(self, withheld: &Withheld) -> bool {
+        match self.answers {
+            Answers::None => false,
+            Answers::Whole => withheld.is_archived() && *withheld != Withheld::Cut,
+            Answers::All => withheld.is_archived(),
         }
     }
 

@@ -125,6 +125,7 @@ impl Readings {
             ("withheld", counts.withheld),
             ("alias", counts.alias),
             ("duplicate", counts.duplicates),
+            ("half", counts.half),
         ];
         self.gauges(
             "seine_frontier_urls",

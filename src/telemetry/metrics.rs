@@ -131,6 +131,7 @@ impl Metrics {
     /// One attempt at a page or sitemap.
     pub fn fetched(&self, event: &PageEvent) {
         let outcome = match &event.outcome {
+            Outcome::Response(response) if response.is_cut() => FailureReason::Cut.name(),
             Outcome::Response(response) => status_class(response.status),
             Outcome::Failure(failure) => failure.reason.name(),
         };

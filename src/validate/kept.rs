@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::frontier::{Attempt, Change, Found, JudgedBy, PageRecord, Way};
 use crate::page::preferences::{Source, Statement, of_the_page};
-use crate::page::{EpochMs, Kind, PageChange, PageEvent, Response, TextsGiven, Withheld};
+use crate::page::{Doubt, EpochMs, Kind, PageChange, PageEvent, Response, TextsGiven, Withheld};
 use crate::parse::Derived;
 use crate::revisit::{History, Trust};
 use crate::visit::retry;
@@ -14,6 +14,9 @@ pub(super) fn keep_validators(record: &mut PageRecord, event: &PageEvent, respon
     if response.is_success() {
         // What was cut is not the page: nothing of it may say later that the page has not changed.
         let whole = || !response.is_cut();
+        if response.is_cut() {
+            record.history = record.history.map(|history| history.doubted(Doubt::Cut, event.ended_ms));
+        }
         record.digest = Some(derived.digest).filter(|_| whole());
         record.etag = response.headers.get("etag").filter(|_| whole()).map(str::to_owned);
         record.last_modified = response.headers.get("last-modified").filter(|_| whole()).map(str::to_owned);

@@ -7,7 +7,7 @@ use regex::bytes::Regex;
 
 use crate::config::{FrontierConfig, pattern};
 use crate::frontier::{Frontier, FrontierError, Hint, PageRecord, PageState};
-use crate::page::{EpochMs, PageEvent};
+use crate::page::{Doubt, EpochMs, PageEvent};
 use crate::parse::{self, Derived};
 use crate::revisit::{Budget, History, RevisitPolicy, Trust, Which};
 
@@ -88,15 +88,19 @@ impl Looks {
             return None;
         }
         let is_there = record.state.is_there() || is_alias;
-        if is_there && history.missing_since.is_some() {
-            return Some(now + self.policy.confirm_ms());
-        }
         let policy = self.policy_of(&record.url);
-        let price = self.price(policy)?;
+        let interval = self.price(policy).map(|price| match is_there {
+            true => policy.interval_ms(history.belief, history.outlook(trust), price),
+            false => policy.gone_ms(history.alive_ms, now),
+        });
+        // What is doubted is looked at again though pages are not.
+        let doubt = history.doubt().filter(|_| is_there);
+        let soon = doubt.map(|doubt| (doubt.0, policy.doubt_ms(doubt, now)));
         Some(
-            now + match is_there {
-                true => policy.interval_ms(history.belief, history.outlook(trust), price),
-                false => policy.gone_ms(history.alive_ms, now),
+            now + match (soon, interval) {
+                (Some((Doubt::Missing, soon)), _) | (Some((_, soon)), None) => soon,
+                (Some((_, soon)), Some(interval)) => soon.min(interval),
+                (None, interval) => interval?,
             },
         )
     }

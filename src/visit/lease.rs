@@ -175,7 +175,8 @@ impl Visitor {
         if let (Outcome::Response(response), true) = (&mut event.outcome, read.is_cut) {
             response.truncated.get_or_insert(Truncated::Disconnect);
         }
-        if event.response().is_some_and(Response::is_cut) {
+        // Its framing was whole, and only its coding says that it was cut: nobody has judged that yet.
+        if event.again.is_none() && event.response().is_some_and(Response::is_cut) {
             event.again = self.again(&event, Whose::Page, 0);
         }
         if event.failure().is_none_or(|failure| failure.reason != FailureReason::Alias) {

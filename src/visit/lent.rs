@@ -95,7 +95,7 @@ impl Visitor {
             if urls.len() as u128 >= most {
                 break; // for the next lease
             }
-            let is_first_word = work.attempt == 0 && !work.was_put_off && work.known.missing_since().is_none();
+            let is_first_word = work.attempt == 0 && !work.was_put_off && work.known.doubt().is_none();
             let url = Url::parse(&work.url).ok().filter(|url| {
                 let may_ask = self.refusal(host, url, work.kind).is_none();
                 host.trouble.is_none() && work.kind == Kind::Page && is_first_word && may_ask

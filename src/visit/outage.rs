@@ -115,7 +115,7 @@ impl Says {
             Connect | Timeout => Says::Failed(Sign::Silence),
             NoRoute => Says::Failed(Sign::NoRoute),
             OpenFiles => Says::Failed(Sign::NoFiles),
-            ConnectionRefused | ConnectionBroken | Tls | Protocol | UnwantedType => Says::Answered,
+            ConnectionRefused | ConnectionBroken | Tls | Protocol | UnwantedType | Cut => Says::Answered,
             Dns | PrivateAddress | RobotsDenied | RobotsUnreachable | TooManyRedirects | BadRedirect | BadUrl
             | HostBusy | HostUnreachable | OutOfScope | Alias => Says::Nothing,
         }

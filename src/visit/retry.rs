@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use crate::config::FrontierConfig;
 use crate::frontier::{Cause, Errors, Health, Trouble, Work, url_mark};
-use crate::page::{EpochMs, FailureReason, Outcome, PageEvent, Response};
+use crate::page::{EpochMs, FailureReason, Outcome, PageEvent, Response, Truncated};
 
 /// A server that asks for more is not believed at all: nobody means that.
 const ABSURD: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// Bodies in a row that break off are a host's trouble so often; one that goes on so serves no others, and each URL pays for itself.
+const CUTS_BELIEVED: u32 = 4;
 
 /// Who has to bear what an attempt brought. What is this machine's trouble does not come here (see [`super::outage`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,14 +39,19 @@ enum Sort {
     Rejection,
     /// The URL's own failure while others of its host go well; the host's when they fail one after the other.
     Either,
-    /// The body did not come to its end.
+    /// The body broke off.
     Cut,
+    /// The body came too slowly, and was given up.
+    Slow,
 }
 
 fn sort(outcome: &Outcome) -> Sort {
     use FailureReason::*;
     match outcome {
-        Outcome::Response(response) if response.is_cut() => Sort::Cut,
+        Outcome::Response(response) if response.is_cut() => match response.truncated {
+            Some(Truncated::Time) => Sort::Slow,
+            _ => Sort::Cut,
+        },
         Outcome::Response(response) => match response.status {
             429 | 503 => Sort::Rejection,
             500.. => Sort::Either,
@@ -58,6 +66,7 @@ fn sort(outcome: &Outcome) -> Sort {
             UnwantedType => Sort::Answer,
             PrivateAddress | RobotsDenied | TooManyRedirects | BadRedirect | BadUrl | HostBusy | HostUnreachable
             | OutOfScope | Alias => Sort::Nothing,
+            Cut => Sort::Cut,
         },
     }
 }
@@ -77,8 +86,20 @@ pub fn whose(outcome: &Outcome, url: &str, was_put_off: bool, trouble: Option<&T
         Sort::Rejection => Whose::Host,
         Sort::Either if was_well => Whose::Page,
         Sort::Either => Whose::Host,
-        Sort::Cut => Whose::Page,
+        // Two URLs one after the other: it is their host's trouble.
+        Sort::Cut if !was_well && trouble.is_some_and(breaks_off) => Whose::Host,
+        Sort::Cut | Sort::Slow => Whose::Page,
     }
+}
+
+/// Its bodies break off, and that may pass.
+fn breaks_off(trouble: &Trouble) -> bool {
+    trouble.cause == Cause::Failure(FailureReason::Cut) && trouble.failures < CUTS_BELIEVED
+}
+
+/// Its bodies have broken off too often in a row for a trouble that passes.
+fn is_believed_no_more(trouble: &Trouble) -> bool {
+    trouble.cause == Cause::Failure(FailureReason::Cut) && trouble.failures >= CUTS_BELIEVED
 }
 
 /// A URL has failed by what may be its host's trouble as well, and nothing but the URL itself says which: nothing else was
@@ -113,7 +134,7 @@ pub(super) fn errors_after(
             let errors = Errors { many_since, ..errors };
             if is_first { errors.first_request(true, ended_ms) } else { errors }
         }
-        (Sort::Nothing | Sort::Connection | Sort::Cut, _) => errors,
+        (Sort::Nothing | Sort::Connection | Sort::Cut | Sort::Slow, _) => errors,
     }
 }
 
@@ -140,7 +161,7 @@ pub fn may_be_the_pages(outcome: &Outcome) -> bool {
 
 /// Whether the host has something to say, whatever it is.
 pub fn is_answer(outcome: &Outcome) -> bool {
-    matches!(sort(outcome), Sort::Answer | Sort::Cut)
+    matches!(sort(outcome), Sort::Answer | Sort::Cut | Sort::Slow)
 }
 
 /// What the host is after an attempt that ended at `ended_ms`; none: as before.
@@ -155,7 +176,9 @@ pub fn health_after(
     let (cause, asked_until) = (cause_of(outcome), asked_until(outcome, ended_ms, config));
     match (whose, sort(outcome)) {
         (Whose::Nobody, Sort::Nothing) => None,
-        (Whose::Nobody, _) | (Whose::Page, Sort::Cut) => Some(Health::Well),
+        (Whose::Nobody, _) | (Whose::Page, Sort::Slow) => Some(Health::Well),
+        // It is as it was, and rests no longer for it.
+        (Whose::Page, Sort::Cut) if before.as_ref().is_some_and(is_believed_no_more) => None,
         (Whose::Page | Whose::Part, _) => {
             let since = before.map_or(ended_ms, |before| before.since);
             let first = failed_again(None, cause, ended_ms, config);
@@ -206,6 +229,7 @@ pub fn asked_until(outcome: &Outcome, ended_ms: EpochMs, config: &FrontierConfig
 /// What an attempt failed with.
 pub fn cause_of(outcome: &Outcome) -> Cause {
     match outcome {
+        Outcome::Response(response) if response.is_cut() => Cause::Failure(FailureReason::Cut),
         Outcome::Response(response) => Cause::Status(response.status),
         Outcome::Failure(failure) => Cause::Failure(failure.reason),
     }

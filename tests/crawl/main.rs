@@ -26,6 +26,7 @@ mod filling;
 mod forgetting;
 mod full_disk;
 mod full_log;
+mod halves;
 mod idle;
 mod kill;
 mod leaving;

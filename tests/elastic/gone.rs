@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::support::server::Answer;
-use seine::config::{Removed, Unchanged, Upkeep};
+use seine::config::{Answers, Removed, Unchanged, Upkeep};
 use seine::delivery::Entry;
 use seine::page::{
     DuplicateOf, Failure, FailureReason, Likeness, Outcome, PageChange, PageEvent, TextChange, WasDuplicate, Withheld,
@@ -152,7 +152,8 @@ fn what_is_to_be_kept_is_kept(node: &Node) {
     let index = "kept";
     let deliver_as = |unchanged: Unchanged, events: Vec<PageEvent>| {
         let folder = tempfile::tempdir().unwrap();
-        let upkeep = Upkeep { unchanged, removed: Removed::Keep, min_change: 0, skip_duplicates: false };
+        let upkeep =
+            Upkeep { unchanged, removed: Removed::Keep, min_change: 0, skip_duplicates: false, answers: Answers::None };
         let mut sink =
             ElasticSink::open(&config(&[&node.url], index), upkeep, &SinkContext::new(folder.path())).unwrap();
         let entries: Vec<Arc<Entry>> = entries(events);
@@ -220,7 +221,8 @@ fn small_changes_are_touched_or_left_out(node: &Node) {
         (Unchanged::Skip, 6, [("After 0", 0, None), ("After 20", 20, Some(6)), ("After 20", 20, Some(6))]),
     ] {
         let index = &format!("changes-{}-{min_change}", if unchanged == Unchanged::Skip { "skip" } else { "touch" });
-        let upkeep = Upkeep { unchanged, removed: Removed::Delete, min_change, skip_duplicates: false };
+        let upkeep =
+            Upkeep { unchanged, removed: Removed::Delete, min_change, skip_duplicates: false, answers: Answers::None };
         let deliver_one = |event: &PageEvent| {
             let folder = tempfile::tempdir().unwrap();
             let mut sink =

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use seine::config::{ElasticConfig, Removed, Unchanged, Upkeep};
+use seine::config::{Answers, ElasticConfig, Removed, Unchanged, Upkeep};
 use seine::delivery::{Deriver, Entry, Position};
 use seine::page::preferences::{Says, Scheme, Source, Statement, Usage};
 use seine::page::{DuplicateOf, Likeness, PageChange, PageEvent, Relevance, TextChange};
@@ -42,8 +42,13 @@ use tempfile::TempDir;
 use event::{FETCHED, response};
 
 /// As it is without a word in the configuration.
-const UPKEEP: Upkeep =
-    Upkeep { unchanged: Unchanged::Touch, removed: Removed::Delete, min_change: 0, skip_duplicates: false };
+const UPKEEP: Upkeep = Upkeep {
+    unchanged: Unchanged::Touch,
+    removed: Removed::Delete,
+    min_change: 0,
+    skip_duplicates: false,
+    answers: Answers::None,
+};
 /// Longer than any wait of a passing test.
 const LONG: Duration = Duration::from_secs(120);
 

@@ -204,7 +204,7 @@ fn a_url_that_alone_is_turned_away_again_and_again_pays_for_it() {
 }
 
 #[test]
-fn answers_are_nobodys_trouble_and_a_cut_body_is_the_pages() {
+fn answers_are_nobodys_trouble_and_the_first_cut_body_is_the_pages() {
     use FailureReason::*;
     let judge = |outcome: &Outcome| whose(outcome, "http://a.test/1", true, Some(&trouble(3)));
     for outcome in [
@@ -224,6 +224,20 @@ fn answers_are_nobodys_trouble_and_a_cut_body_is_the_pages() {
     for truncated in [Truncated::Time, Truncated::Disconnect] {
         assert_eq!(judge(&cut(truncated)), Whose::Page);
     }
+    // Of two URLs, one after the other; but not for ever.
+    let breaks_off = |failures, by| Trouble { cause: Cause::Failure(Cut), failures, ..suspicion(by) };
+    for (failures, by, whose_it_is) in [
+        (0, "http://a.test/1", Whose::Page),
+        (0, "http://a.test/2", Whose::Host),
+        (1, "http://a.test/1", Whose::Host),
+        (3, "http://a.test/2", Whose::Host),
+        (4, "http://a.test/2", Whose::Page),
+    ] {
+        let before = breaks_off(failures, by);
+        let broken = whose(&cut(Truncated::Disconnect), "http://a.test/1", false, Some(&before));
+        assert_eq!(broken, whose_it_is, "{failures} failures, first {by}");
+        assert_eq!(whose(&cut(Truncated::Time), "http://a.test/1", false, Some(&before)), Whose::Page, "it is slow");
+    }
 }
 
 #[test]
@@ -234,7 +248,7 @@ fn health_is_told_from_the_answer() {
         let whose = whose(outcome, url, false, before.as_ref());
         health_after(outcome, whose, url, NOW, before, &config())
     };
-    for outcome in [answered(200, None), answered(404, None), failed(UnwantedType), cut(Truncated::Disconnect)] {
+    for outcome in [answered(200, None), answered(404, None), failed(UnwantedType), cut(Truncated::Time)] {
         assert_eq!(after(&outcome, Some(trouble(3))), Some(Health::Well), "{outcome:?}");
     }
     for outcome in [failed(RobotsDenied), failed(PrivateAddress), failed(BadRedirect), failed(TooManyRedirects)] {

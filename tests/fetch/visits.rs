@@ -219,11 +219,13 @@ async fn a_cut_body_is_asked_for_again_and_kept_as_cut_at_last() {
         let half = Body::Cut { bytes: "half a pa".into(), announced: 5000 };
         Answer::html("").header("etag", "\"1\"").body(half)
     };
-    let site = site(1, move |ask, _| match ask.path() {
+    let site = site(2, move |ask, _| match ask.path() {
         "/mended" if asked.fetch_add(1, Ordering::SeqCst) > 0 => Answer::html("a whole page"),
         _ => cut(),
     });
-    let urls = ["/mended", "/never"].map(|path| format!("http://a.test:{}{path}", site.port));
+    // Two of one host, one after the other, would be the host's trouble.
+    let urls =
+        [("a", "/mended"), ("b", "/never")].map(|(host, path)| format!("http://{host}.test:{}{path}", site.port));
     let crawl = MiniCrawl::new(config_for(&site), &urls.each_ref().map(String::as_str));
     let events = crawl.run(LIMIT).await;
     let of = |url: &String| events.iter().filter(|event| event.url == *url).collect::<Vec<_>>();

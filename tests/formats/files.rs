@@ -11,7 +11,9 @@ use seine::formats::files::{self, FilesReader, FilesRecord, parse_line};
 use seine::formats::lines::LinesError;
 use seine::formats::text::{IsoTime, text_of};
 use seine::formats::zlib_stream::{self, ZlibStream};
-use seine::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageEvent, Relevance, latin1_to_string};
+use seine::page::{
+    Failure, FailureReason, Headers, Hop, Kind, Outcome, PageEvent, Relevance, Truncated, latin1_to_string,
+};
 
 use crate::made::{self, response};
 
@@ -36,6 +38,7 @@ fn record(number: usize) -> FilesRecord<'static> {
         fetch_time: 1_795_271_825_985 + number as u64,
         relevance: Relevance::by_type(true),
         crawler_id: "golden".into(),
+        truncated: (number % 4 == 3).then_some(Truncated::Disconnect),
     }
 }
 
@@ -195,6 +198,7 @@ fn any_record() -> impl Strategy<Value = FilesRecord<'static>> {
                 fetch_time,
                 relevance: Relevance { relevance: f64::from(relevance) / 1000.0, is_relevant },
                 crawler_id,
+                truncated: None,
             }
         },
     )

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use seine::delivery::Position;
 use seine::frontier::*;
-use seine::page::{Failure, FailureReason, Kind};
+use seine::page::{Doubt, Failure, FailureReason, Kind};
 use seine::revisit::{Belief, History};
 
 use crate::support::*;
@@ -303,7 +303,8 @@ fn keeps_notes(make: Make) {
 /// Times and numbers that are kept to the last digit.
 const HISTORY: History = History {
     alive_ms: 1_699_999_000_000,
-    missing_since: None,
+    doubted_since: None,
+    doubt: Doubt::Missing,
     changes: 3,
     belief: Belief { changes: 2.5, days: 17.25 },
     told: Some(0),
@@ -332,7 +333,8 @@ fn keeps_every_field_of_a_page(make: Make) {
         PageRecord {
             event_id: "ABCDEF".into(),
             history: Some(History {
-                missing_since: Some(1_700_000_000_500),
+                doubted_since: Some(1_700_000_000_500),
+                doubt: Doubt::Noindex,
                 changes: 70_000,
                 told: Some(90),
                 tells: None,

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use seine::frontier::*;
 use seine::page::preferences::{Says, Scheme, Source, Statement, Usage};
-use seine::page::{Failure, FailureReason, Kind};
+use seine::page::{Doubt, Failure, FailureReason, Kind};
 use seine::revisit::{Belief, History};
 
 use crate::support::*;
@@ -81,9 +81,10 @@ fn judged() -> JudgedBy {
 fn history() -> impl Strategy<Value = History> {
     let belief = (any::<f32>(), any::<f32>()).prop_map(|(changes, days)| Belief { changes, days });
     (any::<u64>(), option::of(any::<u64>()), any::<u32>(), belief, option::of(any::<u32>()), option::of(any::<u32>()))
-        .prop_map(|(alive_ms, missing_since, changes, belief, told, tells)| History {
+        .prop_map(|(alive_ms, doubted_since, changes, belief, told, tells)| History {
             alive_ms,
-            missing_since,
+            doubted_since,
+            doubt: if changes % 2 == 0 { Doubt::Missing } else { Doubt::Cut },
             changes,
             belief,
             told,

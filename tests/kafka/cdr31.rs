@@ -120,6 +120,7 @@ proptest! {
             timestamp_index,
             url: url.into(),
             version: cdr31::VERSION,
+            truncated: None,
         };
         let mut out = Vec::new();
         record.write(&mut out);

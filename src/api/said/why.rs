@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::HostStatus;
 use crate::frontier::Refused;
-use crate::page::EpochMs;
 use crate::page::preferences::Statement;
+use crate::page::{Doubt, EpochMs};
 
 /// The story of a URL.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -141,6 +141,13 @@ pub struct RankReason {
     pub adds: f64,
 }
 
+/// What an answer said against a page that was there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DoubtStory {
+    pub what: Doubt,
+    pub since_ms: EpochMs,
+}
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PageStory {
     pub event_id: String,
@@ -150,6 +157,9 @@ pub struct PageStory {
     pub alive_ms: Option<EpochMs>,
     /// Since when it answers that it is not there, while that is not confirmed.
     pub missing_since_ms: Option<EpochMs>,
+    /// What speaks against it as it was, until a second look agrees.
+    #[serde(default)]
+    pub doubt: Option<DoubtStory>,
     /// How often it had changed when it was looked at; and how often it does, as far as looks have told.
     pub changes: u32,
     pub changes_a_day: Option<f64>,

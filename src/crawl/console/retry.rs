@@ -83,13 +83,14 @@ fn has_failed(record: &PageRecord) -> bool {
     match record.state {
         PageState::Failed(_) => true,
         PageState::Refused => record.status == 429 || record.status >= 500,
-        _ => false,
+        _ => record.is_half(),
     }
 }
 
-/// By what it is counted among the attempts; empty for a page that is there.
+/// By what it is counted among the attempts; empty for a page that is there, and whole.
 fn name_of(record: &PageRecord) -> &'static str {
     match record.state {
+        _ if record.is_half() => FailureReason::Cut.name(),
         PageState::Failed(reason) => reason.name(),
         PageState::Refused => status_class(record.status),
         state => table_of(state),

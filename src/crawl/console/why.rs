@@ -4,19 +4,22 @@ use super::Console;
 use super::hosts::host_status;
 use super::past::attempts;
 use crate::api::Refusal;
-use crate::api::said::{HostStatus, PageStory, QueuePlace, RobotsVerdict, ScopeVerdict, SinkPlace, Why};
+use crate::api::said::{DoubtStory, HostStatus, PageStory, QueuePlace, RobotsVerdict, ScopeVerdict, SinkPlace, Why};
 use crate::clock::now_ms;
 use crate::config::Removed;
 use crate::crawl::focus;
 use crate::frontier::held::{HELD, held_under};
 use crate::frontier::scope::{Scope, Verdict};
 use crate::frontier::{HostLook, PageRecord, PageState, Place, QueuedUrl, RobotsAccess, UrlLook, WHEN_MET_AGAIN};
-use crate::page::{DuplicateOf, EpochMs};
+use crate::page::{Doubt, DuplicateOf, EpochMs};
 use crate::page_log::{LogStatus, ReaderStatus};
 use crate::parse;
 use crate::parse::robots::{RobotsTxt, line_of};
 use crate::parse::url::MAX_URL_BYTES;
 use crate::sinks::dead_letters;
+
+const HALF: &str = "it is a half page: its body broke off. It is fetched again until it is whole";
+const STAYS: &str = "the page that was there before counts until a second look agrees";
 
 /// All that is known, to say it with.
 pub(super) struct Known<'c> {
@@ -126,19 +129,16 @@ impl Known<'_> {
         let Some(page) = &look.page else { return ("waiting", self.waits_for(look)) };
         match page.state {
             PageState::New | PageState::Unchanged | PageState::Changed => {
-                let missing = page.missing_since();
-                (
-                    "live",
-                    match missing {
-                        Some(_) => {
-                            "it answered that it is not there; it counts as gone when a second look agrees".to_owned()
-                        }
-                        None => {
-                            let copy = page.duplicate_of().map(|of| format!("; it is {}", said_of_duplicate(of)));
-                            format!("its page was there when it was last asked for{}", copy.unwrap_or_default())
-                        }
-                    },
-                )
+                let copy = page.duplicate_of().map(|of| format!("; it is {}", said_of_duplicate(of)));
+                let reason = match page.doubt() {
+                    _ if page.is_half() => HALF.to_owned(),
+                    Some((Doubt::Missing, _)) => {
+                        "it answered that it is not there; it counts as gone when a second look agrees".to_owned()
+                    }
+                    Some((doubt, _)) => format!("when it was last asked for, {}; {STAYS}", doubt.meaning()),
+                    None => format!("its page was there when it was last asked for{}", copy.unwrap_or_default()),
+                };
+                ("live", reason)
             }
             PageState::Withheld => ("withheld", self.withheld(page)),
             PageState::Alias => (
@@ -348,7 +348,8 @@ fn story(page: &PageRecord, owner: Option<String>) -> PageStory {
         status: page.status,
         fetched_ms: page.fetched_ms,
         alive_ms: history.map(|history| history.alive_ms),
-        missing_since_ms: history.and_then(|history| history.missing_since),
+        missing_since_ms: page.doubt().filter(|(doubt, _)| doubt.is_missing()).map(|(_, since)| since),
+        doubt: page.doubt().map(|(doubt, since)| DoubtStory { what: doubt, since_ms: since }),
         changes: history.map_or(0, |history| history.changes),
         changes_a_day: history.map(|history| history.belief.changes_a_day()),
         depth: page.depth,

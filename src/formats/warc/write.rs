@@ -15,7 +15,7 @@ use crate::formats::compressed_streams::CompressedStreams;
 use crate::formats::encoder::{Encoder, NewFile};
 use crate::formats::http::{self, Exactness};
 use crate::formats::options::WarcOptions;
-use crate::page::{EpochMs, Headers, Hop, HttpVersion, PageEvent, Response, Truncated};
+use crate::page::{EpochMs, Headers, Hop, HttpVersion, PageEvent, Response};
 use crate::parse::Link;
 
 /// ISO 28500:2017, in the draft that everybody can read.
@@ -152,7 +152,7 @@ impl WarcWriter {
                     push_field(&mut self.fields, "WARC-Payload-Digest", &labelled(&digest));
                 }
                 if let Some(reason) = response.truncated {
-                    push_field(&mut self.fields, "WARC-Truncated", truncated(reason));
+                    push_field(&mut self.fields, "WARC-Truncated", reason.name());
                 }
             }
         }
@@ -317,14 +317,6 @@ fn protocol(version: HttpVersion) -> &'static str {
         HttpVersion::Http10 => "http/1.0",
         HttpVersion::Http11 => "http/1.1",
         HttpVersion::Http2 => "h2",
-    }
-}
-
-fn truncated(reason: Truncated) -> &'static str {
-    match reason {
-        Truncated::Length => "length",
-        Truncated::Time => "time",
-        Truncated::Disconnect => "disconnect",
     }
 }
 

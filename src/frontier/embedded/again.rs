@@ -163,7 +163,7 @@ impl Changes<'_> {
     /// A URL of which nothing is left but its failure is as it was before it was first asked for.
     fn forget(&mut self, url: UrlKey, page: &PageRecord, kind: Kind) {
         if kind.is_delivered() {
-            self.totals.count_page(page.state, -1);
+            self.totals.count_pages(Some(page), None);
         }
         self.totals.first_time += 1;
         self.pages.insert(url, None);

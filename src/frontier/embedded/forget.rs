@@ -94,7 +94,7 @@ impl Changes<'_> {
                 self.turn_to(answer, None)?;
                 self.compare(answer)?;
                 if kind.is_delivered() {
-                    self.totals.count_page(page.state, -1);
+                    self.totals.count_pages(Some(&page), None);
                 }
                 self.pages.insert(url, None);
             }

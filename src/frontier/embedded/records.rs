@@ -152,7 +152,7 @@ impl PageRecord {
         let turned = |time: EpochMs| self.fetched_ms.wrapping_sub(time);
         self.history.map(|history| History {
             alive_ms: turned(history.alive_ms),
-            missing_since: history.missing_since.map(turned),
+            doubted_since: history.doubted_since.map(turned),
             ..history
         })
     }

@@ -100,10 +100,7 @@ impl Changes<'_> {
         }
         // A sitemap is remembered, so that it is not asked for again, but it is no page.
         if subject.verdict.kind.is_delivered() {
-            if let Some(page) = &subject.page {
-                self.totals.count_page(page.state, -1);
-            }
-            self.totals.count_page(record.state, 1);
+            self.totals.count_pages(subject.page.as_ref(), Some(record));
         }
         self.pages.insert(url, Some(PageRecord { past, ..record.clone() }));
         Ok(true)

@@ -78,7 +78,7 @@ impl Schedule {
     }
 
     pub fn counts(&self) -> Counts {
-        let Totals { live, gone, refused, failed, withheld, alias, duplicates, .. } = self.totals;
+        let Totals { live, gone, refused, failed, withheld, alias, duplicates, half, .. } = self.totals;
         Counts {
             work_proposed: self.totals.work,
             first_time: self.totals.first_time,
@@ -91,6 +91,7 @@ impl Schedule {
             withheld,
             alias,
             duplicates,
+            half,
             hosts: self.totals.next_host,
             hosts_with_work: self.hosts_with_work,
             hosts_leased: self.leases.len() as u64,

@@ -3,7 +3,7 @@
 use minicbor::{Decode, Encode};
 
 use crate::delivery::Position;
-use crate::frontier::{Harvest, PageState};
+use crate::frontier::{Harvest, PageRecord, PageState};
 
 /// What the store keeps of itself, written with every change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Encode, Decode)]
@@ -42,6 +42,9 @@ pub struct Totals {
     /// Of `first_time`: held.
     #[cbor(n(15), default)]
     pub held: u64,
+    /// Of those that are there: half pages. Not counted before it was noted.
+    #[cbor(n(16), default)]
+    pub half: u64,
 }
 
 impl Totals {
@@ -50,8 +53,20 @@ impl Totals {
         self.relevant += harvest.relevant;
     }
 
+    /// A page was `before`, and is `now`.
+    pub fn count_pages(&mut self, before: Option<&PageRecord>, now: Option<&PageRecord>) {
+        if let Some(before) = before {
+            self.count_page(before.state, -1);
+            self.half = self.half.saturating_sub(u64::from(before.is_half()));
+        }
+        if let Some(now) = now {
+            self.count_page(now.state, 1);
+            self.half += u64::from(now.is_half());
+        }
+    }
+
     /// Adds `by` (1 or -1) to the number of pages in `state`.
-    pub fn count_page(&mut self, state: PageState, by: i64) {
+    fn count_page(&mut self, state: PageState, by: i64) {
         let slot = match state {
             PageState::New | PageState::Unchanged | PageState::Changed => &mut self.live,
             PageState::Gone => &mut self.gone,

@@ -102,6 +102,7 @@ fn document() -> ElasticDocument<'static> {
     let (says, terms) = (Says::one(Usage::Search, true), Some("http://probe.example/".into()));
     let statement = Statement { scheme: Scheme::Rsl, source: Source::RobotsTxt, line: 1, says, terms };
     ElasticDocument {
+        truncated: None,
         duplicate_of: None,
         duplicate_kind: None,
         duplicate_distance: None,

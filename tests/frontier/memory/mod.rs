@@ -224,6 +224,7 @@ impl Frontier for MemoryFrontier {
             withheld: in_state(|state| state == PageState::Withheld),
             alias: in_state(|state| state == PageState::Alias),
             duplicates: 0,
+            half: pages().filter(|page| page.is_half()).count() as u64,
             hosts: kept.hosts.len() as u64,
             hosts_with_work: queued().map(|url| &url.origin).collect::<BTreeSet<_>>().len() as u64,
             hosts_leased: volatile.leases.len() as u64,
