@@ -13,6 +13,8 @@ mod concurrent;
 mod conformance;
 #[path = "frontier/duplicates.rs"]
 mod duplicates;
+#[path = "frontier/fairness.rs"]
+mod fairness;
 #[path = "frontier/forget.rs"]
 mod forget;
 #[path = "frontier/full_disk.rs"]

@@ -21,6 +21,8 @@ use crate::visit::outage::Opening;
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// … but not sooner than this, whatever the frontier says.
 const SOONEST: Duration = Duration::from_millis(2);
+/// … nor than this when all that is due are hosts for which no place is left …
+const SPARED_AGAIN: Duration = Duration::from_millis(20);
 /// A lease is about this much work, so that a host's turn ends before others starve …
 const LEASE_TIME: Duration = Duration::from_secs(1);
 /// … and never more URLs than this.
@@ -63,9 +65,10 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
             Opening::Probe => (how_much(running, workers.free()).0.min(1), 1),
             Opening::Closed(_) => (0, 0),
         };
+        let now = now_ms();
         let leases = match hosts {
             0 => Vec::new(),
-            _ => match running.frontier.lease(now_ms(), hosts as usize, urls as usize) {
+            _ => match running.frontier.lease_sparing(now, hosts as usize, urls as usize, workers.spared()) {
                 Err(error) if error.is_waiting() => Vec::new(),
                 leases => leases?,
             },
@@ -76,7 +79,11 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
             let at_most = match opening {
                 Opening::Closed(until) => until_ms(until, look_again),
                 _ if hosts == 0 => look_again,
-                _ => running.frontier.next_due().map_or(look_again, |due| until_ms(due, look_again)),
+                // What is due already waits for a place that is not spared: others may be due before one is free.
+                _ => match running.frontier.next_due() {
+                    Some(due) if due <= now => SPARED_AGAIN,
+                    due => due.map_or(look_again, |due| until_ms(due, look_again)),
+                },
             };
             wait(running, &mut changed, at_most).await;
             continue;
@@ -133,6 +140,11 @@ impl Workers {
         } else {
             self.count -= self.places.forget_permits(self.count - self.wanted);
         }
+    }
+
+    /// The last free places are for domains that nobody visits: one with endless subdomains never gets all workers.
+    fn spared(&self) -> usize {
+        self.count / 8
     }
 
     fn free(&self) -> u64 {

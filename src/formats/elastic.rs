@@ -34,7 +34,7 @@ use crate::page::preferences::Statement;
 use crate::page::{EpochMs, PageChange, PageEvent, Relevance, TextChange, Truncated};
 use crate::parse::clean_text::clean_text;
 use crate::parse::html_text::PageFacts;
-use crate::parse::url::{host, registrable_domain};
+use crate::parse::url::{host, top_private_domain};
 use crate::parse::words::{Words, meta_words, words};
 use crate::parse::{PageText, language};
 
@@ -277,7 +277,7 @@ impl<'a> ElasticDocument<'a> {
             domain: host.strip_prefix("www.").unwrap_or(host).into(),
             url: (&event.url).into(),
             retrieved: event.ended_ms,
-            top_private_domain: registrable_domain(host).into(),
+            top_private_domain: top_private_domain(host).into(),
             response_headers: headers_of(response, &derived.body),
             is_relevant: event.relevance.is_relevant,
             relevance: event.relevance.relevance,

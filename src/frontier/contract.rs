@@ -34,9 +34,24 @@ pub trait Frontier: Send + Sync {
     /// is what was never heard of.
     fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError>;
 
-    /// Leases up to `max_hosts` hosts that may be visited now and have due work, most urgent first, each with up to
-    /// `max_urls` URLs (fewer where the host's delay is long). A leased host is given to nobody else until released.
-    fn lease(&self, now: EpochMs, max_hosts: usize, max_urls: usize) -> Result<Vec<Lease>, FrontierError>;
+    /// Leases up to `max_hosts` hosts that may be visited now and have due work, each with up to `max_urls` URLs (fewer where the
+    /// host's delay is long). A leased host is given to nobody else until released.
+    ///
+    /// The most urgent come first, fairly among registrable domains: a host of the domain with the fewest leases, and of several
+    /// such domains the one that has waited for longest since it was due, or since a lease of its domain ended.
+    fn lease(&self, now: EpochMs, max_hosts: usize, max_urls: usize) -> Result<Vec<Lease>, FrontierError> {
+        self.lease_sparing(now, max_hosts, max_urls, 0)
+    }
+
+    /// The same; the last `spared` of the places are only for hosts of domains that have no lease, as long as more than one
+    /// domain has work soon.
+    fn lease_sparing(
+        &self,
+        now: EpochMs,
+        max_hosts: usize,
+        max_urls: usize,
+        spared: usize,
+    ) -> Result<Vec<Lease>, FrontierError>;
 
     /// Leases one host by its origin, without URLs, for a visit that a redirect leads to. A host never heard of is made.
     fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError>;

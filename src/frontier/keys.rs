@@ -3,9 +3,13 @@
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::error::FrontierError;
+use crate::parse::url;
 
 /// Hash of a host's origin. 64 bits: among ten million hosts two share one with a probability below 1 in 300,000.
 pub type HostKey = u64;
+
+/// Hash of a registrable domain's name.
+pub type DomainKey = u64;
 
 /// Key of a URL: its host's, and the hash of what follows the origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -55,7 +59,7 @@ pub fn split(url: &str) -> Result<(&str, &str), FrontierError> {
 }
 
 /// Makes keys with a store's own seed, so that nobody on the web can make URLs that collide.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Keys {
     pub seed: u64,
 }
@@ -63,6 +67,11 @@ pub struct Keys {
 impl Keys {
     pub fn host(&self, origin: &str) -> HostKey {
         xxh3_64_with_seed(origin.as_bytes(), self.seed)
+    }
+
+    /// Of the registrable domain of a host.
+    pub fn domain(&self, origin: &str) -> DomainKey {
+        self.host(url::registrable_domain(url::host(origin).unwrap_or(origin)))
     }
 
     pub fn url(&self, host: HostKey, path: &str) -> UrlKey {

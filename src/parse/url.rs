@@ -124,15 +124,24 @@ pub fn path_and_query(url: &str) -> &str {
 }
 
 /// The registrable domain of a host's name: its public suffix and one label more, by the Public Suffix List, private
-/// suffixes (`github.io`) included. An IP address, a public suffix, and a name under no listed suffix stand for themselves.
+/// suffixes (`github.io`) included. Under a suffix that is not listed (`.test`, `.local`) it is the last two labels. An IP
+/// address, a public suffix and a single label stand for themselves.
 pub fn registrable_domain(host: &str) -> &str {
+    domain(host).map_or(host, |(domain, _)| domain)
+}
+
+/// The registrable domain of a host's name under a listed suffix. Any other name stands for itself, as in ACHE's documents.
+pub fn top_private_domain(host: &str) -> &str {
+    domain(host).map_or(host, |(domain, is_listed)| if is_listed { domain } else { host })
+}
+
+/// With whether its suffix is listed.
+fn domain(host: &str) -> Option<(&str, bool)> {
     if host.starts_with('[') || host.ends_with(|c: char| c.is_ascii_digit()) && host.parse::<Ipv4Addr>().is_ok() {
-        return host;
+        return None;
     }
-    match psl::domain(host.as_bytes()) {
-        Some(domain) if domain.suffix().is_known() => &host[host.len() - domain.as_bytes().len()..],
-        _ => host,
-    }
+    let domain = psl::domain(host.as_bytes())?;
+    Some((&host[host.len() - domain.as_bytes().len()..], domain.suffix().is_known()))
 }
 
 fn host_at(url: &str) -> Option<usize> {

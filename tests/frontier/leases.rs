@@ -89,9 +89,11 @@ fn takes_the_most_urgent_hosts_first(make: Make) {
     assert_eq!(order(9), [""; 0]);
     assert_eq!(order(20), ["first.example", "second.example"]);
     assert_eq!(order(99), ["first.example", "second.example", "late.example"]);
-    let lease = lease_one(&*frontier, 99, 1);
+    // Who was leased last waits for longest, whatever its own due time is.
+    let lease = lease_one(&*frontier, 100, 1);
+    assert_eq!(lease.host.origin, "http://late.example");
     frontier.release(lease, Release { not_before: 50, ..Release::default() }).unwrap();
-    assert_eq!(order(99), ["second.example", "late.example", "first.example"]);
+    assert_eq!(order(101), ["first.example", "second.example", "late.example"]);
 }
 
 fn gives_unfetched_urls_again(make: Make) {

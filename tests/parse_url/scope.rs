@@ -32,6 +32,23 @@ fn the_host_rule_compares_names() {
     assert_eq!(any.why("ftp://a.org/"), Verdict::NotAUrl);
 }
 
+/// `.test` and `.local` are no public suffixes of the list.
+#[test]
+fn the_domain_rule_knows_names_without_a_listed_suffix() {
+    let seeds = texts(&["http://www.shop.test/", "http://wiki.corp.local/", "http://localhost/"]);
+    let domain = Scope::new(&config(ScopeRule::Domain), &seeds).unwrap();
+    for (url, is_admitted) in [
+        ("http://shop.test/", true),
+        ("http://img.shop.test/a", true),
+        ("http://other.test/", false),
+        ("http://git.corp.local/", true),
+        ("http://localhost:81/", true),
+        ("http://a.localhost/", false),
+    ] {
+        assert_eq!(domain.admits(url), is_admitted, "{url}");
+    }
+}
+
 #[test]
 fn patterns_match_the_whole_url_without_case() {
     let config = ScopeConfig {

@@ -187,6 +187,8 @@ fn parts_of_a_normalised_url() {
         ("127.0.0.1", "127.0.0.1"),
         ("[::1]", "[::1]"),
         ("a.intranet", "a.intranet"),
+        ("www.shop.test", "shop.test"),
+        ("wiki.corp.local", "corp.local"),
         ("localhost", "localhost"),
         ("www.xn--bcher-kva.de", "xn--bcher-kva.de"),
     ] {

@@ -144,7 +144,7 @@ impl<'a> Changes<'a> {
 
     fn stored_host(&self, host: HostKey) -> Result<Option<HostRecord>, FrontierError> {
         if let Some(record) = self.frontier.schedule.lock().record(host) {
-            return Ok(Some(record.clone()));
+            return Ok(Some(record));
         }
         Ok(self.store.host(host)?.map(|record| self.frontier.after_opening(record)))
     }
@@ -218,7 +218,7 @@ impl<'a> Changes<'a> {
             let schedule = self.frontier.schedule.lock();
             for (host, change) in &mut self.hosts {
                 if let Some(now) = schedule.record(*host) {
-                    change.record.take_visits_from(now);
+                    change.record.take_visits_from(&now);
                 }
             }
         }

@@ -35,8 +35,14 @@ impl Frontier for EmbeddedFrontier {
         self.change(now, |changes, _| urls.iter().map(|url| changes.try_again(url).map(u64::from)).sum())
     }
 
-    fn lease(&self, now: EpochMs, max_hosts: usize, max_urls: usize) -> Result<Vec<Lease>, FrontierError> {
-        self.lease_hosts(now, max_hosts, max_urls)
+    fn lease_sparing(
+        &self,
+        now: EpochMs,
+        max_hosts: usize,
+        max_urls: usize,
+        spared: usize,
+    ) -> Result<Vec<Lease>, FrontierError> {
+        self.lease_hosts(now, max_hosts, max_urls, spared)
     }
 
     fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError> {

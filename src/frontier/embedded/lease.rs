@@ -34,6 +34,7 @@ impl EmbeddedFrontier {
         now: EpochMs,
         max_hosts: usize,
         max_urls: usize,
+        spared: usize,
     ) -> Result<Vec<Lease>, FrontierError> {
         // Held to the end: what was claimed is settled with the store it was read from.
         let store = self.shelf.store()?;
@@ -41,7 +42,7 @@ impl EmbeddedFrontier {
         let mut looks = if max_urls == 0 { 0 } else { max_hosts.saturating_add(SPARE_LOOKS) };
         while leases.len() < max_hosts && looks > 0 {
             looks -= 1;
-            let claim = self.schedule.lock().claim(now);
+            let claim = self.schedule.lock().claim(now, max_hosts - leases.len(), spared);
             let Some(claim) = claim else { break };
             match self.fill(&store, &claim, now, max_urls) {
                 Ok(lease) => leases.extend(lease),
@@ -98,7 +99,7 @@ impl EmbeddedFrontier {
         let (chosen, record) = {
             let mut schedule = self.schedule.lock();
             let chosen = schedule.settle(claim, &found, now, max_urls);
-            (chosen, schedule.record(claim.host).cloned())
+            (chosen, schedule.record(claim.host))
         };
         let Some(record) = record.filter(|_| !chosen.is_empty()) else { return Ok(None) };
         let robots = if record.has_robots { store.robots_of(claim.host)? } else { None };

@@ -87,7 +87,7 @@ impl EmbeddedFrontier {
             standings: Mutex::default(),
             tried: Mutex::default(),
             host_writes: Mutex::default(),
-            schedule: Mutex::new(Schedule::new(totals, options.revisit_share, options.ranks)),
+            schedule: Mutex::new(Schedule::new(totals, keys, options.revisit_share, options.ranks)),
             addresses: Mutex::default(),
             ledger: Mutex::new(Ledger::new(options.budgets, run, crawl)),
             claims: Mutex::default(),
@@ -125,7 +125,7 @@ impl EmbeddedFrontier {
         what: impl Fn(&HostRecord) -> T,
     ) -> Result<Option<T>, FrontierError> {
         if let Some(record) = self.schedule.lock().record(host) {
-            return Ok(Some(what(record)));
+            return Ok(Some(what(&record)));
         }
         Ok(self.shelf.store()?.host(host)?.as_ref().map(what))
     }

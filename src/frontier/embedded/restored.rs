@@ -93,7 +93,7 @@ fn current(
     visited: &HostRecord,
 ) -> Result<HostRecord, FrontierError> {
     if let Some(record) = schedule.record(host) {
-        return Ok(record.clone());
+        return Ok(record);
     }
     let mut record = store.host(host)?.unwrap_or_else(|| visited.clone());
     record.take_visits_from(visited);

@@ -1,10 +1,13 @@
 //! Hosts by the time they may be visited. Where links are ranked they stand in bands, by the best that waits of each: the most promising
 //! host that may be visited comes first, and among its likes the one that is due first. Now and then whoever has waited for longest comes
 //! first, whatever waits there: nothing starves, and what is thought little of gets the chance to prove better.
+//!
+//! Hosts of a domain that was served lately wait with their domain instead ([`super::crowds`]).
 
 use std::collections::BTreeSet;
 
-use crate::frontier::keys::HostKey;
+use super::crowds::{Crowds, Turn};
+use crate::frontier::keys::{DomainKey, HostKey};
 use crate::page::EpochMs;
 
 /// Bands of priorities, where links are ranked.
@@ -13,22 +16,40 @@ const BANDS: usize = 16;
 const LATER: usize = 8;
 /// One host of so many is the one that has waited for longest.
 const WAITED: u64 = 24;
+/// Where links are ranked, a domain with this part of the leases comes behind those with fewer, however promising it is.
+const SHARE: usize = 4;
+/// A place is spared for other domains if one of their hosts is due within this time.
+const SOON_MS: EpochMs = 10_000;
 
 /// Due time, number, host.
-type Place = (EpochMs, u64, HostKey);
+pub(super) type Place = (EpochMs, u64, HostKey);
 
 #[derive(Debug)]
 pub(super) struct Due {
     /// One, where links are not ranked.
     bands: Vec<BTreeSet<Place>>,
+    pub crowds: Crowds,
     taken: u64,
+}
+
+impl Listed {
+    pub fn with_its_domain(self) -> Listed {
+        Listed { is_waiting: true, ..self }
+    }
+
+    /// Whether it comes at the same time, with its domain or not.
+    pub fn is_as(self, other: Listed) -> bool {
+        (self.due, self.band) == (other.due, other.band)
+    }
 }
 
 /// Where a host is listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Listed {
     pub due: EpochMs,
-    band: usize,
+    band: u8,
+    /// With its domain.
+    pub is_waiting: bool,
 }
 
 /// The host whose turn it is.
@@ -40,6 +61,24 @@ pub(super) struct Taken {
     pub from: Option<u8>,
 }
 
+/// For whom a place is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    /// Hosts that are leased, and places that are free.
+    pub places: usize,
+    /// The place is one of the last: it is for domains that have no host leased, if there are such.
+    pub is_spared: bool,
+}
+
+/// What comes next.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// By its own due time.
+    Due(Taken, Listed),
+    /// By the turn of its domain.
+    Crowd(Taken),
+}
+
 impl Default for Due {
     fn default() -> Due {
         Due::new(false)
@@ -48,7 +87,15 @@ impl Default for Due {
 
 impl Due {
     pub fn new(ranks: bool) -> Due {
-        Due { bands: vec![BTreeSet::new(); if ranks { BANDS } else { 1 }], taken: 0 }
+        let bands = vec![BTreeSet::new(); if ranks { BANDS } else { 1 }];
+        Due { bands, crowds: Crowds::default(), taken: 0 }
+    }
+
+    /// Links are ranked from now on, or are not any more: all hosts are listed anew.
+    pub fn rank(&mut self, ranks: bool) {
+        let mut crowds = std::mem::take(&mut self.crowds);
+        crowds.clear_waiting();
+        *self = Due { crowds, ..Due::new(ranks) };
     }
 
     pub fn ranks(&self) -> bool {
@@ -58,58 +105,124 @@ impl Due {
     /// `best`: the priority of the best URL that waits; none: only looks again and retries do.
     pub fn place(&self, due: EpochMs, best: Option<u8>) -> Listed {
         let band = if self.ranks() { best.map_or(LATER, band) } else { 0 };
-        Listed { due, band }
+        Listed { due, band: band as u8, is_waiting: false }
     }
 
-    pub fn insert(&mut self, listed: Listed, number: u64, host: HostKey) {
-        self.bands[listed.band].insert((listed.due, number, host));
-    }
-
-    pub fn remove(&mut self, listed: Listed, number: u64, host: HostKey) {
-        self.bands[listed.band].remove(&(listed.due, number, host));
-    }
-
-    /// Takes the host whose turn it is, if one is due.
-    pub fn take(&mut self, now: EpochMs) -> Option<Taken> {
-        let is_due = |band: &BTreeSet<Place>| band.first().is_some_and(|(due, ..)| *due <= now);
-        let mut at = self.bands.iter().position(is_due)?;
-        let mut from = None;
-        if self.ranks() {
-            self.taken += 1;
-            if self.taken.is_multiple_of(WAITED) {
-                let waited = self.bands.iter().enumerate().filter_map(|(at, band)| Some((band.first()?, at)));
-                at = waited.min().map_or(at, |(_, at)| at);
-                // Steps of the golden section fall everywhere alike.
-                from = Some((self.taken / WAITED).wrapping_mul(158) as u8);
-            }
+    /// `domain`: of a host that waits with it.
+    pub fn insert(&mut self, listed: Listed, number: u64, host: HostKey, domain: impl FnOnce() -> DomainKey) {
+        let place = (listed.due, number, host);
+        match listed.is_waiting {
+            true => self.crowds.insert(domain(), listed.band, place),
+            false => _ = self.bands[usize::from(listed.band)].insert(place),
         }
-        let (.., host) = self.bands[at].pop_first()?;
-        Some(Taken { host, band: at, from })
+    }
+
+    pub fn remove(&mut self, listed: Listed, number: u64, host: HostKey, domain: impl FnOnce() -> DomainKey) {
+        let place = (listed.due, number, host);
+        match listed.is_waiting {
+            true => self.crowds.remove(domain(), listed.band, place),
+            false => _ = self.bands[usize::from(listed.band)].remove(&place),
+        }
+    }
+
+    /// A host is to be taken.
+    pub fn begin(&mut self) {
+        self.taken += 1;
+    }
+
+    /// The host whose turn it is, if one is due. It stays where it is listed.
+    pub fn next(&self, now: EpochMs, room: Room) -> Option<Next> {
+        let is_longest = self.is_longest();
+        let due = self.bands.iter().enumerate().filter_map(|(at, band)| Some((at, *band.first()?)));
+        let mut due = due.filter(|(_, (due, ..))| *due <= now);
+        // By the order of their bands, or by how long they have waited.
+        let due = match is_longest {
+            false => due.next(),
+            true => due.min_by_key(|(at, place)| (*place, *at)),
+        };
+        let crowd = self.next_turn(now, room, due.is_some());
+        match due {
+            Some((at, place)) if crowd.is_none_or(|turn| is_before((at, place), turn, is_longest)) => {
+                let listed = Listed { due: place.0, band: at as u8, is_waiting: false };
+                Some(Next::Due(self.taken(place, at), listed))
+            }
+            _ => self.of_turn(crowd?, now).map(Next::Crowd),
+        }
+    }
+
+    /// The same of the hosts alone that wait with their domains.
+    pub fn next_crowd(&self, now: EpochMs, room: Room) -> Option<Taken> {
+        self.of_turn(self.next_turn(now, room, false)?, now)
+    }
+
+    /// The turn that comes next. `has_due`: without it, a host would come by its own due time.
+    fn next_turn(&self, now: EpochMs, room: Room, has_due: bool) -> Option<Turn> {
+        let bands = self.bands.len() as u8;
+        if room.is_spared && self.has_others(now) {
+            return self.crowds.first(bands, 1);
+        }
+        let share = match self.ranks() {
+            true => u32::try_from((room.places / SHARE).max(1)).unwrap_or(u32::MAX),
+            false => u32::MAX,
+        };
+        let turn = match self.is_longest() {
+            false => self.crowds.first(bands, share),
+            true => self.crowds.least(bands).filter(|turn| turn.1 < share),
+        };
+        turn.or_else(|| self.crowds.least(bands).filter(|_| !has_due))
+    }
+
+    fn of_turn(&self, turn: Turn, now: EpochMs) -> Option<Taken> {
+        let place = self.crowds.first_of(turn).filter(|(due, ..)| *due <= now)?;
+        Some(self.taken(place, usize::from(turn.0)))
+    }
+
+    /// Whether the one that has waited for longest is to be taken.
+    fn is_longest(&self) -> bool {
+        self.ranks() && self.taken.is_multiple_of(WAITED)
+    }
+
+    fn taken(&self, (.., host): Place, band: usize) -> Taken {
+        // Steps of the golden section fall everywhere alike.
+        let from = self.is_longest().then(|| (self.taken / WAITED).wrapping_mul(158) as u8);
+        Taken { host, band, from }
+    }
+
+    /// Whether more than one domain has work soon.
+    fn has_others(&self, now: EpochMs) -> bool {
+        let is_soon = |band: &BTreeSet<Place>| band.first().is_some_and(|(due, ..)| *due <= now + SOON_MS);
+        self.crowds.active() > 1 || self.bands.iter().any(is_soon)
     }
 
     /// Whether a better host than the one that was taken may be visited: what it has is of this priority.
     pub fn has_better(&self, taken: Taken, priority: u8, now: EpochMs) -> bool {
-        let mut better = self.bands[..band(priority).min(self.bands.len())].iter();
-        let is_less = self.ranks() && taken.from.is_none() && band(priority) > taken.band;
-        is_less && better.any(|band| band.first().is_some_and(|(due, ..)| *due <= now))
+        let band = band(priority).min(self.bands.len());
+        let mut better = self.bands[..band].iter();
+        let is_less = self.ranks() && taken.from.is_none() && band > taken.band;
+        is_less
+            && (better.any(|band| band.first().is_some_and(|(due, ..)| *due <= now))
+                || self.crowds.first(band as u8, 1).is_some())
     }
 
     pub fn first(&self) -> Option<EpochMs> {
-        self.bands.iter().filter_map(|band| Some(band.first()?.0)).min()
+        let listed = self.bands.iter().filter_map(|band| Some(band.first()?.0));
+        listed.chain(self.crowds.first_due()).min()
     }
 
     /// The first of those that `is_wanted` takes.
     pub fn first_of(&self, is_wanted: impl Fn(HostKey) -> bool) -> Option<EpochMs> {
-        let first = |band: &BTreeSet<Place>| band.iter().find(|(.., host)| is_wanted(*host)).map(|(due, ..)| *due);
-        self.bands.iter().filter_map(first).min()
+        let is_one = |place: &&Place| is_wanted(place.2);
+        let listed = self.bands.iter().filter_map(|band| band.iter().find(is_one));
+        listed.chain(self.crowds.waiting().find(is_one)).map(|(due, ..)| *due).min()
     }
 
-    /// Band by band; in each, the first to be due first.
+    /// Band by band; in each, the first to be due first. Then those that wait with their domains.
     pub fn hosts(&self) -> impl Iterator<Item = HostKey> {
-        self.bands.iter().flatten().map(|(.., host)| *host)
+        self.bands.iter().flatten().chain(self.crowds.waiting()).map(|(.., host)| *host)
     }
 
-    /// Up to `at_most` that are wanted and due from one time on and before another, the first to be due first.
+    /// Up to `at_most` that are wanted and due from one time on and before another, the first to be due first. `from` is in
+    /// the future: who waits with a domain is due.
     pub fn between(
         &self,
         (from, to): (EpochMs, EpochMs),
@@ -125,6 +238,13 @@ impl Due {
         found.truncate(at_most);
         found.into_iter().map(|(due, _, host)| (due, host)).collect()
     }
+}
+
+/// Whether a host that comes by its due time comes before a domain's turn. Its domain has no leases.
+fn is_before((band, (due, number, _)): (usize, Place), turn: Turn, is_longest: bool) -> bool {
+    let (turn_band, leases, since, turn_number, _) = turn;
+    let (band, turn_band) = if is_longest { (0, 0) } else { (band, usize::from(turn_band)) };
+    (band, 0, due, number) < (turn_band, leases, since, turn_number)
 }
 
 /// URLs of one band are as good as one another.

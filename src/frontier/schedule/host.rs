@@ -3,6 +3,7 @@
 use minicbor::{Decode, Encode};
 
 use super::due::Listed;
+use super::packed::Packed;
 use super::queue::Queue;
 use crate::frontier::keys::{Rank, UrlKey};
 use crate::frontier::{Spent, Trouble};
@@ -85,11 +86,9 @@ impl HostRecord {
         self.has_robots = now.has_robots;
     }
 
-    /// What keeps the host's URLs waiting, besides its rest after each visit: it is in trouble, or many of its URLs fail together and
-    /// it has no other left that was never asked for.
+    /// See [`Counted::waits_for`].
     pub fn waits_for(&self) -> Option<Trouble> {
-        let is_left_with_errors = |trouble: &Trouble| trouble.errors.are_many() && !trouble.given_up && self.ready == 0;
-        self.trouble.filter(|trouble| trouble.is_the_hosts() || is_left_with_errors(trouble))
+        self.counted().waits_for()
     }
 
     pub fn is_given_up(&self) -> bool {
@@ -104,42 +103,102 @@ impl HostRecord {
     pub(super) fn reads_parked(&self) -> bool {
         self.parked > 0 && !self.is_given_up()
     }
+
+    pub(super) fn counted(&self) -> Counted {
+        Counted {
+            work: self.work(),
+            ready: self.ready,
+            trouble: self.trouble,
+            is_blocked: self.is_blocked,
+            is_held: self.held > 0,
+        }
+    }
 }
 
-/// A host with work, or leased.
+/// What the counters count of a host.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counted {
+    pub work: u64,
+    pub ready: u64,
+    pub trouble: Option<Trouble>,
+    pub is_blocked: bool,
+    pub is_held: bool,
+}
+
+impl Counted {
+    /// What keeps the host's URLs waiting, besides its rest after each visit: it is in trouble, or many of its URLs fail together and
+    /// it has no other left that was never asked for.
+    pub fn waits_for(&self) -> Option<Trouble> {
+        let is_left_with_errors = |trouble: &Trouble| trouble.errors.are_many() && !trouble.given_up && self.ready == 0;
+        self.trouble.filter(|trouble| trouble.is_the_hosts() || is_left_with_errors(trouble))
+    }
+}
+
+/// A host with work, or leased. There may be millions: what few hosts have is in boxes.
 #[derive(Debug, Default)]
 pub struct HostState {
-    pub(super) record: HostRecord,
-    pub(super) in_flight_ready: usize,
-    pub(super) in_flight_later: usize,
+    pub(super) record: Packed,
     /// The first due time in `later` that is not in flight. May be too early (a lease sets it right), never too late.
     pub(super) next_later: EpochMs,
-    /// The first priority in `ready` that is not in flight. May be too good (a lease sets it right), never too bad.
-    pub(super) best: u8,
-    /// Grows with every change of the host's queues in the store: who read them before does not know of it.
-    pub(super) epoch: u64,
-    pub(super) lease: Option<u64>,
-    /// While a lease reads the host's queues: URLs that got a verdict meanwhile. It may have read them still.
-    pub(super) finished_meanwhile: Option<Vec<UrlKey>>,
-    /// A budget of it is spent. Changed by [`super::Schedule`] alone, which counts.
-    pub(super) spent: Option<Spent>,
     /// The host's entry in `Schedule::due`.
     pub(super) listed: Option<Listed>,
+    busy: Option<Box<Busy>>,
+    /// Grows with every change of the host's queues in the store: who read them before does not know of it.
+    pub(super) epoch: u32,
+    /// The first priority in `ready` that is not in flight. May be too good (a lease sets it right), never too bad.
+    pub(super) best: u8,
 }
+
+/// Of a host that is leased, has URLs in flight, or rests because a budget is spent.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Busy {
+    pub in_flight_ready: usize,
+    pub in_flight_later: usize,
+    pub lease: Option<u64>,
+    /// While a lease reads the host's queues: URLs that got a verdict meanwhile. It may have read them still.
+    pub finished_meanwhile: Option<Vec<UrlKey>>,
+    /// A budget of it is spent. Changed by [`super::Schedule`] alone, which counts.
+    pub spent: Option<Spent>,
+}
+
+/// A million hosts are to fit into 512 MB with their names, their places in the schedule and the rest of the process.
+const _: () = assert!(size_of::<HostState>() <= 128);
+
+static IDLE: Busy = Busy { in_flight_ready: 0, in_flight_later: 0, lease: None, finished_meanwhile: None, spent: None };
 
 impl HostState {
     pub(super) fn new(record: HostRecord) -> HostState {
         let (next_later, best) = (record.first_later(), record.head.priority());
-        HostState { record, next_later, best, ..HostState::default() }
+        HostState { record: record.into(), next_later, best, ..HostState::default() }
+    }
+
+    pub(super) fn busy(&self) -> &Busy {
+        self.busy.as_deref().unwrap_or(&IDLE)
+    }
+
+    pub(super) fn busy_mut(&mut self) -> &mut Busy {
+        self.busy.get_or_insert_default()
+    }
+
+    /// These URLs got a verdict. A lease that reads the queues now may have read them still.
+    pub(super) fn finish(&mut self, urls: &[UrlKey]) {
+        if let Some(meanwhile) = self.busy.as_mut().and_then(|busy| busy.finished_meanwhile.as_mut()) {
+            meanwhile.extend_from_slice(urls);
+        }
+    }
+
+    /// Frees what is not needed any more.
+    pub(super) fn tidy(&mut self) {
+        self.busy.take_if(|busy| **busy == IDLE);
     }
 
     pub(super) fn has_ready(&self) -> bool {
-        self.record.ready > self.in_flight_ready as u64
+        self.record.ready > self.busy().in_flight_ready as u64
     }
 
     pub(super) fn due(&self) -> Option<EpochMs> {
-        let rested = self.record.not_before.max(self.spent.map_or(0, |spent| spent.until));
-        if self.lease.is_some() || self.record.is_blocked {
+        let rested = self.record.not_before.max(self.busy().spent.map_or(0, |spent| spent.until));
+        if self.busy().lease.is_some() || self.record.is_blocked() {
             None
         } else if self.has_ready() {
             Some(rested)
@@ -151,20 +210,21 @@ impl HostState {
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        self.record.work() == 0 && self.lease.is_none() && self.in_flight_ready + self.in_flight_later == 0
+        let Busy { in_flight_ready, in_flight_later, lease, .. } = self.busy();
+        self.record.work() == 0 && lease.is_none() && in_flight_ready + in_flight_later == 0
     }
 
     pub(super) fn took_off(&mut self, queue: Queue) {
         match queue {
-            Queue::Ready => self.in_flight_ready += 1,
-            Queue::Later(_) => self.in_flight_later += 1,
+            Queue::Ready => self.busy_mut().in_flight_ready += 1,
+            Queue::Later(_) => self.busy_mut().in_flight_later += 1,
         }
     }
 
     pub(super) fn landed(&mut self, queue: Queue) {
         match queue {
-            Queue::Ready => self.in_flight_ready -= 1,
-            Queue::Later(_) => self.in_flight_later -= 1,
+            Queue::Ready => self.busy_mut().in_flight_ready -= 1,
+            Queue::Later(_) => self.busy_mut().in_flight_later -= 1,
         }
     }
 }

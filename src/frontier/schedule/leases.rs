@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::due::band;
+use super::due::{Room, band};
 use super::host::{HostRecord, HostState};
 use super::queue::{Candidate, Claim, Found, Queue};
 use super::state::{Leased, Schedule};
@@ -24,53 +24,53 @@ pub enum HostClaim {
 }
 
 impl Schedule {
-    /// Takes the most urgent host that is due, if there is one.
-    pub fn claim(&mut self, now: EpochMs) -> Option<Claim> {
-        let taken = self.due.take(now)?;
+    /// Takes the most urgent host that is due, if there is one. So many places are free, and so many of them are spared.
+    pub fn claim(&mut self, now: EpochMs, free: usize, spared: usize) -> Option<Claim> {
+        self.last_claim = self.last_claim.max(now);
+        let room = Room { places: self.leases.len().saturating_add(free), is_spared: free <= spared };
+        let taken = self.take_next(now, room)?;
         let host = taken.host;
         self.rest_for(host, None);
+        let lease = self.begin_lease(host);
         let state = self.hosts.get_mut(&host)?;
-        self.last_lease += 1;
-        state.listed = None;
-        state.lease = Some(self.last_lease);
-        state.finished_meanwhile = Some(Vec::new());
-        self.leases.insert(self.last_lease, Leased { host, urls: Vec::new(), is_lent: false });
+        let busy = state.busy_mut();
+        (busy.lease, busy.finished_meanwhile) = (Some(lease), Some(Vec::new()));
         Some(Claim {
-            lease: self.last_lease,
+            lease,
             host,
             head: state.record.head,
             later_first: state.record.later_first,
             reads_ready: state.has_ready(),
             reads_later: state.record.later > 0,
             reads_parked: state.record.reads_parked(),
-            in_flight_ready: state.in_flight_ready,
-            in_flight_later: state.in_flight_later,
+            in_flight_ready: state.busy().in_flight_ready,
+            in_flight_later: state.busy().in_flight_later,
             epoch: state.epoch,
             taken,
             spare: usize::from(self.due.ranks()),
-            has_held: state.record.held > 0,
+            has_held: state.record.held() > 0,
         })
     }
 
     /// Takes one host out by its key, without URLs. `stored` is used when the schedule does not know it.
     pub fn claim_host(&mut self, host: HostKey, stored: Option<HostRecord>, now: EpochMs) -> Option<HostClaim> {
         if let (Some(record), false) = (stored, self.hosts.contains_key(&host)) {
-            self.count(host, Some(&record));
-            self.hosts.insert(host, HostState::new(record));
+            self.count(host, Some(record.counted()));
+            self.hosts.insert(host, Box::new(HostState::new(record)));
         }
         let is_recalled = self.recalled.contains(&host);
         let state = self.hosts.get_mut(&host)?;
-        let claim = if state.lease.is_some() || is_recalled {
+        let claim = if state.busy().lease.is_some() || is_recalled {
             HostClaim::Taken
-        } else if state.record.is_blocked {
+        } else if state.record.is_blocked() {
             HostClaim::At(now + BLOCKED_REST_MS)
         } else if state.record.not_before > now {
             HostClaim::At(state.record.not_before)
         } else {
-            self.last_lease += 1;
-            state.lease = Some(self.last_lease);
-            self.leases.insert(self.last_lease, Leased { host, urls: Vec::new(), is_lent: false });
-            HostClaim::Leased(self.last_lease, Box::new(state.record.clone()))
+            let record = Box::new(state.record.record());
+            let lease = self.begin_lease(host);
+            self.hosts.get_mut(&host)?.busy_mut().lease = Some(lease);
+            HostClaim::Leased(lease, record)
         };
         self.list(host);
         Some(claim)
@@ -85,7 +85,7 @@ impl Schedule {
         now: EpochMs,
         max_urls: usize,
     ) -> Vec<&'f Candidate<T>> {
-        let meanwhile = self.hosts.get_mut(&claim.host).and_then(|state| state.finished_meanwhile.take());
+        let meanwhile = self.hosts.get_mut(&claim.host).and_then(|state| state.busy_mut().finished_meanwhile.take());
         let meanwhile = meanwhile.unwrap_or_default();
         let free = |candidate: &&Candidate<T>| {
             !self.in_flight.contains_key(&candidate.url) && !meanwhile.contains(&candidate.url)
@@ -150,7 +150,7 @@ impl Schedule {
         let state = self.hosts.get_mut(&leased.host)?;
         leased.is_lent = true;
         state.record.not_before = state.record.not_before.max(until);
-        Some((leased.host, state.record.clone()))
+        Some((leased.host, state.record.record()))
     }
 
     /// Ends a lease of which nothing was handed out.
@@ -168,7 +168,7 @@ impl Schedule {
     ) -> Option<(HostKey, HostRecord)> {
         let leased = self.leases.get(&lease)?;
         let (host, is_lent) = (leased.host, leased.is_lent);
-        let mut record = self.hosts.get(&host)?.record.clone();
+        let mut record = self.record(host)?;
         // Whoever had it is known to be done with it.
         let before = if is_lent { 0 } else { record.not_before };
         record.not_before = before.max(release.not_before);
@@ -177,12 +177,12 @@ impl Schedule {
         }
         record.delay_ms = u64::try_from(release.delay.as_millis()).unwrap_or(u64::MAX);
         record.has_robots |= release.robots.is_some();
-        self.count(host, Some(&record));
+        self.count(host, Some(record.counted()));
         let state = self.hosts.get_mut(&host)?;
         if record.reads_parked() != state.record.reads_parked() {
             state.next_later = record.first_later();
         }
-        state.record = record.clone();
+        state.record = record.clone().into();
         if release.spent.is_some() {
             self.rest_for(host, release.spent);
         }
@@ -191,9 +191,11 @@ impl Schedule {
     }
 
     fn end(&mut self, lease: u64, fetched: &HashSet<UrlKey>) {
-        let Some(Leased { host, urls, .. }) = self.leases.remove(&lease) else { return };
+        let Some(Leased { host, domain, urls, .. }) = self.leases.remove(&lease) else { return };
+        self.due.crowds.lease_ends(domain, (!urls.is_empty()).then_some(self.last_claim));
         let Some(state) = self.hosts.get_mut(&host) else { return };
-        (state.lease, state.finished_meanwhile) = (None, None);
+        let busy = state.busy_mut();
+        (busy.lease, busy.finished_meanwhile) = (None, None);
         for url in urls.iter().filter(|url| !fetched.contains(url)) {
             // None when its verdict came before the release.
             let Some(queue) = self.in_flight.remove(url) else { continue };

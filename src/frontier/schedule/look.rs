@@ -14,7 +14,7 @@ const LOOKED_THROUGH: usize = 100_000;
 impl Schedule {
     /// None for a host with nothing to do: the store knows it.
     pub fn look(&self, host: HostKey) -> Option<HostLook> {
-        self.hosts.get(&host).map(HostState::look)
+        self.hosts.get(&host).map(|state| state.look())
     }
 
     /// Up to `at_most` hosts with work.
@@ -43,7 +43,7 @@ impl Schedule {
 impl HostState {
     fn look(&self) -> HostLook {
         let due = self.due().filter(|due| *due < EpochMs::MAX);
-        let record = self.record.clone();
-        HostLook { record, due, is_leased: self.lease.is_some(), spent: self.spent, robots: None }
+        let record = self.record.record();
+        HostLook { record, due, is_leased: self.busy().lease.is_some(), spent: self.busy().spent, robots: None }
     }
 }

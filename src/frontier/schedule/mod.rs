@@ -3,10 +3,13 @@
 //! All of it is rebuilt from the host records at the opening. Nothing here touches the disk, so its lock is held for
 //! microseconds only.
 
+mod crowds;
 mod due;
+mod fair;
 mod host;
 mod leases;
 mod look;
+mod packed;
 mod queue;
 mod rebuilt;
 mod state;

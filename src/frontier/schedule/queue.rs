@@ -33,7 +33,7 @@ pub struct Claim {
     pub reads_parked: bool,
     pub in_flight_ready: usize,
     pub in_flight_later: usize,
-    pub(super) epoch: u64,
+    pub(super) epoch: u32,
     pub(super) taken: Taken,
     /// Entries of `ready` beyond what can be needed: where links are ranked one tells what is left.
     pub spare: usize,

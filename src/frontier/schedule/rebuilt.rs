@@ -3,7 +3,6 @@
 
 use std::collections::HashSet;
 
-use super::due::Due;
 use super::host::{HostRecord, HostState, NEVER};
 use super::queue::Queue;
 use super::state::Schedule;
@@ -21,20 +20,22 @@ impl Schedule {
     pub fn rebuild(&mut self, totals: Totals, records: Vec<(HostKey, HostRecord)>, finished: &HashSet<UrlKey>) {
         let mut before = std::mem::take(self);
         (self.totals, self.revisit_share) = (totals, before.revisit_share);
-        self.due = Due::new(before.due.ranks());
-        self.last_lease = before.last_lease;
+        self.keys = before.keys;
+        self.due = std::mem::take(&mut before.due);
+        self.due.rank(self.due.ranks());
+        (self.last_lease, self.last_claim) = (before.last_lease, before.last_claim);
         self.recalled = std::mem::take(&mut before.recalled);
         self.leases = before.leases;
         for (host, record) in records {
             let old = before.hosts.remove(&host);
             if record.work() > 0 || old.is_some() {
-                self.put_back(host, HostState::new(record), old);
+                self.put_back(host, record, old);
             }
         }
         // Hosts that the store has lost, and somebody has leased.
-        for (host, old) in before.hosts.into_iter().filter(|(_, old)| old.lease.is_some()) {
-            let record = HostRecord { ready: 0, later: 0, later_first: NEVER, ..old.record.clone() };
-            self.put_back(host, HostState::new(record), Some(old));
+        for (host, old) in before.hosts.into_iter().filter(|(_, old)| old.busy().lease.is_some()) {
+            let record = HostRecord { ready: 0, later: 0, later_first: NEVER, ..old.record.record() };
+            self.put_back(host, record, Some(old));
         }
         for (url, queue) in before.in_flight.into_iter().filter(|(url, _)| !finished.contains(url)) {
             let Some(state) = self.hosts.get_mut(&url.host) else { continue };
@@ -45,16 +46,21 @@ impl Schedule {
         hosts.into_iter().for_each(|host| self.list(host));
     }
 
-    fn put_back(&mut self, host: HostKey, mut state: HostState, old: Option<HostState>) {
+    fn put_back(&mut self, host: HostKey, mut record: HostRecord, old: Option<Box<HostState>>) {
+        if let Some(old) = &old {
+            record.take_visits_from(&old.record.record());
+        }
+        self.count(host, Some(record.counted()));
+        let mut state = HostState::new(record);
         let mut spent = None;
         if let Some(old) = old {
-            state.record.take_visits_from(&old.record);
-            state.epoch = old.epoch + 1;
-            state.lease = old.lease;
-            spent = old.spent;
+            state.epoch = old.epoch.wrapping_add(1);
+            if let Some(lease) = old.busy().lease {
+                state.busy_mut().lease = Some(lease);
+            }
+            spent = old.busy().spent;
         }
-        self.count(host, Some(&state.record));
-        self.hosts.insert(host, state);
+        self.hosts.insert(host, Box::new(state));
         self.rest_for(host, spent);
     }
 }

@@ -3,18 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::due::Due;
-use super::host::{HostRecord, HostState};
+use super::host::{Counted, HostRecord, HostState};
 use super::queue::Queue;
 use super::totals::Totals;
 use crate::budgets::Budget;
 use crate::frontier::held::HELD;
-use crate::frontier::keys::{HostKey, UrlKey};
+use crate::frontier::keys::{DomainKey, HostKey, Keys, UrlKey};
 use crate::frontier::{Cause, Counts, Spent, Trouble, Troubled, WHEN_MET_AGAIN, Waiting, WaitingHost};
 use crate::page::EpochMs;
 
 #[derive(Debug)]
 pub(super) struct Leased {
     pub(super) host: HostKey,
+    pub(super) domain: DomainKey,
     pub(super) urls: Vec<UrlKey>,
     /// Somebody else visits the host, and may do so for as long as its record says.
     pub(super) is_lent: bool,
@@ -23,9 +24,11 @@ pub(super) struct Leased {
 #[derive(Debug, Default)]
 pub struct Schedule {
     pub totals: Totals,
+    pub(super) keys: Keys,
     /// See [`crate::frontier::FrontierOptions::revisit_share`].
     pub revisit_share: f64,
-    pub(super) hosts: HashMap<HostKey, HostState>,
+    /// In boxes: the map keeps room for as many again, and moves what it has when it grows.
+    pub(super) hosts: HashMap<HostKey, Box<HostState>>,
     pub(super) due: Due,
     pub(super) in_flight: HashMap<UrlKey, Queue>,
     pub(super) leases: HashMap<u64, Leased>,
@@ -42,16 +45,18 @@ pub struct Schedule {
     /// Hosts that rest because a budget is spent, by budget.
     pub(super) resting: HashMap<Budget, u64>,
     pub(super) last_lease: u64,
+    /// When a host was asked for last: about now, for whoever is not told the time.
+    pub(super) last_claim: EpochMs,
 }
 
 impl Schedule {
     /// `ranks`: links are ranked, and hosts come by the best that waits.
-    pub fn new(totals: Totals, revisit_share: f64, ranks: bool) -> Schedule {
-        Schedule { totals, revisit_share, due: Due::new(ranks), ..Schedule::default() }
+    pub fn new(totals: Totals, keys: Keys, revisit_share: f64, ranks: bool) -> Schedule {
+        Schedule { totals, keys, revisit_share, due: Due::new(ranks), ..Schedule::default() }
     }
 
-    pub fn record(&self, host: HostKey) -> Option<&HostRecord> {
-        self.hosts.get(&host).map(|state| &state.record)
+    pub fn record(&self, host: HostKey) -> Option<HostRecord> {
+        self.hosts.get(&host).map(|state| state.record.record())
     }
 
     pub fn is_in_flight(&self, url: UrlKey) -> bool {
@@ -64,7 +69,7 @@ impl Schedule {
 
     /// The contract is that of [`crate::frontier::Frontier::next_due_well`]. Looks at the hosts in trouble that come before.
     pub fn next_due_well(&self) -> Option<EpochMs> {
-        let is_well = |host| self.record(host).is_some_and(|record| record.waits_for().is_none());
+        let is_well = |host| self.hosts.get(&host).is_some_and(|state| state.record.counted().waits_for().is_none());
         self.due.first_of(is_well).filter(|due| *due < HELD)
     }
 
@@ -74,7 +79,7 @@ impl Schedule {
         let is_due = |state: &HostState| state.has_ready() || state.next_later <= now;
         let is_busy =
             self.totals.first_time > self.totals.held || !self.leases.is_empty() || !self.in_flight.is_empty();
-        is_busy || self.due.hosts().any(|host| self.hosts.get(&host).is_some_and(is_due))
+        is_busy || self.due.hosts().any(|host| self.hosts.get(&host).is_some_and(|state| is_due(state)))
     }
 
     pub fn counts(&self) -> Counts {
@@ -112,16 +117,14 @@ impl Schedule {
         finished: &[UrlKey],
         (later_added, best_added): (EpochMs, u8),
     ) {
-        self.count(host, Some(&record));
-        let state = self.hosts.entry(host).or_insert_with(|| HostState::new(record.clone()));
+        self.count(host, Some(record.counted()));
+        let state = self.hosts.entry(host).or_insert_with(|| Box::new(HostState::new(record.clone())));
         let was_met_again = record.reads_parked() && !state.record.reads_parked();
         let later_added = if later_added == WHEN_MET_AGAIN { record.first_later() } else { later_added };
-        state.record = record;
+        state.record = record.into();
         state.best = state.best.min(best_added);
-        state.epoch += 1;
-        if let Some(meanwhile) = &mut state.finished_meanwhile {
-            meanwhile.extend_from_slice(finished);
-        }
+        state.epoch = state.epoch.wrapping_add(1);
+        state.finish(finished);
         let mut all_were_in_flight = true;
         for url in finished {
             match self.in_flight.remove(url) {
@@ -129,7 +132,7 @@ impl Schedule {
                 None => all_were_in_flight = false,
             }
         }
-        state.next_later = if all_were_in_flight && state.in_flight_later > 0 && !was_met_again {
+        state.next_later = if all_were_in_flight && state.busy().in_flight_later > 0 && !was_met_again {
             state.next_later.min(later_added)
         } else {
             // What was first may be gone, or be in flight: too early at worst, and a lease sets it right.
@@ -141,7 +144,10 @@ impl Schedule {
     /// A host rests because a budget is spent, or (none) does not.
     pub(super) fn rest_for(&mut self, host: HostKey, spent: Option<Spent>) {
         let Some(state) = self.hosts.get_mut(&host) else { return };
-        let before = std::mem::replace(&mut state.spent, spent);
+        if state.busy().spent.is_none() && spent.is_none() {
+            return;
+        }
+        let before = std::mem::replace(&mut state.busy_mut().spent, spent);
         if let Some(hosts) = before.and_then(|spent| self.resting.get_mut(&spent.budget)) {
             *hosts -= 1;
         }
@@ -161,12 +167,12 @@ impl Schedule {
 
     /// Whether nothing more is to be asked of a host that is leased.
     pub fn is_recalled(&self, host: HostKey) -> bool {
-        self.recalled.contains(&host) || self.record(host).is_some_and(|record| record.is_blocked)
+        self.recalled.contains(&host) || self.hosts.get(&host).is_some_and(|state| state.record.is_blocked())
     }
 
     /// Whether a URL is in flight, or may be about to be: its host is leased.
     pub fn is_busy(&self, url: UrlKey) -> bool {
-        self.is_in_flight(url) || self.hosts.get(&url.host).is_some_and(|state| state.lease.is_some())
+        self.is_in_flight(url) || self.hosts.get(&url.host).is_some_and(|state| state.busy().lease.is_some())
     }
 
     pub fn ranks(&self) -> bool {
@@ -176,7 +182,7 @@ impl Schedule {
     /// Links are ranked from now on, or are not any more.
     pub fn rank(&mut self, ranks: bool) {
         if self.due.ranks() != ranks {
-            self.due = Due::new(ranks);
+            self.due.rank(ranks);
             self.hosts.values_mut().for_each(|state| state.listed = None);
             let hosts: Vec<HostKey> = self.hosts.keys().copied().collect();
             hosts.into_iter().for_each(|host| self.list(host));
@@ -185,7 +191,7 @@ impl Schedule {
 
     /// Budgets are others now: whoever rests because one is spent may not have to.
     pub fn wake_resting(&mut self) {
-        let resting = self.hosts.iter().filter(|(_, state)| state.spent.is_some()).map(|(host, _)| *host);
+        let resting = self.hosts.iter().filter(|(_, state)| state.busy().spent.is_some()).map(|(host, _)| *host);
         for host in resting.collect::<Vec<_>>() {
             self.rest_for(host, None);
             self.list(host);
@@ -199,15 +205,15 @@ impl Schedule {
     }
 
     /// Replaces what the counters say of a host by what its record is to be; none: nothing.
-    pub(super) fn count(&mut self, host: HostKey, record: Option<&HostRecord>) {
-        let before = self.hosts.get(&host).map(|state| &state.record).filter(|record| record.work() > 0);
-        let now = record.filter(|record| record.work() > 0);
+    pub(super) fn count(&mut self, host: HostKey, record: Option<Counted>) {
+        let before = self.hosts.get(&host).map(|state| state.record.counted()).filter(|record| record.work > 0);
+        let now = record.filter(|record| record.work > 0);
         self.hosts_with_work += u64::from(now.is_some());
         self.hosts_with_work -= u64::from(before.is_some());
-        let troubled = |record: &HostRecord| {
+        let troubled = |record: Counted| {
             // One that is blocked waits for its operator, whatever else is the matter.
             let trouble = record.waits_for().filter(|_| !record.is_blocked)?;
-            Some((trouble.cause, record.work()))
+            Some((trouble.cause, record.work))
         };
         let (before, after) = (before.and_then(troubled), now.and_then(troubled));
         if before != after {
@@ -223,8 +229,8 @@ impl Schedule {
             self.troubled.retain(|_, (hosts, _)| *hosts > 0);
         }
         let is_blocked = now.is_some_and(|record| record.is_blocked);
-        let is_held = now.is_some_and(|record| record.held > 0);
-        let is_given_up = record.is_some_and(HostRecord::is_given_up);
+        let is_held = now.is_some_and(|record| record.is_held);
+        let is_given_up = record.and_then(|record| record.trouble).is_some_and(|trouble| trouble.given_up);
         for (hosts, is_one) in
             [(&mut self.blocked, is_blocked), (&mut self.held, is_held), (&mut self.given_up, is_given_up)]
         {
@@ -250,7 +256,7 @@ impl Schedule {
                 && trouble.last < opened_at
                 && trouble.asked_until.is_none_or(|until| until <= opened_at)
         };
-        let old = self.hosts.iter().filter(|(_, state)| state.record.trouble.as_ref().is_some_and(is_old));
+        let old = self.hosts.iter().filter(|(_, state)| state.record.trouble().as_ref().is_some_and(is_old));
         old.map(|(host, state)| (*host, state.record.origin.clone())).collect()
     }
 
@@ -258,7 +264,7 @@ impl Schedule {
     pub fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting {
         let troubled =
             self.troubled.iter().map(|(cause, (hosts, urls))| Troubled { cause: *cause, hosts: *hosts, urls: *urls });
-        let rests = |host: &HostKey| self.hosts.get(host).is_some_and(|state| state.spent.is_some());
+        let rests = |host: &HostKey| self.hosts.get(host).is_some_and(|state| state.busy().spent.is_some());
         let later = self.due.between((now + 1, HELD), at_most, |host| !rests(host));
         let next = later.into_iter().filter_map(|(until, host)| {
             let record = self.record(host)?;
@@ -273,16 +279,16 @@ impl Schedule {
         let Some(state) = self.hosts.get_mut(&host) else { return };
         let due = if self.recalled.contains(&host) { None } else { state.due() };
         let listed = due.map(|due| self.due.place(due, state.has_ready().then_some(state.best)));
-        if listed != state.listed {
-            if let Some(old) = state.listed {
-                self.due.remove(old, state.record.number, host);
-            }
-            if let Some(new) = listed {
-                self.due.insert(new, state.record.number, host);
-            }
-            state.listed = listed;
+        let is_as_it_was = match (listed, state.listed) {
+            (Some(new), Some(old)) => new.is_as(old),
+            (new, old) => new.is_none() && old.is_none(),
+        };
+        state.tidy();
+        let is_idle = state.is_idle();
+        if !is_as_it_was {
+            self.relist(host, listed);
         }
-        if state.is_idle() {
+        if is_idle {
             self.rest_for(host, None);
             self.count(host, None);
             self.hosts.remove(&host);

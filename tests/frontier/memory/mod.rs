@@ -91,11 +91,18 @@ impl Frontier for MemoryFrontier {
         Ok(count)
     }
 
-    fn lease(&self, now: EpochMs, max_hosts: usize, max_urls: usize) -> Result<Vec<Lease>, FrontierError> {
+    fn lease_sparing(
+        &self,
+        now: EpochMs,
+        max_hosts: usize,
+        max_urls: usize,
+        _: usize,
+    ) -> Result<Vec<Lease>, FrontierError> {
         let (kept, mut volatile) = (self.kept.lock(), self.volatile.lock());
         let mut leases = Vec::new();
         while leases.len() < max_hosts && max_urls > 0 {
-            let Some((_, origin)) = volatile.next_host(&kept).filter(|((due, _), _)| *due <= now) else { break };
+            volatile.last_claim = volatile.last_claim.max(now);
+            let Some(origin) = volatile.next_host(&kept, now) else { break };
             leases.push(volatile.lease(&kept, &origin, now, (max_urls, self.options.revisit_share)));
         }
         Ok(leases)
@@ -134,6 +141,10 @@ impl Frontier for MemoryFrontier {
     fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {
         let (mut kept, mut volatile) = (self.kept.lock(), self.volatile.lock());
         let Some((origin, urls)) = volatile.leases.remove(&lease.id) else { return Ok(()) };
+        if !urls.is_empty() {
+            let now = volatile.last_claim;
+            volatile.served.insert(origin.clone(), now);
+        }
         for url in urls.iter().filter(|url| !release.fetched.contains(url)) {
             if volatile.in_flight.get(url) == Some(&lease.id) {
                 volatile.in_flight.remove(url);
@@ -237,7 +248,7 @@ impl Frontier for MemoryFrontier {
 
     fn next_due(&self) -> Option<EpochMs> {
         let (kept, volatile) = (self.kept.lock(), self.volatile.lock());
-        volatile.next_host(&kept).map(|((due, _), _)| due).filter(|due| *due < WHEN_MET_AGAIN)
+        volatile.hosts(&kept).map(|(due, ..)| due).min().filter(|due| *due < WHEN_MET_AGAIN)
     }
 
     fn has_work(&self, now: EpochMs) -> bool {

@@ -18,16 +18,28 @@ pub(super) struct Volatile {
     /// Origin and URLs by lease.
     pub leases: BTreeMap<u64, (String, Vec<String>)>,
     pub last_lease: u64,
+    /// When each host's last lease ended. Every host of these tests is a domain of its own.
+    pub served: BTreeMap<String, EpochMs>,
+    /// When a host was asked for last.
+    pub last_claim: EpochMs,
 }
 
 impl Volatile {
-    /// The host that is due first, with when and its number.
-    pub fn next_host(&self, kept: &Kept) -> Option<((EpochMs, usize), String)> {
-        let due = |(origin, host): (&String, &KeptHost)| {
-            let due = self.due(kept, origin)?;
-            Some(((due.max(host.not_before), host.number), origin.clone()))
+    /// When each host with free URLs is due.
+    pub fn hosts<'k>(&self, kept: &'k Kept) -> impl Iterator<Item = (EpochMs, &'k String, &'k KeptHost)> {
+        let due = |(origin, host): (&'k String, &'k KeptHost)| {
+            Some((self.due(kept, origin)?.max(host.not_before), origin, host))
         };
-        kept.hosts.iter().filter_map(due).min()
+        kept.hosts.iter().filter_map(due)
+    }
+
+    /// Of the hosts that are due, the one that has waited for longest: since it was due, or since its lease ended.
+    pub fn next_host(&self, kept: &Kept, now: EpochMs) -> Option<String> {
+        let due = self.hosts(kept).filter(|(due, ..)| *due <= now);
+        let waited = |(due, origin, host): &(EpochMs, &String, &KeptHost)| {
+            ((*due).max(self.served.get(*origin).copied().unwrap_or(0)), host.number)
+        };
+        due.min_by_key(waited).map(|(_, origin, _)| origin.clone())
     }
 
     /// When the first URL of a host is due that nobody has leased.
