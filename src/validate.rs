@@ -282,7 +282,8 @@ impl Validator {
         {
             return Some(event.ended_ms);
         }
-        if reason == Some(FailureReason::HostUnreachable) && is_of_its_host(event) {
+        let is_with_its_host = matches!(reason, Some(FailureReason::HostUnreachable | FailureReason::UnknownHost));
+        if is_with_its_host && is_of_its_host(event) {
             return Some(WHEN_MET_AGAIN);
         }
         self.looks.due(record, trust, event.ended_ms)

@@ -661,7 +661,7 @@ fn what_is_put_off_pays_no_attempt_and_its_host_rests() {
 fn what_failed_with_its_host_waits_until_that_is_met_again() {
     let mut bench = Bench::new(Config::default().frontier);
     let lease = bench.frontier.lease(1, 1, 1).unwrap().remove(0);
-    let cause = Cause::Failure(FailureReason::Dns);
+    let cause = Cause::Failure(FailureReason::ConnectionRefused);
     let (suspect, given_up, asked_until) = (None, true, None);
     let trouble =
         Trouble { since: 1, last: 2, failures: 9, cause, suspect, given_up, asked_until, errors: Errors::default() };

@@ -35,7 +35,7 @@ fn is_of_a_request(reason: FailureReason) -> bool {
     match reason {
         Dns | PrivateAddress | Connect | Tls | Timeout | Protocol | UnwantedType | BadUrl | Resolver | NoRoute
         | OpenFiles | ConnectionRefused | ConnectionBroken => true,
-        RobotsDenied | RobotsUnreachable | TooManyRedirects | BadRedirect | HostBusy | HostUnreachable | OutOfScope
-        | Alias | Cut => false,
+        RobotsDenied | RobotsUnreachable | TooManyRedirects | BadRedirect | HostBusy | HostUnreachable
+        | UnknownHost | OutOfScope | Alias | Cut => false,
     }
 }

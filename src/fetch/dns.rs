@@ -13,6 +13,7 @@ use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolverConfi
 use hickory_resolver::net::{DnsError as Semantic, NetError};
 use hickory_resolver::proto::op::ResponseCode;
 use hickory_resolver::proto::rr::Name;
+use parking_lot::Mutex;
 use quick_cache::sync::Cache;
 
 use super::address::is_public;
@@ -39,13 +40,24 @@ struct Inner {
     static_hosts: BTreeMap<String, Vec<IpAddr>>,
     allow_private: bool,
     negative_ttl: Duration,
+    record: Mutex<Record>,
     pub counts: DnsCounts,
 }
 
 #[derive(Clone)]
 struct Answer {
     addresses: Result<Arc<[IpAddr]>, DnsError>,
+    asked: Instant,
     expires: Instant,
+}
+
+/// What tells name servers that know a name to be unknown from name servers that know nothing.
+#[derive(Debug, Default)]
+struct Record {
+    /// The name that they gave an address for last, and when.
+    found: Option<(String, Instant)>,
+    /// Names that they said have none, since; [`ALL_UNKNOWN`] at most.
+    denied: Vec<String>,
 }
 
 /// Addresses, or why there are none; and how long that holds.
@@ -93,6 +105,10 @@ impl DnsError {
 /// Neither quicker than DNS servers like it, nor so slow that a moved site stays lost.
 const MIN_TTL: Duration = Duration::from_secs(30);
 const MAX_TTL: Duration = Duration::from_secs(24 * 3600);
+/// Name servers that gave an address so lately are believed when they say that a name has none.
+const BELIEVED: Duration = Duration::from_secs(5);
+/// Name servers that never gave an address, and deny so many names, are not believed.
+const ALL_UNKNOWN: usize = 3;
 /// What name servers did not say is not asked for again by everybody at once, and soon.
 const RESOLVER_REST: Duration = Duration::from_secs(1);
 
@@ -116,6 +132,7 @@ impl Dns {
             static_hosts: config.static_hosts.clone(),
             allow_private: config.allow_private,
             negative_ttl: config.dns_negative_ttl,
+            record: Mutex::default(),
             counts: DnsCounts::default(),
         }))
     }
@@ -128,6 +145,31 @@ impl Dns {
         let name = host.trim_end_matches('.').to_ascii_lowercase();
         let answer = self.cached(&name).await;
         answer.addresses.and_then(|addresses| self.judge(host, addresses))
+    }
+
+    /// The same, where name servers said before that the name has no address: they are asked again.
+    pub async fn resolve_again(&self, host: &str) -> Result<Arc<[IpAddr]>, DnsError> {
+        let name = host.trim_end_matches('.').to_ascii_lowercase();
+        let is_denial = |answer: &Answer| answer.addresses.is_err() && answer.asked.elapsed() > RESOLVER_REST;
+        self.0.cache.remove_if(&name, is_denial);
+        self.resolve(host).await
+    }
+
+    /// Whether the name servers that say of `host` that it has no address know other names: they are asked for one that they
+    /// knew, if that is long ago. Of what nobody was asked for it is certain.
+    pub async fn knows_others_than(&self, host: &str) -> bool {
+        let name = host.trim_end_matches('.').to_ascii_lowercase();
+        let (found, denied) = {
+            let record = self.0.record.lock();
+            (record.found.clone(), record.denied.clone())
+        };
+        match found {
+            _ if self.0.static_hosts.contains_key(&name) || is_reserved(&name) => true,
+            Some((other, _)) if other == name => false,
+            Some((_, at)) if at.elapsed() < BELIEVED => true,
+            Some((other, _)) => self.find(&other).await.is_ok(),
+            None => denied.len() < ALL_UNKNOWN,
+        }
     }
 
     /// As connectors want addresses, which know the port themselves.
@@ -163,11 +205,12 @@ impl Dns {
 
     async fn look_up(&self, name: &str) -> Answer {
         self.0.counts.asked.fetch_add(1, Ordering::Relaxed);
+        let asked = Instant::now();
         let (addresses, holds) = match self.find(name).await {
             Ok((addresses, ttl)) => (Ok(addresses), ttl),
             Err((error, rest)) => (Err(error), rest),
         };
-        Answer { addresses, expires: Instant::now() + holds }
+        Answer { addresses, asked, expires: Instant::now() + holds }
     }
 
     async fn find(&self, name: &str) -> Found {
@@ -179,15 +222,29 @@ impl Dns {
         if name == "localhost" || name.ends_with(".localhost") {
             return Ok(([IpAddr::V4(Ipv4Addr::LOCALHOST)].into(), MAX_TTL)); // RFC 6761 §6.3
         }
-        let found = match name.rsplit('.').next() {
-            Some("invalid") => Err(self.no_address(name, "names below .invalid never exist")), // RFC 6761 §6.4
-            _ => self.ask(name).await,
+        let found = match is_reserved(name) {
+            true => Err(self.no_address(name, "names below .invalid never exist")),
+            false => self.ask(name).await,
         };
         let found = found.and_then(|(addresses, ttl)| match addresses.is_empty() {
             true => Err(self.no_address(name, "the answer holds none")),
             false => Ok((addresses, ttl)),
         });
+        self.note(name, &found);
         found.inspect_err(|_| _ = self.0.counts.failed.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn note(&self, name: &str, found: &Found) {
+        let mut record = self.0.record.lock();
+        match found {
+            Ok(_) => *record = Record { found: Some((name.to_owned(), Instant::now())), denied: Vec::new() },
+            Err((DnsError::NoAddress { .. }, _)) if !is_reserved(name) => {
+                if record.denied.len() < ALL_UNKNOWN && !record.denied.iter().any(|denied| denied == name) {
+                    record.denied.push(name.to_owned());
+                }
+            }
+            Err(_) => {}
+        }
     }
 
     fn no_address(&self, name: &str, message: impl ToString) -> (DnsError, Duration) {
@@ -257,6 +314,11 @@ impl Dns {
         }
         Ok(public)
     }
+}
+
+/// Never exists (RFC 6761 §6.4).
+fn is_reserved(name: &str) -> bool {
+    name.rsplit('.').next() == Some("invalid")
 }
 
 /// Over these servers, or the system's when there are none.

@@ -10,6 +10,9 @@ use crate::page::{EpochMs, FailureReason};
 /// When a URL is due that failed because its host was given up: once the host is met again, and not before.
 pub const WHEN_MET_AGAIN: EpochMs = EpochMs::MAX - 1;
 
+/// For so long a name that has no address is not asked for again because of a link to it.
+const UNKNOWN_MS: u64 = 600_000;
+
 /// What is wrong with a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct Trouble {
@@ -153,6 +156,16 @@ impl Trouble {
     pub fn over(self) -> Option<Trouble> {
         let over = Trouble { since: self.last, failures: 0, suspect: None, asked_until: None, given_up: false, ..self };
         Some(over).filter(|over| !over.errors.is_none())
+    }
+
+    /// Its name has no address, and the name servers were asked twice.
+    pub fn is_unknown_name(&self) -> bool {
+        self.given_up && self.cause == Cause::Failure(FailureReason::Dns)
+    }
+
+    /// The same, and they were asked by this run, not long ago: a further link to the host is no reason to ask again.
+    pub fn is_known_to_be_unknown(&self, opened_at: EpochMs, now: EpochMs) -> bool {
+        self.is_unknown_name() && self.last >= opened_at && now.saturating_sub(self.last) < UNKNOWN_MS
     }
 
     /// The host failed, or some of its URLs did that were asked for last.

@@ -75,6 +75,9 @@ pub enum FailureReason {
     /// name.
     #[n(21)]
     Cut,
+    /// The name does not exist or has no address: name servers that know other names said so twice.
+    #[n(22)]
+    UnknownHost,
 }
 
 /// Answers by their statuses, as they are counted and named for people.
@@ -128,7 +131,7 @@ impl FailureReason {
 }
 
 /// Of each reason its name, whether it is transient, and what it means, by their numbers in the frontier: only add, at the end.
-const WORDS: [(FailureReason, &str, bool, &str); 22] = {
+const WORDS: [(FailureReason, &str, bool, &str); 23] = {
     use FailureReason::*;
     [
         (Dns, "dns", true, "the host name has no address"),
@@ -153,5 +156,6 @@ const WORDS: [(FailureReason, &str, bool, &str); 22] = {
         (OutOfScope, "out_of_scope", false, "out of the scope, or too deep, as these are now"),
         (Alias, "alias", false, "not asked for: delivered under a URL that redirects there"),
         (Cut, "cut", true, "the body broke off: half a page, to be fetched again"),
+        (UnknownHost, "unknown_host", false, "the host name does not exist, or has no address"),
     ]
 };

@@ -10,6 +10,7 @@ use crate::fetch::client::Exchange;
 use crate::frontier::{Cause, Health, Lease, Release, Robots, Spent, Trouble, Work};
 use crate::page::{EpochMs, Failure, FailureReason, Outcome};
 use crate::parse::preferences::tdm::TdmFile;
+use url::Url;
 
 #[derive(Default)]
 pub struct LeasedHost {
@@ -28,6 +29,9 @@ pub struct LeasedHost {
     pub patience: Duration,
     /// What is wrong with it, if anything is.
     pub trouble: Option<Trouble>,
+    /// Name servers that know other names said for the second time that its name has no address: what they said. It was never
+    /// reached.
+    pub(super) unknown_name: Option<String>,
     /// The last answer says that it should be left alone for now.
     pub is_ailing: bool,
     is_borrowed: bool,
@@ -69,6 +73,22 @@ impl LeasedHost {
     /// It was in no trouble when it was leased.
     pub fn was_well(&self) -> bool {
         self.lease.host.trouble.is_none_or(|trouble| trouble.failures == 0)
+    }
+
+    /// When name servers are asked, it is the second time or a later one: they said in an earlier lease that its name has no
+    /// address.
+    pub(super) fn was_unknown(&self) -> bool {
+        let trouble = self.lease.host.trouble.filter(|trouble| trouble.failures > 0);
+        trouble.is_some_and(|trouble| trouble.cause == Cause::Failure(FailureReason::Dns))
+    }
+
+    /// Somebody has answered by its name before, as far as it is known.
+    pub(super) fn was_reached(&self) -> bool {
+        self.lease.host.robots.is_some() || self.lease.work.iter().any(|work| work.was_there)
+    }
+
+    pub(super) fn is_at(&self, url: &Url) -> bool {
+        url.origin().ascii_serialization() == self.origin()
     }
 
     pub fn origin(&self) -> &str {
@@ -173,7 +193,8 @@ impl LeasedHost {
             Health::Troubled(trouble) => {
                 // One that a redirect leads to has no work that could fail: whose work leads here is told, and it is
                 // asked again by the next.
-                let given_up = trouble.given_up || (!self.is_borrowed && retry::is_hopeless(&trouble, config));
+                let is_hopeless = self.unknown_name.is_some() || retry::is_hopeless(&trouble, config);
+                let given_up = trouble.given_up || (!self.is_borrowed && is_hopeless);
                 Some(Trouble { given_up, ..trouble })
             }
         };
@@ -184,7 +205,15 @@ impl LeasedHost {
 
     /// In trouble for so long that nobody shall wait for it: why, for people.
     pub fn is_hopeless(&self, config: &FrontierConfig) -> Option<Failure> {
-        let trouble = self.trouble.filter(|trouble| trouble.given_up || retry::is_hopeless(trouble, config))?;
+        let is_hopeless = |trouble: &Trouble| trouble.given_up || retry::is_hopeless(trouble, config);
+        if let Some(message) = &self.unknown_name {
+            return Some(Failure { reason: FailureReason::UnknownHost, message: message.clone() });
+        }
+        let trouble = self.trouble.filter(is_hopeless)?;
+        if trouble.is_unknown_name() && !retry::is_hopeless(&trouble, config) {
+            let message = format!("the name of {} has no address: name servers said so twice", self.origin());
+            return Some(Failure { reason: FailureReason::UnknownHost, message });
+        }
         let hours = trouble.last.saturating_sub(trouble.since) / 3_600_000;
         let words = self.last_words.as_ref().map(|words| format!(" ({words})")).unwrap_or_default();
         let message =

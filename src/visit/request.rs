@@ -296,7 +296,11 @@ impl Visitor {
         visits: u32,
     ) -> Result<Result<(), Failure>, Interrupted> {
         let name = url.host_str().unwrap_or_default();
-        let resolved = self.client.dns().resolve(name).await;
+        let is_its_name = host.is_at(url);
+        let resolved = match host.was_unknown() && is_its_name {
+            true => self.client.dns().resolve_again(name).await,
+            false => self.client.dns().resolve(name).await,
+        };
         self.outage.resolved(self.client.dns().answered_ms(), now_ms());
         let ip = match resolved {
             Ok(addresses) => addresses[0],
@@ -304,6 +308,10 @@ impl Visitor {
                 let failure = error.failure();
                 if let Says::Failed(sign) = Says::of_failure(failure.reason) {
                     self.blame(host, sign, name, &failure.message)?;
+                }
+                let is_denied = failure.reason == FailureReason::Dns && is_its_name && host.was_unknown();
+                if is_denied && !host.was_reached() && self.client.dns().knows_others_than(name).await {
+                    host.unknown_name = Some(format!("{} (asked twice)", failure.message));
                 }
                 return Ok(Err(failure));
             }

@@ -12,6 +12,8 @@ const ABSURD: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// Bodies in a row that break off are a host's trouble so often; one that goes on so serves no others, and each URL pays for itself.
 const CUTS_BELIEVED: u32 = 4;
+/// A name that has no address is looked up for the second time no later than this.
+const SECOND_LOOK_UP: Duration = Duration::from_secs(2);
 
 /// Who has to bear what an attempt brought. What is this machine's trouble does not come here (see [`super::outage`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +67,7 @@ fn sort(outcome: &Outcome) -> Sort {
             Timeout | Protocol => Sort::Either,
             UnwantedType => Sort::Answer,
             PrivateAddress | RobotsDenied | TooManyRedirects | BadRedirect | BadUrl | HostBusy | HostUnreachable
-            | OutOfScope | Alias => Sort::Nothing,
+            | OutOfScope | Alias | UnknownHost => Sort::Nothing,
             Cut => Sort::Cut,
         },
     }
@@ -252,7 +254,11 @@ pub fn host_not_before(
 ) -> EpochMs {
     let mut rest = delay;
     if let Some(trouble) = trouble.filter(|trouble| trouble.is_the_hosts()) {
-        rest = rest.max(back_off(trouble.failures, &format!("{origin} {}", trouble.failures), config));
+        let back_off = back_off(trouble.failures, &format!("{origin} {}", trouble.failures), config);
+        rest = rest.max(match trouble.cause {
+            Cause::Failure(FailureReason::Dns) if trouble.failures == 1 => back_off.min(SECOND_LOOK_UP),
+            _ => back_off,
+        });
     }
     if let Outcome::Response(response) = outcome {
         rest = rest.max(retry_after(response, ended_ms, config).unwrap_or_default());

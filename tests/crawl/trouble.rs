@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::support::server::Answer;
 
@@ -202,7 +203,7 @@ fn a_name_that_does_not_resolve_for_a_while_costs_nothing() {
     let site = site(|_, _| None);
     let (asked, address) = (AtomicUsize::new(0), site.addresses[0]);
     let server = NameServer::start(move |_| match asked.fetch_add(1, Ordering::SeqCst) {
-        0..6 => Say::NoSuchName,
+        0..6 => Say::Failure,
         _ => Say::Address(address),
     });
     let place = Place::with(&format!(
@@ -213,4 +214,70 @@ fn a_name_that_does_not_resolve_for_a_while_costs_nothing() {
     let seed = format!("http://site.example:{}/", site.port);
     Process::start(place.crawl(&[seed], &["--delay", "0"])).wait().ok();
     assert_eq!(place.kept().len(), 9, "{}", place.stats());
+}
+
+/// `good.example` and what is below it are at `address`; no other name exists.
+fn names_below_good(address: std::net::IpAddr) -> NameServer {
+    NameServer::start(move |name| match name.ends_with("good.example") {
+        true => Say::Address(address),
+        false => Say::NoSuchName,
+    })
+}
+
+fn asking(server: &NameServer) -> Place {
+    Place::with(&format!(
+        "link_storage.link_strategy.use_scope: false\nlink_storage.scheduler.backoff_base: 5s\n\
+         crawler_manager.downloader.dns.servers: [\"{}\"]",
+        server.address
+    ))
+}
+
+/// Dead links are the web's everyday: they fail, by a link or by a redirect, and nobody waits for them.
+#[test]
+fn names_that_do_not_exist_fail_and_the_crawl_ends() {
+    let site = Running::start_with(1, |_| {
+        Arc::new(|ask| match ask.path() {
+            "/" => {
+                let dead: Vec<String> = (0..5).map(|n| format!("http://dead{n}.example/page")).collect();
+                let all: Vec<&str> = dead.iter().map(String::as_str).chain(["/live", "/moved"]).collect();
+                Answer::html(links(&all))
+            }
+            "/live" => Answer::html("a page"),
+            "/moved" => Answer::redirect(302, "http://gone.example/"),
+            _ => Answer::text("").status(404),
+        })
+    });
+    let server = names_below_good(site.addresses[0]);
+    let place = asking(&server);
+    let seed = format!("http://good.example:{}/", site.port);
+    let began = Instant::now();
+    Process::start(place.crawl(&[seed], &["--delay", "0", "--patience", "60s"])).wait().ok();
+    let frontier = &place.stats()["frontier"];
+    assert_eq!((&frontier["live"], &frontier["failed"]), (&2.into(), &6.into()), "{frontier}");
+    assert!(began.elapsed() < Duration::from_secs(45), "it waited for its patience: {:?}", began.elapsed());
+    let told = run(&["retry", "-o", place.data().to_str().unwrap(), "--dry-run"]).ok().stdout;
+    assert!(told.contains("unknown_host") && told.contains("6 would be tried again"), "{told}");
+}
+
+#[test]
+fn a_seed_with_a_typo_in_its_host_ends_the_crawl_soon_and_is_named() {
+    let server = names_below_good(std::net::Ipv4Addr::LOCALHOST.into());
+    let place = asking(&server);
+    let seed = "http://godo.example/".to_owned();
+    let began = Instant::now();
+    let ran = Process::start(place.crawl(&[seed], &["--patience", "60s"])).wait().exits(3);
+    let told = "no page from the seed http://godo.example/: the host name does not exist, or has no address";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+}
+
+/// Name servers that know nobody say so of everybody: that is their trouble, or this machine's.
+#[test]
+fn name_servers_that_deny_every_name_are_not_believed() {
+    let server = NameServer::start(|_| Say::NoSuchName);
+    let place = asking(&server);
+    let seeds: Vec<String> = (0..6).map(|n| format!("http://h{n}.example/")).collect();
+    Process::start(place.crawl(&seeds, &["--patience", "6s"])).wait().exits(4);
+    let frontier = &place.stats()["frontier"];
+    assert!(frontier["first_time"].as_u64() >= Some(4), "{frontier}");
 }

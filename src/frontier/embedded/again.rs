@@ -140,7 +140,7 @@ impl Changes<'_> {
                 None => return Ok(false),
             },
         };
-        self.host(url.host, origin)?.is_met = true; // given up, it gets another chance
+        self.host(url.host, origin)?.is_wanted = true; // given up, it gets another chance
         let rank = self.rank_of(Some(state), PRIORITY);
         self.dequeue(url, state);
         match page {

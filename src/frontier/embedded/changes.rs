@@ -59,6 +59,8 @@ pub struct HostChange {
     pub pause: Option<HostPause>,
     /// A link or a seed leads to it: given up, it gets another chance.
     pub is_met: bool,
+    /// Its operator wants it to be tried again.
+    pub is_wanted: bool,
     /// It had nothing to do: what troubled it then says nothing of now.
     pub was_idle: bool,
     /// URLs that got a verdict.
@@ -128,7 +130,8 @@ impl<'a> Changes<'a> {
                     HostRecord::new(self.totals.next_host - 1, origin.into(), self.now)
                 }
             };
-            let change = HostChange { record, pause: None, is_met: false, was_idle: false, finished: Vec::new() };
+            let (is_met, is_wanted, was_idle) = (false, false, false);
+            let change = HostChange { record, pause: None, is_met, is_wanted, was_idle, finished: Vec::new() };
             self.hosts.insert(host, change);
         }
         self.hosts.get_mut(&host).ok_or_else(|| self.store.unreadable("hosts"))
@@ -224,7 +227,11 @@ impl<'a> Changes<'a> {
         }
         for (host, change) in &mut self.hosts {
             change.apply_pause();
-            if change.was_idle || (change.is_met && change.record.is_given_up()) {
+            let is_over = match &change.record.trouble {
+                Some(trouble) if trouble.is_known_to_be_unknown(self.frontier.opened_at, self.now) => change.is_wanted,
+                _ => change.was_idle || ((change.is_met || change.is_wanted) && change.record.is_given_up()),
+            };
+            if is_over {
                 change.record.trouble = None;
             }
             batch.insert(&self.store.hosts, host.to_be_bytes(), records::to_bytes(&change.record));

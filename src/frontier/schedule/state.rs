@@ -252,7 +252,7 @@ impl Schedule {
     /// Hosts whose trouble is of before `opened_at`, and whose server did not ask to be left alone for longer.
     pub fn resting_of_old(&self, opened_at: EpochMs) -> Vec<(HostKey, Box<str>)> {
         let is_old = |trouble: &Trouble| {
-            trouble.is_the_hosts()
+            (trouble.is_the_hosts() || trouble.errors.are_many())
                 && trouble.last < opened_at
                 && trouble.asked_until.is_none_or(|until| until <= opened_at)
         };
