@@ -12,6 +12,7 @@ mod gone;
 mod letters;
 mod main_text;
 mod mapping;
+mod model;
 mod node;
 mod proxy;
 mod refill;

@@ -94,6 +94,11 @@ impl Node {
         (status, serde_json::from_str(&text).unwrap_or_default())
     }
 
+    /// Status and text of a request whose body is sent as it stands: JSON, or the lines of a bulk.
+    pub fn ask_text(&self, method: Method, path: &str, body: &str) -> (u16, String) {
+        self.http.send(method, &format!("{}{path}", self.url), (!body.is_empty()).then(|| body.to_owned()))
+    }
+
     pub fn get(&self, path: &str) -> Value {
         let (status, body) = self.ask(Method::GET, path, None);
         assert_eq!(status, 200, "GET {path}: {body}");
@@ -163,10 +168,14 @@ impl Http {
 
     /// Status and text of a request.
     fn ask(&self, method: Method, url: &str, body: Option<&Value>) -> (u16, String) {
+        self.send(method, url, body.map(Value::to_string))
+    }
+
+    fn send(&self, method: Method, url: &str, body: Option<String>) -> (u16, String) {
         self.runtime.block_on(async {
             let mut request = self.client.request(method, url).timeout(LONG);
             if let Some(body) = body {
-                request = request.header("content-type", "application/json").body(body.to_string());
+                request = request.header("content-type", "application/json").body(body);
             }
             let response = request.send().await.expect("the server answers");
             let status = response.status().as_u16();

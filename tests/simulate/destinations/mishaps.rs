@@ -1,0 +1,45 @@
+//! What goes wrong between the crawl and a server, for a time.
+
+use crate::world::Trouble;
+
+/// Each until a time.
+#[derive(Debug, Default)]
+pub struct Mishaps {
+    away_until: u64,
+    slow: (u64, u64),
+    refusing: (u16, u64),
+    lost_until: u64,
+}
+
+impl Mishaps {
+    /// False for what is no matter of time.
+    pub fn begin(&mut self, trouble: &Trouble, now_ms: u64) -> bool {
+        match trouble {
+            Trouble::Away { lasts } => self.away_until = now_ms + lasts,
+            Trouble::Slow { by, lasts } => self.slow = (*by, now_ms + lasts),
+            Trouble::Refusing { status, lasts } => self.refusing = (*status, now_ms + lasts),
+            Trouble::LostAcknowledgements { lasts } => self.lost_until = now_ms + lasts,
+            _ => return false,
+        }
+        true
+    }
+
+    /// Until when nobody answers, if so.
+    pub fn away(&self, now_ms: u64) -> Option<u64> {
+        (now_ms < self.away_until).then_some(self.away_until)
+    }
+
+    /// By how many milliseconds an answer is late.
+    pub fn late(&self, now_ms: u64) -> u64 {
+        if now_ms < self.slow.1 { self.slow.0 } else { 0 }
+    }
+
+    /// With which status requests are refused, and until when.
+    pub fn refused(&self, now_ms: u64) -> Option<(u16, u64)> {
+        Some(self.refusing).filter(|(_, until)| now_ms < *until)
+    }
+
+    pub fn loses(&self, now_ms: u64) -> bool {
+        now_ms < self.lost_until
+    }
+}

@@ -1,0 +1,90 @@
+//! What stands in for the destinations: a model of an Elasticsearch server, one of a Kafka cluster, and the files on disk.
+//!
+//! * `elastic_model`, `kafka_model`: what the servers do, without time. `tests/elastic/model.rs` and `tests/kafka/model.rs` hold them
+//!   against the real servers.
+//! * `elastic`, `kafka`: these servers at the end of a network, in virtual time, with mishaps.
+
+mod elastic;
+mod elastic_model;
+mod files;
+mod kafka;
+mod kafka_model;
+mod mishaps;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use seine::outside::Outside;
+use seine::sinks::elasticsearch::client::ElasticServer;
+use seine::sinks::kafka_link::KafkaCluster;
+
+use crate::machine::system;
+use crate::world::settings::Kind;
+use crate::world::{Change, DestinationEvent, Held, World};
+
+/// All destinations of one world. They outlive the crawl's process.
+pub struct Destinations {
+    elastic: Arc<elastic::Elastic>,
+    kafka: Arc<kafka::Kafka>,
+    /// The crawl's data folder.
+    data: PathBuf,
+}
+
+impl Destinations {
+    pub fn new(world: &World, outside: &Outside, data: PathBuf) -> Destinations {
+        let clock = TrueTime { begins_ms: world.begins_ms };
+        let elastic = Arc::new(elastic::Elastic::new(world.seed, clock));
+        let kafka = Arc::new(kafka::Kafka::new(world.seed, clock));
+        outside.put::<Arc<dyn ElasticServer>>(elastic.clone());
+        outside.put::<Arc<dyn KafkaCluster>>(kafka.clone());
+        Destinations { elastic, kafka, data }
+    }
+
+    /// Something happens to a destination. Replayed dead letters are none of its business: the crawl's operator sends them.
+    pub fn event(&self, event: &DestinationEvent, now_ms: u64) {
+        match event.which {
+            Kind::Elastic => self.elastic.happen(&event.what, Kind::Elastic.name(), now_ms),
+            Kind::Kafka => self.kafka.happen(&event.what, Kind::Kafka.name(), now_ms),
+            Kind::Files => {}
+        }
+    }
+
+    /// What a search or a reader from the beginning finds, by URL. `sink`: its name, which is that of its index or topic, too.
+    pub fn contents(&self, sink: &str) -> BTreeMap<String, Held> {
+        match sink {
+            _ if sink == Kind::Elastic.name() => self.elastic.contents(sink),
+            _ if sink == Kind::Kafka.name() => self.kafka.contents(sink),
+            _ => files::contents(&self.data.join(sink)),
+        }
+    }
+
+    /// All that the destination took.
+    pub fn log(&self, sink: &str) -> Vec<Change> {
+        match sink {
+            _ if sink == Kind::Elastic.name() => self.elastic.log(),
+            _ if sink == Kind::Kafka.name() => self.kafka.log(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// What time it is in the world, whatever the machine's clock says.
+#[derive(Debug, Clone, Copy)]
+pub struct TrueTime {
+    begins_ms: u64,
+}
+
+impl TrueTime {
+    fn now_ms(self) -> u64 {
+        self.begins_ms + system::true_ms()
+    }
+}
+
+/// Notes what one place has of a URL. Of two that contradict each other the older counts: somebody will read it.
+fn note(all: &mut BTreeMap<String, Held>, url: String, held: Held) {
+    match all.get(&url) {
+        Some(other) if other.fetched_ms <= held.fetched_ms => {}
+        _ => _ = all.insert(url, held),
+    }
+}
