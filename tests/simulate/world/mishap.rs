@@ -271,7 +271,8 @@ fn what(who: &Who, host: &Host, rng: &mut fastrand::Rng) -> What {
         14 => What::WrongBody,
         15..17 => What::SameBody,
         17..19 => What::RedirectTo("/login".to_owned()),
-        19 => What::RedirectTo(format!("{}/", host.origin())),
+        // Of many hosts at once, nobody could tell which redirect was followed.
+        19 if matches!(who, Who::Page(_) | Who::Pattern(_)) => What::RedirectTo(format!("{}/", host.origin())),
         20..24 => What::Robots(match rng.u32(..8) {
             0..3 => WrongRobots::DisallowAll,
             3..5 => WrongRobots::Status(*rng.choice(&[500, 503, 403, 404]).expect("some")),

@@ -15,6 +15,9 @@ use std::collections::HashMap;
 
 // The engine uses all of these; tests/simulate_world.rs does not.
 #[allow(unused_imports)]
+#[allow(unused_imports)]
+pub use answer::digest;
+#[allow(unused_imports)]
 pub use answer::{Answer, Meant, Reply, Request, Resolved, Says};
 pub use mishap::Mishap;
 #[allow(unused_imports)]

@@ -73,7 +73,7 @@ impl World {
         urls.into_iter().map(|url| (url.clone(), self.judge(&url, settings, at, &mut looks))).collect()
     }
 
-    /// URLs that whoever follows all links from the seeds comes to.
+    /// URLs that whoever follows all links from the seeds comes to. What is only redirected to is not one of them.
     pub fn reachable(&self, settings: &Settings, at: u64) -> BTreeSet<String> {
         let mut looks = Looks::default();
         let mut reached: BTreeSet<String> = self.seeds.iter().cloned().collect();
@@ -82,11 +82,7 @@ impl World {
         while let Some(url) = waiting.pop() {
             let mut found: Vec<String> = Vec::new();
             if let Some(host) = self.host_of(&url).filter(|_| self.is_asked_for(&url, settings, at)) {
-                match self.look(&url, at, &mut looks) {
-                    Look::Page(seen) => found.extend(seen.links.iter().filter(|_| !seen.is_trap).cloned()),
-                    Look::Redirect(to) => found.extend(to.clone()),
-                    Look::Sitemap | Look::Missing => {}
-                }
+                found.extend(self.links(&url, settings, at, &mut looks));
                 if mapped.insert(host.origin()) && self.reads_sitemap(host, settings, at) {
                     let there = host.pages.iter().filter(|page| page.is_there(at) && page.moved_at(at).is_none());
                     found.extend(there.map(|page| format!("{}{}", host.origin(), page.path)));
@@ -100,6 +96,19 @@ impl World {
             }
         }
         reached
+    }
+
+    /// Where the page links that the URL leads to; but for those into a trap.
+    fn links(&self, url: &str, settings: &Settings, at: u64, looks: &mut Looks) -> Vec<String> {
+        let mut url = url.to_owned();
+        for _ in 0..=MAX_HOPS {
+            match self.look(&url, at, looks) {
+                Look::Page(seen) => return seen.links.iter().filter(|_| !seen.is_trap).cloned().collect(),
+                Look::Redirect(Some(to)) if self.is_asked_for(to, settings, at) => url = to.clone(),
+                Look::Redirect(_) | Look::Sitemap | Look::Missing => return Vec::new(),
+            }
+        }
+        Vec::new()
     }
 
     /// Whether its sitemap is found: where robots.txt says, or in the usual place.

@@ -1,13 +1,20 @@
 //! The worlds of the simulation, by themselves: what they generate, and what their oracle says.
 
-#[path = "simulate/world/mod.rs"]
+mod crawler;
+
+#[path = "../simulate/world/mod.rs"]
 #[allow(dead_code)]
 mod world;
+
+#[path = "../simulate/oracle/mod.rs"]
+#[allow(dead_code)]
+mod oracle;
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
+use crawler::{Crawler, Mistake};
 use world::settings::Settings;
 use world::{Answer, Event, LASTS_MS, Look, Reply, Request, Resolved, Says, World};
 
@@ -15,25 +22,26 @@ fn get(world: &mut World, url: &str, at_ms: u64) -> Answer {
     world.answer(&Request { url: url.to_owned(), ip: IpAddr::V4(Ipv4Addr::LOCALHOST), headers: Vec::new(), at_ms })
 }
 
-/// What a crawl that makes no mistakes finds on one quiet day: every link followed once.
+/// URLs that a crawl which makes no mistakes finds on one quiet day: every link is followed once, redirects to their ends.
 fn walk(world: &mut World, at: u64) -> BTreeSet<String> {
     let (mut seen, mut waiting) = (BTreeSet::new(), world.seeds());
     seen.extend(waiting.iter().cloned());
-    while let Some(url) = waiting.pop() {
-        let answer = get(world, &url, at);
-        let Reply::Head { body, headers, .. } = &answer.what else { continue };
-        let text = String::from_utf8_lossy(body).into_owned();
-        let mut found: Vec<String> = text
-            .split("href=\"")
-            .skip(1)
-            .filter_map(|rest| rest.split('"').next())
-            .map(|it| it.replace("&amp;", "&"))
-            .collect();
-        found.extend(headers.iter().filter(|(name, _)| name == "location").map(|(_, to)| to.clone()));
-        for url in found.into_iter().filter(|url| url.starts_with("http") && !url.contains("/calendar/")) {
-            if seen.insert(url.clone()) {
-                waiting.push(url);
+    while let Some(mut url) = waiting.pop() {
+        for _ in 0..11 {
+            let answer = get(world, &url, at);
+            let Reply::Head { body, .. } = &answer.what else { break };
+            if let Says::Redirect(to) = &answer.meant.says {
+                url = if to.starts_with('/') { format!("{}{to}", world::split(&url).0) } else { to.clone() };
+                continue;
             }
+            let text = String::from_utf8_lossy(body).into_owned();
+            let links = text.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next());
+            for url in links.map(|it| it.replace("&amp;", "&")).filter(|url| !url.contains("/calendar/")) {
+                if seen.insert(url.clone()) {
+                    waiting.push(url);
+                }
+            }
+            break;
         }
     }
     seen
@@ -201,4 +209,50 @@ fn making_and_asking_is_quick() {
     }
     println!("{requests} requests in {:?}", began.elapsed());
     assert!(began.elapsed() < Duration::from_secs(60));
+}
+
+/// Worlds of no more than a few hundred pages, so that many can be tried.
+fn small(seed: u64) -> World {
+    let world = World::generate(seed);
+    let host = |world: &World| world.hosts.iter().map(|host| host.pages.len()).max().unwrap_or_default();
+    if host(&world) > 150 { world.with_fewer_pages() } else { world }
+}
+
+#[test]
+fn the_oracle_finds_nothing_wrong_with_a_crawler_that_keeps_its_promises() {
+    for seed in 0..30 {
+        let world = small(seed);
+        let story = world.story();
+        let broken = Crawler::new(world, Mistake::None).run();
+        assert!(broken.is_empty(), "{story}{broken:#?}");
+    }
+}
+
+#[test]
+fn the_oracle_finds_every_mistake() {
+    use Mistake::*;
+    let mistakes = [
+        (HalfPages, 2),
+        (HalfPages, 4),
+        (OneBadHour, 2),
+        (RefusedForEver, 1),
+        (Stall, 4),
+        (Emptied, 1),
+        (CursorMovedEarly, 1),
+        (LostTombstone, 1),
+        (ForgottenSlot, 3),
+        (ForgottenAddress, 3),
+        (WrongClock, 2),
+        (OldRobots, 3),
+        (OldAfterNew, 2),
+        (NoRetryAfter, 3),
+    ];
+    for (mistake, property) in mistakes {
+        let found = (0..150).find(|seed| {
+            let broken = Crawler::new(small(*seed), mistake).run();
+            broken.iter().any(|broken| broken.property == property)
+        });
+        assert!(found.is_some(), "{mistake:?} is not found");
+        println!("{mistake:?}: world {}", found.unwrap_or_default());
+    }
 }

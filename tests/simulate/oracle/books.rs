@@ -1,0 +1,49 @@
+//! Properties 5 and 6: the books balance, what is said is true, and memory is bounded.
+
+use super::{Books, Case, Event};
+use crate::world::{DAY, HOUR};
+
+pub fn stories(case: &Case) -> Vec<String> {
+    let mut stories = case.ends.panics.iter().map(|panic| format!("something panicked: {panic}")).collect::<Vec<_>>();
+    for books in &case.ends.books {
+        let Books { sink, accepted, delivered, skipped, dead, damaged, pending } = books;
+        if *accepted != delivered + skipped + dead + damaged + pending {
+            stories.push(format!("the books of {sink} do not balance: {books:?}"));
+        }
+        if *pending > 0 {
+            stories.push(format!("{sink} has {pending} events to take after days in which nothing was in its way"));
+        }
+    }
+    stories.extend(restless(case));
+    stories
+}
+
+/// A day after all is well, the program says so.
+fn restless(case: &Case) -> Option<String> {
+    let calm = case.world.calm_ms + case.settings.backoff_max + DAY;
+    let (at, said) = case.oracle.looks.iter().rev().find(|(at, _)| *at >= calm + HOUR)?;
+    let is_stuck = !said.parts_stuck.is_empty() || !said.parts_failing.is_empty();
+    // An operator who changes an index or a topic may be told so for as long as it is.
+    let is_told = case.oracle.events.iter().any(|(_, _, event)| matches!(event, Event::Destination(_)));
+    match &said.ready {
+        _ if is_stuck => {
+            let parts: Vec<&str> = said.parts_stuck.iter().chain(&said.parts_failing).map(String::as_str).collect();
+            Some(format!("at {}, long after all was well: {} stuck or failing", case.day(*at), parts.join(", ")))
+        }
+        Err(reasons) if !is_told => {
+            Some(format!("at {}, long after all was well, it is not ready: {}", case.day(*at), reasons.join("; ")))
+        }
+        _ => None,
+    }
+}
+
+/// A world has 2,000 pages at most, and its log is on disk.
+const MOST_BYTES: u64 = 256 << 20;
+
+pub fn memory(case: &Case) -> Vec<String> {
+    let peak = case.ends.peak_bytes;
+    (peak > MOST_BYTES)
+        .then(|| format!("{} MB of memory for {} pages", peak >> 20, case.world.pages()))
+        .into_iter()
+        .collect()
+}

@@ -1,0 +1,228 @@
+//! Property 1: in the end every destination holds exactly the live pages, in their last whole version.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Case;
+use super::requests::{Asked, Got};
+use crate::world::mishap::What;
+use crate::world::settings::{Removed, Sink};
+use crate::world::{DAY, Event, HOUR, Held, NewSettings, Order, Place, Says, Trouble, Truth, split};
+
+pub fn stories(case: &Case) -> Vec<String> {
+    let known = known(case);
+    let truths = case.world.truth_of(known.may_be.clone(), &case.settings, case.world.ends_ms);
+    let places = case.world.places(&truths);
+    let mut stories = Vec::new();
+    for sink in &case.settings.sinks {
+        let Some(held) = case.ends.held.get(&sink.name) else {
+            stories.push(format!("nobody says what {} holds", sink.name));
+            continue;
+        };
+        let seen = Seen { case, sink, held, known: &known, truths: &truths };
+        stories.extend(places.iter().filter_map(|(place, its)| seen.missing(place, its)));
+        stories.extend(places.values().filter_map(|its| seen.twice(its)));
+        stories.extend(held.iter().filter_map(|(url, held)| seen.wrong(url, held, &places)));
+    }
+    stories
+}
+
+/// URLs that the crawl knows.
+pub struct Known {
+    /// It must know these: they were asked for, or links lead there to the last.
+    pub must: BTreeSet<String>,
+    /// And it may know these.
+    pub may_be: BTreeSet<String>,
+}
+
+pub fn known(case: &Case) -> Known {
+    let (world, requests) = (case.world, &case.oracle.requests);
+    let mut must = world.reachable(&case.settings, world.ends_ms);
+    // Where a redirect leads is not known by that alone.
+    let asked = requests.by_url.iter().filter(|(url, at)| {
+        let mut own = at.iter().map(|at| &requests.all[*at]).filter(|asked| asked.from.is_none());
+        own.next_back().is_some_and(|last| !is_forgotten(case, split(url).0, last.at))
+    });
+    must.extend(asked.map(|(url, _)| url.clone()));
+    let mut may_be: BTreeSet<String> = must.clone();
+    may_be.extend(requests.all.iter().filter(|asked| asked.robots_of.is_none()).map(|asked| asked.url.clone()));
+    must.retain(|url| !may_be_given_up(case, url));
+    Known { must, may_be }
+}
+
+/// The operator had the host forgotten after this time.
+fn is_forgotten(case: &Case, origin: &str, last: u64) -> bool {
+    let forgets = |event: &Event| matches!(event, Event::Order(Order::Forget { origin: of }) if of == origin);
+    case.oracle.events.iter().any(|(at, _, event)| *at >= last && forgets(event))
+}
+
+/// The written rule: a host in trouble for `give_up_after` is given up, until a link leads there again. Time between two mishaps in
+/// which nobody asked counts, too, as far as back-offs go.
+pub fn may_be_given_up(case: &Case, url: &str) -> bool {
+    let Some(host) = case.world.host_of(url) else { return false };
+    let troubling = |mishap: &&crate::world::Mishap| mishap.may_trouble() && mishap.who.touches(host);
+    let mut spans: Vec<(u64, u64)> =
+        case.world.mishaps.iter().filter(troubling).map(|mishap| (mishap.when.from, mishap.when.until)).collect();
+    spans.sort_unstable();
+    let gap = case.settings.backoff_max + DAY;
+    let (mut longest, mut current): (u64, Option<(u64, u64)>) = (0, None);
+    for (from, until) in spans {
+        current = match current {
+            Some((began, end)) if from <= end + gap => Some((began, end.max(until))),
+            _ => Some((from, until)),
+        };
+        longest = longest.max(current.map_or(0, |(began, end)| end - began));
+    }
+    longest + 2 * gap >= case.settings.give_up_after && longest > 0
+}
+
+struct Seen<'s> {
+    case: &'s Case<'s>,
+    sink: &'s Sink,
+    held: &'s BTreeMap<String, Held>,
+    known: &'s Known,
+    truths: &'s BTreeMap<String, Truth>,
+}
+
+impl Seen<'_> {
+    /// A page that ought to be held, and is not.
+    fn missing(&self, place: &str, its: &Place) -> Option<String> {
+        if self.may_lack_pages() || its.one_of.iter().any(|url| self.held.contains_key(url)) {
+            return None;
+        }
+        let url = its.one_of.iter().find(|url| self.known.must.contains(*url))?;
+        if self.truths.get(url).is_some_and(|truth| truth.is_trap) {
+            return None; // of a trap without end nobody has to fetch all
+        }
+        let others = its.one_of.len() - 1;
+        let or = if others > 0 { format!(" (or one of {others} others that lead to {place})") } else { String::new() };
+        Some(format!("{} lacks the live page {url}{or}: {}", self.sink.name, self.past(url)))
+    }
+
+    /// A page that is held under two URLs.
+    fn twice(&self, its: &Place) -> Option<String> {
+        if self.sink.removed == Removed::Keep || self.may_hold_more() {
+            return None;
+        }
+        let held: Vec<&String> = its.one_of.iter().filter(|url| self.held.contains_key(*url)).collect();
+        let first = held.first()?;
+        let second = held.get(1)?;
+        Some(format!("{} holds one page twice, as {first} and as {second}: {}", self.sink.name, self.past(second)))
+    }
+
+    /// Something that is held, and ought not to be, or not as it is.
+    fn wrong(&self, url: &str, held: &Held, places: &BTreeMap<String, Place>) -> Option<String> {
+        let name = &self.sink.name;
+        let Some(truth) = self.truths.get(url) else {
+            return Some(format!("{name} holds {url}, which was never asked for"));
+        };
+        if truth.is_page && truth.body_digest != held.body_digest {
+            if may_be_given_up(self.case, url) {
+                return None;
+            }
+            return Some(format!(
+                "{name} does not hold the last version of {url} (version {}), but {}: {}",
+                truth.version,
+                self.what(url, &held.body_digest),
+                self.past(url)
+            ));
+        }
+        if self.sink.removed == Removed::Keep || self.may_hold_more() || may_be_given_up(self.case, url) {
+            return None;
+        }
+        if !truth.is_page {
+            return Some(format!("{name} holds {url}, but {}: {}", truth.why, self.past(url)));
+        }
+        let is_alias = places.get(&truth.place).is_some_and(|its| its.none_of.contains(url));
+        is_alias.then(|| format!("{name} holds {url}, whose page is that of {}: {}", truth.place, self.past(url)))
+    }
+
+    /// What a digest is, for people.
+    fn what(&self, url: &str, digest: &str) -> String {
+        let came = |(first, last): &(&Asked, &Asked)| match &last.meant.says {
+            Says::Page { digest: its, .. } => *its == *digest && first.at < u64::MAX,
+            _ => false,
+        };
+        match self.case.oracle.requests.of(url).filter(came).last() {
+            Some((_, last)) if last.meant.mishap.is_some() => {
+                format!("what a mishap made of it at {}", self.case.day(last.at))
+            }
+            Some((_, last)) => format!("what it was at {}", self.case.day(last.at)),
+            None => "what no whole answer was".to_owned(),
+        }
+    }
+
+    /// The last fetches of a URL, for people.
+    fn past(&self, url: &str) -> String {
+        past(self.case, url)
+    }
+
+    /// Somebody else took documents away, and the destination is the same as before; or it came late, and what does not change is not
+    /// sent again.
+    fn may_lack_pages(&self) -> bool {
+        let late = |event: &Event| matches!(event, Event::RestartWith(NewSettings::NewSink(sink)) if sink.name == self.sink.name);
+        let is_late = !self.case.world.settings.sinks.iter().any(|sink| sink.name == self.sink.name);
+        self.befell(|what| matches!(what, Trouble::Emptied))
+            || (is_late && self.case.oracle.events.iter().any(|(_, _, event)| late(event)))
+    }
+
+    fn may_hold_more(&self) -> bool {
+        self.befell(|what| matches!(what, Trouble::AliasRolledOver))
+    }
+
+    fn befell(&self, is_it: impl Fn(&Trouble) -> bool) -> bool {
+        self.case.oracle.events.iter().any(|(_, _, event)| match event {
+            Event::Destination(it) => it.which == self.sink.to && is_it(&it.what),
+            _ => false,
+        })
+    }
+}
+
+pub fn past(case: &Case, url: &str) -> String {
+    let fetches: Vec<String> = case.oracle.requests.of(url).map(|(first, last)| one(case, first, last)).collect();
+    match fetches.len() {
+        0 => "it was never asked for".to_owned(),
+        1..7 => format!("fetched {}", fetches.join("; ")),
+        many => {
+            format!("fetched {many} times, at first {}; … {}", fetches[..3].join("; "), fetches[many - 3..].join("; "))
+        }
+    }
+}
+
+fn one(case: &Case, first: &Asked, last: &Asked) -> String {
+    let what = match (&last.meant.says, last.got) {
+        (_, Got::Nothing) => "no answer".to_owned(),
+        (_, Got::Cut) => "a body that broke off".to_owned(),
+        (Says::Page { version: Some(version), noindex, .. }, _) => {
+            format!("version {version}{}", if *noindex { ", noindex" } else { "" })
+        }
+        (Says::Page { is_empty: true, .. }, _) => "an empty page".to_owned(),
+        (Says::Page { .. }, _) => "a page".to_owned(),
+        (Says::Missing, _) => "not there".to_owned(),
+        (Says::NotModified { .. }, _) => "not modified".to_owned(),
+        (Says::Redirect(to), _) => format!("a redirect to {to}"),
+        (Says::Status(status), _) => format!("status {status}"),
+        (says, _) => format!("{says:?}"),
+    };
+    let mishap = if last.meant.mishap.is_some() { " (mishap)" } else { "" };
+    let at = if last.url == first.url { String::new() } else { format!(" from {}", last.url) };
+    format!("{}: {what}{at}{mishap}", case.day(first.at))
+}
+
+/// Names of hosts are kept from the crawl, or their answers, at this time; the world's own doing, or the machine's.
+pub fn is_troubled(case: &Case, url: &str, from: u64, to: u64) -> bool {
+    let Some(host) = case.world.host_of(url) else { return true };
+    let mishaps = case.world.mishaps.iter();
+    let is_struck = mishaps
+        .filter(|mishap| !matches!(mishap.what, What::WrongBody | What::SameBody))
+        .any(|mishap| mishap.when.from <= to && mishap.when.until + DAY + HOUR >= from && mishap.who.touches(host));
+    is_struck || case.events_between(from.saturating_sub(DAY), to).next().is_some()
+}
+
+/// When the last trouble was over that touches the URL's host, of those between two times; the first of these if there was none.
+pub fn trouble_ends(case: &Case, url: &str, from: u64, to: u64) -> u64 {
+    let touches = |mishap: &&crate::world::Mishap| case.world.host_of(url).is_none_or(|host| mishap.who.touches(host));
+    let mishaps = case.world.mishaps.iter().filter(touches).map(|mishap| (mishap.when.from, mishap.when.until));
+    let events = case.oracle.events.iter().map(|(at, until, event)| (*at, until.unwrap_or(at + event.lasts())));
+    let over = mishaps.chain(events).filter(|(begin, end)| *begin <= to && *end >= from);
+    over.map(|(_, end)| end.min(to)).max().unwrap_or(from).max(from)
+}

@@ -1,0 +1,187 @@
+//! Property 2, second half: what destinations take of a page is whole, of its own time, and nothing old follows something new.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Case;
+use super::requests::Got;
+use crate::world::mishap::{What, WrongHeaders};
+use crate::world::settings::Kind;
+use crate::world::{Change, Done, Event, HOUR, MINUTE, SECOND, Says, Trouble};
+
+pub fn stories(case: &Case) -> Vec<String> {
+    let mut stories = Vec::new();
+    let empty = crate::world::digest("");
+    for (sink, log) in &case.ends.log {
+        let mut by_url: BTreeMap<&str, Vec<&Change>> = BTreeMap::new();
+        log.iter().for_each(|change| by_url.entry(&change.url).or_default().push(change));
+        for (url, changes) in by_url {
+            let page = Page { case, sink, url, changes, empty: &empty };
+            stories.extend(page.old_after_new());
+            stories.extend(page.half_over_whole());
+            stories.extend(page.empty_over_whole());
+            stories.extend(page.of_no_fetch());
+        }
+    }
+    stories
+}
+
+struct Page<'p> {
+    case: &'p Case<'p>,
+    sink: &'p str,
+    url: &'p str,
+    changes: Vec<&'p Change>,
+    /// The digest of nothing.
+    empty: &'p str,
+}
+
+impl Page<'_> {
+    /// What was taken again after a restart is followed by what came behind it; in the end, and after an hour at most, the newest is last.
+    fn old_after_new(&self) -> Option<String> {
+        if self.was_replayed() {
+            return None; // of letters that come late, a topic keeps both
+        }
+        for (nth, change) in self.changes.iter().enumerate() {
+            let newest = self.changes[..nth].iter().map(|it| fetched(it)).max().unwrap_or_default();
+            let old = fetched(change);
+            let is_made_good = || {
+                self.changes[nth + 1..]
+                    .iter()
+                    .any(|it| fetched(it) >= newest && it.at_ms <= change.at_ms + self.patience(change.at_ms))
+            };
+            if old < newest && !is_made_good() {
+                return Some(format!(
+                    "{} got {} as of {} at {}, after it had it as of {}",
+                    self.sink,
+                    self.url,
+                    self.case.day(old),
+                    self.case.day(change.at_ms),
+                    self.case.day(newest)
+                ));
+            }
+        }
+        None
+    }
+
+    /// A destination that is away, or a process that is, takes longer.
+    fn patience(&self, at: u64) -> u64 {
+        let lasting = self
+            .case
+            .oracle
+            .events
+            .iter()
+            .filter(|(from, until, _)| *from <= at + HOUR && until.unwrap_or(*from + 48 * HOUR) >= at);
+        let is_slow = lasting.into_iter().any(|(_, _, event)| match event {
+            Event::Destination(_) | Event::DiskFull { .. } | Event::NoFiles { .. } => true,
+            Event::Order(_) | Event::Kill | Event::RestartWith(_) => true,
+            _ => false,
+        });
+        if is_slow { 4 * 24 * HOUR } else { HOUR }
+    }
+
+    fn was_replayed(&self) -> bool {
+        self.case.oracle.events.iter().any(|(_, _, event)| match event {
+            Event::Destination(it) => it.which == Kind::Kafka && it.what == Trouble::DeadLettersReplayed,
+            _ => false,
+        })
+    }
+
+    /// Bodies that were answered for the URL to their end.
+    fn whole(&self) -> BTreeSet<&str> {
+        let whole = |(_, last): &(&super::requests::Asked, &super::requests::Asked)| last.got == Got::Whole;
+        let of = self.case.oracle.requests.of(self.url).filter(whole);
+        of.filter_map(|(_, last)| match &last.meant.says {
+            Says::Page { digest, .. } => Some(digest.as_str()),
+            _ => None,
+        })
+        .collect()
+    }
+
+    fn half_over_whole(&self) -> Option<String> {
+        let is_of_headers = |what: &What| matches!(what, What::Headers(WrongHeaders::NotGzip));
+        if self.case.world.mishaps.iter().any(|mishap| is_of_headers(&mishap.what)) {
+            return None; // bodies that cannot be decoded are delivered as far as they can
+        }
+        let whole = self.whole();
+        let mut holds_whole = false;
+        for change in &self.changes {
+            match &change.what {
+                Done::Delivered { digest, .. } if !whole.contains(digest.as_str()) => {
+                    if holds_whole {
+                        return Some(format!(
+                            "{} had {} whole, and at {} got something that no whole answer was",
+                            self.sink,
+                            self.url,
+                            self.case.day(change.at_ms)
+                        ));
+                    }
+                }
+                Done::Delivered { .. } => holds_whole = true,
+                Done::Removed { .. } => holds_whole = false,
+                Done::Touched { .. } => {}
+            }
+        }
+        None
+    }
+
+    /// An empty 200 takes a page's place only when a second one confirms it.
+    fn empty_over_whole(&self) -> Option<String> {
+        let mut holds_whole = false;
+        for change in &self.changes {
+            match &change.what {
+                Done::Delivered { digest, .. } if digest == self.empty => {
+                    if holds_whole && !self.is_confirmed_empty(change.at_ms) {
+                        return Some(format!(
+                            "{} had {} whole, and at {} got an empty body that nothing had confirmed",
+                            self.sink,
+                            self.url,
+                            self.case.day(change.at_ms)
+                        ));
+                    }
+                    holds_whole = false;
+                }
+                Done::Delivered { .. } => holds_whole = true,
+                Done::Removed { .. } => holds_whole = false,
+                Done::Touched { .. } => {}
+            }
+        }
+        None
+    }
+
+    fn is_confirmed_empty(&self, at: u64) -> bool {
+        let empty = self.case.oracle.requests.of(self.url).filter(|(_, last)| {
+            last.ended <= at && last.got == Got::Whole && matches!(last.meant.says, Says::Page { is_empty: true, .. })
+        });
+        let times: Vec<u64> = empty.map(|(_, last)| last.ended).collect();
+        let (Some(first), Some(last)) = (times.first(), times.last()) else { return false };
+        times.len() > 1 && (last + MINUTE >= first + self.case.settings.confirm_gone || self.case.has_jumps())
+    }
+
+    /// What is delivered says when it was fetched, and it was fetched then.
+    fn of_no_fetch(&self) -> Option<String> {
+        if self.case.has_jumps() {
+            return None;
+        }
+        let fetches: Vec<u64> = self.case.oracle.requests.of(self.url).map(|(_, last)| last.ended).collect();
+        let wrong = self.changes.iter().find_map(|change| {
+            let fetched_ms = fetched(change);
+            let is_one = fetches.iter().any(|at| at.abs_diff(fetched_ms) <= 30 * SECOND);
+            let is_ahead = fetched_ms > change.at_ms + SECOND;
+            let is_delivered = matches!(change.what, Done::Delivered { .. });
+            (is_ahead || (is_delivered && !is_one)).then_some((change.at_ms, fetched_ms))
+        });
+        let (at, fetched_ms) = wrong?;
+        Some(format!(
+            "{} got {} at {} as fetched at {}, when nobody fetched it",
+            self.sink,
+            self.url,
+            self.case.day(at),
+            self.case.day(fetched_ms)
+        ))
+    }
+}
+
+fn fetched(change: &Change) -> u64 {
+    match change.what {
+        Done::Delivered { fetched_ms, .. } | Done::Removed { fetched_ms } | Done::Touched { fetched_ms } => fetched_ms,
+    }
+}

@@ -1,0 +1,147 @@
+//! Whether the crawl of a world kept its promises. The oracle knows the world, every request, what each destination took, and what the
+//! program said of itself. It knows nothing of how the program works.
+
+mod books;
+mod ends;
+mod letters;
+mod politeness;
+mod removals;
+mod requests;
+mod said;
+mod stalls;
+
+use std::collections::BTreeMap;
+
+use crate::world::{Answer, Change, Event, Held, Request, Settings, World};
+use requests::Requests;
+pub use said::{Books, Said};
+
+/// A promise that was not kept. The properties:
+///
+/// 1. After a calm time each destination holds exactly the live pages, in their last whole version.
+/// 2. No live page was removed, except by a written rule with a time. Nothing old follows something new.
+/// 3. No host, address or robots.txt rule was offended.
+/// 4. What is due and not forbidden is fetched.
+/// 5. The books balance, and what is said is true.
+/// 6. Memory stays within what the configuration says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    pub property: u8,
+    pub story: String,
+}
+
+/// What there is when the world has ended. By the names of sinks.
+#[derive(Debug, Default)]
+pub struct Ends {
+    pub held: BTreeMap<String, BTreeMap<String, Held>>,
+    pub log: BTreeMap<String, Vec<Change>>,
+    pub books: Vec<Books>,
+    /// The crawl ended by itself, and said this.
+    pub summary: Option<String>,
+    pub panics: Vec<String>,
+    /// 0: not measured.
+    pub peak_bytes: u64,
+}
+
+#[derive(Debug, Clone)]
+pub struct Oracle {
+    requests: Requests,
+    /// What happened, and when it was over.
+    events: Vec<(u64, Option<u64>, Event)>,
+    /// When processes began and ended, and whether they did so by themselves.
+    lives: Vec<(u64, Option<(u64, bool)>)>,
+    looks: Vec<(u64, Said)>,
+}
+
+/// Stories of one property that are told.
+const TOLD: usize = 4;
+
+impl Oracle {
+    pub fn new(_: &World) -> Oracle {
+        Oracle { requests: Requests::default(), events: Vec::new(), lives: Vec::new(), looks: Vec::new() }
+    }
+
+    /// Every request, when it is sent.
+    pub fn asked(&mut self, world: &World, request: &Request, answer: &Answer) {
+        self.requests.add(world, request, answer);
+    }
+
+    pub fn happened(&mut self, _: &World, at_ms: u64, event: &Event) {
+        self.events.push((at_ms, None, event.clone()));
+    }
+
+    /// Something that lasts is over.
+    pub fn over(&mut self, _: &World, at_ms: u64, event: &Event) {
+        let lasting = self.events.iter_mut().find(|(_, until, it)| until.is_none() && it == event);
+        if let Some((_, until, _)) = lasting {
+            *until = Some(at_ms);
+        }
+    }
+
+    pub fn began(&mut self, at_ms: u64) {
+        self.lives.push((at_ms, None));
+    }
+
+    pub fn ended(&mut self, at_ms: u64, clean: bool) {
+        self.requests.break_off(at_ms);
+        if let Some((_, end)) = self.lives.last_mut() {
+            *end = Some((at_ms, clean));
+        }
+    }
+
+    /// Now and then the program says how it is.
+    pub fn look(&mut self, _: &World, at_ms: u64, said: &Said) {
+        self.looks.push((at_ms, said.clone()));
+    }
+
+    pub fn end(self, world: &World, ends: &Ends) -> Vec<Broken> {
+        self.judge(world, ends)
+    }
+
+    pub fn judge(&self, world: &World, ends: &Ends) -> Vec<Broken> {
+        let case = Case { world, oracle: self, ends, settings: world.settings_at(world.ends_ms) };
+        let stories: [(u8, Vec<String>); 8] = [
+            (1, ends::stories(&case)),
+            (2, removals::stories(&case)),
+            (2, letters::stories(&case)),
+            (3, politeness::stories(&case)),
+            (3, politeness::robots(&case)),
+            (4, stalls::stories(&case)),
+            (5, books::stories(&case)),
+            (6, books::memory(&case)),
+        ];
+        let told = |(property, stories): (u8, Vec<String>)| {
+            let more = stories.len().saturating_sub(TOLD);
+            let last = (more > 0).then(|| format!("… and {more} more like these"));
+            let told = stories.into_iter().take(TOLD).chain(last);
+            told.map(move |story| Broken { property, story }).collect::<Vec<_>>()
+        };
+        stories.into_iter().flat_map(told).collect()
+    }
+}
+
+/// All that is judged.
+struct Case<'c> {
+    world: &'c World,
+    oracle: &'c Oracle,
+    ends: &'c Ends,
+    /// As they were in the end.
+    settings: Settings,
+}
+
+impl Case<'_> {
+    fn day(&self, at: u64) -> String {
+        self.world.day(at)
+    }
+
+    /// Events that begin, or go on, within a time.
+    fn events_between(&self, from: u64, to: u64) -> impl Iterator<Item = &Event> {
+        let events = self.oracle.events.iter();
+        events.filter(move |(at, until, _)| *at <= to && until.unwrap_or(*at) >= from).map(|(_, _, event)| event)
+    }
+
+    /// The machine's clock was set at some time.
+    fn has_jumps(&self) -> bool {
+        self.oracle.events.iter().any(|(_, _, event)| matches!(event, Event::ClockJump { .. }))
+    }
+}

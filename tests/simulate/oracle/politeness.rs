@@ -1,0 +1,158 @@
+//! Property 3: hosts and addresses get their rest, and robots.txt is obeyed as it was when it was last fetched.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use super::requests::{Asked, RobotsSaid};
+use super::{Case, Event};
+use crate::world::{DAY, HOUR, MINUTE, Order, Says, Settings, span, split};
+
+/// Clocks of whole milliseconds.
+const ROUNDED: u64 = 2;
+/// A robots.txt is used no longer than a day (RFC 9309 §2.4), an old one while a new one cannot be had for an hour; and a request may have
+/// waited for its turn.
+const WAITED: u64 = 20 * MINUTE;
+
+struct Rest<'a> {
+    after: &'a Asked,
+    until: u64,
+    why: String,
+}
+
+pub fn stories(case: &Case) -> Vec<String> {
+    let mut stories = Vec::new();
+    let mut hosts: HashMap<&str, Vec<Rest>> = HashMap::new();
+    let mut addresses: HashMap<IpAddr, Rest> = HashMap::new();
+    let mut sorted: Vec<&Asked> = case.oracle.requests.all.iter().collect();
+    sorted.sort_by_key(|asked| asked.at);
+    for asked in sorted {
+        let (origin, _) = split(&asked.url);
+        // Where another host's robots.txt redirects to is asked without this host's delay, at the address's turn.
+        let is_borrowed = asked.robots_of.as_deref().is_some_and(|of| of != origin);
+        let early = |rest: &&Rest| asked.at + ROUNDED < rest.until;
+        if !is_borrowed && let Some(rest) = hosts.get(origin).into_iter().flatten().find(early) {
+            stories.push(tell(case, asked, rest, origin));
+        }
+        if let Some(rest) = addresses.get(&asked.ip).filter(early) {
+            stories.push(tell(case, asked, rest, &asked.ip.to_string()));
+        }
+        hosts.insert(origin, rests(case, asked, origin));
+        let delay = address_delay(case, asked.at, origin);
+        let why = format!("requests to an address begin {} apart", span(delay));
+        addresses.insert(asked.ip, Rest { after: asked, until: asked.at + delay, why });
+    }
+    stories
+}
+
+fn tell(case: &Case, asked: &Asked, rest: &Rest, whose: &str) -> String {
+    format!(
+        "{whose} was asked for {} at {} ({} ms too early): it had been asked for {} until {}, and {}",
+        asked.url,
+        case.day(asked.at),
+        rest.until - asked.at,
+        rest.after.url,
+        case.day(rest.after.ended),
+        rest.why
+    )
+}
+
+/// What the host wants after a request.
+fn rests<'a>(case: &Case, asked: &'a Asked, origin: &str) -> Vec<Rest<'a>> {
+    let settings = settings_around(case, asked.ended);
+    let delay = settings.iter().map(|settings| settings.host_delay).min().unwrap_or_default();
+    let ordered = ordered_delay(case, asked.ended, origin);
+    let usual = ordered.unwrap_or(delay);
+    let mut rests = vec![(usual, format!("rests for {}", span(usual)))];
+    let delays = known_rules(case, origin, asked.ended).into_iter().map(|said| match said {
+        RobotsSaid::Rules(rules) => rules.delay,
+        _ => None,
+    });
+    if let Some(Some(wanted)) = delays.min() {
+        let wanted = wanted.min(settings[0].max_crawl_delay);
+        rests.push((wanted, format!("its robots.txt wants a delay of {}", span(wanted))));
+    }
+    let is_rejection = matches!(asked.meant.says, Says::Status(429 | 503));
+    if let Some(wanted) = asked.meant.retry_after.filter(|_| is_rejection) {
+        let wanted = wanted.min(settings[0].retry_after_max);
+        rests.push((wanted, format!("it said Retry-After: {}", span(wanted))));
+    }
+    rests.into_iter().map(|(rest, why)| Rest { after: asked, until: asked.ended + rest, why }).collect()
+}
+
+/// Those of now and, where a restart has just changed them, those before.
+fn settings_around(case: &Case, at: u64) -> [Settings; 3] {
+    [case.world.settings_at(at), case.world.settings_at(at.saturating_sub(MINUTE)), case.world.settings_at(at + MINUTE)]
+}
+
+/// What an operator ordered for a host; just after the order either holds.
+fn ordered_delay(case: &Case, at: u64, origin: &str) -> Option<u64> {
+    let orders = case.oracle.events.iter().filter_map(|(when, _, event)| match event {
+        Event::Order(Order::Delay { origin: of, ms }) if of == origin && *when <= at + MINUTE => Some((*when, *ms)),
+        _ => None,
+    });
+    let mut orders: Vec<(u64, u64)> = orders.collect();
+    let (when, ms) = orders.pop()?;
+    let before = orders.last().map_or(case.world.settings_at(at).host_delay, |(_, ms)| *ms);
+    Some(if at < when + MINUTE { ms.min(before) } else { ms })
+}
+
+fn address_delay(case: &Case, at: u64, origin: &str) -> u64 {
+    let settings = settings_around(case, at);
+    let of = |settings: &Settings| {
+        settings.address_delay.unwrap_or_else(|| ordered_delay(case, at, origin).unwrap_or(settings.host_delay))
+    };
+    settings.iter().map(of).min().unwrap_or_default()
+}
+
+/// What the host's robots.txt said last, as far as it could be had: all that it may be.
+fn known_rules<'c>(case: &'c Case, origin: &str, at: u64) -> Vec<&'c RobotsSaid> {
+    let seen = case.oracle.requests.robots.get(origin).map(Vec::as_slice).unwrap_or_default();
+    let mut known = Vec::new();
+    for seen in seen.iter().rev().filter(|seen| seen.at <= at && !matches!(seen.said, RobotsSaid::Unreachable)) {
+        known.push(&seen.said);
+        if !seen.is_unsure {
+            return known;
+        }
+    }
+    if !known.is_empty() {
+        known.push(&RobotsSaid::Everything);
+    }
+    known
+}
+
+pub fn robots(case: &Case) -> Vec<String> {
+    let mut stories = Vec::new();
+    for asked in &case.oracle.requests.all {
+        let (origin, path) = split(&asked.url);
+        // A sitemap is meant to be read.
+        if asked.robots_of.is_some() || path == "/robots.txt" || path == "/sitemap.xml" {
+            continue;
+        }
+        let when = case.day(asked.at);
+        let seen = case.oracle.requests.robots.get(origin).map(Vec::as_slice).unwrap_or_default();
+        let Some(last) = seen.iter().rev().find(|seen| seen.at <= asked.at) else {
+            stories.push(format!("{} was asked for at {when}, before robots.txt of its host", asked.url));
+            continue;
+        };
+        let kept = if matches!(last.said, RobotsSaid::Unreachable) { HOUR } else { DAY };
+        let expires = last.at + kept + WAITED;
+        if asked.at > expires && !case.has_jumps() {
+            let age = span(asked.at - last.at);
+            stories.push(format!("{} was asked for at {when}, by a robots.txt that was {age} old", asked.url));
+        }
+        let known = known_rules(case, origin, asked.at);
+        let allows = |said: &&RobotsSaid| !matches!(said, RobotsSaid::Rules(rules) if !rules.allow(path));
+        match known.iter().any(allows) {
+            true => {}
+            false if known.is_empty() => {
+                stories.push(format!("{} was asked for at {when}, although robots.txt could not be had", asked.url))
+            }
+            false => stories.push(format!(
+                "{} was asked for at {when}, although robots.txt forbids it, as of {}",
+                asked.url,
+                case.day(last.at)
+            )),
+        }
+    }
+    stories
+}

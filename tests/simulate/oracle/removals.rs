@@ -1,0 +1,121 @@
+//! Property 2, first half: no live page was removed, except by a written rule with a time.
+//!
+//! The rules (README): a page goes when its URL answers 404 or 410, and does so again `confirm_gone` later. The same holds for a robots.txt
+//! that forbids it, for noindex, for a redirect to elsewhere, and for an empty body. A URL goes at once when the scope or the operator puts
+//! it out, and when its page is delivered under another URL.
+
+use super::Case;
+use super::ends::past;
+use super::requests::{Asked, Got, RobotsSaid};
+use crate::world::{Change, DAY, Done, MINUTE, Says, split};
+
+pub fn stories(case: &Case) -> Vec<String> {
+    let mut stories = Vec::new();
+    for (sink, log) in &case.ends.log {
+        for (nth, change) in log.iter().enumerate() {
+            let Done::Removed { .. } = change.what else { continue };
+            let before = log[..nth].iter().rev().find(|it| it.url == change.url);
+            let was_held = before.is_some_and(|it| !matches!(it.what, Done::Removed { .. }));
+            if was_held && !is_right(case, change) && !is_delivered_elsewhere(case, log, change) {
+                stories.push(format!(
+                    "{sink} lost the live page {} at {}: {}",
+                    change.url,
+                    case.day(change.at_ms),
+                    past(case, &change.url)
+                ));
+            }
+        }
+    }
+    stories
+}
+
+/// It was not there, or a rule was followed.
+fn is_right(case: &Case, change: &Change) -> bool {
+    let (url, at) = (change.url.as_str(), change.at_ms);
+    is_not_live(case, url, at) || is_confirmed(case, url, at) || is_forbidden(case, url, at)
+}
+
+/// At the last fetch before, or by now.
+fn is_not_live(case: &Case, url: &str, at: u64) -> bool {
+    let last = case.oracle.requests.of(url).rev().find(|(first, _)| first.at <= at).map(|(_, last)| last.at);
+    [Some(at), last].into_iter().flatten().any(|at| {
+        let settings = case.world.settings_at(at);
+        let truth = case.world.judge(url, &settings, at, &mut Default::default());
+        !truth.is_page || !case.world.is_in_scope(url, &settings)
+    })
+}
+
+/// It was asked for twice, `confirm_gone` apart, and was no page to keep either time; in between it was none, too.
+fn is_confirmed(case: &Case, url: &str, at: u64) -> bool {
+    let mut since: Option<u64> = None;
+    for (_, last) in case.oracle.requests.of(url).filter(|(_, last)| last.ended <= at) {
+        match is_bad(url, last) {
+            Some(true) => {
+                let first = *since.get_or_insert(last.ended);
+                if is_later(case, first, last.ended) {
+                    return true;
+                }
+            }
+            Some(false) => since = None,
+            None => {}
+        }
+    }
+    false
+}
+
+/// Whether the answer speaks against the page; none: it says nothing of it.
+fn is_bad(url: &str, last: &Asked) -> Option<bool> {
+    if last.got != Got::Whole {
+        return None;
+    }
+    match &last.meant.says {
+        Says::Missing => Some(true),
+        Says::Page { noindex, is_empty, .. } => Some(*noindex || *is_empty || last.url != url),
+        Says::NotModified { noindex } => Some(*noindex),
+        Says::Redirect(_) => Some(true),
+        _ => None,
+    }
+}
+
+fn is_later(case: &Case, first: u64, second: u64) -> bool {
+    second + MINUTE >= first + case.settings.confirm_gone || (case.has_jumps() && second > first)
+}
+
+/// Its host's robots.txt forbade it twice, `confirm_gone` apart, and did not allow it in between.
+fn is_forbidden(case: &Case, url: &str, at: u64) -> bool {
+    let (origin, path) = split(url);
+    let mut since: Option<u64> = None;
+    for seen in case.oracle.requests.robots.get(origin).into_iter().flatten().filter(|seen| seen.at <= at) {
+        match &seen.said {
+            RobotsSaid::Rules(rules) if !rules.allow(path) => {
+                let first = *since.get_or_insert(seen.at);
+                if is_later(case, first, seen.at) {
+                    return true;
+                }
+            }
+            RobotsSaid::Rules(_) | RobotsSaid::Everything => since = None,
+            RobotsSaid::Unreachable => {}
+        }
+    }
+    false
+}
+
+/// The page is that of another URL, which the destination has, or gets soon.
+fn is_delivered_elsewhere(case: &Case, log: &[Change], change: &Change) -> bool {
+    let (url, at) = (change.url.as_str(), change.at_ms);
+    let settings = case.world.settings_at(at);
+    let mut looks = Default::default();
+    let own = case.world.judge(url, &settings, at, &mut looks);
+    // What a redirect led to, or leads to, or is named as canonical, or leads here.
+    let led = case.oracle.requests.of(url).filter(|(first, _)| first.at <= at).last();
+    let leads_to = led.map(|(first, last)| (first.leads_to(), last.url.clone()));
+    let is_the_same = |other: &str, looks: &mut crate::world::Looks| {
+        let truth = case.world.judge(other, &settings, at, looks);
+        truth.place == own.place
+            || leads_to.as_ref().is_some_and(|(to, last)| to.as_deref() == Some(other) || last == other)
+                && own.place != url
+    };
+    let others = log.iter().filter(|it| it.url != url && it.at_ms <= at + DAY);
+    let mut delivered = others.filter(|it| matches!(it.what, Done::Delivered { .. }));
+    delivered.any(|it| is_the_same(&it.url, &mut looks))
+}
