@@ -8,6 +8,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use seine::crawl::stall::{Change, Signs, StallWatch};
 use seine::shutdown::Shutdown;
 use seine::supervisor::{PartStatus, Phase, Supervisor};
 use support::program::eventually;
@@ -288,4 +289,24 @@ fn a_part_that_is_started_again_is_down_until_it_shows_that_it_works() {
     eventually("it found nothing to do", || !is_down());
     go_on.send("end").unwrap();
     assert!(join(&supervisor, soon()));
+}
+
+#[test]
+fn a_crawl_that_could_go_on_and_does_not_is_reported_once() {
+    let limit = Duration::from_secs(10);
+    let (mut watch, begin) = (StallWatch::new(limit), Instant::now());
+    let at = |seconds: u64| begin + Duration::from_secs(seconds);
+    let signs = Signs { begun: 3, accepted: 2, validated: 2 };
+    assert_eq!(watch.look(true, signs, at(0)), None);
+    assert_eq!(watch.look(true, signs, at(9)), None, "too early");
+    assert_eq!((watch.look(true, signs, at(10)), watch.stalled_since()), (Some(Change::Stalled), Some(at(0))));
+    assert_eq!(watch.look(true, signs, at(11)), None, "it was reported");
+    assert!(watch.stalled_since().is_some(), "and still holds");
+    let signs = Signs { begun: 4, ..signs };
+    assert_eq!((watch.look(true, signs, at(12)), watch.stalled_since()), (Some(Change::GoesOn), None));
+    assert_eq!(watch.look(true, signs, at(21)), None);
+    assert_eq!(watch.look(false, signs, at(22)), None, "a host must wait, for instance");
+    assert_eq!(watch.look(true, signs, at(31)), None, "the time begins anew");
+    assert_eq!(watch.look(true, signs, at(32)), Some(Change::Stalled));
+    assert_eq!(watch.look(false, signs, at(33)), Some(Change::GoesOn));
 }

@@ -109,6 +109,7 @@ impl Shown {
         running.note_rates();
         running.keep_refused();
         running.supervisor.tell_stuck();
+        running.stall.look(running);
         let figures = running.figures();
         self.progress.show(&figures);
         self.minutes.look(running);

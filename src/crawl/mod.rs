@@ -26,6 +26,7 @@ mod room;
 mod running;
 mod seeds;
 mod spending;
+pub mod stall;
 mod start_room;
 mod status;
 mod stillness;

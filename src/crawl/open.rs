@@ -19,6 +19,7 @@ use super::room::Room;
 use super::running::{Running, page_limit};
 use super::seeds::{propose_seeds, scope, try_seeds_again};
 use super::spending::Spending;
+use super::stall::Stall;
 use super::start_room::StartRoom;
 use crate::api;
 use crate::backup::refuse_half_restored;
@@ -72,6 +73,7 @@ pub(super) fn open(
         changed: Default::default(),
         parking: Default::default(),
         settled: Default::default(),
+        waits: Default::default(),
         outage: Default::default(),
         shutdown: shutdown.clone(),
         crawler_id: config.crawler_id.as_str().into(),
@@ -99,6 +101,7 @@ pub(super) fn open(
         started_ms: now_ms(),
         reader_gone: Default::default(),
         spending: Spending::default(),
+        stall: Stall::default(),
         has_caught_up: Default::default(),
     })
 }

@@ -14,6 +14,7 @@ use super::limits::OrderedLimits;
 use super::pauses::Pauses;
 use super::room::Room;
 use super::spending::Spending;
+use super::stall::Stall;
 use crate::budgets::{Budget, Period, What, Whom};
 use crate::clock::now_ms;
 use crate::config::{Config, Loaded, SinkConfig, StartedWith};
@@ -61,6 +62,7 @@ pub(crate) struct Running {
     pub reader_gone: Notify,
     pub room: Arc<Room>,
     pub spending: Spending,
+    pub stall: Stall,
     /// Other crawlers that fetch for this one.
     pub clients: Arc<Clients>,
     /// What was accepted before this start is validated: hosts may be leased.

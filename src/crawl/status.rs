@@ -68,6 +68,7 @@ impl Service for Running {
             budgets: &self.frontier.budgets(now_ms()),
             lacks_room: self.room.is_said_to_lack(),
             frontier_away: self.alive().is_err(),
+            is_stalled: self.stall.reason().is_some(),
             parts: &self.supervisor.status(),
             away: [
                 ("resolver", is_away(Part::Resolver)),
@@ -106,6 +107,7 @@ impl Service for Running {
             ));
         }
         reasons.extend(self.room.lacks());
+        reasons.extend(self.stall.reason());
         let is_ready = reasons.is_empty();
         reasons.extend(readers::left_behind(&self.log.status(), &self.config(), &self.folder));
         if is_ready { Ok(reasons) } else { Err(reasons) }

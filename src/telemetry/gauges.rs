@@ -25,6 +25,8 @@ pub struct Snapshot<'a> {
     pub lacks_room: bool,
     /// The frontier's store is to be opened again.
     pub frontier_away: bool,
+    /// URLs are due, nothing keeps them, and nothing happens.
+    pub is_stalled: bool,
     pub parts: &'a [PartStatus],
     pub dns: [(&'static str, u64); 3],
     /// Hosts refused for their private addresses.
@@ -165,6 +167,11 @@ impl Readings {
             "seine_frontier_away",
             "1 while the frontier's store takes no writes and waits to be opened again.",
             one_if(snapshot.frontier_away),
+        );
+        self.gauge(
+            "seine_crawl_stalled",
+            "1 while URLs are due, nothing keeps Seine from fetching them, and nothing happens: a bug; start it again.",
+            one_if(snapshot.is_stalled),
         );
     }
 

@@ -47,6 +47,7 @@ impl Visitor {
         let mut changed = self.changed.subscribe();
         loop {
             changed.mark_unchanged();
+            let mut wait = None;
             let again = match self.frontier.lease_host(&origin, now_ms())? {
                 HostTurn::Leased(lease) => {
                     return Ok(Borrowed { visitor: self, host: LeasedHost::borrowed(lease), is_lent: false });
@@ -65,6 +66,7 @@ impl Visitor {
                     if rested > deadline {
                         return Err(Interrupted::Resting(at));
                     }
+                    wait = Some(self.waits.begin());
                     rested
                 }
             };
@@ -74,6 +76,7 @@ impl Visitor {
                 () = tokio::time::sleep_until(again) => {}
                 () = self.shutdown.finishing() => return Err(Interrupted::Stopping),
             }
+            drop(wait);
         }
     }
 }

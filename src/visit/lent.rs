@@ -132,6 +132,7 @@ impl Visitor {
         if loan.offer.send(offer).is_err() {
             return Ok(false);
         }
+        let _wait = self.waits.begin();
         let mut has_lapsed = false;
         while !urls.is_empty() {
             let over = Duration::from_millis(until.saturating_sub(now_ms()));

@@ -21,7 +21,9 @@ pub mod rules;
 pub(crate) mod sketch;
 mod text;
 mod visitor;
+mod waits;
 
 pub use outage::Outage;
 pub use parking::Parking;
 pub use visitor::Visitor;
+pub use waits::Waits;

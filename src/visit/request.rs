@@ -223,6 +223,7 @@ impl Visitor {
 
     /// One exchange. Given up soon after the stop: the URL is still in `work_proposed`.
     async fn get(&self, url: &Url, conditions: &Conditions, limits: Limits) -> Result<Exchange, Interrupted> {
+        let _wait = self.waits.begin();
         let given_up = async {
             self.shutdown.finishing().await;
             tokio::time::sleep(LAST_ANSWER).await;
@@ -295,6 +296,7 @@ impl Visitor {
         url: &Url,
         visits: u32,
     ) -> Result<Result<(), Failure>, Interrupted> {
+        let _wait = self.waits.begin();
         let name = url.host_str().unwrap_or_default();
         let is_its_name = host.is_at(url);
         let resolved = match host.was_unknown() && is_its_name {

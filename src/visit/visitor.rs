@@ -9,6 +9,7 @@ use super::host::LeasedHost;
 use super::outage::Outage;
 use super::parking::Parking;
 use super::rules::RulesCache;
+use super::waits::Waits;
 use crate::clock::now_ms;
 use crate::config::Config;
 use crate::fetch::Client;
@@ -39,6 +40,8 @@ pub struct Visitor {
     pub parking: Arc<Parking>,
     /// Told whenever a claim on a redirect's target is settled.
     pub settled: Arc<Notify>,
+    /// Who waits for an answer or a politeness slot.
+    pub waits: Arc<Waits>,
     /// Whether this machine can reach anybody.
     pub outage: Arc<Outage>,
     /// No new requests once it is finishing.

@@ -78,6 +78,7 @@ fn what_has_not_happened_is_0(value: &dyn Fn(&str) -> u64) {
         "seine_links_total{result=\"over_limit\"}",
         "seine_fetch_stage_seconds_count{stage=\"dns\"}",
         "seine_disk_full",
+        "seine_crawl_stalled",
     ] {
         assert_eq!(value(never), 0, "{never}");
     }

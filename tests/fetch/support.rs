@@ -222,6 +222,7 @@ impl MiniCrawl {
             changed: Default::default(),
             parking: Default::default(),
             settled: Default::default(),
+            waits: Default::default(),
             outage: Default::default(),
             shutdown: Default::default(),
             crawler_id: "test".into(),

@@ -1,0 +1,122 @@
+//! A watchdog for the whole crawl: URLs are due, nothing keeps Seine from fetching them, and nothing happens. That is always a
+//! bug of Seine's, such as a notification that was lost. It is reported once, and once more when the crawl goes on.
+
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::running::Running;
+use crate::clock::now_ms;
+use crate::visit::outage::Opening;
+
+/// Without any sign of progress for so long the crawl has stalled.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// What grows while a crawl goes on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Signs {
+    /// Requests begun, and waits for politeness slots.
+    pub begun: u64,
+    /// Events that the page log has accepted.
+    pub accepted: u64,
+    /// Events that the validator has passed.
+    pub validated: u64,
+}
+
+/// What there is to report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    Stalled,
+    GoesOn,
+}
+
+/// Looks at signs, as often as it is asked to.
+#[derive(Debug)]
+pub struct StallWatch {
+    limit: Duration,
+    seen: Signs,
+    /// The last time that a sign changed, or that there was a reason to wait.
+    since: Option<Instant>,
+    is_stalled: bool,
+}
+
+impl StallWatch {
+    pub fn new(limit: Duration) -> StallWatch {
+        StallWatch { limit, seen: Signs::default(), since: None, is_stalled: false }
+    }
+
+    /// `could_go_on`: there is something to fetch, and nothing that it waits for.
+    pub fn look(&mut self, could_go_on: bool, signs: Signs, now: Instant) -> Option<Change> {
+        let goes_on = !could_go_on || signs != self.seen;
+        self.seen = signs;
+        let since = *self.since.get_or_insert(now);
+        if goes_on {
+            self.since = Some(now);
+            return std::mem::take(&mut self.is_stalled).then_some(Change::GoesOn);
+        }
+        let has_stalled = now.duration_since(since) >= self.limit;
+        (has_stalled && !std::mem::replace(&mut self.is_stalled, has_stalled)).then_some(Change::Stalled)
+    }
+
+    /// Since when nothing has happened, if the crawl has stalled.
+    pub fn stalled_since(&self) -> Option<Instant> {
+        self.since.filter(|_| self.is_stalled)
+    }
+}
+
+/// The watch over this crawl.
+pub(super) struct Stall(Mutex<StallWatch>);
+
+impl Default for Stall {
+    fn default() -> Stall {
+        Stall(Mutex::new(StallWatch::new(LIMIT)))
+    }
+}
+
+impl Stall {
+    /// To be called often. Reports what has changed.
+    pub fn look(&self, running: &Running) {
+        let signs = Signs {
+            begun: running.visitor().waits.begun(),
+            accepted: running.log.status().end.index,
+            validated: running.frontier.cursor().map_or(0, |cursor| cursor.index),
+        };
+        let change = self.0.lock().look(could_go_on(running), signs, Instant::now());
+        let counts = running.frontier.counts();
+        match change {
+            None => {}
+            Some(Change::Stalled) => tracing::error!(
+                state = "stalled",
+                hosts_leased = counts.hosts_leased,
+                in_flight = counts.in_flight,
+                queued = counts.work_proposed,
+                "nothing was fetched for {} s, although URLs are due and nothing keeps them: this is a bug of Seine's; \
+                 starting it again helps, and loses nothing",
+                LIMIT.as_secs()
+            ),
+            Some(Change::GoesOn) => tracing::info!(state = "not_stalled", "fetching goes on"),
+        }
+    }
+
+    /// For people, while it lasts.
+    pub fn reason(&self) -> Option<String> {
+        let since = self.0.lock().stalled_since()?;
+        let seconds = since.elapsed().as_secs();
+        Some(format!(
+            "stalled: URLs are due, nothing keeps them, and nothing was fetched for {seconds} s; start it again"
+        ))
+    }
+}
+
+/// Whether URLs are due or with workers, and nobody waits for an answer, a host, a budget, room, the validator or the operator.
+fn could_go_on(running: &Running) -> bool {
+    let now = now_ms();
+    let visitor = running.visitor();
+    let is_due = running.frontier.next_due().is_some_and(|due| due <= now);
+    (is_due || running.frontier.counts().hosts_leased > 0)
+        && !visitor.waits.are_any()
+        && running.may_lease()
+        && running.is_validated()
+        && visitor.outage.opening(now) == Opening::Open
+        && running.within_budgets(1, 1).0 > 0
+}

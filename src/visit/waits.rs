@@ -1,0 +1,37 @@
+//! Visits that wait for something that comes by itself: an answer, a politeness slot, a client's pages. Whoever waits for anything
+//! else waits for a notification from another part of the crawl, and should not wait for long (`crawl/stall.rs` watches that).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Cheap to ask: `crawl/stall.rs` does so many times a second.
+#[derive(Debug, Default)]
+pub struct Waits {
+    now: AtomicU64,
+    begun: AtomicU64,
+}
+
+/// One wait, until it is dropped.
+pub(super) struct Wait<'w>(&'w Waits);
+
+impl Waits {
+    pub(super) fn begin(&self) -> Wait<'_> {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        self.now.fetch_add(1, Ordering::Relaxed);
+        Wait(self)
+    }
+
+    pub fn are_any(&self) -> bool {
+        self.now.load(Ordering::Relaxed) > 0
+    }
+
+    /// How many there have been since the start.
+    pub fn begun(&self) -> u64 {
+        self.begun.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        self.0.now.fetch_sub(1, Ordering::Relaxed);
+    }
+}
