@@ -31,6 +31,8 @@ mod model;
 mod past;
 #[path = "frontier/records.rs"]
 mod records;
+#[path = "frontier/restart.rs"]
+mod restart;
 #[path = "support/small_disk.rs"]
 mod small_disk;
 #[path = "frontier/stand_ins.rs"]

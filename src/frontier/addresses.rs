@@ -16,11 +16,12 @@ const GIVEN_UP_AFTER_MS: u64 = 60_000;
 /// Addresses are looked through for idle ones when there are so many, and again when they have doubled.
 const TIDY_AT: usize = 1024;
 
-/// Every address visited lately. Starts empty: after a restart no host is leased before the delay has passed once.
+/// Every address visited lately. After a restart an address that nothing is known of rests until `opens_at`.
 #[derive(Debug)]
 pub struct Addresses {
     by_ip: HashMap<IpAddr, Line>,
     tidy_at: usize,
+    opens_at: EpochMs,
 }
 
 /// The line before one address. Turns are kept in a time of the line's own; `shift` (ms) leads to real time.
@@ -36,7 +37,7 @@ struct Line {
 
 impl Default for Addresses {
     fn default() -> Self {
-        Addresses { by_ip: HashMap::new(), tidy_at: TIDY_AT }
+        Addresses { by_ip: HashMap::new(), tidy_at: TIDY_AT, opens_at: 0 }
     }
 }
 
@@ -48,14 +49,32 @@ impl Addresses {
             self.tidy_at = TIDY_AT.max(self.by_ip.len() * 2);
         }
         let delay = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX / 4);
-        self.by_ip.entry(ip).or_default().claim(host, delay, now)
+        self.line(ip).claim(host, delay, now)
+    }
+
+    /// What is known at the opening: addresses visited by an earlier run that are not free yet, and when all others are.
+    pub fn begin(&mut self, opens_at: EpochMs, busy: impl IntoIterator<Item = (IpAddr, EpochMs)>) {
+        self.opens_at = opens_at;
+        for (ip, free_at) in busy {
+            self.line(ip).free_at = free_at.max(opens_at);
+        }
+    }
+
+    /// When the next visit of an address may begin, the line before it aside.
+    pub fn free_at(&self, ip: IpAddr) -> EpochMs {
+        self.by_ip.get(&ip).map_or(self.opens_at, |line| line.free_at)
+    }
+
+    fn line(&mut self, ip: IpAddr) -> &mut Line {
+        let free_at = self.opens_at;
+        self.by_ip.entry(ip).or_insert_with(|| Line { free_at, ..Line::default() })
     }
 
     /// Nobody else's turn for so long from now on, if it would be earlier. The contract is that of
     /// [`super::Frontier::hold_address`].
     pub fn hold(&mut self, ip: IpAddr, time: Duration, now: EpochMs) {
         let time = u64::try_from(time.as_millis()).unwrap_or(u64::MAX / 4);
-        let line = self.by_ip.entry(ip).or_default();
+        let line = self.line(ip);
         if line.free_at < now + time {
             line.start(time, now);
         }

@@ -56,9 +56,9 @@ pub trait Frontier: Send + Sync {
     /// Leases one host by its origin, without URLs, for a visit that a redirect leads to. A host never heard of is made.
     fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError>;
 
-    /// A leased host is visited by somebody else, who may go on until `until` whatever happens to us: it is on disk that nobody is
-    /// leased the host before, until it is given back.
-    fn lend(&self, lease: &Lease, until: EpochMs) -> Result<(), FrontierError>;
+    /// A client visits a leased host, and may go on until `until` whatever happens to us. When this returns it is on disk that nobody
+    /// else is leased the host before that, unless the host is given back with [`Release::client_is_done`]. False: the lease is over.
+    fn lend(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError>;
 
     /// Claims the next visit of `ip` for this lease's host. `Now` starts that visit: no other host on the same address
     /// gets `Now` for `delay`. `At(t)`: come back then; a turn is kept for the host.

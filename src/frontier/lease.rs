@@ -98,4 +98,7 @@ pub struct Release {
     /// The host's own delay between visits (robots.txt crawl-delay), kept so that a restart in the middle of a visit honours
     /// it too. What is below `FrontierOptions::default_delay` changes nothing.
     pub delay: Duration,
+    /// The client that the host was lent to is known to be done with it. Otherwise nobody else is leased the host before the
+    /// client's time is over.
+    pub client_is_done: bool,
 }

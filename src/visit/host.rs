@@ -37,6 +37,8 @@ pub struct LeasedHost {
     is_borrowed: bool,
     /// Somebody else asked for its URLs: what is left of them is worth a longer wait.
     pub(super) is_lent: bool,
+    /// That client is known to be done with it.
+    pub(super) client_is_done: bool,
     /// A budget of it is spent.
     pub(super) spent: Option<Spent>,
     /// Bytes received of it that no event has counted yet ([`crate::page::PageEvent::bytes_beside`]).
@@ -226,7 +228,7 @@ impl LeasedHost {
         let delay = self.delay(config);
         let now = self.trouble.map_or(Health::Well, Health::Troubled);
         let health = (self.trouble != self.lease.host.trouble).then_some(now);
-        let Self { lease, fetched, not_before, new_robots: robots, spent, .. } = self;
-        (lease, Release { fetched, not_before, robots, health, spent, delay })
+        let Self { lease, fetched, not_before, new_robots: robots, spent, client_is_done, .. } = self;
+        (lease, Release { fetched, not_before, robots, health, spent, delay, client_is_done })
     }
 }

@@ -4,6 +4,7 @@
 //! ourselves once it is done with the host: failures, where redirects lead, and the pages that are to be checked.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use url::Url;
@@ -73,8 +74,11 @@ impl Visitor {
         let mut worked = Ok(());
         if !urls.is_empty() {
             let began = Instant::now();
+            let is_done = loan.is_done.clone();
             let ended = self.await_pages(&shared, &mut urls, &mut ours, loan).await;
             (lent.left, lent.took) = (urls.len(), began.elapsed());
+            // Whatever else ended the loan: the client does not know of it, and may go on until its time is over.
+            shared.lock().await.client_is_done = urls.is_empty() || is_done.load(Ordering::Relaxed);
             worked = ended.map(|has_lapsed| (lent.has_lapsed, lent.is_clients_end) = (has_lapsed, true));
         }
         drop(urls);
@@ -130,13 +134,13 @@ impl Visitor {
         let mut until = offer.until;
         self.frontier.lend(&lease, until)?; // before anybody knows: whatever becomes of us, nobody asks the host beside the client
         if loan.offer.send(offer).is_err() {
+            loan.is_done.store(true, Ordering::Relaxed); // nobody was told
             return Ok(false);
         }
         let _wait = self.waits.begin();
         let mut has_lapsed = false;
         while !urls.is_empty() {
             let over = Duration::from_millis(until.saturating_sub(now_ms()));
-            // The client does not know of these, and may go on until its time is over.
             let interrupted = tokio::select! {
                 biased;
                 () = self.shutdown.finishing() => Some(Interrupted::Stopping),
@@ -152,7 +156,6 @@ impl Visitor {
                 renewed = loan.renewed.changed() => match renewed {
                     Ok(()) => {
                         until = until.max(*loan.renewed.borrow_and_update());
-                        self.frontier.lend(&lease, until)?;
                         None
                     }
                     Err(_) => break,
@@ -163,8 +166,6 @@ impl Visitor {
                 }
             };
             if let Some(interrupted) = interrupted {
-                let mut host = host.lock().await;
-                host.not_before = host.not_before.max(until);
                 return Err(interrupted);
             }
         }

@@ -1,6 +1,7 @@
 //! What a visit whose URLs somebody else asks for ([`super::lent`]) and whoever speaks with that client tell each other.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
@@ -18,9 +19,13 @@ pub(crate) struct Loan {
     /// A client has so long, and as long again whenever it renews, the delays between visits not counted.
     pub time: Duration,
     pub offer: oneshot::Sender<Offer>,
-    /// Closed: the client is done with it.
+    /// Closed: the loan is over.
     pub pages: mpsc::Receiver<Sent>,
-    /// Until when the client has it now; 0 until it renews for the first time.
+    /// The client has given it back, or was never told of it.
+    pub is_done: Arc<AtomicBool>,
+    /// Until when the client has it now; 0 until it renews for the first time. On disk before it is here ([`Frontier::lend`]).
+    ///
+    /// [`Frontier::lend`]: crate::frontier::Frontier::lend
     pub renewed: watch::Receiver<EpochMs>,
 }
 

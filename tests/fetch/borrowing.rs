@@ -168,7 +168,7 @@ impl Frontier for Brittle {
         fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError>;
         fn lease(&self, now: EpochMs, max_hosts: usize, max_urls: usize) -> Result<Vec<Lease>, FrontierError>;
         fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError>;
-        fn lend(&self, lease: &Lease, until: EpochMs) -> Result<(), FrontierError>;
+        fn lend(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError>;
         fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError>;
         fn claim_target(&self, target: &str, by: &str) -> Result<Claim, FrontierError>;
         fn claim_place(&self, canonical: &str, by: &str) -> Result<Option<Withheld>, FrontierError>;

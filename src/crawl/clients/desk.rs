@@ -61,12 +61,12 @@ impl WorkDesk for Running {
     }
 
     fn renew(&self, client: &str, lease: &str) -> Result<Renewed, Refusal> {
-        self.clients.with_loan(client, lease, |loan| loan.renew(self.clients.config().lease))
+        self.clients.with_loan(client, lease, |loan| loan.renew(self.clients.config().lease, &*self.frontier))
     }
 
     fn release(&self, client: &str, lease: &str) -> Result<Released, Refusal> {
         self.clients.with_loan(client, lease, |loan| {
-            loan.end();
+            loan.end_by_client();
             Ok(Released { urls: loan.urls.len() as u64 })
         })
     }

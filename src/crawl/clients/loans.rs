@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot, watch};
@@ -11,7 +12,7 @@ use crate::api::Refusal;
 use crate::api::said::work::{HostLease, Leasing, Prepared, Renewed, UrlToFetch};
 use crate::clock::now_ms;
 use crate::fetch::client::Conditions;
-use crate::frontier::Lease;
+use crate::frontier::{Frontier, Lease};
 use crate::page::EpochMs;
 use crate::visit::Visitor;
 use crate::visit::loan::{Loan, Offer, Sent};
@@ -23,8 +24,10 @@ const NO_LEASE: &str = "no lease of this client: it has lapsed, was released, or
 /// A host that a client has.
 pub(super) struct LoanOut {
     pub client: Arc<str>,
-    /// None once it is ended from our side.
+    lease: Lease,
+    /// None once it is over.
     pages: Option<mpsc::Sender<Sent>>,
+    is_done: Arc<AtomicBool>,
     renewed: watch::Sender<EpochMs>,
     pub until: EpochMs,
     pub since_ms: EpochMs,
@@ -40,7 +43,8 @@ pub(super) struct LoanOut {
 impl LoanOut {
     /// As long again as at first, if a quarter of what was left came back since: who brings a page now and then must not keep a host
     /// from those who fetch it quickly.
-    pub fn renew(&mut self, time: Duration) -> Result<Renewed, Refusal> {
+    /// It is on disk before the client knows: a restart must not visit the host beside it.
+    pub fn renew(&mut self, time: Duration, frontier: &dyn Frontier) -> Result<Renewed, Refusal> {
         let came_back = self.left_before.saturating_sub(self.urls.len());
         if came_back == 0 || came_back * 4 < self.left_before {
             let why =
@@ -49,15 +53,25 @@ impl LoanOut {
         }
         self.left_before = self.urls.len();
         let time = time.saturating_add(self.delay.saturating_mul(self.urls.len() as u32));
-        self.until = self.until.max(now_ms() + time.as_millis() as u64);
+        let until = self.until.max(now_ms() + time.as_millis() as u64);
+        if !frontier.lend(&self.lease, until)? {
+            return Err(Refusal::Conflict(NO_LEASE.to_owned()));
+        }
+        self.until = until;
         self.renewed.send_replace(self.until);
         Ok(Renewed { lasts_ms: self.until.saturating_sub(now_ms()) })
     }
 
-    /// Whoever is about to send more is late.
+    /// Whoever is about to send more is late. The client does not know, and may go on until its time is over.
     pub fn end(&mut self) {
         self.pages = None;
         self.until = 0;
+    }
+
+    /// The client will not go on.
+    pub fn end_by_client(&mut self) {
+        self.is_done.store(true, Ordering::Relaxed); // before the visit is told
+        self.end();
     }
 
     /// Whether one more page at this moment has taken the time that the delays between the visits before it take.
@@ -81,10 +95,20 @@ impl Clients {
         let (offer, offered) = oneshot::channel();
         let (pages, sent) = mpsc::channel(WAITING_PAGES);
         let (renewals, renewed) = watch::channel(0);
-        let loan = Loan { to: client.clone(), time: self.config().lease, offer, pages: sent, renewed };
+        let is_done = Arc::<AtomicBool>::default();
+        let loan = Loan {
+            to: client.clone(),
+            time: self.config().lease,
+            offer,
+            pages: sent,
+            is_done: is_done.clone(),
+            renewed,
+        };
         let out = LoanOut {
             client,
+            lease: Lease { work: Vec::new(), ..lease.clone() },
             pages: Some(pages),
+            is_done,
             renewed: renewals,
             until: 0, // nobody has it yet
             since_ms: now_ms(),
@@ -113,7 +137,7 @@ impl Clients {
             if (given.send(prepared).is_err() || told.await.is_err())
                 && let Some(loan) = clients.loans.lock().get_mut(&fence)
             {
-                loan.end();
+                loan.end_by_client();
             }
         });
         to_client

@@ -216,12 +216,15 @@ impl<'a> Changes<'a> {
 
     /// Host records are completed here, under the lock that keeps releases out: they change the same records.
     fn finish(&mut self, mut batch: fjall::OwnedWriteBatch) -> Result<(), FrontierError> {
-        let _in_order = self.frontier.host_writes.lock();
+        let owed = self.frontier.host_writes.lock();
         {
             let schedule = self.frontier.schedule.lock();
             for (host, change) in &mut self.hosts {
                 if let Some(now) = schedule.record(*host) {
                     change.record.take_visits_from(&now);
+                } else if let Some(now) = owed.get(host).map(|owed| owed.record.clone()).or(self.store.host(*host)?) {
+                    // It was given back while this batch was collected, and had no work of its own: a redirect led to it.
+                    change.record.take_visits_from(&self.frontier.after_opening(now));
                 }
             }
         }

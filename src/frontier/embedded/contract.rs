@@ -49,11 +49,11 @@ impl Frontier for EmbeddedFrontier {
         self.lease_one(origin, now)
     }
 
-    fn lend(&self, lease: &Lease, until: EpochMs) -> Result<(), FrontierError> {
+    fn lend(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError> {
         let store = self.shelf.writable()?;
         let _in_order = self.host_writes.lock();
         let lent = self.schedule.lock().lend(lease.id, until);
-        lent.map_or(Ok(()), |(host, record)| store.write_visit(host, &record, None))
+        lent.map_or(Ok(false), |(host, record)| store.write_visit(host, &record, None).map(|()| true))
     }
 
     fn claim_address(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {
@@ -61,11 +61,16 @@ impl Frontier for EmbeddedFrontier {
         if self.schedule.lock().is_recalled(host) {
             return Turn::Recalled;
         }
-        self.addresses.lock().claim(host, ip, delay, now)
+        let turn = self.addresses.lock().claim(host, ip, delay, now);
+        if turn == Turn::Now {
+            self.keep_slot(ip, delay);
+        }
+        turn
     }
 
     fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs) {
         self.addresses.lock().hold(ip, time, now);
+        self.keep_slot(ip, time);
     }
 
     fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {

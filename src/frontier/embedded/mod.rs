@@ -37,6 +37,7 @@ mod ranks;
 mod records;
 mod restored;
 mod shelf;
+mod slots;
 mod spending;
 mod stand_ins;
 mod store;

@@ -98,6 +98,7 @@ impl EmbeddedFrontier {
             clock: AtomicU64::new(clock),
         };
         frontier.schedule_hosts()?;
+        frontier.open_slots()?;
         Ok(frontier)
     }
 
@@ -143,7 +144,8 @@ impl EmbeddedFrontier {
     /// so its delay begins when this one started.
     pub(super) fn after_opening(&self, mut host: HostRecord) -> HostRecord {
         if host.number < self.hosts_at_opening {
-            let delay = self.default_delay_ms.max(host.delay_ms);
+            // An order holds from the first visit on, of which the record may know nothing yet.
+            let delay = self.default_delay_ms.max(host.delay_ms).max(host.ordered_delay_ms.unwrap_or(0));
             // A rest that was our own idea, of a trouble that an earlier run had, is over: whoever starts it again wants to
             // know. What the server itself asked for holds.
             if let Some(trouble) = host.trouble.filter(|trouble| trouble.last < self.opened_at && !trouble.given_up) {

@@ -169,8 +169,7 @@ impl Schedule {
         let leased = self.leases.get(&lease)?;
         let (host, is_lent) = (leased.host, leased.is_lent);
         let mut record = self.record(host)?;
-        // Whoever had it is known to be done with it.
-        let before = if is_lent { 0 } else { record.not_before };
+        let before = if is_lent && release.client_is_done { 0 } else { record.not_before };
         record.not_before = before.max(release.not_before);
         if let Some(health) = release.health {
             record.trouble = health.trouble();

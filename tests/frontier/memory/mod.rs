@@ -296,7 +296,7 @@ impl Frontier for MemoryFrontier {
     }
 
     not_modelled! {
-        fn lend(&self, lease: &Lease, until: EpochMs) -> Result<(), FrontierError>;
+        fn lend(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError>;
         fn claim_content(&self, content: Content, within: u8, by: &str) -> Result<Option<DuplicateOf>, FrontierError>;
         fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError>;
         fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs);
