@@ -182,6 +182,53 @@ fn the_sample_file_is_a_copy_of_the_defaults() {
     assert!(is_the_same, "config/seine.yml is out of date; run: WRITE_SAMPLE=1 cargo test --test config");
 }
 
+/// Names like those of our keys that are others'.
+const OTHERS: [&str; 3] = ["http.max_content_length", "fetch.message.max.bytes", "target_storage.data_format.type"];
+
+/// Every text of the program is looked through for what looks like a key.
+#[test]
+fn texts_name_keys_that_exist() {
+    let loaded = load(Some(&sample()), &[]).unwrap();
+    let keys: Vec<&str> = loaded.effective.iter().map(|entry| entry.key).collect();
+    let mut roots: Vec<&str> = keys.iter().filter_map(|key| key.split('.').next()).collect();
+    // Where values go inside the program: these were taken for keys.
+    roots.extend(["scope", "fetch", "frontier", "log", "delivery"]);
+    let is_known = |name: &str| {
+        let is_part = |key: &&str| key.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        keys.iter().any(|key| is_part(key)) || name.starts_with("target_storage.data_format.kafka.properties.")
+    };
+    let text = regex::Regex::new(r#""(?:[^"\\]|\\.)*""#).unwrap();
+    let name = regex::Regex::new(r"[A-Za-z0-9_./{-]*\b[a-z_]{2,}(?:\.[a-z_]+)+[A-Za-z0-9_/({]*").unwrap();
+    let (mut found, mut wrong) = (0, Vec::new());
+    for entry in walkdir::WalkDir::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
+        let entry = entry.unwrap();
+        // ACHE's keys that do nothing here, and Kafka's properties.
+        let is_list = entry.path().ends_with("keys/lacking.rs") || entry.path().ends_with("kafka_names.rs");
+        if is_list || entry.path().extension().is_none_or(|extension| extension != "rs") {
+            continue;
+        }
+        let source = fs::read_to_string(entry.path()).unwrap();
+        let code = source.lines().filter(|line| !line.trim_start().starts_with("//"));
+        // Of a text of several lines, the first and the last have one quote.
+        let texts = code.flat_map(|line| match line.matches('"').count() % 2 {
+            0 => text.find_iter(line).map(|text| text.as_str()).collect(),
+            _ => vec![line],
+        });
+        for name in texts.flat_map(|text| name.find_iter(text)).map(|name| name.as_str()) {
+            let root = name.split('.').next().unwrap_or_default();
+            // A call is code between two texts.
+            if roots.contains(&root) && !OTHERS.contains(&name) && !name.contains('(') {
+                found += 1;
+                if !is_known(name) {
+                    wrong.push(format!("{name} in {}", entry.path().display()));
+                }
+            }
+        }
+    }
+    assert!(found > 200, "{found} keys are named");
+    assert_eq!(wrong, [""; 0]);
+}
+
 #[test]
 fn the_sample_file_has_every_key_with_what_it_does() {
     let loaded = load(Some(&sample()), &[]).unwrap();

@@ -59,6 +59,7 @@ pub(super) fn as_table(status: &Status) -> String {
         ("processed", counts.page + page_proposed, "page + page_proposed"),
         ("remaining", counts.work_proposed, "work_proposed"),
         ("hosts", counts.hosts, ""),
+        ("  left out", counts.over_hosts, "links to new hosts of domains with link_storage.max_hosts_per_domain"),
     ];
     let mut text: String = tables.map(|(name, count, what)| row(name, count, what)).concat();
     if counts.live > 0 {

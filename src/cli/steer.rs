@@ -165,7 +165,11 @@ pub fn seeds(args: Seeds) -> anyhow::Result<ExitCode> {
     warn(&warning);
     let mut text = format!("{} new, {} known already and looked at again\n", grouped(added), grouped(known));
     if bad_count > 0 {
-        text += &format!("{} are no http or https URLs: {}\n", grouped(bad_count), bad.join(" "));
+        text += &format!(
+            "{} left out, as no http or https URLs; write them in full, such as https://example.com/: {}\n",
+            grouped(bad_count),
+            bad.join(" ")
+        );
     }
     super::print(&text)?;
     Ok(if bad_count > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })

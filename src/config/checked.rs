@@ -49,6 +49,7 @@ pub struct FrontierConfig {
     pub max_crawl_delay: Duration,
     pub max_depth: Option<u16>,
     pub max_pages_per_host: Option<u64>,
+    pub max_hosts_per_domain: Option<u64>,
     /// The crawl ends once all of its runs have brought this many pages.
     pub max_pages: Option<u64>,
     /// No two of the same.

@@ -44,7 +44,7 @@ pub use page_classifier::page_classifier;
 pub use render::render;
 pub use scope::{ScopeConfig, ScopeRule};
 pub use secret::Secret;
-pub use seeds::{SeedsError, read_seeds};
+pub use seeds::{SeedsError, check_seed, read_seeds};
 pub use sinks::sink_words;
 pub use started_with::{StartedWith, StartedWithError};
 pub use values::{parse_duration, parse_size, shown_list, static_host};

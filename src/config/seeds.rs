@@ -46,7 +46,7 @@ pub fn read_seeds(path: &Path) -> Result<Vec<String>, SeedsError> {
     let mut bad = Vec::new();
     let mut total = 0;
     for (line, seed) in lines(&text) {
-        match check(seed) {
+        match check_seed(seed) {
             Ok(()) => seeds.push(seed.to_owned()),
             Err(problem) => {
                 total += 1;
@@ -87,7 +87,8 @@ fn read(path: &Path) -> Result<String, SeedsError> {
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
-fn check(line: &str) -> Result<(), String> {
+/// Whether a text is a URL in full, as a list of seeds has them; if not, why.
+pub fn check_seed(line: &str) -> Result<(), String> {
     match url::Url::parse(line) {
         Ok(url) if !matches!(url.scheme(), "http" | "https") => {
             // `example.com:8080` parses as scheme `example.com`.

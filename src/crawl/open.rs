@@ -199,12 +199,14 @@ fn open_frontier(config: &Config, folder: &Path, room: &mut StartRoom) -> Result
 
 /// How the frontier is opened, and what is changed of that while it is open.
 pub(super) fn options(config: &Config) -> FrontierOptions {
-    let FrontierConfig { max_pages_per_host, revisit_share, cache_bytes, host_delay, ip_delay, .. } = config.frontier;
+    let FrontierConfig { max_pages_per_host, max_hosts_per_domain, .. } = config.frontier;
+    let FrontierConfig { revisit_share, cache_bytes, host_delay, ip_delay, .. } = config.frontier;
     let limit = config.frontier.max_pages.map(page_limit);
     let others = config.frontier.budgets.iter().copied().filter(|budget| !limit.is_some_and(|limit| limit == *budget));
     FrontierOptions {
         budgets: limit.into_iter().chain(others).collect(),
         max_pages_per_host,
+        max_hosts_per_domain,
         default_delay: host_delay.max(ip_delay.unwrap_or_default()),
         revisit_share,
         ranks: config.frontier.focus.ranks,

@@ -167,6 +167,7 @@ impl Summary {
             "held": self.counts.held,
             "held_at": self.held_at.iter().map(|(host, urls)| json!({"host": host, "urls": urls})).collect::<Vec<_>>(),
             "hosts": self.counts.hosts,
+            "over_hosts": self.counts.over_hosts,
             "judged": self.counts.judged,
             "relevant": self.counts.relevant,
             "seeds": self.seeds,
@@ -262,6 +263,11 @@ impl Summary {
                 "of them, as their patterns bring nothing new (seine host NAME, seine why URL), most of them at",
             ),
             ("hosts", counts.hosts, ""),
+            (
+                "over hosts",
+                counts.over_hosts,
+                "links left out: their domains have as many hosts as link_storage.max_hosts_per_domain allows",
+            ),
         ] {
             if count > 0 {
                 writeln!(out, "  {table:<11} {:>9}   {what}", grouped(count))?;

@@ -200,6 +200,9 @@ pub trait Frontier: Send + Sync {
     /// What is known of a host; none of one that was never heard of.
     fn look_at_host(&self, origin: &str) -> Result<Option<HostLook>, FrontierError>;
 
+    /// How many hosts are known of the registrable domain of this host.
+    fn hosts_of_domain(&self, origin: &str) -> Result<u64, FrontierError>;
+
     /// Up to `at_most` hosts with work.
     fn look_at_hosts(&self, which: WhichHosts, at_most: usize) -> Vec<HostLook>;
 
@@ -280,6 +283,8 @@ pub struct FrontierOptions {
     pub budgets: Vec<Budget>,
     /// Pages ever admitted per host (sitemaps are not counted); none: no limit.
     pub max_pages_per_host: Option<u64>,
+    /// Hosts ever met of one registrable domain; none: no limit. Links to further hosts are left out. Seeds are not.
+    pub max_hosts_per_domain: Option<u64>,
     /// No host is leased earlier than this after the opening: a process that was killed cannot have written down when its
     /// last visits ended. At least the delay between visits of one host and that between visits of one address.
     pub default_delay: Duration,
@@ -303,6 +308,7 @@ impl Default for FrontierOptions {
         FrontierOptions {
             budgets: Vec::new(),
             max_pages_per_host: None,
+            max_hosts_per_domain: None,
             default_delay: host_delay,
             revisit_share,
             ranks: false,
@@ -340,6 +346,9 @@ pub struct Counts {
     pub half: u64,
     /// Hosts ever seen.
     pub hosts: u64,
+    /// Links left out, as they lead to new hosts of domains that have as many as they may have. A link counts each time.
+    #[serde(default)]
+    pub over_hosts: u64,
     /// Hosts with work.
     pub hosts_with_work: u64,
     /// Hosts leased now, and URLs leased or fetched but not yet applied.

@@ -90,7 +90,7 @@ pub enum Verdict<'a> {
 pub enum ScopeError {
     #[error("seed {0:?} is not an http or https URL; write it like https://example.com/")]
     Seed(String),
-    #[error("scope.hosts: {0:?} is not a host's name; write it like example.com")]
+    #[error("link_storage.link_strategy.scope_hosts: {0:?} is not a host's name; write it like example.com")]
     Host(String),
     #[error("{list}, pattern {number} {pattern:?}: {problem}; look-around and back references are not supported")]
     Pattern { list: String, number: usize, pattern: String, problem: String },

@@ -39,6 +39,8 @@ pub struct Proposed {
     pub known: u64,
     /// Over the host's limit of pages.
     pub over_limit: u64,
+    /// On a new host of a domain that has as many as it may have.
+    pub over_hosts: u64,
 }
 
 /// One URL of a lease.

@@ -35,7 +35,9 @@ pub enum DecodeProblem {
     Cut { coding: &'static str, kept: usize },
     #[error("{coding} breaks off after {kept} decoded bytes ({message}): these are kept")]
     Broken { coding: &'static str, kept: usize, message: String },
-    #[error("more than {limit} bytes after {coding} is taken off: the rest is cut (fetch.max_decoded_bytes)")]
+    #[error(
+        "more than {limit} bytes after {coding} is taken off: the rest is cut (crawler_manager.downloader.max_decoded_size)"
+    )]
     OverLimit { coding: &'static str, limit: u64 },
 }
 

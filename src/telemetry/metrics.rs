@@ -164,9 +164,12 @@ impl Metrics {
     }
 
     fn count_links(&self, proposed: Proposed) {
-        for (result, count) in
-            [("added", proposed.added), ("known", proposed.known), ("over_limit", proposed.over_limit)]
-        {
+        for (result, count) in [
+            ("added", proposed.added),
+            ("known", proposed.known),
+            ("over_limit", proposed.over_limit),
+            ("over_hosts", proposed.over_hosts),
+        ] {
             self.links.with_label_values(&[result]).inc_by(count);
         }
     }

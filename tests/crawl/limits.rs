@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::support::server::Answer;
 
-use crate::support::program::{Place, Process};
+use crate::support::program::{Place, Process, run};
 use crate::support::{Plan, Running, TestSite, link, links};
 
 #[test]
@@ -83,6 +83,33 @@ fn scope_is_the_host_the_domain_or_anything() {
     let (visited, told) = hosts_visited(&["--scope", "any"]);
     assert_eq!(visited, ["blog.saltmere-shop.co.uk", "saltmere-news.co.uk", "www.saltmere-shop.co.uk"]);
     assert!(told.contains("follows links to every host"), "{told}");
+}
+
+/// A domain with endless subdomains has some: what is left out is counted, said and explained.
+#[test]
+fn a_domain_has_so_many_hosts_at_most() {
+    let names: Vec<String> = (0..6).map(|n| format!("s{n}.many.test")).collect();
+    let (linked, resolved) = (names.clone(), names.iter());
+    let site = Running::start_with(1, |port| {
+        let urls: Vec<String> = linked.iter().map(|name| format!("http://{name}:{port}/")).collect();
+        Arc::new(move |ask| match ask.path() {
+            "/" => Answer::html(links(&urls.iter().map(String::as_str).collect::<Vec<_>>())),
+            _ => Answer::text("").status(404),
+        })
+    });
+    let resolve: Vec<String> =
+        resolved.flat_map(|name| ["--resolve".into(), format!("{name}={}", site.addresses[0])]).collect();
+    let place = Place::with("link_storage.max_hosts_per_domain: 4\n");
+    let mut arguments: Vec<&str> = resolve.iter().map(String::as_str).collect();
+    arguments.extend(["--delay", "0", "--scope", "domain"]);
+    let url = |n: usize| format!("http://{}:{}/", names[n], site.port);
+    let ran = Process::start(place.crawl(&[url(0)], &arguments)).wait().ok();
+    assert_eq!(place.kept().into_keys().collect::<Vec<_>>(), [url(0), url(1), url(2), url(3)]);
+    let line =
+        ran.stderr.lines().find(|line| line.contains("over hosts")).expect("the summary counts what is left out");
+    assert!(line.contains("  8  ") && line.contains("link_storage.max_hosts_per_domain"), "{line}");
+    let why = run(&["why", "-o", place.data().to_str().unwrap(), &url(5)]).stdout;
+    assert!(why.contains("its domain has 4 hosts") && why.contains("link_storage.max_hosts_per_domain"), "{why}");
 }
 
 #[test]

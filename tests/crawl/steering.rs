@@ -113,7 +113,7 @@ fn seeds_come_while_it_runs_and_their_hosts_are_in_scope() {
     let process = Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0", "--stay"]));
     eventually("it has read its own host", || answers(&place) && asked(&site, 0) > PAGES);
     let second = site.origin(1) + "/";
-    let said = seine(&place, &["seeds", "add", &second, "nonsense://x"]).exits(1).stdout;
+    let said = seine(&place, &["seeds", "add", &second, "nonsense://x", "notaurl"]).exits(1).stdout;
     assert!(said.contains("1 new") && said.contains("nonsense://x"), "{said}");
     eventually("the new seed's host is read, its links followed", || asked(&site, 1) > PAGES);
     process.signal("TERM");

@@ -76,6 +76,7 @@ fn what_has_not_happened_is_0(value: &dyn Fn(&str) -> u64) {
         "seine_request_failures_total{reason=\"tls\"}",
         "seine_validated_total{change=\"withheld\"}",
         "seine_links_total{result=\"over_limit\"}",
+        "seine_links_total{result=\"over_hosts\"}",
         "seine_fetch_stage_seconds_count{stage=\"dns\"}",
         "seine_disk_full",
         "seine_crawl_stalled",

@@ -33,8 +33,8 @@ on_every_frontier!(
 fn adds_what_is_new_once(make: Make) {
     let frontier = make(plain());
     let work = pages(&["https://a.example/", "https://a.example/1", "https://a.example/", "http://a.example/"]);
-    assert_eq!(frontier.propose(&work, 0).unwrap(), Proposed { added: 3, known: 1, over_limit: 0 });
-    assert_eq!(frontier.propose(&work, 0).unwrap(), Proposed { added: 0, known: 4, over_limit: 0 });
+    assert_eq!(frontier.propose(&work, 0).unwrap(), Proposed { added: 3, known: 1, over_limit: 0, over_hosts: 0 });
+    assert_eq!(frontier.propose(&work, 0).unwrap(), Proposed { added: 0, known: 4, over_limit: 0, over_hosts: 0 });
     let counts = frontier.counts();
     assert_eq!((counts.work_proposed, counts.first_time, counts.hosts, counts.hosts_with_work), (3, 3, 2, 2));
     assert_eq!(counts.links_seen, 0, "only what is applied is a link");
@@ -54,13 +54,13 @@ fn refuses_what_is_no_url(make: Make) {
 fn keeps_to_the_limit_of_a_host(make: Make) {
     let mut frontier = make(FrontierOptions { max_pages_per_host: Some(2), ..plain() });
     let work = pages(&["http://a.example/1", "http://a.example/2", "http://a.example/3", "http://b.example/1"]);
-    assert_eq!(frontier.propose(&work, 0).unwrap(), Proposed { added: 3, known: 0, over_limit: 1 });
+    assert_eq!(frontier.propose(&work, 0).unwrap(), Proposed { added: 3, known: 0, over_limit: 1, over_hosts: 0 });
     let sitemap = Proposal { kind: Kind::Sitemap, ..page("http://a.example/sitemap.xml") };
     assert_eq!(frontier.propose(&[sitemap], 0).unwrap().added, 1, "a sitemap is no page");
     frontier.apply(&batch(1, vec![fetched("http://a.example/1", 1, None)], vec![]), 0).unwrap();
     frontier.reopen(1);
     let more = pages(&["http://a.example/3", "http://b.example/2", "http://b.example/3"]);
-    assert_eq!(frontier.propose(&more, 0).unwrap(), Proposed { added: 1, known: 0, over_limit: 2 });
+    assert_eq!(frontier.propose(&more, 0).unwrap(), Proposed { added: 1, known: 0, over_limit: 2, over_hosts: 0 });
 }
 
 fn knows_whether_anything_is_left_to_do_however_long_a_host_rests(make: Make) {
@@ -119,7 +119,11 @@ fn applies_links_after_verdicts(make: Make) {
     let applied = frontier.apply(&batch(1, vec![fetched("http://a.example/", 1, None)], links), 5).unwrap();
     assert_eq!(
         applied,
-        Applied { verdicts: 1, proposed: Proposed { added: 2, known: 2, over_limit: 0 }, ..Applied::default() }
+        Applied {
+            verdicts: 1,
+            proposed: Proposed { added: 2, known: 2, over_limit: 0, over_hosts: 0 },
+            ..Applied::default()
+        }
     );
     assert_eq!(frontier.counts().links_seen, 4);
     assert_eq!(frontier.counts().work_proposed, 2);

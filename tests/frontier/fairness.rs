@@ -125,6 +125,27 @@ fn domains_take_turns() {
     assert_eq!(domains.iter().collect::<BTreeSet<_>>().len(), 6, "{domains:?}");
 }
 
+/// Links to further hosts are left out and counted, over restarts. Known hosts, seeds and other domains are not affected.
+#[test]
+fn a_domain_has_so_many_hosts_at_most() {
+    let mut frontier = embedded(FrontierOptions { max_hosts_per_domain: Some(3), ..plain() });
+    let link = |url: &str| Proposal { depth: 1, ..page(url) };
+    let host = |n: u64| link(&format!("https://s{n}.many.co.uk/"));
+    let proposed = frontier.propose(&(0..5).map(host).collect::<Vec<_>>(), 0).unwrap();
+    assert_eq!(proposed, Proposed { added: 3, over_hosts: 2, ..Proposed::default() });
+    frontier.reopen(0);
+    let others = ["https://s0.many.co.uk/b", "https://s1.few.co.uk/", "https://a.github.io/", "https://b.github.io/"];
+    assert_eq!(frontier.propose(&others.map(link), 0).unwrap().added, 4);
+    assert_eq!(frontier.propose(&[host(7)], 0).unwrap(), Proposed { over_hosts: 1, ..Proposed::default() });
+    assert_eq!(frontier.propose(&[page("https://seed.many.co.uk/")], 0).unwrap().added, 1);
+    assert_eq!(frontier.hosts_of_domain("https://s9.many.co.uk").unwrap(), 4);
+    let counts = frontier.counts();
+    assert_eq!((counts.hosts, counts.over_hosts), (7, 3));
+    frontier.reconfigure(FrontierOptions { max_hosts_per_domain: Some(5), ..plain() });
+    assert_eq!(frontier.propose(&[host(7), host(8)], 0).unwrap().added, 1);
+    frontier.check_counters();
+}
+
 /// With nobody else due, a domain gets all the places.
 #[test]
 fn a_domain_alone_has_all_places() {

@@ -134,7 +134,10 @@ fn errors_name_the_place() {
         (filters("'':\n  type: regex\n"), vec!["neither global nor a host"]),
         (filters("a: [\n"), vec!["as YAML"]),
         (fails(any(), &["https://a.org", "mailto:a@b"]), vec!["mailto:a@b"]),
-        (fails(ScopeConfig { hosts: texts(&["/a"]), ..any() }, &[]), vec!["scope.hosts", "/a"]),
+        (
+            fails(ScopeConfig { hosts: texts(&["/a"]), ..any() }, &[]),
+            vec!["link_storage.link_strategy.scope_hosts", "/a"],
+        ),
     ] {
         for part in parts {
             assert!(message.contains(part), "{part} not in: {message}");

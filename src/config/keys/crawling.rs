@@ -13,6 +13,10 @@ pub(super) const CRAWL: &[Key] = &[
     live("target_storage.visited_page_limit", MaybeCount(1, u64::MAX, |d, v| d.config.frontier.max_pages = v)),
     live("target_storage.model", MaybeText(page_classifier::set)),
     live("link_storage.max_pages_per_domain", MaybeCount(1, u64::MAX, |d, v| d.config.frontier.max_pages_per_host = v)),
+    live(
+        "link_storage.max_hosts_per_domain",
+        MaybeCount(1, u64::MAX, |d, v| d.config.frontier.max_hosts_per_domain = v),
+    ),
     live("budget.rules", Budgets(|d, v| d.config.frontier.budgets = v)),
 ];
 

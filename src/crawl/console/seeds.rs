@@ -4,6 +4,7 @@ use super::Console;
 use crate::api::Refusal;
 use crate::api::said::SeedsAdded;
 use crate::clock::now_ms;
+use crate::config::check_seed;
 use crate::crawl::seeds::{SCOPE_NOTE, seed_proposals};
 use crate::frontier::Way;
 use crate::frontier::scope::Scope;
@@ -16,7 +17,8 @@ impl Console {
         let mut said = SeedsAdded::default();
         let mut seeds = Vec::with_capacity(urls.len());
         for url in urls {
-            match parse::url::parse(url) {
+            // As in a file: `notaurl` would be the host of that name.
+            match check_seed(url).ok().and_then(|()| parse::url::parse(url)) {
                 Some(seed) => seeds.push(seed),
                 None => {
                     said.bad_count += 1;
@@ -48,5 +50,5 @@ impl Console {
 
 fn told(said: &SeedsAdded) -> String {
     let SeedsAdded { added, known, bad_count, .. } = said;
-    format!("{added} seeds are new, {known} known already, {bad_count} no http or https URLs")
+    format!("{added} seeds are new, {known} known already, {bad_count} no http or https URLs in full")
 }

@@ -174,6 +174,12 @@ impl Known<'_> {
             let by = if ordered.is_some() { "its operator's order" } else { "link_storage.max_pages_per_domain" };
             reason += &format!("; or it was left out, as its host has had the {limit} pages of {by}");
         }
+        if let Some(hosts) = self.hosts_of_full_domain() {
+            reason += &format!(
+                "; or it was left out, as its host is not known and its domain has {hosts} hosts \
+                 (link_storage.max_hosts_per_domain)"
+            );
+        }
         if config.focus.hard {
             reason += "; links of pages that are not relevant are not followed (target_storage.hard_focus)";
         }
@@ -184,6 +190,13 @@ impl Known<'_> {
             reason += &format!("; links are followed {depth} deep");
         }
         ("unknown", reason)
+    }
+
+    /// Hosts of the domain, if it has as many as it may have and this one is not known.
+    fn hosts_of_full_domain(&self) -> Option<u64> {
+        let most = self.console.config.frontier.max_hosts_per_domain.filter(|_| self.host.is_none())?;
+        let hosts = self.console.frontier.hosts_of_domain(parse::url::origin(self.url)?).ok()?;
+        Some(hosts).filter(|hosts| *hosts >= most)
     }
 
     /// What keeps a URL that was never answered from being asked for.
@@ -234,7 +247,7 @@ impl Known<'_> {
             Verdict::Admitted => None,
             Verdict::NotAUrl => Some("it is no URL that could be fetched".to_owned()),
             Verdict::OtherHost => {
-                Some("its host is none of the seeds', nor of link_storage.link_strategy.hosts".to_owned())
+                Some("its host is none of the seeds', nor of link_storage.link_strategy.scope_hosts".to_owned())
             }
             Verdict::NotAllowed { list } => Some(format!("no pattern of {list} matches")),
             Verdict::Denied { list, pattern } => Some(format!("{pattern:?} of {list} matches")),

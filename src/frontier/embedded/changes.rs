@@ -11,7 +11,7 @@ use super::records::{self, Source, UrlState};
 use super::shelf::StoreGuard;
 use super::targets::TargetChanges;
 use crate::budgets::Account;
-use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part};
+use crate::frontier::keys::{DomainKey, HostKey, Rank, UrlKey, later_key, part};
 use crate::frontier::schedule::{HostRecord, NEVER, Totals};
 use crate::frontier::{FrontierError, HostPause, Learned, PageRecord, Trouble};
 use crate::page::EpochMs;
@@ -38,6 +38,8 @@ pub struct Changes<'a> {
     /// What was brought: accounts as they will be, and whose events are booked in them.
     pub accounts: BTreeMap<AccountKey, Account>,
     pub brought: Vec<UrlKey>,
+    /// Hosts of domains that have new ones. See [`super::domains`].
+    pub(super) domains: HashMap<DomainKey, u64>,
     /// See [`super::targets`].
     pub targets: TargetChanges,
     /// See [`super::copies`].
@@ -84,6 +86,7 @@ impl<'a> Changes<'a> {
             learned: Learned::default(),
             accounts: BTreeMap::new(),
             brought: Vec::new(),
+            domains: HashMap::new(),
             targets: TargetChanges::new(),
             copies: TargetChanges::new(),
             near: BTreeMap::new(),
@@ -126,6 +129,7 @@ impl<'a> Changes<'a> {
             let record = match self.stored_host(host)? {
                 Some(record) => record,
                 None => {
+                    self.count_host(origin)?;
                     self.totals.next_host += 1;
                     HostRecord::new(self.totals.next_host - 1, origin.into(), self.now)
                 }
@@ -145,7 +149,7 @@ impl<'a> Changes<'a> {
         Ok(self.stored_host(host)?.map(|record| record.origin.into()))
     }
 
-    fn stored_host(&self, host: HostKey) -> Result<Option<HostRecord>, FrontierError> {
+    pub(super) fn stored_host(&self, host: HostKey) -> Result<Option<HostRecord>, FrontierError> {
         if let Some(record) = self.frontier.schedule.lock().record(host) {
             return Ok(Some(record));
         }
@@ -194,6 +198,7 @@ impl<'a> Changes<'a> {
         for (key, account) in &self.accounts {
             batch.insert(&store.accounts, key.to_bytes(), records::to_bytes(account));
         }
+        self.write_domains(&mut batch);
         for (changes, keyspace) in [(&self.targets, &store.targets), (&self.copies, &store.copies)] {
             for (key, value) in changes {
                 put(&mut batch, keyspace, key.as_slice(), value.as_deref());

@@ -261,6 +261,10 @@ impl Frontier for EmbeddedFrontier {
         Ok(record.map(|record| HostLook { record, due: None, is_leased: false, spent: None, robots }))
     }
 
+    fn hosts_of_domain(&self, origin: &str) -> Result<u64, FrontierError> {
+        self.hosts_of(origin)
+    }
+
     fn look_at_hosts(&self, which: WhichHosts, at_most: usize) -> Vec<HostLook> {
         self.schedule.lock().look_at(which, at_most)
     }
@@ -356,19 +360,8 @@ impl Frontier for EmbeddedFrontier {
         self.forget_some_of(origin, after, at_most, now)
     }
 
-    /// What is asked for already was let go by the limits of then.
     fn reconfigure(&self, options: FrontierOptions) {
-        let FrontierOptions { budgets, max_pages_per_host, revisit_share, ranks, reserve_bytes, .. } = options;
-        self.max_pages_per_host.store(max_pages_per_host.unwrap_or(u64::MAX), Ordering::Relaxed);
-        self.shelf.reserve(reserve_bytes);
-        let mut schedule = self.schedule.lock();
-        let mut ledger = self.ledger.lock();
-        schedule.revisit_share = revisit_share;
-        schedule.rank(ranks);
-        if ledger.budgets != budgets {
-            ledger.budgets = budgets;
-            schedule.wake_resting();
-        }
+        self.take_options(options);
     }
 
     fn look_again(&self, now: EpochMs, look: &dyn Fn(&PageRecord) -> Option<Look>) -> Result<u64, FrontierError> {

@@ -24,6 +24,7 @@ impl AccountKey {
             Whom::Crawl => 0,
             Whom::Host => 1,
             Whom::Domain => 2,
+            // 3 is a domain's number of hosts: super::domains.
         };
         tagged(kind, self.name)
     }

@@ -23,6 +23,7 @@ mod changes;
 mod contract;
 mod copies;
 mod copy;
+mod domains;
 mod forget;
 mod found;
 mod held;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
@@ -28,6 +28,7 @@ pub struct EmbeddedFrontier {
     pub(super) keys: Keys,
     /// All there can be, where there is no limit.
     pub(super) max_pages_per_host: AtomicU64,
+    pub(super) max_hosts_per_domain: AtomicU64,
     /// When this run began. No host is visited before; see [`FrontierOptions::default_delay`].
     pub(super) opened_at: EpochMs,
     pub(super) default_delay_ms: u64,
@@ -78,6 +79,7 @@ impl EmbeddedFrontier {
             shelf,
             keys,
             max_pages_per_host: AtomicU64::new(options.max_pages_per_host.unwrap_or(u64::MAX)),
+            max_hosts_per_domain: AtomicU64::new(options.max_hosts_per_domain.unwrap_or(u64::MAX)),
             // The delay of visits just before the end is to pass by the clock they were made by.
             opened_at: run,
             default_delay_ms: u64::try_from(options.default_delay.as_millis()).unwrap_or(u64::MAX / 4),
@@ -100,6 +102,23 @@ impl EmbeddedFrontier {
         frontier.schedule_hosts()?;
         frontier.open_slots()?;
         Ok(frontier)
+    }
+
+    /// What is asked for already was let go by the limits of then.
+    pub(super) fn take_options(&self, options: FrontierOptions) {
+        let FrontierOptions { budgets, max_pages_per_host, max_hosts_per_domain, .. } = options;
+        let FrontierOptions { revisit_share, ranks, reserve_bytes, .. } = options;
+        self.max_hosts_per_domain.store(max_hosts_per_domain.unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.max_pages_per_host.store(max_pages_per_host.unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.shelf.reserve(reserve_bytes);
+        let mut schedule = self.schedule.lock();
+        let mut ledger = self.ledger.lock();
+        schedule.revisit_share = revisit_share;
+        schedule.rank(ranks);
+        if ledger.budgets != budgets {
+            ledger.budgets = budgets;
+            schedule.wake_resting();
+        }
     }
 
     /// One batch of changes, written if there are any.

@@ -19,6 +19,12 @@ struct Parts<'p> {
     is_known: bool,
 }
 
+impl Parts<'_> {
+    fn is_seed(&self) -> bool {
+        self.proposal.kind == Kind::Page && self.proposal.depth == 0
+    }
+}
+
 impl Changes<'_> {
     /// Adds what is not known yet, in the order of the proposals. `held`: by their places, what is held if it is new, under which
     /// mark. Returns the places of what was new, too.
@@ -38,11 +44,14 @@ impl Changes<'_> {
             self.meet_url(part.url, part.proposal);
             // Twice in the same batch: known by now.
             if part.is_known || self.states.contains_key(&part.url) {
-                if part.proposal.kind == Kind::Page && part.proposal.depth == 0 {
+                if part.is_seed() {
                     self.make_seed(part)?;
                 }
                 self.raise(part.proposal, part.url, part.origin)?;
                 proposed.known += 1;
+            } else if !part.is_seed() && self.is_one_too_many(part.url.host, part.origin)? {
+                proposed.over_hosts += 1;
+                self.totals.over_hosts += 1;
             } else if self.admit(part, mark_of(place))? {
                 proposed.added += 1;
                 added.push(place);

@@ -98,6 +98,7 @@ impl Schedule {
             duplicates,
             half,
             hosts: self.totals.next_host,
+            over_hosts: self.totals.over_hosts,
             hosts_with_work: self.hosts_with_work,
             hosts_leased: self.leases.len() as u64,
             in_flight: self.in_flight.len() as u64,

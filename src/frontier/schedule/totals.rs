@@ -45,6 +45,9 @@ pub struct Totals {
     /// Of those that are there: half pages. Not counted before it was noted.
     #[cbor(n(16), default)]
     pub half: u64,
+    /// Links left out, as they lead to new hosts of domains that have as many as they may have.
+    #[cbor(n(17), default)]
+    pub over_hosts: u64,
 }
 
 impl Totals {

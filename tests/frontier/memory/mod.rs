@@ -241,6 +241,7 @@ impl Frontier for MemoryFrontier {
             hosts_leased: volatile.leases.len() as u64,
             in_flight: volatile.in_flight.len() as u64,
             links_seen: kept.links_seen,
+            over_hosts: 0,
             judged: 0,
             relevant: 0,
         }
@@ -318,6 +319,7 @@ impl Frontier for MemoryFrontier {
         fn is_recalled(&self, origin: &str) -> bool;
         fn forget(&self, urls: &[String], now: EpochMs) -> Result<Forgotten, FrontierError>;
         fn forget_host(&self, origin: &str, after: Option<u64>, at_most: usize, now: EpochMs) -> Result<(Forgotten, Option<u64>), FrontierError>;
+        fn hosts_of_domain(&self, origin: &str) -> Result<u64, FrontierError>;
         fn look_at_host(&self, origin: &str) -> Result<Option<HostLook>, FrontierError>;
         fn look_at_hosts(&self, which: WhichHosts, at_most: usize) -> Vec<HostLook>;
         fn look_at_url(&self, url: &str) -> Result<Option<UrlLook>, FrontierError>;
