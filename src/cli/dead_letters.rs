@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use self::selection::{LetterSelection, SinkArgs, lock};
+use self::selection::{LetterSelection, SinkArgs, lock, lock_all};
 use super::destination::Destination;
 use super::{is_closed_pipe, print};
 use crate::formats::base64;
@@ -155,6 +155,7 @@ fn each(folder: &Path, visit: &mut dyn FnMut(Note, &mut Event<'_>) -> anyhow::Re
 }
 
 fn drop_letters(folder: &Path, selection: &LetterSelection) -> anyhow::Result<ExitCode> {
+    let _alone = lock_all(folder)?;
     let mut dropped = HashSet::new();
     for path in dead_letters::files(folder)? {
         let Some(_lock) = lock(&path)? else { continue };

@@ -198,6 +198,11 @@ pub fn lock(path: &Path) -> Result<Option<File>, SinkError> {
     }
 }
 
+/// The lock of all letters of a sink, for who works through them: one process at a time. None while another one does.
+pub fn lock_all(sink_folder: &Path) -> Result<Option<File>, SinkError> {
+    lock(&sink_folder.join(FOLDER))
+}
+
 /// Writes a file anew with what `fate` keeps of it, and a tally of the rest, in one step. Hold its lock. A file that is
 /// damaged stays as it is.
 pub fn rewrite(path: &Path, fate: &mut dyn FnMut(&Note) -> LetterAction) -> Result<(), RewriteError> {

@@ -1,17 +1,20 @@
 //! A dead letter's whole way: refused, looked at, refused again, and delivered once the server takes it.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex, mpsc};
 
 use reqwest::Method;
 use seine::formats::elastic::document_id;
+use seine::page::PageEvent;
+use seine::sinks::dead_letters::DeadLetters;
 use seine::sinks::elasticsearch::ElasticSink;
 use seine::sinks::{Sink, SinkContext};
 use serde_json::json;
 
 use crate::conformance::{ache_mapping, document_of};
 use crate::node::Node;
-use crate::support::program::{Place, run};
-use crate::{UPKEEP, config, entries, numbered, page};
+use crate::support::program::{DEADLINE, Place, Process, command, run};
+use crate::{UPKEEP, config, entries, event, numbered, page, stand_in};
 
 const INDEX: &str = "replayed";
 
@@ -64,4 +67,52 @@ fn refuse(node: &Node, folder: &Path, pages: &[std::sync::Arc<seine::delivery::E
     let delivered = sink.flush().unwrap();
     assert_eq!((delivered.delivered, delivered.dead), (1, 1));
     sink.close().unwrap();
+}
+
+/// Two replays at once would clear away each other's refusals, and take the letters for delivered.
+#[test]
+fn of_two_replays_at_once_the_second_is_refused_and_no_letter_is_lost() {
+    let (came, third_came) = mpsc::channel();
+    let (go_on, may_go_on) = mpsc::channel::<()>();
+    let (came, may_go_on) = (Mutex::new(Some(came)), Mutex::new(may_go_on));
+    let url = stand_in::serve(Arc::new(move |asked| {
+        if !asked.is_bulk_of_pages() {
+            return None;
+        }
+        // By the time the third page is sent, the first is refused and noted.
+        if String::from_utf8_lossy(&asked.body).contains("http://a.example/3\"")
+            && let Some(came) = came.lock().unwrap().take()
+        {
+            came.send(()).unwrap();
+            let _ = may_go_on.lock().unwrap().recv_timeout(DEADLINE);
+        }
+        let error = json!({ "type": "document_parsing_exception", "reason": "no such page is wanted" });
+        Some((200, json!({ "items": [{ "index": { "status": 400, "error": error } }] })))
+    }));
+    let place = Place::with(&format!(
+        "target_storage.data_formats: [ELASTICSEARCH]\n\
+         target_storage.data_format.elasticsearch.rest.hosts: ['{url}']\n\
+         target_storage.data_format.elasticsearch.bulk_documents: 1\n"
+    ));
+    let folder = place.data().join("elasticsearch");
+    for pages in [1..=4, 5..=5] {
+        let mut letters = DeadLetters::open(&folder).unwrap();
+        let page = |number: usize| PageEvent { id: event::id(number as u64), ..numbered(number) };
+        pages.for_each(|number| letters.add(&page(number), "refused before").unwrap());
+        letters.sync().unwrap();
+    }
+    let (config, data) = (place.config(), place.data());
+    let of = ["--sink", "elasticsearch", "-o", data.to_str().unwrap()];
+    let replay = [&["dead-letters", "replay", "--all", "-c", config.to_str().unwrap()], &of[..]].concat();
+    let first = Process::start(command(&replay));
+    third_came.recv_timeout(DEADLINE).unwrap();
+    let second = run(&replay);
+    let dropping = run(&[&["dead-letters", "drop", "--all"], &of[..]].concat());
+    go_on.send(()).unwrap();
+    let first = first.wait().ok();
+    assert!(first.stdout.contains("0 delivered, 5 refused again"), "{}", first.stdout);
+    second.fails_naming(&["another", "wait until it has ended"]);
+    dropping.fails_naming(&["another", "wait until it has ended"]);
+    let left = run(&[&["dead-letters", "list", "--json"], &of[..]].concat()).ok();
+    assert_eq!(left.json_lines().len(), 5);
 }

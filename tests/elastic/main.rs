@@ -18,6 +18,7 @@ mod proxy;
 mod refill;
 mod replaced;
 mod settings;
+mod stand_in;
 #[path = "../support/mod.rs"]
 mod support;
 mod without_server;

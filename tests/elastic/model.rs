@@ -2,7 +2,7 @@
 //! requests to both, chosen by chance and by hand, have the same answers and leave the same contents.
 
 #[path = "../simulate/destinations/elastic_model/mod.rs"]
-mod elastic_model;
+pub mod elastic_model;
 
 use std::time::{Duration, Instant};
 

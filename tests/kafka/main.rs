@@ -15,6 +15,7 @@ mod formats;
 mod gone;
 mod letters;
 mod mock;
+mod model;
 mod order;
 mod outages;
 mod properties;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 
-use super::selection::{LetterSelection, SinkArgs, lock};
+use super::selection::{LetterSelection, SinkArgs, lock, lock_all};
 use crate::cli::destination::Destination;
 use crate::cli::print;
 use crate::config::{self, Config, Removed, SinkConfig};
@@ -34,6 +34,7 @@ pub(super) fn replay(
         format!("the configuration has no destination {}; name the crawl's own with -c", place.sink)
     })?;
     logging::start(&loaded.config.logging, &Screen::new(true))?;
+    let _alone = lock_all(&folder)?;
     let mut replay = Replay::new(place, folder, sink, &loaded.config)?;
     say("INFO", &format!("to {}", replay.whereto()));
     if let config::Destination::Kafka(_) = sink.destination {

@@ -1,6 +1,7 @@
 //! Which dead letters are meant.
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -60,7 +61,23 @@ impl LetterSelection {
     }
 }
 
-pub(super) fn lock(path: &Path) -> anyhow::Result<Option<std::fs::File>> {
+/// Only one command at a time changes a sink's letters: two replays would clear away each other's refusals. None if the sink has no
+/// letters.
+pub(super) fn lock_all(sink_folder: &Path) -> anyhow::Result<Option<File>> {
+    if dead_letters::files(sink_folder)?.is_empty() {
+        return Ok(None);
+    }
+    match dead_letters::lock_all(sink_folder)? {
+        None => bail!(
+            "another `seine dead-letters replay` or `drop` is working through the letters in {}; wait until it has ended, and \
+             try again",
+            sink_folder.display()
+        ),
+        lock => Ok(lock),
+    }
+}
+
+pub(super) fn lock(path: &Path) -> anyhow::Result<Option<File>> {
     let lock = dead_letters::lock(path)?;
     if lock.is_none() {
         say("ERROR", &format!("{} is left out: a running crawl writes to it", path.display()));

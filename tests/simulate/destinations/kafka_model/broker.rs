@@ -99,9 +99,10 @@ impl Broker {
     /// What a consumer gets that reads from the beginning, partition by partition.
     pub fn read<'t>(&'t self, topic: &str) -> impl Iterator<Item = (usize, &'t Record)> + use<'t> {
         let partitions = self.topics.get(topic).map(|topic| topic.partitions.iter().enumerate());
-        partitions.into_iter().flatten().flat_map(|(number, partition)| {
-            partition.records.iter().map(move |record| (number, record))
-        })
+        partitions
+            .into_iter()
+            .flatten()
+            .flat_map(|(number, partition)| partition.records.iter().map(move |record| (number, record)))
     }
 
     /// As `describe_configs` shows it.
