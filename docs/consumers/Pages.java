@@ -150,11 +150,13 @@ public class Pages {
             while (!untilEnd || !isAtEnd(consumer)) {
                 for (ConsumerRecord<String, byte[]> message : consumer.poll(Duration.ofSeconds(1))) {
                     String eventId = header(message, "event_id");
-                    if (!seen.isNew(eventId)) {
+                    boolean saysChange = message.headers().lastHeader("change") != null;
+                    String change = saysChange ? header(message, "change") : "";
+                    // A page that is in another partition now is not gone: its message there says what it is.
+                    if (change.equals("moved") || !seen.isNew(eventId)) {
                         continue;
                     }
-                    var change = message.headers().lastHeader("change");
-                    if (change != null && header(message, "change").equals("gone")) {
+                    if (change.equals("gone")) {
                         showGone(message, eventId);
                     } else {
                         show(message, eventId);

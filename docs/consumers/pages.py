@@ -124,7 +124,8 @@ def main():
                 unfinished.discard(message.partition())
                 continue
             headers = {name: value.decode() for name, value in message.headers()}
-            if seen.is_new(headers["event_id"]):
+            # A page that is in another partition now is not gone: its message there says what it is.
+            if headers.get("change") != "moved" and seen.is_new(headers["event_id"]):
                 (show_gone if headers.get("change") == "gone" else show)(message, headers)
             consumer.store_offsets(message)
     except KeyboardInterrupt:

@@ -22,6 +22,8 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("linger.ms", "20"),
     // Java's default: the same key goes to the same partition as from ACHE and any Java producer.
     ("partitioner", "murmur2_random"),
+    // A broker would give a deleted topic settings of its own. Seine creates it, or says that it is gone.
+    ("allow.auto.create.topics", "false"),
     ("queue.buffering.max.kbytes", "32768"),
     ("message.timeout.ms", "0"),
     ("socket.keepalive.enable", "true"),

@@ -6,7 +6,8 @@
 //! Only what is wrong with one message alone makes it a dead letter. Everything else that goes wrong for good is an error of the
 //! sink, which is then made anew and starts from its cursor.
 
-use std::collections::{HashSet, VecDeque};
+mod reports;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,16 +15,19 @@ use rdkafka::error::RDKafkaErrorCode;
 
 use super::dead_letters::DeadLetters;
 use super::kafka_client::{self as client, Producer, trouble};
-use super::kafka_link::{OutgoingMessage, Report};
-use super::kafka_message::{headers, key_hash};
+use super::kafka_link::OutgoingMessage;
+use super::kafka_message::{headers, key_hash, key_of};
+use super::kafka_slots::{MessageState, Slots};
+use super::kafka_topic::{KnownTopic, TopicWatch};
 use super::place_notes::{NotedPlace, PlaceNotes};
 use super::sink::{Delivered, Sink, SinkContext, SinkError, empty};
 use super::upkeep::{Due, has_no_page};
 use super::watch::Watch;
-use crate::config::{KafkaConfig, Upkeep};
-use crate::delivery::{Entry, Position};
+use crate::config::{KafkaConfig, Removed, Upkeep};
+use crate::delivery::Entry;
 use crate::formats::change;
 use crate::formats::encoder::Encoder;
+use crate::page::PageChange;
 use crate::shutdown::Shutdown;
 
 /// The longest single wait for reports.
@@ -38,17 +42,14 @@ const MAX_SLOTS: usize = 200_000;
 /// Writes every page that its format holds to one topic, and says there which are gone.
 pub struct KafkaSink {
     producer: Producer,
+    topic: TopicWatch,
     config: KafkaConfig,
     upkeep: Upkeep,
     encoder: Box<dyn Encoder>,
     schema: &'static str,
     dead: DeadLetters,
     notes: PlaceNotes,
-    /// What was taken and has not been passed, in the log's order. The first has the number `first`.
-    slots: VecDeque<MessageSlot>,
-    first: usize,
-    /// Hashes of the keys of messages that are not settled. Of one key one is under way.
-    keys: HashSet<u64>,
+    slots: Slots,
     /// Messages that the producer has not reported on.
     in_flight: usize,
     /// Refused with the batch they were in: each is sent once more, alone.
@@ -66,23 +67,8 @@ pub struct KafkaSink {
     watch: Watch,
 }
 
-struct MessageSlot {
-    end: Position,
-    state: MessageState,
-}
-
-enum MessageState {
-    InFlight(Arc<Entry>),
-    /// To this partition and offset.
-    Delivered(Option<(i32, i64)>),
-    Skipped,
-    /// With the reason.
-    Dead(Arc<Entry>, String),
-}
-
 impl KafkaSink {
-    /// Connects, and finds or makes the topic. `schema`: what messages say of their values. When the process hurries to its end,
-    /// the sink takes nothing more.
+    /// A sink that has delivered nothing yet.
     pub fn open(
         config: &KafkaConfig,
         upkeep: Upkeep,
@@ -90,17 +76,31 @@ impl KafkaSink {
         schema: &'static str,
         context: &SinkContext,
     ) -> Result<KafkaSink, SinkError> {
+        KafkaSink::reopen(config, upkeep, encoder, schema, context, &serde_json::Value::Null)
+    }
+
+    /// Connects, and finds or makes the topic. `schema`: what messages say of their values. `state`: that of the last committed
+    /// [`Delivered`]. When the process hurries to its end, the sink takes nothing more.
+    pub fn reopen(
+        config: &KafkaConfig,
+        upkeep: Upkeep,
+        encoder: Box<dyn Encoder>,
+        schema: &'static str,
+        context: &SinkContext,
+        state: &serde_json::Value,
+    ) -> Result<KafkaSink, SinkError> {
+        let known = KnownTopic::from_state(state);
+        let producer = client::connect(config, known.is_some(), &context.shutdown)?;
         Ok(KafkaSink {
+            topic: TopicWatch::open(known, config, &producer, &context.shutdown)?,
+            producer,
             dead: DeadLetters::open(&context.letters)?,
             notes: PlaceNotes::new(context),
-            producer: client::connect(config, &context.shutdown)?,
             config: config.clone(),
             upkeep,
             encoder,
             schema,
-            slots: VecDeque::new(),
-            first: 0,
-            keys: HashSet::new(),
+            slots: Slots::default(),
             in_flight: 0,
             suspects: Vec::new(),
             alone: None,
@@ -116,7 +116,7 @@ impl KafkaSink {
     /// False when it was not taken, as the process is to end.
     fn take(&mut self, entry: &Arc<Entry>) -> Result<bool, SinkError> {
         let key = key_hash(entry);
-        while self.slots.len() >= MAX_SLOTS || self.keys.contains(&key) {
+        while self.slots.len() >= MAX_SLOTS || self.slots.has_key(key) {
             if self.shutdown.is_hurrying() {
                 return Ok(false);
             }
@@ -127,14 +127,11 @@ impl KafkaSink {
             }
         }
         let sent = match self.encode(entry) {
-            true => self.send(entry, self.first + self.slots.len())?,
+            true => self.send(entry, self.slots.sequence())?,
             false => Some(MessageState::Skipped),
         };
         let Some(state) = sent else { return Ok(false) };
-        if let MessageState::InFlight(_) = state {
-            self.keys.insert(key);
-        }
-        self.slots.push_back(MessageSlot { end: entry.end, state });
+        self.slots.push(entry.end, state);
         Ok(true)
     }
 
@@ -149,20 +146,29 @@ impl KafkaSink {
             }
             // A compacted topic would take it for the page.
             Due::Write if has_no_page(&entry.event) => false,
-            Due::Write => self.encoder.encode(entry, &mut self.value),
+            Due::Write => self.encoder.encode(entry, &mut self.value) || self.must_leave(entry),
             Due::Touch | Due::Skip | Due::Delete => false,
         }
     }
 
+    /// The format does not hold what the page has become: its last message is not the page any more.
+    fn must_leave(&mut self, entry: &Entry) -> bool {
+        empty(&mut self.value);
+        let was_there = entry.event.change == Some(PageChange::Changed);
+        was_there && self.upkeep.removed == Removed::Tombstone
+    }
+
     /// Gives `self.value` to the producer. Blocks while its queue is full; none when the process is to end meanwhile.
     fn send(&mut self, entry: &Arc<Entry>, sequence: usize) -> Result<Option<MessageState>, SinkError> {
-        let key: String = url::form_urlencoded::byte_serialize(entry.event.url.as_bytes()).collect();
+        let key = key_of(entry);
+        // No format writes nothing of a page that it holds.
+        let is_tombstone = self.value.is_empty();
         loop {
             let message = OutgoingMessage {
                 topic: &self.config.topic,
                 key: &key,
-                value: (self.upkeep.due(&entry.event) != Due::Tombstone).then_some(&self.value),
-                headers: headers(entry, self.upkeep, self.schema),
+                value: (!is_tombstone).then_some(&self.value),
+                headers: headers(entry, self.upkeep, self.schema, is_tombstone),
                 partition: None,
                 sequence,
             };
@@ -204,69 +210,16 @@ impl KafkaSink {
                 self.watch.waits(complaint);
             }
             self.look_after()?;
+            self.topic.look_now_and_then(&self.config.topic, &self.producer, &self.shutdown)?;
         }
         Ok(came)
     }
 
-    fn take_in(&mut self, reports: Vec<Report>) -> Result<(), SinkError> {
-        if reports.is_empty() {
-            return Ok(());
-        }
-        self.last_sign = Instant::now();
-        for report in reports {
-            self.in_flight -= 1;
-            self.note(report)?;
-        }
-        self.settle()
-    }
-
-    fn note(&mut self, Report { sequence, delivered }: Report) -> Result<(), SinkError> {
-        use RDKafkaErrorCode::{InvalidDifferentRecord, InvalidMessageSize, InvalidRecord, MessageSizeTooLarge};
-        let code = match delivered {
-            Ok(place) => {
-                self.set(sequence, |_| MessageState::Delivered(place));
-                self.watch.moved();
-                return Ok(());
-            }
-            Err(code) => code,
-        };
-        match code {
-            InvalidDifferentRecord => self.suspects.push(sequence),
-            MessageSizeTooLarge | InvalidMessageSize | InvalidRecord if self.alone != Some(sequence) => {
-                self.suspects.push(sequence);
-            }
-            InvalidRecord => {
-                self.set(sequence, |entry| MessageState::Dead(entry, format!("refused by the broker: {code}")))
-            }
-            MessageSizeTooLarge | InvalidMessageSize => {
-                let limit = *self.limit.get_or_insert_with(|| self.producer.topic_limit(&self.config.topic));
-                let limit = limit.map_or("the broker's limit".into(), |bytes| format!("{bytes}"));
-                let reason = format!(
-                    "{} bytes, compressed still more than {limit} (the topic's max.message.bytes)",
-                    self.value.len()
-                );
-                self.set(sequence, |entry| MessageState::Dead(entry, reason));
-            }
-            code => return Err(self.producer.failure(&self.config.topic, code)),
-        }
-        Ok(())
-    }
-
-    fn set(&mut self, sequence: usize, state: impl FnOnce(Arc<Entry>) -> MessageState) {
-        let slot = sequence.checked_sub(self.first).and_then(|at| self.slots.get_mut(at));
-        if let Some(slot) = slot
-            && let MessageState::InFlight(entry) = &slot.state
-        {
-            self.keys.remove(&key_hash(entry));
-            slot.state = state(entry.clone());
-        }
-    }
-
     /// Passes what is settled, in order; dead letters are on disk before.
     fn settle(&mut self) -> Result<(), SinkError> {
-        while let Some(slot) = self.slots.front() {
+        while let Some(slot) = self.slots.pop() {
             match &slot.state {
-                MessageState::InFlight(_) => break,
+                MessageState::InFlight(_) | MessageState::Moving { .. } => {}
                 MessageState::Delivered(place) => {
                     self.so_far.delivered += 1;
                     let noted = || place.map(|(partition, offset)| NotedPlace::offset(partition, offset));
@@ -279,8 +232,6 @@ impl KafkaSink {
                 }
             }
             self.so_far.up_to = slot.end;
-            self.slots.pop_front();
-            self.first += 1;
         }
         self.notes.write(self.in_flight == 0);
         self.dead.sync()
@@ -293,13 +244,12 @@ impl KafkaSink {
                 return Ok(());
             }
             let sequence = self.suspects.remove(0);
-            let slot = sequence.checked_sub(self.first).and_then(|at| self.slots.get(at));
-            let Some(MessageState::InFlight(entry)) = slot.map(|slot| &slot.state) else { continue };
+            let Some(MessageState::InFlight(entry)) = self.slots.state(sequence) else { continue };
             let entry = entry.clone();
             self.encode(&entry);
             self.alone = Some(sequence);
             if let Some(MessageState::Dead(_, reason)) = self.send(&entry, sequence)? {
-                self.set(sequence, |entry| MessageState::Dead(entry, reason));
+                self.slots.set(sequence, |entry| MessageState::Dead(entry, reason));
             }
             if !self.wait_for_all()? {
                 return Ok(());
@@ -349,6 +299,12 @@ impl KafkaSink {
     }
 }
 
+impl KafkaSink {
+    fn so_far(&self) -> Delivered {
+        Delivered { state: self.topic.to_state(), ..self.so_far.clone() }
+    }
+}
+
 impl Sink for KafkaSink {
     fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
         for entry in entries {
@@ -359,7 +315,7 @@ impl Sink for KafkaSink {
         let reports = self.producer.reports.take(Duration::ZERO);
         self.take_in(reports)?;
         self.send_suspects()?;
-        Ok(self.so_far.clone())
+        Ok(self.so_far())
     }
 
     fn flush(&mut self) -> Result<Delivered, SinkError> {
@@ -371,7 +327,8 @@ impl Sink for KafkaSink {
         }
         if self.in_flight == 0 {
             self.send_suspects()?;
+            self.topic.look_now_and_then(&self.config.topic, &self.producer, &self.shutdown)?;
         }
-        Ok(self.so_far.clone())
+        Ok(self.so_far())
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 
 use super::kafka_link::{ClusterMetadata, KafkaLink, Reports, SettingOf, TopicMetadata, TopicToCreate, cluster};
+use super::kafka_topic;
 use super::sink::SinkError;
 use crate::config::KafkaConfig;
 use crate::shutdown::Shutdown;
@@ -33,12 +34,16 @@ pub(super) fn code_of(error: &KafkaError) -> RDKafkaErrorCode {
     error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Unknown)
 }
 
-/// A producer whose topic is there. No answer is waited for once the process hurries to its end.
-pub(super) fn connect(config: &KafkaConfig, shutdown: &Shutdown) -> Result<Producer, SinkError> {
+/// A producer whose topic is there. No answer is waited for once the process hurries to its end. `is_known`: messages went to the topic
+/// before, so it is not created.
+pub(super) fn connect(config: &KafkaConfig, is_known: bool, shutdown: &Shutdown) -> Result<Producer, SinkError> {
     let producer = Producer::new(config).map_err(|e| {
         trouble(format!("no producer can be made: {e}"), "correct target_storage.data_format.kafka.properties")
     })?;
     if !producer.has_topic(config, shutdown)? {
+        if is_known {
+            return Err(kafka_topic::gone(&config.topic));
+        }
         match config.create_topic || producer.brokers_make_topics(shutdown) {
             true => create_topic(&producer, config)?,
             false => {
@@ -103,6 +108,18 @@ impl Producer {
         let Some(broker) = metadata.brokers.first() else { return false };
         let setting = self.link.setting(SettingOf::Broker(*broker), "auto.create.topics.enable");
         setting.is_some_and(|value| value.trim() == "true")
+    }
+
+    /// How many partitions a topic has; none when the broker shows no such topic.
+    pub fn partitions(&self, topic: &str, shutdown: &Shutdown) -> KafkaResult<Option<u32>> {
+        let metadata = self.metadata(None, shutdown)?;
+        let found = metadata.topics.iter().find(|it| it.name == topic && it.error.is_none());
+        Ok(found.map(|topic| topic.partitions.len() as u32))
+    }
+
+    /// The offset behind a partition's last message; none when nobody tells.
+    pub fn end(&self, topic: &str, partition: i32) -> Option<i64> {
+        self.link.end(topic, partition, SLICE).ok()
     }
 
     /// The topic's `max.message.bytes`: how large a batch may be, compressed. None when the broker does not tell.

@@ -33,6 +33,9 @@ pub trait KafkaLink: Send + Sync {
     /// Brokers and topics. Without a name all topics; asked for one by name, a broker may create it.
     fn metadata(&self, topic: Option<&str>, patience: Duration) -> KafkaResult<ClusterMetadata>;
 
+    /// The offset behind a partition's last message.
+    fn end(&self, topic: &str, partition: i32, patience: Duration) -> KafkaResult<i64>;
+
     /// One setting; none when the broker does not tell.
     fn setting(&self, of: SettingOf<'_>, name: &str) -> Option<String>;
 

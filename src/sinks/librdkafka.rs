@@ -60,6 +60,10 @@ impl KafkaLink for RealLink {
         })
     }
 
+    fn end(&self, topic: &str, partition: i32, patience: Duration) -> KafkaResult<i64> {
+        self.producer.client().fetch_watermarks(topic, partition, patience).map(|(_, end)| end)
+    }
+
     fn setting(&self, of: SettingOf<'_>, name: &str) -> Option<String> {
         let of = match of {
             SettingOf::Broker(id) => ResourceSpecifier::Broker(id),

@@ -12,6 +12,8 @@ pub mod kafka_link;
 mod kafka_message;
 mod kafka_place;
 pub(crate) mod kafka_reader;
+mod kafka_slots;
+mod kafka_topic;
 mod librdkafka;
 mod local;
 pub(crate) mod page_place;
@@ -53,7 +55,7 @@ pub fn open(config: &SinkConfig, context: &SinkContext, state: &serde_json::Valu
         }
         (Destination::Kafka(kafka), Some(encoder)) => {
             let schema = config.format.map_or("", |format| format.schema);
-            Box::new(KafkaSink::open(kafka, config.upkeep, encoder, schema, context)?)
+            Box::new(KafkaSink::reopen(kafka, config.upkeep, encoder, schema, context, state)?)
         }
         (Destination::Elasticsearch(elastic), _) => {
             Box::new(ElasticSink::reopen(elastic, config.upkeep, context, state)?)

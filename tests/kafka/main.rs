@@ -20,6 +20,7 @@ mod order;
 mod outages;
 mod properties;
 mod refusals;
+mod replaced;
 mod security;
 #[path = "../support/mod.rs"]
 mod support;

@@ -231,6 +231,13 @@ impl KafkaLink for Link {
         Ok(ClusterMetadata { brokers: vec![ID], topics })
     }
 
+    fn end(&self, topic: &str, partition: i32, patience: Duration) -> KafkaResult<i64> {
+        self.0.shared.ask(patience, &self.0.reports).map_err(KafkaError::MetadataFetch)?;
+        let broker = &self.0.shared.state.lock().broker;
+        let found = broker.topics.get(topic).and_then(|topic| topic.partitions.get(partition as usize));
+        found.map(|it| it.next_offset).ok_or(KafkaError::MetadataFetch(Code::UnknownTopicOrPartition))
+    }
+
     fn setting(&self, of: SettingOf<'_>, name: &str) -> Option<String> {
         self.0.shared.ask(Duration::from_secs(10), &self.0.reports).ok()?;
         let broker = &self.0.shared.state.lock().broker;

@@ -1,0 +1,122 @@
+//! What becomes of messages, as the producer reports it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use rdkafka::error::RDKafkaErrorCode;
+
+use super::KafkaSink;
+use crate::config::Removed;
+use crate::delivery::Entry;
+use crate::sinks::kafka_link::{OutgoingMessage, Report};
+use crate::sinks::kafka_message::{key_of, moved_headers};
+use crate::sinks::kafka_slots::MessageState;
+use crate::sinks::sink::SinkError;
+
+impl KafkaSink {
+    pub(super) fn take_in(&mut self, reports: Vec<Report>) -> Result<(), SinkError> {
+        if reports.is_empty() {
+            return Ok(());
+        }
+        self.last_sign = Instant::now();
+        for report in reports {
+            self.in_flight -= 1;
+            self.note(report)?;
+        }
+        self.settle()
+    }
+
+    fn note(&mut self, Report { sequence, delivered }: Report) -> Result<(), SinkError> {
+        use RDKafkaErrorCode::{InvalidDifferentRecord, InvalidMessageSize, InvalidRecord, MessageSizeTooLarge};
+        let code = match delivered {
+            Ok(place) => {
+                self.watch.moved();
+                return self.arrived(sequence, place);
+            }
+            Err(code) => code,
+        };
+        if let Some(MessageState::Moving { .. }) = self.slots.state(sequence) {
+            return Err(self.producer.failure(&self.config.topic, code));
+        }
+        match code {
+            InvalidDifferentRecord => self.suspects.push(sequence),
+            MessageSizeTooLarge | InvalidMessageSize | InvalidRecord if self.alone != Some(sequence) => {
+                self.suspects.push(sequence);
+            }
+            InvalidRecord => {
+                self.slots.set(sequence, |entry| MessageState::Dead(entry, format!("refused by the broker: {code}")))
+            }
+            MessageSizeTooLarge | InvalidMessageSize => {
+                let limit = *self.limit.get_or_insert_with(|| self.producer.topic_limit(&self.config.topic));
+                let limit = limit.map_or("the broker's limit".into(), |bytes| format!("{bytes}"));
+                let reason = format!(
+                    "{} bytes, compressed still more than {limit} (the topic's max.message.bytes)",
+                    self.value.len()
+                );
+                self.slots.set(sequence, |entry| MessageState::Dead(entry, reason));
+            }
+            code => return Err(self.producer.failure(&self.config.topic, code)),
+        }
+        Ok(())
+    }
+
+    /// A message is where it belongs, or a tombstone of one whose key has moved.
+    fn arrived(&mut self, sequence: usize, place: Option<(i32, i64)>) -> Result<(), SinkError> {
+        if let Some(place) = place {
+            self.topic.acknowledge(&self.config.topic, &self.producer, place)?;
+        }
+        match self.slots.state(sequence) {
+            Some(MessageState::Moving { place, tombstones, .. }) => {
+                let (place, tombstones) = (*place, *tombstones - 1);
+                self.slots.set(sequence, |entry| match tombstones {
+                    0 => MessageState::Delivered(Some(place)),
+                    tombstones => MessageState::Moving { entry, place, tombstones },
+                });
+                Ok(())
+            }
+            Some(MessageState::InFlight(entry)) if self.upkeep.removed == Removed::Tombstone => {
+                let entry = entry.clone();
+                self.clean_up_behind(&entry, sequence, place)
+            }
+            _ => {
+                self.slots.set(sequence, |_| MessageState::Delivered(place));
+                Ok(())
+            }
+        }
+    }
+
+    /// Sends tombstones to where older messages of the key may lie, if it has moved to another partition.
+    fn clean_up_behind(
+        &mut self,
+        entry: &Arc<Entry>,
+        sequence: usize,
+        place: Option<(i32, i64)>,
+    ) -> Result<(), SinkError> {
+        let key = key_of(entry);
+        let former = match place {
+            Some((partition, _)) => {
+                self.topic.former(&self.config.topic, &self.producer, &self.shutdown, (&key, partition))?
+            }
+            None => Vec::new(),
+        };
+        let (Some(place), false) = (place, former.is_empty()) else {
+            self.slots.set(sequence, |_| MessageState::Delivered(place));
+            return Ok(());
+        };
+        for partition in &former {
+            let message = OutgoingMessage {
+                topic: &self.config.topic,
+                key: &key,
+                value: None,
+                headers: moved_headers(entry),
+                partition: Some(*partition),
+                sequence,
+            };
+            // A full queue, too: the sink is made anew, and sends the page again.
+            self.producer.link.send(message).map_err(|code| self.producer.failure(&self.config.topic, code))?;
+            self.in_flight += 1;
+        }
+        self.slots.set(sequence, |entry| MessageState::Moving { entry, place, tombstones: former.len() });
+        Ok(())
+    }
+}
