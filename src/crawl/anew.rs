@@ -88,7 +88,7 @@ fn mark_beside_the_crawl(running: &Running) {
     blocking::thread("reread", move || {
         let _one_after_the_other = following.lock();
         match mark_again(&*visitor.frontier) {
-            Ok(()) => _ = visitor.changed.send_replace(()),
+            Ok(()) => visitor.changed.send_replace(()),
             Err(error) => {
                 tracing::error!(%error, "not all pages are marked to be fetched without conditions: the next start does it");
             }

@@ -74,17 +74,7 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
             },
         };
         if leases.is_empty() {
-            // Without a worker, room or a page to go, a due host changes nothing: only what comes back does.
-            let look_again = idle.time();
-            let at_most = match opening {
-                Opening::Closed(until) => until_ms(until, look_again),
-                _ if hosts == 0 => look_again,
-                // What is due already waits for a place that is not spared: others may be due before one is free.
-                _ => match running.frontier.next_due() {
-                    Some(due) if due <= now => SPARED_AGAIN,
-                    due => due.map_or(look_again, |due| until_ms(due, look_again)),
-                },
-            };
+            let at_most = until_next(running, opening, hosts, now, idle.time());
             wait(running, &mut changed, at_most).await;
             continue;
         }
@@ -107,6 +97,20 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
         }
     }
     Ok(())
+}
+
+/// How long to wait when nothing was leased of the `hosts` that were asked for. Without a worker, room or a page to go, a due host
+/// changes nothing: only what comes back does.
+fn until_next(running: &Running, opening: Opening, hosts: u64, now: EpochMs, look_again: Duration) -> Duration {
+    match opening {
+        Opening::Closed(until) => until_ms(until, look_again),
+        _ if hosts == 0 => look_again,
+        // What is due already waits for a place that is not spared: others may be due before one is free.
+        _ => match running.frontier.next_due() {
+            Some(due) if due <= now => SPARED_AGAIN,
+            due => due.map_or(look_again, |due| until_ms(due, look_again)),
+        },
+    }
 }
 
 /// What the last run has left undone, now that all is validated that it accepted.

@@ -66,7 +66,7 @@ pub enum RobotsAccess {
 /// What [`super::Frontier::lease_host`] gives.
 #[derive(Debug, Clone)]
 pub enum HostTurn {
-    Leased(Lease),
+    Leased(Box<Lease>),
     /// It rests until then.
     At(EpochMs),
     /// Another worker has it.

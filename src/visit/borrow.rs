@@ -50,7 +50,7 @@ impl Visitor {
             let mut wait = None;
             let again = match self.frontier.lease_host(&origin, now_ms())? {
                 HostTurn::Leased(lease) => {
-                    return Ok(Borrowed { visitor: self, host: LeasedHost::borrowed(lease), is_lent: false });
+                    return Ok(Borrowed { visitor: self, host: LeasedHost::borrowed(*lease), is_lent: false });
                 }
                 HostTurn::Taken => {
                     if let Some(host) = self.parking.lend(&origin, now_ms() + PATIENCE.as_millis() as u64) {

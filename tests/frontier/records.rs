@@ -130,7 +130,7 @@ fn any_trouble() -> impl Strategy<Value = Trouble> {
 
 fn host(frontier: &dyn Frontier) -> Lease {
     match frontier.lease_host(ORIGIN, LATE).unwrap() {
-        HostTurn::Leased(lease) => lease,
+        HostTurn::Leased(lease) => *lease,
         other => panic!("{other:?}"),
     }
 }

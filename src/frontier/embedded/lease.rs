@@ -72,7 +72,7 @@ impl EmbeddedFrontier {
                 let robots = if record.has_robots { store.robots_of(host) } else { Ok(None) };
                 let robots = robots.inspect_err(|_| self.schedule.lock().give_back(id))?;
                 let host = host_of(*record, robots);
-                HostTurn::Leased(Lease { id, host, work: Vec::new() })
+                HostTurn::Leased(Box::new(Lease { id, host, work: Vec::new() }))
             }
         })
     }

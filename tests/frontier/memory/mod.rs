@@ -121,7 +121,7 @@ impl Frontier for MemoryFrontier {
         let id = volatile.last_lease;
         volatile.leases.insert(id, (origin.to_owned(), Vec::new()));
         let host = Host { origin: origin.to_owned(), robots: host.robots, trouble: host.trouble, ordered_delay: None };
-        Ok(HostTurn::Leased(Lease { id, host, work: Vec::new() }))
+        Ok(HostTurn::Leased(Box::new(Lease { id, host, work: Vec::new() })))
     }
 
     fn claim_address(&self, _: &Lease, _: IpAddr, _: Duration, _: EpochMs) -> Turn {
