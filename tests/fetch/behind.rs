@@ -65,7 +65,7 @@ async fn a_visit_that_began_before_the_validator_opened_goes_on() {
     // As the crawl runs it: the validator finds that it has validated all of it.
     Supervisor::default().start("validator", LIMIT, move |beat| {
         let mut reader = log.follower(VALIDATOR, frontier.cursor()?)?;
-        Ok(validator.run(&mut reader, beat, &|| false, &|| _ = changed.send_replace(()))?)
+        Ok(validator.run(&mut reader, beat, &|| false, &|| changed.send_replace(()))?)
     });
     let ended = tokio::time::timeout(LIMIT, visit).await;
     ended.expect("nobody told the visit that the validator has nothing left to read").unwrap();
