@@ -6,10 +6,14 @@ CASES ?= 20000
 FUZZED = archive fetch formats log pagestore parse_html parse_url sinks tianwang warc
 # Kills of `make chaos`; an outage begins at every fourth.
 KILLS ?= 520
+# How long `make simulate` runs worlds, and the seed of the first; none: one by chance.
+MINUTES ?= 10
+SEED ?=
+SIMULATE = $(CARGO) test --locked --profile simulate --features simulate --test simulate --
 # What librdkafka is built with, besides a C compiler.
 BUILD = cc cxx make pkg-config libssl
 
-.PHONY: help demo build test lint audit bench chaos fuzz docs dist
+.PHONY: help demo build test lint audit bench chaos simulate simulate-planted fuzz docs dist
 
 help: ## show this
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -47,6 +51,14 @@ bench: ## run the benchmarks
 chaos: ## the long campaign of faults, docs/reliability.md: make chaos KILLS=2000
 	@scripts/need cargo $(BUILD)
 	SEINE_CHAOS_KILLS=$(KILLS) $(CARGO) test --locked --release --test chaos -- --ignored --nocapture
+
+simulate: ## crawl generated worlds in virtual time: make simulate MINUTES=1 SEED=7
+	@scripts/need cargo $(BUILD)
+	$(SIMULATE) --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
+simulate-planted: ## plant one bug after the other and see that the simulation finds each
+	@scripts/need cargo $(BUILD)
+	$(SIMULATE) --planted
 
 fuzz: ## run the property tests with many more cases: make fuzz CASES=100000
 	@scripts/need cargo $(BUILD)

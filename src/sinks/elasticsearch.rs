@@ -47,6 +47,7 @@ use crate::delivery::{Entry, Position};
 use crate::formats::elastic::{document_id, document_version, write_event};
 use crate::formats::files::is_held;
 use crate::outside::stand_in;
+use crate::planted;
 
 /// Bulks sent and not yet answered. One is written by the server while the next is being made and sent.
 const IN_FLIGHT: usize = 2;
@@ -294,6 +295,9 @@ pub(super) fn held(config: &ElasticConfig) -> Result<SinkCount, SinkError> {
 /// The line before a document; of one that is deleted, all there is.
 fn action(name: &str, entry: &Entry) -> Vec<u8> {
     let (id, version) = (document_id(&entry.event.url), document_version(&entry.event));
-    let action = serde_json::json!({ name: { "_id": id, "version": version, "version_type": "external" } });
+    let action = match planted::is("version_dropped") {
+        true => serde_json::json!({ name: { "_id": id } }),
+        false => serde_json::json!({ name: { "_id": id, "version": version, "version_type": "external" } }),
+    };
     format!("{action}\n").into_bytes()
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::sink::{Delivered, SinkContext};
 use crate::config::SinkConfig;
 use crate::delivery::{Cursor, Entry, Position};
+use crate::planted;
 
 /// Entries and bytes of bodies that are delivered together.
 pub(crate) const BATCH_EVENTS: usize = 1024;
@@ -56,7 +57,10 @@ pub(crate) fn pump(feed: &mut dyn Feed, config: &SinkConfig, context: &SinkConte
         let started = Instant::now();
         let delivered = if entries.is_empty() { sink.flush()? } else { sink.deliver(&entries)? };
         taken = entries.last().map_or(taken, |last| last.end);
-        let passed = commit(feed, &before, &delivered)?;
+        let passed = match planted::is("cursor_early") {
+            true => commit(feed, &before, &Delivered { up_to: taken, ..delivered.clone() })?,
+            false => commit(feed, &before, &delivered)?,
+        };
         let before_it = std::mem::replace(&mut acknowledged, delivered.delivered + delivered.dead);
         feed.stepped(Step {
             passed,

@@ -2,6 +2,7 @@
 
 use crate::config::{Answers, Removed, Unchanged, Upkeep};
 use crate::page::{PageChange, PageEvent, WasDuplicate, Withheld};
+use crate::planted;
 
 /// What is to be done with an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +67,7 @@ impl Upkeep {
 
     fn leaving(self) -> Due {
         match self.removed {
+            _ if planted::is("lost_tombstone") => Due::Skip,
             Removed::Delete => Due::Delete,
             Removed::Tombstone => Due::Tombstone,
             Removed::Event => Due::Event,

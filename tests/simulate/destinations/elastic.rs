@@ -98,7 +98,12 @@ impl Elastic {
 }
 
 impl ElasticServer for Elastic {
-    fn ask(&self, method: Method, path: String, body: Option<Bytes>) -> BoxFuture<'static, Result<ServerReply, NoAnswer>> {
+    fn ask(
+        &self,
+        method: Method,
+        path: String,
+        body: Option<Bytes>,
+    ) -> BoxFuture<'static, Result<ServerReply, NoAnswer>> {
         let request = Request { method, path, body: body.unwrap_or_default() };
         let shared = self.0.clone();
         // A task of its own: who does not wait for the answer does not take the request back.
@@ -154,7 +159,9 @@ impl State {
         }
         let is_bulk = request.path.split('?').next().is_some_and(|path| path.ends_with("/_bulk"));
         let reply = match self.mishaps.refused(now_ms) {
-            Some((status, _)) if is_bulk && status != 401 && self.chance.bool() => self.refuse_some(request, status, now_ms),
+            Some((status, _)) if is_bulk && status != 401 && self.chance.bool() => {
+                self.refuse_some(request, status, now_ms)
+            }
             Some((status, _)) => refusal(status),
             None => self.do_all(request, now_ms),
         };
@@ -224,7 +231,8 @@ impl State {
         let count = self.server.behind(name).len();
         if count > 0 {
             let next = format!("{name}-{:06}", count + 1);
-            let properties = self.server.indices.values().next().map(|index| index.properties.clone()).unwrap_or_default();
+            let properties =
+                self.server.indices.values().next().map(|index| index.properties.clone()).unwrap_or_default();
             self.server.create(&next, &json!({ "mappings": { "properties": properties } }), now_ms);
             self.server.add_alias(&next, name, Some(true));
         }

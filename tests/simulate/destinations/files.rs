@@ -5,8 +5,8 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use seine::formats::records::{ArchiveRecord, ReaderInput};
 use seine::formats::Format;
+use seine::formats::records::{ArchiveRecord, ReaderInput};
 use seine::page::PageEvent;
 
 use crate::world::Held;

@@ -1,0 +1,203 @@
+//! A machine of its own for one process: virtual time, chance that repeats, and threads and tasks of which one runs at a time.
+
+pub mod system;
+pub mod turns;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use seine::blocking::Turns;
+use seine::outside::{self, Outside};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::{Instant, sleep_until};
+
+use system::Disk;
+use turns::Threads;
+
+pub struct Machine {
+    pub outside: Outside,
+    pub threads: Arc<Threads>,
+    /// None while it is off.
+    runtime: Option<Tasks>,
+    chance: fastrand::Rng,
+    /// Tasks may have something to do.
+    are_awake: bool,
+    /// Turns given since it began.
+    pub turns: u64,
+    /// It is killed behind so many turns, if it lives until then.
+    pub kill_at: Option<u64>,
+}
+
+/// Why it stopped for now.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It is that time.
+    Time,
+    /// The turn at which it is to be killed has come.
+    Kill,
+    /// So much happened without any time passing that it will never end.
+    Livelock(String),
+}
+
+/// Turns without time passing.
+const MOST_TURNS: u64 = 100_000;
+
+impl Machine {
+    /// To be called in a thread of its own, which gives the turns.
+    pub fn new(seed: u64, wall_ms: u64) -> Machine {
+        system::begin(wall_ms);
+        system::enter(seed);
+        let outside = Outside::default();
+        outside::enter(Some(outside.clone()));
+        let threads = Arc::new(Threads::new(seed, outside.clone()));
+        outside.put::<Arc<dyn Turns>>(threads.clone());
+        Machine {
+            outside,
+            threads,
+            runtime: None,
+            chance: fastrand::Rng::with_seed(seed),
+            are_awake: false,
+            turns: 0,
+            kill_at: None,
+        }
+    }
+
+    /// Starts the process.
+    pub fn boot(&mut self, main: impl FnOnce() + Send + 'static) {
+        seine::clock::forget();
+        outside::die(false);
+        let runtime = Tasks::new();
+        self.outside.put(runtime.runtime.handle().clone());
+        self.runtime = Some(runtime);
+        self.threads.thread("main", Box::new(main));
+    }
+
+    /// The process ends here and now. What it has written stays; nothing is flushed, closed or said.
+    pub fn kill(&mut self) {
+        outside::die(true);
+        system::set_disk(Disk::Frozen);
+        self.runtime = None;
+        self.threads.kill();
+        self.kill_at = None;
+        system::set_disk(Disk::Well);
+    }
+
+    /// Goes on until the clock says `until` (nanoseconds).
+    pub fn run(&mut self, until: u64) -> Stop {
+        let (mut still, mut since) = (0, system::nanos());
+        loop {
+            let now = system::nanos();
+            if now != since {
+                (still, since) = (0, now);
+            }
+            still += 1;
+            if still > MOST_TURNS {
+                return Stop::Livelock(self.threads.names().join(", "));
+            }
+            if self.kill_at.is_some_and(|at| self.turns >= at) || system::is_frozen() {
+                return Stop::Kill;
+            }
+            let runnable = self.threads.runnable();
+            if self.are_awake && (runnable.is_empty() || self.chance.bool()) {
+                self.are_awake = false;
+                self.turns += 1;
+                self.tasks().rest(None);
+                continue;
+            }
+            if !runnable.is_empty() {
+                let next = &runnable[self.chance.usize(..runnable.len())];
+                self.turns += 1;
+                self.threads.give_turn(next);
+                self.are_awake = true;
+                continue;
+            }
+            if now >= until {
+                return Stop::Time;
+            }
+            let limit = self.threads.next_deadline().map_or(until, |deadline| deadline.min(until));
+            self.tasks().rest(Some(limit));
+        }
+    }
+
+    fn tasks(&self) -> &Tasks {
+        self.runtime.as_ref().expect("the machine is on")
+    }
+}
+
+/// The tasks of the process: tokio's, in one thread, with its clock paused.
+struct Tasks {
+    runtime: Runtime,
+    parking: Arc<Parking>,
+}
+
+#[derive(Default)]
+struct Parking {
+    /// Nothing is left to do now.
+    is_idle: AtomicBool,
+    /// How often nothing may be left to do before that counts: once more when time is to pass.
+    left: AtomicU32,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Tasks {
+    fn new() -> Tasks {
+        let parking = Arc::new(Parking::default());
+        let (at, from) = (parking.clone(), system::nanos());
+        let base = Arc::new(Mutex::new(None));
+        let begin = base.clone();
+        let runtime = Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .on_thread_park(move || at.park())
+            .on_thread_unpark(move || {
+                if let Some(base) = *base.lock() {
+                    let passed: Duration = Instant::now().duration_since(base);
+                    system::set_nanos(from + passed.as_nanos() as u64);
+                }
+            })
+            .build()
+            .expect("a runtime");
+        let tasks = Tasks { runtime, parking };
+        tasks.runtime.block_on(async { *begin.lock() = Some(Instant::now()) });
+        tasks
+    }
+
+    /// Runs tasks until none can go on; with a limit, lets time pass before, until a timer ends or the limit is reached.
+    fn rest(&self, limit: Option<u64>) {
+        turns::SIGNS.fetch_add(1, Ordering::Relaxed);
+        let parking = &self.parking;
+        parking.is_idle.store(false, Ordering::Relaxed);
+        parking.left.store(u32::from(limit.is_some()), Ordering::Relaxed);
+        self.runtime.block_on(async {
+            let limit = limit.map(|limit| Instant::now() + Duration::from_nanos(limit - system::nanos()));
+            let mut limit = limit.map(|limit| Box::pin(sleep_until(limit)));
+            std::future::poll_fn(|context| {
+                if let Some(limit) = &mut limit {
+                    let _ = limit.as_mut().poll(context);
+                }
+                if parking.is_idle.load(Ordering::Relaxed) {
+                    return Poll::Ready(());
+                }
+                *parking.waker.lock() = Some(context.waker().clone());
+                Poll::Pending
+            })
+            .await;
+        });
+    }
+}
+
+impl Parking {
+    fn park(&self) {
+        if self.left.load(Ordering::Relaxed) > 0 {
+            self.left.fetch_sub(1, Ordering::Relaxed);
+            return;
+        }
+        self.is_idle.store(true, Ordering::Relaxed);
+        if let Some(waker) = self.waker.lock().take() {
+            waker.wake();
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! The few calls of the C library whose answers a simulated thread must not get from this machine: what time it is,
+//! chance, and what becomes of what it writes.
+//!
+//! The linker takes these functions of the test's binary in place of the library's. A thread that takes no part in a simulation
+//! still gets the real answers, by system call. So `Instant::now()`, `SystemTime::now()` and the order of hash maps are virtual
+//! and repeatable, and the program need not know.
+
+use std::cell::Cell;
+use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering};
+
+#[repr(C)]
+pub struct Timespec {
+    seconds: i64,
+    nanos: i64,
+}
+
+unsafe extern "C" {
+    fn syscall(number: c_long, ...) -> c_long;
+    fn sched_setaffinity(pid: c_int, size: usize, mask: *const u64) -> c_int;
+}
+
+const SYS_CLOCK_GETTIME: c_long = 228;
+const SYS_GETRANDOM: c_long = 318;
+const CLOCK_REALTIME: c_int = 0;
+const CLOCK_REALTIME_COARSE: c_int = 5;
+
+thread_local! {
+    /// Whether this thread lives in virtual time; its chance is drawn from here, then.
+    static CHANCE: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Nanoseconds since this machine began, virtually.
+static NANOS: AtomicU64 = AtomicU64::new(BEGINNING);
+/// By how much the wall clock is ahead of that, in milliseconds.
+static WALL_MS: AtomicI64 = AtomicI64::new(0);
+
+const BEGINNING: u64 = 1_000_000_000_000;
+
+/// From now on this thread lives in virtual time, and its chance follows from `seed`.
+pub fn enter(seed: u64) {
+    CHANCE.set(seed | 1);
+    fastrand::seed(seed);
+}
+
+/// A new machine, whose clock says `wall_ms`.
+pub fn begin(wall_ms: u64) {
+    NANOS.store(BEGINNING, Ordering::Relaxed);
+    set_wall(wall_ms);
+}
+
+pub fn nanos() -> u64 {
+    NANOS.load(Ordering::Relaxed)
+}
+
+pub fn set_nanos(nanos: u64) {
+    NANOS.store(nanos, Ordering::Relaxed);
+}
+
+/// What the machine's wall clock says, in milliseconds since 1970. Events of a world happen by true time: [`true_ms`].
+pub fn wall_ms() -> u64 {
+    (nanos() / 1_000_000).saturating_add_signed(WALL_MS.load(Ordering::Relaxed))
+}
+
+pub fn set_wall(ms: u64) {
+    WALL_MS.store(ms as i64 - (nanos() / 1_000_000) as i64, Ordering::Relaxed);
+}
+
+pub fn jump_wall(by_ms: i64) {
+    WALL_MS.fetch_add(by_ms, Ordering::Relaxed);
+}
+
+/// Milliseconds since the machine began, whatever its wall clock says.
+pub fn true_ms() -> u64 {
+    (nanos() - BEGINNING) / 1_000_000
+}
+
+/// All threads of this process run on one core: turns change hands within it.
+pub fn stay_on(core: usize) {
+    let mask = 1u64 << core;
+    // SAFETY: the mask is as long as it says.
+    unsafe { sched_setaffinity(0, 8, &mask) };
+}
+
+/// # Safety
+/// As of clock_gettime(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int {
+    if CHANCE.try_with(Cell::get).unwrap_or(0) == 0 {
+        // SAFETY: the caller's promise.
+        return unsafe { syscall(SYS_CLOCK_GETTIME, clock, time) as c_int };
+    }
+    let nanos = match clock {
+        CLOCK_REALTIME | CLOCK_REALTIME_COARSE => wall_ms() * 1_000_000 + nanos() % 1_000_000,
+        _ => nanos(),
+    };
+    let said = Timespec { seconds: (nanos / 1_000_000_000) as i64, nanos: (nanos % 1_000_000_000) as i64 };
+    // SAFETY: the caller's promise.
+    unsafe { time.write(said) };
+    0
+}
+
+/// # Safety
+/// As of getrandom(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn getrandom(buffer: *mut c_void, length: usize, flags: c_uint) -> isize {
+    let mut state = CHANCE.try_with(Cell::get).unwrap_or(0);
+    if state == 0 {
+        // SAFETY: the caller's promise.
+        return unsafe { syscall(SYS_GETRANDOM, buffer, length, flags) as isize };
+    }
+    for at in 0..length {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        // SAFETY: the caller's promise.
+        unsafe { buffer.cast::<u8>().add(at).write((state >> 33) as u8) };
+    }
+    CHANCE.set(state | 1);
+    length as isize
+}
+
+/// What the disk does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Disk {
+    Well = 0,
+    /// Every write fails: no space is left.
+    Full = 1,
+    /// The process is dead: what it still does is not done.
+    Frozen = 2,
+}
+
+static DISK: AtomicU8 = AtomicU8::new(Disk::Well as u8);
+/// How many more times the disk is written to before the process dies; 0: it does not die of that.
+static WRITES_LEFT: AtomicU64 = AtomicU64::new(0);
+
+pub fn set_disk(disk: Disk) {
+    DISK.store(disk as u8, Ordering::Relaxed);
+    WRITES_LEFT.store(0, Ordering::Relaxed);
+}
+
+/// The process dies just before it writes for so many times more.
+pub fn die_after_writes(count: u64) {
+    WRITES_LEFT.store(count, Ordering::Relaxed);
+}
+
+pub fn is_frozen() -> bool {
+    DISK.load(Ordering::Relaxed) == Disk::Frozen as u8
+}
+
+const ENOSPC: c_int = 28;
+
+unsafe extern "C" {
+    fn __errno_location() -> *mut c_int;
+}
+
+/// How an operation on the disk ends that is not done; none: it is to be done. `takes`: it needs room.
+fn undone(descriptor: c_int, done: isize, takes: bool) -> Option<isize> {
+    // Standard output and error are nobody's disk.
+    if (1..=2).contains(&descriptor) {
+        return None;
+    }
+    let mut disk = DISK.load(Ordering::Relaxed);
+    if disk == Disk::Well as u8 {
+        let is_last = WRITES_LEFT
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
+            .is_ok_and(|before| before == 1);
+        if !is_last {
+            return None;
+        }
+        disk = Disk::Frozen as u8;
+        DISK.store(disk, Ordering::Relaxed);
+        seine::outside::die(true);
+    }
+    if disk == Disk::Frozen as u8 {
+        return Some(done);
+    }
+    if !takes {
+        return None;
+    }
+    // SAFETY: it is this thread's.
+    unsafe { *__errno_location() = ENOSPC };
+    Some(-1)
+}
+
+const NOWHERE: c_int = -1;
+const SYS_WRITE: c_long = 1;
+const SYS_PWRITE64: c_long = 18;
+const SYS_WRITEV: c_long = 20;
+const SYS_FTRUNCATE: c_long = 77;
+const SYS_RENAME: c_long = 82;
+const SYS_UNLINK: c_long = 87;
+
+/// The result of a system call, as the C library gives it.
+fn result(returned: c_long) -> isize {
+    returned as isize // syscall(3) has set errno
+}
+
+/// # Safety
+/// As of write(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn write(file: c_int, bytes: *const c_void, length: usize) -> isize {
+    // SAFETY: the caller's promise.
+    undone(file, length as isize, true).unwrap_or_else(|| result(unsafe { syscall(SYS_WRITE, file, bytes, length) }))
+}
+
+/// # Safety
+/// As of pwrite(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pwrite64(file: c_int, bytes: *const c_void, length: usize, at: i64) -> isize {
+    let wrote = || result(unsafe { syscall(SYS_PWRITE64, file, bytes, length, at) }); // SAFETY: the caller's promise.
+    undone(file, length as isize, true).unwrap_or_else(wrote)
+}
+
+#[repr(C)]
+pub struct Piece {
+    bytes: *const c_void,
+    length: usize,
+}
+
+/// # Safety
+/// As of writev(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn writev(file: c_int, pieces: *const Piece, count: c_int) -> isize {
+    // SAFETY: the caller's promise.
+    let length: usize = (0..count as usize).map(|at| unsafe { (*pieces.add(at)).length }).sum();
+    // SAFETY: the caller's promise.
+    undone(file, length as isize, true).unwrap_or_else(|| result(unsafe { syscall(SYS_WRITEV, file, pieces, count) }))
+}
+
+/// # Safety
+/// As of ftruncate(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ftruncate64(file: c_int, length: i64) -> c_int {
+    // SAFETY: the caller's promise.
+    undone(file, 0, false).unwrap_or_else(|| result(unsafe { syscall(SYS_FTRUNCATE, file, length) })) as c_int
+}
+
+/// # Safety
+/// As of rename(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rename(from: *const c_char, to: *const c_char) -> c_int {
+    // SAFETY: the caller's promise.
+    undone(NOWHERE, 0, false).unwrap_or_else(|| result(unsafe { syscall(SYS_RENAME, from, to) })) as c_int
+}
+
+/// # Safety
+/// As of unlink(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
+    // SAFETY: the caller's promise.
+    undone(NOWHERE, 0, false).unwrap_or_else(|| result(unsafe { syscall(SYS_UNLINK, path) })) as c_int
+}
+
+/// It dies after some more writes.
+pub fn is_to_die() -> bool {
+    WRITES_LEFT.load(Ordering::Relaxed) > 0
+}

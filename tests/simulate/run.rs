@@ -1,0 +1,405 @@
+//! One world from its beginning to its end: the crawl of it runs, is killed and started again, and is asked in the end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use seine::api::Service;
+use seine::api::said::{Forget, Order as Ordered, Retry};
+use seine::blocking::Turns;
+use seine::clock::SimulatedIds;
+use seine::config::{self, StartedWith};
+use seine::crawl::{Crawl, Operator};
+use seine::disk::SimulatedDisk;
+use seine::fetch::network::Network;
+use seine::signals::{Received, SimulatedSignals};
+use seine::telemetry::progress::Screen;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::destinations::Destinations;
+use crate::machine::system::{self, Disk};
+use crate::machine::{Machine, Stop};
+use crate::oracle::{Books, Broken, Ends, Oracle, Said};
+use crate::web::Web;
+use crate::world::{Event, HOUR, MINUTE, Order, SECOND, World};
+
+/// What came of a world.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    pub broken: Vec<Broken>,
+    /// The same for two runs of the same world.
+    pub trace: u64,
+    pub requests: u64,
+    pub turns: u64,
+    pub lives: u32,
+}
+
+/// How often the crawl is asked how it is.
+const LOOK: u64 = 6 * HOUR;
+/// The crawl is told to end, and has so long.
+const ENDING: u64 = 5 * MINUTE;
+const MUCH_ROOM: u64 = 1 << 50;
+
+/// Runs it, in a thread of its own: two worlds have nothing in common.
+pub fn run(world: World, tells: bool) -> Outcome {
+    let running = std::thread::spawn(move || {
+        let folder = PathBuf::from(format!("/dev/shm/seine-simulate-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).expect("a folder in memory");
+        let outcome = Episode::new(world, folder.clone(), tells).run();
+        let _ = std::fs::remove_dir_all(&folder);
+        outcome
+    });
+    running.join().expect("the runner itself does not fail")
+}
+
+/// What happens next: an event of the script, the end of one, or a look.
+enum Next {
+    Begin(Event),
+    Over(Event),
+    Look,
+}
+
+struct Episode {
+    machine: Machine,
+    web: Arc<Web>,
+    destinations: Destinations,
+    folder: PathBuf,
+    /// Of a process that serves.
+    service: Arc<Mutex<Option<Arc<dyn Service>>>>,
+    signals: Option<UnboundedSender<Received>>,
+    /// How the process ended by itself.
+    ended: Arc<Mutex<Option<String>>>,
+    free: Arc<AtomicU64>,
+    is_disk_full: bool,
+    /// By time, and by the order in which they were noted.
+    agenda: BTreeMap<(u64, u64), Next>,
+    noted: u64,
+    broken: Vec<Broken>,
+    lives: u32,
+    chance: fastrand::Rng,
+    sinks: BTreeSet<String>,
+}
+
+impl Episode {
+    fn new(world: World, folder: PathBuf, tells: bool) -> Episode {
+        PANICS.lock().clear();
+        let machine = Machine::new(world.seed, world.begins_ms);
+        let oracle = Oracle::new(&world);
+        let destinations = Destinations::new(&world, &machine.outside, folder.join("data"));
+        let (seed, script, ends_ms, begins_ms) = (world.seed, world.script(), world.ends_ms, world.begins_ms);
+        let web = Arc::new(Web::new(world, oracle, machine.threads.clone(), tells));
+        let service: Arc<Mutex<Option<Arc<dyn Service>>>> = Arc::default();
+        let free = Arc::new(AtomicU64::new(MUCH_ROOM));
+        let serving = service.clone();
+        machine.outside.put::<Arc<dyn Network>>(web.clone());
+        machine.outside.put(SimulatedIds::default());
+        machine.outside.put(SimulatedDisk(free.clone()));
+        machine.outside.put(Operator(Arc::new(move |running| *serving.lock() = Some(running))));
+        let mut episode = Episode {
+            machine,
+            web,
+            destinations,
+            folder,
+            service,
+            signals: None,
+            ended: Arc::default(),
+            free,
+            is_disk_full: false,
+            agenda: BTreeMap::new(),
+            noted: 0,
+            broken: Vec::new(),
+            lives: 0,
+            chance: fastrand::Rng::with_seed(seed ^ 0x51),
+            sinks: BTreeSet::new(),
+        };
+        for (at, event) in script {
+            episode.note(at, Next::Begin(event));
+        }
+        let mut at = begins_ms + LOOK;
+        while at < ends_ms {
+            episode.note(at, Next::Look);
+            at += LOOK;
+        }
+        episode
+    }
+
+    fn note(&mut self, at: u64, next: Next) {
+        self.noted += 1;
+        self.agenda.insert((at, self.noted), next);
+    }
+
+    fn run(mut self) -> Outcome {
+        self.boot();
+        while let Some(((at, _), next)) = self.agenda.pop_first() {
+            if !self.go_on(at) {
+                break;
+            }
+            match next {
+                Next::Begin(event) => self.begin(event),
+                Next::Over(event) => self.over(event),
+                Next::Look => self.look(),
+            }
+        }
+        let ends_ms = self.web.state.lock().world.ends_ms;
+        if self.broken.is_empty() {
+            self.go_on(ends_ms);
+            self.look();
+        }
+        self.finish()
+    }
+
+    fn now(&self) -> u64 {
+        self.web.now_ms()
+    }
+
+    /// Lets time pass until then. False when the crawl is beyond help.
+    fn go_on(&mut self, until: u64) -> bool {
+        let until = system::nanos() + until.saturating_sub(self.now()) * 1_000_000;
+        let stop = self.machine.run(until);
+        if let Stop::Livelock(threads) = stop {
+            self.break_off(4, format!("the crawl turns in a circle without any time passing ({threads})"));
+            return false;
+        }
+        if let Some(how) = self.ended.lock().take() {
+            self.break_off(5, format!("the crawl ended by itself: {how}"));
+            return false;
+        }
+        true
+    }
+
+    fn break_off(&mut self, property: u8, story: String) {
+        let state = self.web.state.lock();
+        let story = format!("{}: {story}", state.world.day(self.web.now_ms()));
+        drop(state);
+        self.broken.push(Broken { property, story });
+    }
+
+    /// Starts the process with what is configured by now.
+    fn boot(&mut self) {
+        let (now, mut web) = (self.now(), self.web.state.lock());
+        let settings = web.world.settings_at(now);
+        self.sinks.extend(settings.sinks.iter().map(|sink| sink.name.clone()));
+        let (yaml, seeds) = (settings.yaml(), web.world.seeds());
+        web.oracle.began(now);
+        drop(web);
+        let file = self.folder.join("seine.yml");
+        std::fs::write(&file, yaml).expect("a file in memory");
+        let loaded =
+            config::load_with(Some(&file), &[], &[] as &[(String, String)]).unwrap_or_else(|error| panic!("{error}"));
+        let started_with = StartedWith::new(Some(&file), &[], &[] as &[(String, String)]);
+        let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
+        self.machine.outside.put(SimulatedSignals(Arc::new(Mutex::new(Some(receiver)))));
+        self.signals = Some(sender);
+        self.lives += 1;
+        *self.ended.lock() = None;
+        let (folder, ended) = (self.folder.join("data"), self.ended.clone());
+        if self.is_disk_full {
+            system::set_disk(Disk::Full);
+        }
+        self.machine.boot(move || {
+            let crawl = Crawl { loaded, started_with, folder, seeds, patience: None, screen: Screen::new(true) };
+            let how = crawl.run().map_or_else(|error| error.to_string(), |summary| format!("{:?}", summary.ended));
+            *ended.lock() = Some(how);
+        });
+    }
+
+    fn kill(&mut self, is_clean: bool) {
+        *self.service.lock() = None;
+        self.signals = None;
+        self.machine.kill();
+        let now = self.now();
+        self.web.state.lock().oracle.ended(now, is_clean);
+    }
+
+    /// Tells the process to end, and waits for it. False when it does not.
+    fn end(&mut self) -> bool {
+        if let Some(signals) = &self.signals {
+            let _ = signals.send(Received::End);
+        }
+        let until = self.now() + ENDING;
+        while self.ended.lock().is_none() && self.now() < until {
+            let stop = self.machine.run(system::nanos() + SECOND * 1_000_000);
+            if stop != Stop::Time {
+                break;
+            }
+        }
+        let has_ended = self.ended.lock().take();
+        match &has_ended {
+            None => self.break_off(5, "the crawl does not end within five minutes of SIGTERM".to_owned()),
+            Some(how) if how != "Stopped" => self.break_off(5, format!("told to end, the crawl ended so: {how}")),
+            Some(_) => {}
+        }
+        self.kill(has_ended.is_some());
+        has_ended.is_some()
+    }
+
+    fn begin(&mut self, event: Event) {
+        let now = self.now();
+        {
+            let web = &mut *self.web.state.lock();
+            if web.tells {
+                eprintln!("  {}: {event}", web.world.day(now));
+            }
+            web.oracle.happened(&web.world, now, &event);
+        }
+        let mut lasts = event.lasts();
+        match &event {
+            Event::Kill => self.kill_somewhere(),
+            Event::RestartWith(_) => {
+                if self.end() {
+                    self.boot();
+                }
+            }
+            Event::DiskFull { .. } => {
+                self.is_disk_full = self.chance.bool(); // or there is too little, but some
+                self.free.store(1 << 20, Ordering::Relaxed);
+                if self.is_disk_full {
+                    system::set_disk(Disk::Full);
+                }
+            }
+            Event::NoFiles { .. } => self.web.state.lock().machine.no_files = true,
+            Event::NoResolver { .. } => self.web.state.lock().machine.no_resolver = true,
+            Event::NoNetwork { .. } => self.web.state.lock().machine.no_network = true,
+            Event::ClockJump { by } => system::jump_wall(*by),
+            Event::Order(order) => self.order(order.clone()),
+            Event::Destination(event) => {
+                self.destinations.event(event, now);
+                lasts = 0; // they know themselves
+            }
+        }
+        if lasts > 0 {
+            self.note(now + lasts, Next::Over(event));
+        }
+    }
+
+    fn over(&mut self, event: Event) {
+        let now = self.now();
+        match &event {
+            Event::DiskFull { .. } => {
+                self.is_disk_full = false;
+                self.free.store(MUCH_ROOM, Ordering::Relaxed);
+                system::set_disk(Disk::Well);
+            }
+            Event::NoFiles { .. } => self.web.state.lock().machine.no_files = false,
+            Event::NoResolver { .. } => self.web.state.lock().machine.no_resolver = false,
+            Event::NoNetwork { .. } => self.web.state.lock().machine.no_network = false,
+            Event::Order(Order::Pause { .. }) => self.tell(Ordered::Resume),
+            Event::Order(Order::Block { origin, .. }) => self.tell(Ordered::UnblockHost { host: origin.clone() }),
+            Event::Order(Order::PauseSink { sink, .. }) => self.tell(Ordered::ResumeSink { sink: sink.clone() }),
+            _ => {}
+        }
+        let web = &mut *self.web.state.lock();
+        web.oracle.over(&web.world, now, &event);
+        self.machine.threads.happened();
+    }
+
+    /// Kills the process at one of its next steps, or between two of its next writes, and starts it again.
+    fn kill_somewhere(&mut self) {
+        match self.chance.u32(..3) {
+            0 => {}
+            1 => self.machine.kill_at = Some(self.machine.turns + self.chance.u64(1..400)),
+            _ => system::die_after_writes(self.chance.u64(1..120)),
+        }
+        let until = if self.machine.kill_at.is_some() || system::is_to_die() { MINUTE * 1_000_000 } else { 0 };
+        self.machine.run(system::nanos() + until);
+        self.kill(false);
+        self.boot();
+    }
+
+    fn order(&mut self, order: Order) {
+        match order {
+            Order::Pause { .. } => self.tell(Ordered::Pause),
+            Order::Block { origin, .. } => self.tell(Ordered::BlockHost { host: origin }),
+            Order::Delay { origin, ms } => self.tell(Ordered::SetHostDelay { host: origin, delay_ms: Some(ms) }),
+            Order::Retry => self.tell(Ordered::Retry(Retry::default())),
+            Order::Forget { origin } => {
+                self.tell(Ordered::Forget(Forget { hosts: vec![origin], urls: Vec::new() }));
+            }
+            Order::PauseSink { sink, .. } => self.tell(Ordered::PauseSink { sink }),
+            Order::Reload => {
+                if let Some(service) = self.serving() {
+                    self.machine.threads.thread("operator", Box::new(move || drop(service.reload("simulation"))));
+                    self.settle();
+                }
+            }
+        }
+    }
+
+    /// The operator says something, and waits for the answer.
+    fn tell(&mut self, order: Ordered) {
+        let Some(service) = self.serving() else { return };
+        let tells = self.web.state.lock().tells;
+        self.machine.threads.thread(
+            "operator",
+            Box::new(move || {
+                let said = service.order(order, "simulation");
+                if tells {
+                    eprintln!("  the operator hears: {said:?}");
+                }
+            }),
+        );
+        self.settle();
+    }
+
+    /// The crawl, once it serves.
+    fn serving(&mut self) -> Option<Arc<dyn Service>> {
+        for _ in 0..60 {
+            if let Some(service) = self.service.lock().clone() {
+                return Some(service);
+            }
+            self.machine.run(system::nanos() + SECOND * 1_000_000);
+        }
+        None
+    }
+
+    fn settle(&mut self) {
+        self.machine.threads.happened();
+        self.machine.run(system::nanos() + 10 * SECOND * 1_000_000);
+    }
+
+    /// Asks the crawl how it is.
+    fn look(&mut self) {
+        let Some(service) = self.service.lock().clone() else { return };
+        let now = self.now();
+        let Ok(status) = service.status() else { return };
+        let said = Said::of(&status, service.ready(), system::wall_ms());
+        let web = &mut *self.web.state.lock();
+        web.oracle.look(&web.world, now, &said);
+    }
+
+    fn finish(mut self) -> Outcome {
+        let books = self.service.lock().as_ref().and_then(|service| service.status().ok());
+        let books = books.map(|status| status.sinks.iter().map(Books::of).collect()).unwrap_or_default();
+        let summary = if self.broken.is_empty() { self.end().then(String::new) } else { None };
+        if self.signals.is_some() {
+            self.kill(true);
+        }
+        let held = self.sinks.iter().map(|sink| (sink.clone(), self.destinations.contents(sink))).collect();
+        let log = self.sinks.iter().map(|sink| (sink.clone(), self.destinations.log(sink))).collect();
+        let panics = std::mem::take(&mut *PANICS.lock());
+        let ends = Ends { held, log, books, summary, panics, peak_bytes: 0 };
+        let web = &mut *self.web.state.lock();
+        let mut broken = self.broken;
+        if broken.is_empty() || !ends.panics.is_empty() {
+            let oracle = std::mem::replace(&mut web.oracle, Oracle::new(&web.world));
+            broken.extend(oracle.end(&web.world, &ends));
+        }
+        Outcome { broken, trace: web.trace, requests: web.requests, turns: self.machine.turns, lives: self.lives }
+    }
+}
+
+/// What panicked, wherever it was.
+pub static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Panics are noted instead of printed.
+pub fn note_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        PANICS.lock().push(panic.to_string());
+        if std::env::var_os("RUST_BACKTRACE").is_some() {
+            eprintln!("{panic}\n{}", std::backtrace::Backtrace::force_capture());
+        }
+    }));
+}

@@ -1,0 +1,43 @@
+//! A world that fails, made smaller and smaller as long as it fails in the same way: then it can be told in a few sentences.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use crate::machine::system;
+use crate::run;
+use crate::team;
+use crate::world::World;
+
+/// Of real time.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+pub fn shrink(seed: u64) -> ExitCode {
+    system::stay_on(0);
+    std::thread::spawn(team::watch);
+    let began = Instant::now();
+    let mut world = World::generate(seed);
+    let mut outcome = run::run(world.clone(), false);
+    let Some(broken) = outcome.broken.first() else {
+        println!("world {seed}: nothing is broken");
+        return ExitCode::SUCCESS;
+    };
+    let property = broken.property;
+    'smaller: while began.elapsed() < PATIENCE {
+        for smaller in world.smaller() {
+            if began.elapsed() > PATIENCE {
+                break 'smaller;
+            }
+            let tried = run::run(smaller.clone(), false);
+            if tried.broken.first().is_some_and(|broken| broken.property == property) {
+                (world, outcome) = (smaller, tried);
+                continue 'smaller;
+            }
+        }
+        break;
+    }
+    println!("{}", world.story());
+    for broken in &outcome.broken {
+        println!("property {} is broken: {}", broken.property, broken.story);
+    }
+    ExitCode::FAILURE
+}
