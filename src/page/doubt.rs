@@ -4,6 +4,8 @@
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
+use crate::planted;
+
 /// What an answer said against a page that is there. Stored: only add.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Encode, Decode)]
 #[serde(rename_all = "snake_case")]
@@ -63,6 +65,8 @@ impl Believed {
     pub fn takes(self, doubt: Doubt) -> bool {
         match self {
             _ if doubt == Doubt::Cut => false,
+            _ if doubt == Doubt::Missing && planted::is("gone_at_once") => true,
+            _ if doubt != Doubt::Missing && planted::is("one_bad_hour") => true,
             Believed::Nothing => false,
             Believed::Only(believed) => believed == doubt,
             Believed::All => true,

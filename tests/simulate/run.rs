@@ -163,7 +163,8 @@ impl Episode {
             self.break_off(4, format!("the crawl turns in a circle without any time passing ({threads})"));
             return false;
         }
-        if let Some(how) = self.ended.lock().take() {
+        let how = self.ended.lock().take();
+        if let Some(how) = how {
             self.break_off(5, format!("the crawl ended by itself: {how}"));
             return false;
         }
