@@ -21,7 +21,6 @@ use crate::frontier::{
     Release, Remembered, Settled, Standing, Turn, UrlLook, WHEN_MET_AGAIN, Waiting, WhichHosts, Work,
 };
 use crate::page::{DuplicateOf, EpochMs, Kind, Withheld};
-use crate::planted;
 use crate::revisit::Trust;
 
 /// Records of a host that are looked at for a witness.
@@ -61,9 +60,6 @@ impl Frontier for EmbeddedFrontier {
         let host = self.keys.host(&lease.host.origin);
         if self.schedule.lock().is_recalled(host) {
             return Turn::Recalled;
-        }
-        if planted::is("address_ignored") {
-            return Turn::Now;
         }
         let turn = self.addresses.lock().claim(host, ip, delay, now);
         if turn == Turn::Now {
