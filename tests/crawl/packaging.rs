@@ -1,6 +1,9 @@
 //! What packages are made of.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
 
 use crate::support::program::run;
 
@@ -56,4 +59,46 @@ fn a_shell_is_told_what_to_complete() {
         assert!(run(&["completions", shell]).ok().stdout.starts_with(begins), "{shell}");
     }
     run(&["completions", "cmd"]).fails_naming(&["possible values", "zsh"]);
+}
+
+/// A script of the project, with commands of the test's own before those of the machine.
+fn script(name: &str, commands: &[(&str, &str)]) -> (bool, String) {
+    let folder = tempfile::tempdir().unwrap();
+    for (command, body) in commands {
+        let path = folder.path().join(command);
+        fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    let ran = Command::new(script).env("PATH", path).output().unwrap();
+    (ran.status.success(), String::from_utf8(ran.stdout).unwrap())
+}
+
+#[test]
+fn an_audit_without_advisories_says_so_in_its_result() {
+    let deny = |advisories: &str| {
+        let version = "if [ \"$1\" = --version ]; then echo cargo-deny 0.20.2; exit; fi";
+        format!("{version}\ncase \"$*\" in *advisories*) {advisories} ;; *) echo licenses ok ;; esac")
+    };
+    let audit = |git: &str, advisories: &str| {
+        script("scripts/audit", &[("cargo-deny", &deny(advisories)), ("cargo", "exit 0"), ("git", git)])
+    };
+    let (passed, said) = audit("exit 128", "exit 9");
+    let last = said.lines().last().unwrap();
+    assert!(passed && last.starts_with("audit: INCOMPLETE, advisories NOT CHECKED"), "{said}");
+    let (passed, said) = audit("exit 0", "echo advisories ok");
+    assert!(passed && said.ends_with("advisories ok\naudit: ok\n"), "{said}");
+    assert!(!audit("exit 0", "exit 9").0, "an advisory fails the audit");
+}
+
+#[test]
+fn what_a_change_must_pass_ends_with_the_result_of_the_audit() {
+    let make = |audit: &str| {
+        format!("case \"$1\" in audit) {audit} ;; test) echo 'test result: ok. 3 passed; 0 failed; 1 ignored;' ;; esac")
+    };
+    let checked = |audit: &str| script(".ci/run", &[("make", &make(audit))]);
+    let (passed, said) = checked("echo audit: INCOMPLETE; echo more");
+    assert!(passed && said.ends_with("\n3 passed, 0 failed, 1 skipped\naudit: INCOMPLETE\n"), "{said}");
+    assert!(!checked("exit 1").0, "an audit that fails fails it");
 }

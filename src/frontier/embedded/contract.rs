@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::net::IpAddr;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::held::note;
