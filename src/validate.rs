@@ -3,6 +3,7 @@
 //! its cursor are applied at once or not at all.
 
 mod aliases;
+mod faults;
 mod focus;
 mod kept;
 mod looks;
@@ -16,6 +17,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use aliases::{is_to_be_read, reached};
+use faults::Lost;
 use focus::Focus;
 pub use focus::{rank_again, remembered};
 use kept::{attempt, keep_validators, made_of, texts_given};
@@ -49,6 +51,7 @@ pub struct Validator {
     looks: Looks,
     focus: Option<Focus>,
     watch: Mutex<Watch>,
+    lost: Mutex<Lost>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -98,7 +101,7 @@ impl Validator {
         // What was held is not any more once nobody watches.
         while !config.traps && frontier.release_held(RELEASED, now_ms())? > 0 {}
         let watch = Mutex::new(Watch::new(config.traps));
-        Ok(Validator { frontier, scope, config, metrics, looks, focus, watch })
+        Ok(Validator { frontier, scope, config, metrics, looks, focus, watch, lost: Mutex::default() })
     }
 
     /// Reads the log until it is closed and read to its end, or `is_old` says that the configuration is another by now. Rings
@@ -115,11 +118,13 @@ impl Validator {
             let entries = reader.next(BATCH_EVENTS, BATCH_BYTES, idle.time())?;
             if entries.is_empty() {
                 self.pass_damage(reader)?;
+                self.look_for_lost(reader)?;
                 self.release(reader)?; // a segment may have been closed since
                 beat.idle();
                 continue;
             }
-            self.validate(&entries)?;
+            self.validate_each(&entries, reader)?;
+            self.look_for_lost(reader)?;
             self.release(reader)?;
             beat.progress();
             applied();

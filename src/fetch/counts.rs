@@ -36,6 +36,6 @@ fn is_of_a_request(reason: FailureReason) -> bool {
         Dns | PrivateAddress | Connect | Tls | Timeout | Protocol | UnwantedType | BadUrl | Resolver | NoRoute
         | OpenFiles | ConnectionRefused | ConnectionBroken => true,
         RobotsDenied | RobotsUnreachable | TooManyRedirects | BadRedirect | HostBusy | HostUnreachable
-        | UnknownHost | OutOfScope | Alias | Cut => false,
+        | UnknownHost | OutOfScope | Alias | Cut | Fault => false,
     }
 }

@@ -7,7 +7,7 @@ use super::Look;
 use super::claims::{Claim, Settled};
 use super::error::FrontierError;
 use super::learned::{QueuePlace, Ranked, Remembered};
-use super::lease::{HostTurn, Lease, Release, Turn};
+use super::lease::{HostTurn, Lease, Release, Turn, Unjudged};
 use super::look::{HostLook, HostOrder, UrlLook, WhichHosts};
 use super::page::PageRecord;
 use super::spending::{BudgetStanding, NoBudget};
@@ -83,6 +83,12 @@ pub trait Frontier: Send + Sync {
 
     /// What has become of what `by` has claimed. A verdict on `by` ends all of it.
     fn settle_claim(&self, by: &str, settled: Settled);
+
+    /// URLs that were fetched and have no verdict yet: their events are in the page log.
+    fn unjudged(&self) -> Unjudged;
+
+    /// Those of them that have none even now may be leased again: the page log has lost their events. Returns how many.
+    fn fetch_again(&self, lost: &Unjudged) -> u64;
 
     /// Applies a batch of validated events and moves the validator's cursor, all or nothing. Applying the same verdicts
     /// again changes nothing.

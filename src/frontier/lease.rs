@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use minicbor::{Decode, Encode};
 
+use super::keys::UrlKey;
 use super::spending::Spent;
 use super::trouble::{Health, Trouble};
 use super::work::Work;
@@ -80,6 +81,10 @@ pub enum Turn {
     Now,
     At(EpochMs),
 }
+
+/// URLs that were fetched, and whose verdicts are still to come.
+#[derive(Debug, Clone)]
+pub struct Unjudged(pub(super) Vec<UrlKey>);
 
 /// How a lease ended.
 #[derive(Debug, Clone, Default)]

@@ -31,7 +31,7 @@ pub use contract::{CLOCK_NOTE, CopiedRecord, Counts, Forgotten, Frontier, Fronti
 pub use embedded::{EmbeddedFrontier, FORMAT, Look, QueuedUrl, Survey};
 pub use error::FrontierError;
 pub use learned::{Harvest, Learned, QueuePlace, Ranked, Remembered};
-pub use lease::{Host, HostTurn, Lease, Release, Robots, RobotsAccess, Turn};
+pub use lease::{Host, HostTurn, Lease, Release, Robots, RobotsAccess, Turn, Unjudged};
 pub use look::{COUNTED, HostLook, HostOrder, Place, UrlLook, WhichHosts};
 pub use page::{JudgedBy, PageRecord, PageState};
 pub use past::{Attempt, Attempts, Found, Past, Way};

@@ -78,6 +78,9 @@ pub enum FailureReason {
     /// The name does not exist or has no address: name servers that know other names said so twice.
     #[n(22)]
     UnknownHost,
+    /// Seine panicked over this URL or its page: a fault of its own.
+    #[n(23)]
+    Fault,
 }
 
 /// Answers by their statuses, as they are counted and named for people.
@@ -131,7 +134,7 @@ impl FailureReason {
 }
 
 /// Of each reason its name, whether it is transient, and what it means, by their numbers in the frontier: only add, at the end.
-const WORDS: [(FailureReason, &str, bool, &str); 23] = {
+const WORDS: [(FailureReason, &str, bool, &str); 24] = {
     use FailureReason::*;
     [
         (Dns, "dns", true, "the host name has no address"),
@@ -157,5 +160,6 @@ const WORDS: [(FailureReason, &str, bool, &str); 23] = {
         (Alias, "alias", false, "not asked for: delivered under a URL that redirects there"),
         (Cut, "cut", true, "the body broke off: half a page, to be fetched again"),
         (UnknownHost, "unknown_host", false, "the host name does not exist, or has no address"),
+        (Fault, "fault", true, "a fault in Seine itself: see its log, and report it"),
     ]
 };

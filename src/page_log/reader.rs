@@ -194,6 +194,17 @@ impl Reader {
         self.position
     }
 
+    /// Events lost by damage that it has passed since the log began to count, committed or not.
+    pub fn damaged(&self) -> u64 {
+        let passed = self.passed.iter().map(|(start, end)| end.index - start.index);
+        self.cursor.damaged + passed.sum::<u64>()
+    }
+
+    /// Behind the last accepted event.
+    pub fn end(&self) -> Position {
+        self.inner.state.lock().end
+    }
+
     /// The next accepted events, in order: at least one, at most `max_events` and, from the second on, about `max_bytes`
     /// of records. Waits up to `wait` for the first. Empty: none came in time, or the log is closed and all is read.
     pub fn next(&mut self, max_events: usize, max_bytes: usize, wait: Duration) -> Result<Vec<Arc<Entry>>, LogError> {

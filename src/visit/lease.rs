@@ -8,6 +8,7 @@ use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
 
 use super::claim::Says;
+use super::faults::At;
 use super::follow::Fetched;
 use super::host::LeasedHost;
 use super::place::Place;
@@ -146,6 +147,7 @@ impl Visitor {
     /// One URL, from its fetch to the page log. False: its host is to be left alone now.
     pub(super) async fn work_on(&self, host: &Shared, work: Work, tickets: &Tickets) -> Result<bool, Interrupted> {
         self.await_log().await?;
+        let _at = At::url(&work.url);
         let given_up = self.is_given_up(&*host.lock().await);
         let mut place = None;
         let fetched = match given_up {
@@ -171,6 +173,7 @@ impl Visitor {
         place: Option<Place>,
         tickets: &Tickets,
     ) -> Result<(), Interrupted> {
+        let _at = At::url(&work.url);
         let read = self.read(&event, &work).await;
         if let (Outcome::Response(response), true) = (&mut event.outcome, read.is_cut) {
             response.truncated.get_or_insert(Truncated::Disconnect);
@@ -245,7 +248,7 @@ impl Visitor {
     }
 
     /// None for an answer that is not final.
-    fn change(&self, event: &PageEvent, work: &Work, now: &[u8; 32]) -> Option<PageChange> {
+    pub(super) fn change(&self, event: &PageEvent, work: &Work, now: &[u8; 32]) -> Option<PageChange> {
         if event.again.is_some() {
             return None;
         }

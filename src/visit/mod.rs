@@ -5,6 +5,7 @@
 mod asks;
 mod borrow;
 pub(crate) mod claim;
+mod faults;
 mod follow;
 mod host;
 mod lease;

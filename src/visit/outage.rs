@@ -118,7 +118,7 @@ impl Says {
             OpenFiles => Says::Failed(Sign::NoFiles),
             ConnectionRefused | ConnectionBroken | Tls | Protocol | UnwantedType | Cut => Says::Answered,
             Dns | PrivateAddress | RobotsDenied | RobotsUnreachable | TooManyRedirects | BadRedirect | BadUrl
-            | HostBusy | HostUnreachable | OutOfScope | Alias | UnknownHost => Says::Nothing,
+            | HostBusy | HostUnreachable | OutOfScope | Alias | UnknownHost | Fault => Says::Nothing,
         }
     }
 }

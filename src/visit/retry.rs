@@ -68,7 +68,7 @@ fn sort(outcome: &Outcome) -> Sort {
             Timeout | Protocol => Sort::Either,
             UnwantedType => Sort::Answer,
             PrivateAddress | RobotsDenied | TooManyRedirects | BadRedirect | BadUrl | HostBusy | HostUnreachable
-            | OutOfScope | Alias | UnknownHost => Sort::Nothing,
+            | OutOfScope | Alias | UnknownHost | Fault => Sort::Nothing,
             Cut => Sort::Cut,
         },
     }

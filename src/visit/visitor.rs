@@ -5,20 +5,21 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, watch};
 
+use super::faults::{CULPRIT, Culprit};
 use super::host::LeasedHost;
 use super::outage::Outage;
 use super::parking::Parking;
 use super::rules::RulesCache;
 use super::waits::Waits;
-use crate::clock::now_ms;
 use crate::config::Config;
 use crate::fetch::Client;
 use crate::frontier::scope::CurrentScope;
-use crate::frontier::{Frontier, FrontierError, Lease, Release};
+use crate::frontier::{Frontier, FrontierError, Lease};
 use crate::page::EpochMs;
 use crate::page_log::PageLog;
 use crate::parse::DeriveOptions;
 use crate::shutdown::Shutdown;
+use crate::supervisor::panic_message;
 use crate::telemetry::Metrics;
 
 /// One for the whole crawl, or as many as configurations it has had since its start: they share all but that, and a visit ends with
@@ -84,26 +85,26 @@ impl Visitor {
         result
     }
 
-    /// A lease from its beginning to its end, as `visit` has it, in a task of its own: a panic costs this lease's time and nothing else.
+    /// A lease from its beginning to its end, as `visit` has it, in a task of its own: a panic costs the URL it was at ([`super::faults`]).
     /// None when it did not come to its end.
-    pub(crate) async fn outlive<T: Send + 'static>(
+    pub async fn outlive<T: Send + 'static>(
         &self,
         spare: Lease,
         visit: impl Future<Output = Result<T, FrontierError>> + Send + 'static,
     ) -> Option<T> {
-        match tokio::spawn(visit).await {
+        let culprit = Culprit::default();
+        match tokio::spawn(CULPRIT.scope(culprit.clone(), visit)).await {
             Ok(Ok(ended)) => return Some(ended),
             // Said once where the room is looked at; its URLs are still in work_proposed.
             Ok(Err(error)) if error.is_waiting() => {
                 tracing::debug!(host = spare.host.origin, %error, "a visit ended early")
             }
             Ok(Err(error)) => tracing::error!(host = spare.host.origin, %error, "the frontier failed under a worker"),
-            Err(panic) => {
-                tracing::error!(host = spare.host.origin, %panic, "a worker panicked; its URLs go back to the frontier");
-                let rest = now_ms() + self.config.frontier.backoff_base.as_millis() as u64;
-                if let Err(error) = self.frontier.release(spare, Release { not_before: rest, ..Release::default() }) {
-                    tracing::error!(%error, "the frontier did not take the host back");
-                }
+            Err(error) => {
+                let panic = error.try_into_panic().ok();
+                let culprit = culprit.lock().take();
+                let why = panic.as_deref().map_or("its task was cancelled", |panic| panic_message(panic));
+                self.end_panicked(spare, culprit, why).await;
             }
         }
         None

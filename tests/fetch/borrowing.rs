@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::sites::server::{Answer, Ask};
@@ -14,7 +14,7 @@ use seine::focus::Lead;
 use seine::frontier::{
     Applied, Batch, BudgetStanding, Claim, Counts, EmbeddedFrontier, Forgotten, Frontier, FrontierCopy, FrontierError,
     FrontierOptions, HostLook, HostOrder, HostTurn, Lease, Look, NoBudget, PageRecord, Proposal, Proposed, QueuePlace,
-    Ranked, Release, Remembered, Settled, Standing, Turn, UrlLook, Waiting, WhichHosts, Work,
+    Ranked, Release, Remembered, Settled, Standing, Turn, Unjudged, UrlLook, Waiting, WhichHosts, Work,
 };
 use seine::page::{DuplicateOf, EpochMs, FailureReason, Kind, Withheld};
 use seine::revisit::Trust;
@@ -131,8 +131,9 @@ async fn a_panic_in_the_middle_leaves_no_host_leased() {
     let mut config = config_for(&site);
     config.fetch.obey_robots = false;
     let broke = Arc::new(AtomicBool::new(false));
-    let crawl =
-        MiniCrawl::with_frontier(config, &[&seeds[0]], |inner| Arc::new(Brittle { inner, broke: broke.clone() }));
+    let crawl = MiniCrawl::with_frontier(config, &[&seeds[0]], |inner| {
+        Arc::new(Brittle { inner, broke: broke.clone(), panics: AtomicU32::new(0) })
+    });
     let lease = crawl.frontier.lease(now_ms(), 1, 1).unwrap().remove(0);
     let visitor = crawl.visitor.clone();
     assert!(tokio::spawn(async move { visitor.visit(lease).await }).await.unwrap_err().is_panic());
@@ -140,10 +141,12 @@ async fn a_panic_in_the_middle_leaves_no_host_leased() {
     assert_eq!(crawl.frontier.counts().hosts_leased, 1, "only the lease that the dispatcher gives back itself");
 }
 
-/// Panics at the first visit of `b.test`.
-struct Brittle {
-    inner: EmbeddedFrontier,
-    broke: Arc<AtomicBool>,
+/// Panics at the first visit of `b.test`, and over URLs that end so.
+pub struct Brittle {
+    pub inner: EmbeddedFrontier,
+    pub broke: Arc<AtomicBool>,
+    /// So many times over the validator's.
+    pub panics: AtomicU32,
 }
 
 /// Methods that do what the inner frontier's do.
@@ -156,6 +159,20 @@ macro_rules! as_inner {
 }
 
 impl Frontier for Brittle {
+    fn claim_target(&self, target: &str, by: &str) -> Result<Claim, FrontierError> {
+        assert!(!by.ends_with("/panics-worker"), "as the test wants it");
+        self.inner.claim_target(target, by)
+    }
+
+    fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError> {
+        if url.ends_with("/panics-validator") {
+            let is_over =
+                self.panics.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_err();
+            assert!(is_over, "as the test wants it");
+        }
+        self.inner.page(url)
+    }
+
     fn claim_address(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {
         if lease.host.origin.contains("b.test") && !self.broke.swap(true, Ordering::SeqCst) {
             panic!("as the test wants it");
@@ -170,15 +187,15 @@ impl Frontier for Brittle {
         fn lease_sparing(&self, now: EpochMs, max_hosts: usize, max_urls: usize, spared: usize) -> Result<Vec<Lease>, FrontierError>;
         fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError>;
         fn lend(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError>;
+        fn unjudged(&self) -> Unjudged;
+        fn fetch_again(&self, lost: &Unjudged) -> u64;
         fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError>;
-        fn claim_target(&self, target: &str, by: &str) -> Result<Claim, FrontierError>;
         fn claim_place(&self, canonical: &str, by: &str) -> Result<Option<Withheld>, FrontierError>;
         fn claim_content(&self, content: Content, within: u8, by: &str) -> Result<Option<DuplicateOf>, FrontierError>;
         fn settle_claim(&self, by: &str, settled: Settled);
         fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError>;
         fn cursor(&self) -> Result<Position, FrontierError>;
         fn durable_cursor(&self) -> Result<Position, FrontierError>;
-        fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError>;
         fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError>;
         fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs);
         fn traps(&self, origin: &str) -> Result<(u64, Option<Vec<u8>>), FrontierError>;

@@ -12,6 +12,7 @@ mod dns;
 #[path = "../support/event.rs"]
 mod event;
 mod exchange;
+mod faults;
 mod golden;
 mod outage;
 mod output;

@@ -189,8 +189,18 @@ impl MiniCrawl {
 
     /// A crawl in a data folder, nothing of which runs yet, and its validator.
     pub fn stopped(folder: TempDir, config: Config, seeds: &[&str]) -> (MiniCrawl, Validator) {
+        MiniCrawl::stopped_with(folder, config, seeds, |frontier| Arc::new(frontier))
+    }
+
+    /// The same, with what `wrap` makes of its frontier.
+    pub fn stopped_with(
+        folder: TempDir,
+        config: Config,
+        seeds: &[&str],
+        wrap: impl FnOnce(EmbeddedFrontier) -> Arc<dyn Frontier>,
+    ) -> (MiniCrawl, Validator) {
         let client = Client::new(&config.fetch).unwrap();
-        MiniCrawl::parts(folder, config, seeds, client, |frontier| Arc::new(frontier))
+        MiniCrawl::parts(folder, config, seeds, client, wrap)
     }
 
     fn parts(
@@ -277,13 +287,14 @@ impl MiniCrawl {
                 changed.mark_unchanged();
                 for lease in self.frontier.lease(now_ms(), 8, 4).unwrap() {
                     let visitor = self.visitor.clone();
-                    visits.spawn(async move { visitor.visit(lease).await });
+                    // As the dispatcher does it.
+                    visits.spawn(async move {
+                        let (spare, at) = (lease.clone(), visitor.clone());
+                        visitor.outlive(spare, async move { at.visit(lease).await }).await
+                    });
                 }
                 while let Some(visit) = visits.try_join_next() {
-                    match visit {
-                        Ok(visited) => visited.unwrap(),
-                        Err(panic) => eprintln!("a visit panicked: {panic}"),
-                    }
+                    let _ended = visit.unwrap();
                 }
                 let due = self.frontier.next_due().map_or(50, |due| due.saturating_sub(now_ms()).clamp(1, 50));
                 let _ = tokio::time::timeout(Duration::from_millis(due), changed.changed()).await;

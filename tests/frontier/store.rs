@@ -1,5 +1,6 @@
 //! The embedded frontier's folder: whose it is, and what happens when it is damaged.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -36,14 +37,67 @@ fn fill(dir: &Path) {
     let lease = lease_one(&frontier, 0, 1);
     frontier.release(lease, Release { robots: Some(robots), ..Release::default() }).unwrap();
     drop(frontier);
+    into_tables(dir);
+    let frontier = open(dir).unwrap();
+    (IN_TABLES + 1..=BATCHES).for_each(|n| apply(&frontier, n));
+}
+
+/// Moves everything from the journal into tables.
+fn into_tables(dir: &Path) {
     let db = fjall::Database::builder(dir.join("store")).open().unwrap();
     for name in db.list_keyspace_names() {
         let keyspace = db.keyspace(&name, fjall::KeyspaceCreateOptions::default).unwrap();
         keyspace.rotate_memtable_and_wait().unwrap();
     }
-    drop(db);
-    let frontier = open(dir).unwrap();
-    (IN_TABLES + 1..=BATCHES).for_each(|n| apply(&frontier, n));
+}
+
+/// Fetches all that can be leased; how many URLs of each host these were.
+fn fetch_all(frontier: &dyn Frontier) -> Vec<usize> {
+    let mut fetched = BTreeMap::new();
+    let mut cursor = 1000;
+    loop {
+        let leases = frontier.lease(1, 8, 100).expect("a bad block is no reason to lease nothing");
+        if leases.is_empty() {
+            return fetched.into_values().collect();
+        }
+        for lease in leases {
+            *fetched.entry(lease.host.origin.clone()).or_default() += lease.work.len();
+            cursor += 1;
+            let verdicts = lease.work.iter().map(|work| crate::support::fetched(&work.url, cursor, None)).collect();
+            all_fetched(frontier, lease);
+            frontier.apply(&batch(cursor, verdicts, Vec::new()), 1).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_bad_block_costs_the_queue_of_one_host() {
+    const HOSTS: usize = 5;
+    const URLS: usize = 2000;
+    let dir = tempfile::tempdir().unwrap();
+    let frontier = open(dir.path()).unwrap();
+    let mut random = fastrand::Rng::with_seed(7);
+    for host in 0..HOSTS {
+        // Long, and nothing that can be compressed: the keyspace of queues becomes the largest.
+        let mut path =
+            |n: usize| (0..8).map(|_| format!("{:016x}", random.u64(..))).collect::<String>() + &n.to_string();
+        let urls = (0..URLS).map(|n| page(&format!("http://h{host}.example/{}", path(n))));
+        frontier.propose(&urls.collect::<Vec<_>>(), 0).unwrap();
+    }
+    drop(frontier);
+    into_tables(dir.path());
+    let table = files(dir.path()).into_iter().filter(|file| file.to_string_lossy().contains("/tables/"));
+    let table = table.max_by_key(|file| fs::metadata(file).unwrap().len()).unwrap();
+    let mut bytes = fs::read(&table).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x55;
+    fs::write(&table, bytes).unwrap();
+
+    let frontier = open(dir.path()).unwrap();
+    let mut fetched = fetch_all(&frontier);
+    fetched.sort();
+    assert!(fetched[0] < URLS || fetched.len() < HOSTS, "the damage was met: {fetched:?}");
+    assert_eq!(fetched[fetched.len() - (HOSTS - 1)..], [URLS; HOSTS - 1], "{fetched:?}");
 }
 
 fn files(dir: &Path) -> Vec<PathBuf> {

@@ -17,7 +17,7 @@ use crate::frontier::keys::{HostKey, split};
 use crate::frontier::{
     Applied, Batch, BudgetStanding, Claim, Counts, Forgotten, Frontier, FrontierCopy, FrontierError, FrontierOptions,
     HostLook, HostOrder, HostTurn, Lease, Look, NoBudget, PageRecord, Past, Proposal, Proposed, QueuePlace, Ranked,
-    Release, Remembered, Settled, Standing, Turn, UrlLook, WHEN_MET_AGAIN, Waiting, WhichHosts, Work,
+    Release, Remembered, Settled, Standing, Turn, Unjudged, UrlLook, WHEN_MET_AGAIN, Waiting, WhichHosts, Work,
 };
 use crate::page::{DuplicateOf, EpochMs, Kind, Withheld};
 use crate::revisit::Trust;
@@ -56,20 +56,11 @@ impl Frontier for EmbeddedFrontier {
     }
 
     fn claim_address(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {
-        let host = self.keys.host(&lease.host.origin);
-        if self.schedule.lock().is_recalled(host) {
-            return Turn::Recalled;
-        }
-        let turn = self.addresses.lock().claim(host, ip, delay, now);
-        if turn == Turn::Now {
-            self.keep_slot(ip, delay);
-        }
-        turn
+        self.claim_slot(lease, ip, delay, now)
     }
 
     fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs) {
-        self.addresses.lock().hold(ip, time, now);
-        self.keep_slot(ip, time);
+        self.hold_slot(ip, time, now);
     }
 
     fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {
@@ -114,6 +105,14 @@ impl Frontier for EmbeddedFrontier {
                 self.contents.lock().remove(&by);
             }
         }
+    }
+
+    fn unjudged(&self) -> Unjudged {
+        Unjudged(self.schedule.lock().unjudged())
+    }
+
+    fn fetch_again(&self, Unjudged(urls): &Unjudged) -> u64 {
+        self.give_up_verdicts(urls)
     }
 
     fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError> {

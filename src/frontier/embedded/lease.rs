@@ -7,7 +7,7 @@ use super::changes::Changes;
 use super::open::EmbeddedFrontier;
 use super::records::QueuedUrl;
 use super::store::Store;
-use crate::frontier::keys::{HostKey, Rank, later_key, part, ready_key};
+use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, ready_key};
 use crate::frontier::lease::LATER_WINDOW;
 use crate::frontier::schedule::{Candidate, Claim, Found, HostClaim, HostRecord, NEVER, Queue};
 use crate::frontier::{FrontierError, Host, HostTurn, Lease, Robots, WHEN_MET_AGAIN, Work};
@@ -15,6 +15,8 @@ use crate::page::EpochMs;
 
 /// Hosts looked at in vain during one call: their due time was an estimate, and is right from then on.
 const SPARE_LOOKS: usize = 64;
+/// A host whose queue cannot be read is tried again after so long.
+const UNREADABLE_REST_MS: EpochMs = 600_000;
 /// URLs of a host of which some are held: what its traps bring is judged before many more of them are asked for.
 const BESIDE_HELD: usize = 8;
 
@@ -46,6 +48,7 @@ impl EmbeddedFrontier {
             let Some(claim) = claim else { break };
             match self.fill(&store, &claim, now, max_urls) {
                 Ok(lease) => leases.extend(lease),
+                Err(error) if !error.is_waiting() => self.put_aside(&claim, &error, now),
                 Err(error) => {
                     let mut schedule = self.schedule.lock();
                     schedule.give_back(claim.lease);
@@ -55,6 +58,33 @@ impl EmbeddedFrontier {
             }
         }
         Ok(leases)
+    }
+
+    /// What was claimed and held for URLs whose events are lost is given up, and they are leased again.
+    pub(super) fn give_up_verdicts(&self, urls: &[UrlKey]) -> u64 {
+        let lost = self.schedule.lock().fetch_again(urls);
+        for url in &lost {
+            self.ledger.lock().drop_hold(*url);
+            let mut claims = self.claims.lock();
+            claims.end(*url);
+            claims.forget(*url);
+            self.contents.lock().remove(url);
+        }
+        lost.len() as u64
+    }
+
+    /// A damaged part of the store costs the host whose queue it is a part of, and no other.
+    fn put_aside(&self, claim: &Claim, error: &FrontierError, now: EpochMs) {
+        let mut schedule = self.schedule.lock();
+        let origin = schedule.record(claim.host).map(|record| record.origin);
+        schedule.give_back(claim.lease);
+        schedule.put_aside(claim.host, now + UNREADABLE_REST_MS);
+        let host = origin.as_deref();
+        tracing::error!(
+            host,
+            %error,
+            "this host's queue cannot be read and waits for ten minutes; other hosts go on; check this disk"
+        );
     }
 
     pub(super) fn lease_one(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError> {

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::open::EmbeddedFrontier;
-use crate::frontier::FrontierError;
+use crate::frontier::{FrontierError, Lease, Turn};
 use crate::page::EpochMs;
 
 /// What the last run let addresses rest for (ms), and until when its own opening did.
@@ -62,8 +62,27 @@ impl EmbeddedFrontier {
         }
     }
 
+    /// The contract is that of [`crate::frontier::Frontier::claim_address`].
+    pub(super) fn claim_slot(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {
+        let host = self.keys.host(&lease.host.origin);
+        if self.schedule.lock().is_recalled(host) {
+            return Turn::Recalled;
+        }
+        let turn = self.addresses.lock().claim(host, ip, delay, now);
+        if turn == Turn::Now {
+            self.keep_slot(ip, delay);
+        }
+        turn
+    }
+
+    /// The contract is that of [`crate::frontier::Frontier::hold_address`].
+    pub(super) fn hold_slot(&self, ip: IpAddr, time: Duration, now: EpochMs) {
+        self.addresses.lock().hold(ip, time, now);
+        self.keep_slot(ip, time);
+    }
+
     /// Writes a slot that the rest at the next opening would not cover. A store that takes no writes has fetching pause.
-    pub(super) fn keep_slot(&self, ip: IpAddr, time: Duration) {
+    fn keep_slot(&self, ip: IpAddr, time: Duration) {
         if time.as_millis() <= u128::from(with_rounding(self.default_delay_ms)) {
             return;
         }

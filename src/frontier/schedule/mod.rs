@@ -3,6 +3,7 @@
 //! All of it is rebuilt from the host records at the opening. Nothing here touches the disk, so its lock is held for
 //! microseconds only.
 
+mod aside;
 mod crowds;
 mod due;
 mod fair;

@@ -16,6 +16,7 @@ use seine::budgets::Amounts;
 use seine::delivery::Position;
 use seine::duplicates::Content;
 use seine::focus::Lead;
+use seine::frontier::Unjudged;
 use seine::frontier::{
     Applied, Batch, BudgetStanding, Change, Claim, Counts, Forgotten, Frontier, FrontierCopy, FrontierError,
     FrontierOptions, Health, Host, HostLook, HostOrder, HostPause, HostTurn, Lease, Look, NoBudget, PageRecord,
@@ -298,6 +299,8 @@ impl Frontier for MemoryFrontier {
 
     not_modelled! {
         fn lend(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError>;
+        fn unjudged(&self) -> Unjudged;
+        fn fetch_again(&self, lost: &Unjudged) -> u64;
         fn claim_content(&self, content: Content, within: u8, by: &str) -> Result<Option<DuplicateOf>, FrontierError>;
         fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError>;
         fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs);

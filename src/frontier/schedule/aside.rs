@@ -1,0 +1,42 @@
+//! What a damaged disk takes away from the schedule: URLs whose verdict will not come, hosts whose queue cannot be read.
+
+use std::collections::HashSet;
+
+use super::queue::Queue;
+use super::state::Schedule;
+use crate::frontier::keys::{HostKey, UrlKey};
+use crate::page::EpochMs;
+
+impl Schedule {
+    /// URLs in flight that no lease has any more: they were fetched, and wait for their verdict.
+    pub fn unjudged(&self) -> Vec<UrlKey> {
+        let leased: HashSet<&UrlKey> = self.leases.values().flat_map(|leased| &leased.urls).collect();
+        self.in_flight.keys().filter(|url| !leased.contains(url)).copied().collect()
+    }
+
+    /// Those of `urls` that still wait for a verdict can be leased again: it was lost. Returns them.
+    pub fn fetch_again(&mut self, urls: &[UrlKey]) -> Vec<UrlKey> {
+        let unjudged: HashSet<UrlKey> = self.unjudged().into_iter().collect();
+        let lost: Vec<UrlKey> = urls.iter().filter(|url| unjudged.contains(url)).copied().collect();
+        for url in &lost {
+            let (Some(queue), Some(state)) = (self.in_flight.remove(url), self.hosts.get_mut(&url.host)) else {
+                continue;
+            };
+            state.landed(queue);
+            match queue {
+                Queue::Later(due) => state.next_later = state.next_later.min(due),
+                Queue::Ready => state.best = state.best.min(state.record.head.priority()),
+            }
+            self.list(url.host);
+        }
+        lost
+    }
+
+    /// A host is not leased before this: its queue cannot be read.
+    pub fn put_aside(&mut self, host: HostKey, until: EpochMs) {
+        if let Some(state) = self.hosts.get_mut(&host) {
+            state.record.not_before = state.record.not_before.max(until);
+            self.list(host);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! A panic of a worker costs the URL that it was at: that fails with `fault`, as any URL may fail. The rest of its lease goes back.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::retry::Whose;
+use super::visitor::Visitor;
+use crate::clock::now_ms;
+use crate::frontier::{Lease, Release, Work};
+use crate::page::{Failure, FailureReason};
+
+/// The URL that a panicking visit was at.
+pub(super) type Culprit = Arc<Mutex<Option<String>>>;
+
+tokio::task_local! {
+    /// Of the visit that runs in this task.
+    pub(super) static CULPRIT: Culprit;
+}
+
+/// A worker is at this URL. Dropped by a panic, it says so: what a panic drops first is where it happened.
+pub(super) struct At(String);
+
+impl At {
+    pub fn url(url: &str) -> At {
+        At(url.to_owned())
+    }
+}
+
+impl Drop for At {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // Outside of such a task (a test's) nobody asks.
+            let _ = CULPRIT.try_with(|culprit| culprit.lock().get_or_insert_with(|| std::mem::take(&mut self.0)).len());
+        }
+    }
+}
+
+impl Visitor {
+    /// After a visit has panicked. `spare`: its lease, as it began.
+    pub(super) async fn end_panicked(&self, spare: Lease, culprit: Option<String>, panic: &str) {
+        let host = spare.host.origin.as_str();
+        tracing::error!(
+            host,
+            url = culprit,
+            panic,
+            "a worker panicked: a fault in Seine, please report it; this URL fails, the others of its lease are fetched again"
+        );
+        let work = culprit.and_then(|url| spare.work.iter().find(|work| work.url == url));
+        let mut fetched = Vec::new();
+        if let Some(work) = work
+            && self.has_failed(work, panic).await
+        {
+            fetched.push(work.url.clone());
+        }
+        let rest = now_ms() + self.config.frontier.backoff_base.as_millis() as u64;
+        let release = Release { fetched, not_before: rest, ..Release::default() };
+        if let Err(error) = self.frontier.release(spare, release) {
+            tracing::error!(%error, "the frontier did not take the host back");
+        }
+    }
+
+    /// Whether the page log has it that a URL failed by a fault.
+    async fn has_failed(&self, work: &Work, panic: &str) -> bool {
+        let failure = Failure { reason: FailureReason::Fault, message: format!("Seine panicked: {panic}") };
+        let mut event = self.unasked(failure, work).event;
+        event.again = self.again(&event, Whose::Page, 0);
+        event.change = self.change(&event, work, &[0; 32]);
+        self.metrics.fetched(&event);
+        match self.log.append(event, None).await {
+            Ok(ticket) => self.is_accepted(&work.url, ticket).await,
+            Err(_) => false,
+        }
+    }
+}
