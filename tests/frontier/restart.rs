@@ -21,7 +21,7 @@ fn open(folder: &Path, default_delay: Duration, now: EpochMs) -> EmbeddedFrontie
 /// A lease of a host that was never heard of.
 fn new_host(frontier: &dyn Frontier, name: &str, now: EpochMs) -> Lease {
     match frontier.lease_host(&format!("http://{name}.example"), now).unwrap() {
-        HostTurn::Leased(lease) => lease,
+        HostTurn::Leased(lease) => *lease,
         turn => panic!("{turn:?}"),
     }
 }
