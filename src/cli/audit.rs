@@ -20,7 +20,7 @@ use crate::telemetry::progress::grouped;
 pub struct Args {
     #[command(flatten)]
     folder: NamedFolder,
-    /// Look at the destinations too: FILES' records, Elasticsearch's documents, the events in Kafka's topic. The topic is
+    /// Look at the destinations too: FILES' records, Elasticsearch's documents by their ids, the events in Kafka's topic. The topic is
     /// read whole, once for each 16 million messages, with 128 MiB of memory at most.
     #[arg(long)]
     destinations: bool,

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::audit_index::{Passed, compare};
 use super::error::CrawlError;
 use crate::backup::refuse_half_restored;
 use crate::config::{Config, Destination, Removed, SinkConfig, Upkeep};
@@ -108,6 +109,8 @@ const MESSAGES_GONE: &str = "messages that were acknowledged are gone: the topic
 const DOCUMENTS_GONE: &str =
     "documents were deleted, or the index was made anew: seine sinks refill elasticsearch fills it";
 
+const DOCUMENTS_LEFT: &str = "a replay brought them back, or somebody else wrote them: delete them by their ids";
+
 /// Adds everything up. `destinations`: those to be looked at too. An error when the crawl runs, or when something cannot
 /// be read at all.
 pub fn audit(folder: &Path, destinations: &[SinkConfig]) -> Result<Audit, CrawlError> {
@@ -124,6 +127,7 @@ pub fn audit(folder: &Path, destinations: &[SinkConfig]) -> Result<Audit, CrawlE
     for config in destinations {
         if let Some(reader) = readers.iter().find(|reader| reader.name == config.name()) {
             audit.destination(config, folder, reader, &counts)?;
+            audit.index(config, reader, &frontier)?;
         }
     }
     Ok(audit)
@@ -137,6 +141,8 @@ struct SinkReader {
     at: u64,
     books: Books,
     letters: Account,
+    /// Its books began anew.
+    anew: bool,
     /// Events behind its place that can be read …
     pending: u64,
     /// … of which so many were refused already, just before a crash.
@@ -318,6 +324,29 @@ impl Audit {
     }
 }
 
+impl Audit {
+    /// Of an index: which pages have a document, whatever their number.
+    fn index(
+        &mut self,
+        config: &SinkConfig,
+        reader: &SinkReader,
+        frontier: &EmbeddedFrontier,
+    ) -> Result<(), CrawlError> {
+        let Destination::Elasticsearch(elastic) = &config.destination else { return Ok(()) };
+        let (from, at, anew, letters) = (reader.from, reader.at, reader.anew, &reader.letters.ids);
+        let compared = compare(frontier, (elastic, config.upkeep), &Passed { from, at, anew, letters })?;
+        let name = format!("at {} by id", reader.name);
+        let not_there = [("dropped", reader.letters.tally.dropped), ("lost to a damaged disk", reader.books.damaged)];
+        let not_there = not_there.into_iter().filter(|(_, count)| *count > 0);
+        let parts: Vec<_> = [("with a document", compared.found)].into_iter().chain(not_there).collect();
+        self.books.push(Book::new(name, ("live pages delivered", compared.live), &parts, DOCUMENTS_GONE).at_least());
+        let gone = ("documents of pages that have left", compared.left_over);
+        self.books.push(Book::new(format!("at {}, gone", reader.name), gone, &[], DOCUMENTS_LEFT));
+        self.notes.extend(compared.notes);
+        Ok(())
+    }
+}
+
 /// Documents that must be in the index: one a page, however often it was delivered; what is gone may be gone there. Of a sink
 /// that came later than the crawl nothing is known.
 fn pages_delivered(books: &Books, counts: &Counts, upkeep: Upkeep) -> u64 {
@@ -330,14 +359,14 @@ fn pages_delivered(books: &Books, counts: &Counts, upkeep: Upkeep) -> u64 {
 }
 
 fn sink_readers(folder: &Path, status: &LogStatus) -> Result<Vec<SinkReader>, CrawlError> {
-    let places: HashMap<&str, (u64, u64)> =
-        status.readers.iter().map(|it| (it.name.as_str(), (it.position.index, it.missed))).collect();
+    let places: HashMap<&str, (u64, u64, bool)> =
+        status.readers.iter().map(|it| (it.name.as_str(), (it.position.index, it.missed, it.anew.is_some()))).collect();
     let reader = |(name, books): (&str, Books)| {
         let letters = dead_letters::account(&folder.join(name))?;
-        let (at, from) = places.get(name).copied().unwrap_or_default();
+        let (at, from, anew) = places.get(name).copied().unwrap_or_default();
         let name = name.to_owned();
         let (gets, expected) = (None, Vec::new());
-        Ok(SinkReader { name, from, at, books, letters, pending: 0, refused_ahead: 0, gets, expected })
+        Ok(SinkReader { name, from, at, anew, books, letters, pending: 0, refused_ahead: 0, gets, expected })
     };
     status.sinks().map(reader).collect()
 }

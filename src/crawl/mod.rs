@@ -3,6 +3,7 @@
 mod anew;
 mod asks;
 pub(crate) mod audit;
+mod audit_index;
 mod clients;
 pub(crate) mod console;
 mod dispatch;

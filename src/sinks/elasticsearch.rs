@@ -7,6 +7,7 @@
 //! * `queue`: those that are to be sent again, narrowed down to what breaks a request.
 //! * `touch`: pages that are as they were, of which only the time is news.
 //! * `verdict`: what the server says of each.
+//! * `documents`: which ones there are, for an audit.
 //! * `place`: the document of one page, for people.
 //! * `probe`: whether the index takes pages at all.
 //!
@@ -17,6 +18,7 @@
 
 mod bulk;
 pub mod client;
+mod documents;
 mod identity;
 mod index;
 mod place;
@@ -35,6 +37,7 @@ use tokio::task::JoinHandle;
 
 use self::bulk::{BulkFailure, BulkSender};
 use self::client::other;
+pub(crate) use self::documents::{AT_ONCE, IndexReader};
 use self::identity::IndexIdentity;
 pub(super) use self::place::find;
 use self::queue::{BulkDocument, BulkOutcome};

@@ -65,6 +65,7 @@ fn conforms(node: &mut Node, headers: &str) {
     a_server_that_stands_still_is_waited_for(node);
     gone::conforms(node);
     replaced::another_index_is_noticed(node);
+    replaced::a_page_has_one_document_behind_an_alias_that_was_rolled_over(node);
     a_killed_server_loses_nothing(node);
 }
 

@@ -4,8 +4,11 @@
 //! and it is dead; with the index refusing any page ([`probe`]), it is an outage, and everything waits. What the server fails
 //! at (5xx) while it takes others is tried some times, as what breaks its request.
 
+mod rollover;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use elasticsearch::http::Method;
@@ -15,7 +18,7 @@ use super::client::{Client, NDJSON, NoAnswer, ServerReply, bulk_path, other};
 use super::identity::{self, Found, IndexIdentity};
 use super::index::{self, NotReady};
 use super::probe::{self, ProbeResult};
-use super::queue::{Backoff, BulkDocument, BulkOutcome, QueuedBulk, body, halve, narrow_down};
+use super::queue::{Backoff, BulkDocument, BulkOutcome, QueuedBulk, RetryLater, body, halve, narrow_down};
 use super::touch;
 use super::verdict::{BulkAnswer, DocumentVerdict, ItemAnswer, is_over_the_limit};
 use crate::config::ElasticConfig;
@@ -47,15 +50,11 @@ pub(super) struct BulkSender {
     is_ready: Mutex<bool>,
     /// The one that documents went to, as far as the server tells.
     known: parking_lot::Mutex<Option<IndexIdentity>>,
+    /// Behind the alias, besides the one that is written to.
+    others: parking_lot::Mutex<Vec<String>>,
+    /// How often these were found to be others.
+    turns: AtomicU64,
     watch: Watch,
-}
-
-/// What is to be sent again, and why.
-#[derive(Default)]
-struct RetryLater {
-    items: Vec<BulkDocument>,
-    /// The first one's.
-    reason: String,
 }
 
 /// How one attempt went.
@@ -68,22 +67,6 @@ enum Attempt {
     Halve { reason: String, is_final: bool },
     /// It was under way when the connection broke, the time was over, or the server failed.
     Broke(String),
-}
-
-impl RetryLater {
-    fn push(&mut self, item: &BulkDocument, reason: String) {
-        if self.items.is_empty() {
-            self.reason = reason;
-        }
-        self.items.push(item.clone());
-    }
-
-    fn add(&mut self, other: RetryLater) {
-        if self.items.is_empty() {
-            self.reason = other.reason;
-        }
-        self.items.extend(other.items);
-    }
 }
 
 /// What is left to do of one bulk, and what came of the rest.
@@ -109,6 +92,8 @@ impl BulkSender {
             shutdown: context.shutdown.clone(),
             is_ready: Mutex::new(false),
             known: parking_lot::Mutex::new(known),
+            others: parking_lot::Mutex::default(),
+            turns: AtomicU64::new(0),
             watch: context.watch.clone(),
         }
     }
@@ -137,7 +122,10 @@ impl BulkSender {
         bulk: Vec<BulkDocument>,
         touches: &[Arc<Entry>],
     ) -> Result<BulkOutcome, BulkFailure> {
+        let entries: Vec<_> = bulk.iter().map(|document| document.entry.clone()).collect();
+        let since = self.alias_turn().await;
         let mut all = self.push_all(bulk).await?;
+        self.clean_up_behind(&entries, &all, since).await?;
         if !touches.is_empty() {
             let updates = self.updates(touches).await?;
             all.written += (touches.len() - updates.len()) as u64;
@@ -354,6 +342,10 @@ impl BulkSender {
             *is_ready = true;
         }
         if let Found::Index(found) = found {
+            if self.looks_at_alias(&found).await? {
+                // Its new index may be mapped otherwise.
+                index::prepare(&self.client, &self.config, self.with_deletes).await?;
+            }
             *self.known.lock() = Some(found);
         }
         Ok(())

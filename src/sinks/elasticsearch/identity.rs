@@ -56,6 +56,11 @@ impl IndexIdentity {
         IndexIdentity::deserialize(state).ok().filter(|known| !known.uuids.is_empty())
     }
 
+    /// Of the indices.
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        self.uuids.keys()
+    }
+
     pub fn to_state(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
     }

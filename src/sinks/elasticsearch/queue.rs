@@ -91,3 +91,27 @@ pub(super) fn halve(mut bulk: Vec<BulkDocument>, reason: &str, queue: &mut VecDe
     queue.push_front(QueuedBulk::new(second));
     queue.push_front(QueuedBulk::new(bulk));
 }
+
+/// What is to be sent again, and why.
+#[derive(Default)]
+pub(super) struct RetryLater {
+    pub items: Vec<BulkDocument>,
+    /// The first one's.
+    pub reason: String,
+}
+
+impl RetryLater {
+    pub fn push(&mut self, item: &BulkDocument, reason: String) {
+        if self.items.is_empty() {
+            self.reason = reason;
+        }
+        self.items.push(item.clone());
+    }
+
+    pub fn add(&mut self, other: RetryLater) {
+        if self.items.is_empty() {
+            self.reason = other.reason;
+        }
+        self.items.extend(other.items);
+    }
+}

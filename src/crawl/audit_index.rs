@@ -1,0 +1,126 @@
+//! What an audit says of an index: whether it holds a document of each live page, and none of pages that have left.
+
+use std::collections::HashSet;
+
+use super::error::CrawlError;
+use crate::config::{ElasticConfig, Removed, Upkeep};
+use crate::frontier::{EmbeddedFrontier, Frontier, FrontierError, PageRecord, PageState};
+use crate::parse;
+use crate::sinks::SinkError;
+use crate::sinks::dead_letters::id_hash;
+use crate::sinks::elasticsearch::{AT_ONCE, IndexReader};
+
+/// So many URLs are named.
+const NAMED: usize = 5;
+
+/// What a sink has passed of the log.
+pub(super) struct Passed<'a> {
+    /// Where it began in the log, and its place.
+    pub from: u64,
+    pub at: u64,
+    /// Its books began anew: what was delivered before is not there.
+    pub anew: bool,
+    /// Its dead letters' events, hashed.
+    pub letters: &'a HashSet<u64>,
+}
+
+#[derive(Default)]
+pub(super) struct Compared {
+    /// Live pages that must have a document, and those that have one.
+    pub live: u64,
+    pub found: u64,
+    /// Documents of pages that have left.
+    pub left_over: u64,
+    pub notes: Vec<String>,
+}
+
+/// Asks the index for every live page, and the frontier for every document.
+pub(super) fn compare(
+    frontier: &EmbeddedFrontier,
+    (config, upkeep): (&ElasticConfig, Upkeep),
+    passed: &Passed<'_>,
+) -> Result<Compared, CrawlError> {
+    let reader = IndexReader::open(config)?;
+    let mut compared = Compared::default();
+    let mut missing = Vec::new();
+    let mut after: Option<String> = None;
+    loop {
+        let wanted = |record: &PageRecord| must_be_there(record, upkeep, passed);
+        let records = frontier.records_after(after.as_deref(), AT_ONCE, &wanted)?;
+        let urls: Vec<&str> = records.iter().map(|record| record.url.as_str()).collect();
+        if urls.is_empty() {
+            break;
+        }
+        let held = reader.held_of(&urls)?;
+        compared.live += urls.len() as u64;
+        compared.found += held.len() as u64;
+        let absent = urls.iter().filter(|url| !held.contains(*url)).map(|url| (*url).to_owned());
+        missing.extend(absent.take(NAMED - missing.len().min(NAMED)));
+        after = records.into_iter().next_back().map(|record| record.url);
+    }
+    let left_over = left_over(frontier, &reader, upkeep, passed, &mut compared.left_over)?;
+    compared.note("live pages without a document", &missing);
+    compared.note("documents of pages that have left", &left_over);
+    Ok(compared)
+}
+
+impl Compared {
+    fn note(&mut self, what: &str, urls: &[String]) {
+        if !urls.is_empty() {
+            self.notes.push(format!("elasticsearch: {what}, such as {}", urls.join(", ")));
+        }
+    }
+}
+
+/// The page's last event was delivered.
+fn is_passed(record: &PageRecord, passed: &Passed<'_>) -> bool {
+    record.passed_at.is_none_or(|at| at <= passed.at) && !passed.letters.contains(&id_hash(&record.event_id))
+}
+
+fn must_be_there(record: &PageRecord, upkeep: Upkeep, passed: &Passed<'_>) -> bool {
+    // Of a sink that came later than the crawl it is not known what it was given.
+    let is_due = passed.from == 0 || passed.anew;
+    let is_left_out = upkeep.skip_duplicates && record.duplicate_of().is_some();
+    let is_page = record.kind.is_delivered() && record.state.is_live();
+    is_page && is_due && !is_left_out && is_passed(record, passed)
+}
+
+/// Counts them in `count`, and names the first.
+fn left_over(
+    frontier: &EmbeddedFrontier,
+    reader: &IndexReader,
+    upkeep: Upkeep,
+    passed: &Passed<'_>,
+    count: &mut u64,
+) -> Result<Vec<String>, CrawlError> {
+    let mut named = Vec::new();
+    if upkeep.removed == Removed::Keep {
+        return Ok(named);
+    }
+    let mut failed: Option<FrontierError> = None;
+    let visited = reader.visit(&mut |id| {
+        // The id of a long URL does not say which page it is of, and others may write to the index, too.
+        let is_ours = parse::url::parse(id).is_some_and(|normal| normal == id);
+        let record = if is_ours { frontier.page(id) } else { Ok(None) };
+        let record = record.map_err(|error| {
+            let problem = error.to_string();
+            failed = Some(error);
+            SinkError::Other { sink: "elasticsearch", problem, remedy: "see what is said of the frontier" }
+        })?;
+        let has_left = |record: &PageRecord| {
+            matches!(record.state, PageState::Gone | PageState::Withheld | PageState::Alias)
+                && is_passed(record, passed)
+        };
+        if record.as_ref().is_some_and(has_left) {
+            *count += 1;
+            if named.len() < NAMED {
+                named.push(id.to_owned());
+            }
+        }
+        Ok(())
+    });
+    match failed {
+        Some(error) => Err(error.into()),
+        None => visited.map(|()| named).map_err(CrawlError::from),
+    }
+}
