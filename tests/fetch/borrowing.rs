@@ -199,6 +199,7 @@ impl Frontier for Brittle {
         fn durable_cursor(&self) -> Result<Position, FrontierError>;
         fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError>;
         fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs);
+        fn hosts_of_domain(&self, origin: &str) -> Result<u64, FrontierError>;
         fn traps(&self, origin: &str) -> Result<(u64, Option<Vec<u8>>), FrontierError>;
         fn release_held(&self, of_each: usize, now: EpochMs) -> Result<u64, FrontierError>;
         fn lead(&self, url: &str) -> Result<Option<Lead>, FrontierError>;
