@@ -41,6 +41,8 @@ pub enum BackupError {
         path.display()
     )]
     Damaged { path: PathBuf, problem: String },
+    #[error("{0}")]
+    StartedWith(String),
     #[error(transparent)]
     Frontier(#[from] FrontierError),
 }

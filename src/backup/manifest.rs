@@ -31,6 +31,12 @@ pub struct Manifest {
     pub facts: Facts,
     /// Folders of sinks with what they have written, which is not in the backup.
     pub left_out: Vec<PathBuf>,
+    /// The variables and keys whose values, passwords and tokens, are in it as they are …
+    #[serde(default)]
+    pub secrets: Vec<String>,
+    /// … or were left out on request.
+    #[serde(default)]
+    pub secrets_left_out: Vec<String>,
     pub files: Vec<KeptFile>,
 }
 
@@ -47,7 +53,9 @@ impl Manifest {
     pub fn new(of: &Path, taken_ms: EpochMs, facts: Facts, left_out: Vec<PathBuf>, files: Vec<KeptFile>) -> Manifest {
         let of = std::path::absolute(of).unwrap_or_else(|_| of.to_owned());
         let seine = env!("CARGO_PKG_VERSION").to_owned();
-        Manifest { format: FORMAT.to_owned(), seine, taken_ms, of, facts, left_out, files }
+        let format = FORMAT.to_owned();
+        let (secrets, secrets_left_out) = (Vec::new(), Vec::new());
+        Manifest { format, seine, taken_ms, of, facts, left_out, secrets, secrets_left_out, files }
     }
 
     pub fn bytes(&self) -> u64 {

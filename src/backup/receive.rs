@@ -16,6 +16,7 @@ use super::manifest::{KeptFile, Manifest, is_inside};
 use super::send::STARTED_WITH;
 use super::stream::{self, Facts, Piece};
 use crate::clock::wall_ms;
+use crate::config::StartedWith;
 use crate::folders::{if_there, make_private};
 use crate::sinks::dead_letters;
 
@@ -26,23 +27,28 @@ pub(super) const COMPRESSED: &str = "zst";
 const LEVEL: i32 = 1;
 
 /// Makes a backup in the folder `to` of the stream `input`, which a crawl in the data folder `of` writes. Whole and durable when this
-/// returns; nothing is left behind an error. `written`: has the bytes added as they are written.
-pub fn receive(input: &mut dyn Read, of: &Path, to: &Path, written: &AtomicU64) -> Result<Manifest, BackupError> {
+/// returns; nothing is left behind an error. `with_secrets`: passwords that the crawl was given as variables or options are copied, too.
+/// `written`: has the bytes added as they are written.
+pub fn receive(
+    input: &mut dyn Read,
+    of: &Path,
+    to: &Path,
+    with_secrets: bool,
+    written: &AtomicU64,
+) -> Result<Manifest, BackupError> {
     refuse_inside(to, of)?;
     let draft = Draft::begin(to, BACKUP_MARK)?;
     let taken_ms = wall_ms();
     let mut files = Files { folder: draft.folder.clone(), open: None, kept: Vec::new(), written };
     let facts = files.take_all(input)?;
     // It goes from the data folder into the backup, and through no connection.
-    let started_with = of.join(STARTED_WITH);
-    let bytes = if_there(std::fs::read(&started_with)).map_err(BackupError::file("reading", &started_with))?;
-    if let Some(bytes) = bytes {
-        files.begin(STARTED_WITH)?;
-        files.write(&bytes)?;
-        files.end()?;
-    }
+    let secrets = files.copy_started_with(of, with_secrets)?;
     let left_out = what_sinks_wrote(of, &facts);
-    let manifest = Manifest::new(of, taken_ms, facts, left_out, files.kept);
+    let mut manifest = Manifest::new(of, taken_ms, facts, left_out, files.kept);
+    match with_secrets {
+        true => manifest.secrets = secrets,
+        false => manifest.secrets_left_out = secrets,
+    }
     draft.finish(|folder| manifest.write(folder))?;
     Ok(manifest)
 }
@@ -126,6 +132,23 @@ impl Files<'_> {
                 }
             }
         }
+    }
+
+    /// Returns which secrets are in it.
+    fn copy_started_with(&mut self, of: &Path, with_secrets: bool) -> Result<Vec<String>, BackupError> {
+        let path = of.join(STARTED_WITH);
+        let failed = BackupError::file("reading", &path);
+        let Some(mut bytes) = if_there(std::fs::read(&path)).map_err(failed)? else { return Ok(Vec::new()) };
+        let started_with = StartedWith::load(of).map_err(|error| BackupError::StartedWith(error.to_string()))?;
+        let secrets = started_with.secrets();
+        if !with_secrets && !secrets.is_empty() {
+            let kept = serde_json::to_vec_pretty(&started_with.without_secrets());
+            bytes = kept.expect("a struct of texts is always JSON");
+        }
+        self.begin(STARTED_WITH)?;
+        self.write(&bytes)?;
+        self.end()?;
+        Ok(secrets)
     }
 
     fn begin(&mut self, name: &str) -> Result<(), BackupError> {

@@ -12,6 +12,9 @@ use crate::sinks::dead_letters;
 
 /// In the data folder, beside the stores.
 const ORDERS: &str = "orders.jsonl";
+/// What client crawlers sent unseen: it is fetched again if a client is shut out.
+const CLIENTS: &str = "clients";
+const JOURNALS: [&str; 3] = [".sent", ".sent.older", ".in_question"];
 /// In the data folder: how far sinks are that are filled from an archive of the crawl …
 pub const FILLINGS: &str = "from.archive";
 /// … and what may hold passwords.
@@ -57,6 +60,8 @@ fn send_all(folder: &Path, frontier: &dyn Frontier, log: &PageLog, pieces: &mut 
     // First: files of the log that are freed meanwhile take room until they are read.
     send_log(log, pieces)?;
     send_letters(folder, pieces)?;
+    // After the log: a client's page is in its journal before it is in the log.
+    send_files(folder, CLIENTS, |name| JOURNALS.iter().any(|journal| name.ends_with(journal)), pieces)?;
     send_file(&folder.join(ORDERS), ORDERS, pieces)?;
     send_frontier(&*store, pieces)?;
     Ok(pieces.end(&facts)?)

@@ -23,6 +23,9 @@ pub struct Backup {
     to: PathBuf,
     #[command(flatten)]
     folder: Folder,
+    /// Leave out the passwords and tokens that the crawl was given as variables or options.
+    #[arg(long)]
+    without_secrets: bool,
     /// Print nothing but errors.
     #[arg(short, long)]
     quiet: bool,
@@ -46,18 +49,19 @@ pub struct Restore {
 
 pub fn backup(args: Backup) -> anyhow::Result<ExitCode> {
     let folder = &args.folder.output;
+    let with_secrets = !args.without_secrets;
     let mut ticker = Ticker::start(Screen::new(args.quiet), "", 0);
     let manifest = match Asked::of(folder)? {
         Asked::Running(client) => {
             let mut copy = client.post_for_stream("/backup")?;
-            backup::receive(&mut copy, folder, &args.to, ticker.read())?
+            backup::receive(&mut copy, folder, &args.to, with_secrets, ticker.read())?
         }
         Asked::Resting(console) => {
             let (mut copy, mut out) = std::io::pipe()?;
             std::thread::scope(|scope| {
                 // What goes wrong there is said in the copy, and who hangs up here knows why.
                 scope.spawn(move || console.backup(&mut out, super::asked::BY));
-                let received = backup::receive(&mut copy, folder, &args.to, ticker.read());
+                let received = backup::receive(&mut copy, folder, &args.to, with_secrets, ticker.read());
                 drop(copy);
                 received
             })?
@@ -84,6 +88,13 @@ fn taken(manifest: &Manifest, folder: &Path, to: &Path) -> String {
         text +=
             &format!("  not in it: {}, which that sink has written; copy it now, after the backup\n", sink.display());
     }
+    if !manifest.secrets.is_empty() {
+        text += &format!(
+            "  it holds passwords or tokens in clear, as the crawl was given them ({}): keep it as secret as they are, or take it \
+             with --without-secrets\n",
+            manifest.secrets.join(", ")
+        );
+    }
     text + &format!("\n  This makes the crawl again:\n    seine restore {} -o NEWFOLDER\n", to.display())
 }
 
@@ -95,6 +106,10 @@ fn restored(manifest: &Manifest, from: &Path, to: &Path) -> String {
             "  not in it: what the sink {name} had written; put your copy of it into {} before the crawl goes on\n",
             place.display()
         );
+    }
+    if !manifest.secrets_left_out.is_empty() {
+        let names = manifest.secrets_left_out.join(", ");
+        text += &format!("  not in it, on request: the values of {names}; give them again when the crawl goes on\n");
     }
     text + &format!("\n  It goes on by the command that it was started with, with -o {}\n", to.display())
 }

@@ -69,6 +69,20 @@ impl StartedWith {
         written.map_err(|source| StartedWithError::File { action: "writing", path, source })
     }
 
+    /// The names of variables and keys whose values are secret, or may be.
+    pub fn secrets(&self) -> Vec<String> {
+        let variables = self.environment.iter().filter(|(name, value)| may_be_secret(&key_of(name), value));
+        let options = self.options.iter().filter(|(key, value)| may_be_secret(key, value));
+        variables.chain(options).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Without their values.
+    pub fn without_secrets(mut self) -> StartedWith {
+        self.environment.retain(|name, value| !may_be_secret(&key_of(name), value));
+        self.options.retain(|key, value| !may_be_secret(key, value));
+        self
+    }
+
     /// The crawl's configuration. What is said now goes before what was said then: `config` stands in the place of its
     /// file, each variable and each key in the place of the same one.
     ///
@@ -89,6 +103,26 @@ impl StartedWith {
         let environment: Vec<_> = all.environment.into_iter().collect();
         let options: Vec<_> = all.options.into_iter().collect();
         load_with(config.or(self.config.as_deref()), &environment, &options)
+    }
+}
+
+/// `SEINE__HTTP__PORT` is `http.port`.
+fn key_of(variable: &str) -> String {
+    let lower = variable.to_ascii_lowercase();
+    lower.strip_prefix("seine__").unwrap_or(&lower).replace("__", ".")
+}
+
+/// A secret key's value; or one with several values in it (cookies, Kafka's properties, options of sinks), if one of their names says so.
+fn may_be_secret(key: &str, value: &str) -> bool {
+    let says_so = |text: &str| {
+        let text = text.to_ascii_lowercase();
+        ["password", "secret", "jaas", "key", "token", "cookie"].iter().any(|word| text.contains(word))
+    };
+    match secret_file::find(key) {
+        Some((_, true)) => false,
+        Some((found, false)) => found.secret || (found.kind.has_entries() && (says_so(key) || says_so(value))),
+        // One of Kafka's properties.
+        None => says_so(key),
     }
 }
 

@@ -187,6 +187,63 @@ fn of_dead_letters_only_their_files_are_copied() {
     assert_eq!(copied, ["00000001.tally", "00000002.letters"].map(|name| Path::new("files/dead_letters").join(name)));
 }
 
+/// Without them, what a client sent could not be fetched again when it is shut out after the restore.
+#[test]
+fn what_clients_sent_unseen_is_in_the_backup() {
+    let (_site, place, _) = at_rest();
+    let journals = ["alice.sent", "alice.sent.older", "bob.in_question"];
+    let in_clients = |folder: &Path, name: &str| folder.join("clients").join(name);
+    fs::create_dir_all(place.data().join("clients")).unwrap();
+    for name in journals {
+        fs::write(in_clients(&place.data(), name), format!("http://a.example/{name}\n")).unwrap();
+    }
+    let (to, again) = (beside(&place, "another"), beside(&place, "again"));
+    backup(&place, &to).ok();
+    restore(&to, &again).ok();
+    for name in journals {
+        assert_eq!(fs::read_to_string(in_clients(&again, name)).unwrap(), format!("http://a.example/{name}\n"));
+    }
+}
+
+#[test]
+fn a_backup_says_which_passwords_it_holds_and_leaves_them_out_on_request() {
+    const PASSWORD: &str = "sesame-open-1234567890";
+    const VARIABLES: [&str; 2] = [
+        "SEINE__TARGET_STORAGE__DATA_FORMAT__ELASTICSEARCH__REST__PASSWORD",
+        "SEINE__TARGET_STORAGE__DATA_FORMAT__KAFKA__PROPERTIES",
+    ];
+    let (site, place) = (site(), Place::new());
+    let mut crawl = place.crawl(&site.seeds()[..1], &["--delay", "0", "--max-pages", "1"]);
+    crawl.env(VARIABLES[0], PASSWORD);
+    crawl.env(VARIABLES[1], format!("{{sasl.password: {PASSWORD}, bootstrap.servers: '127.0.0.1:1'}}"));
+    crawl.env("SEINE__TARGET_STORAGE__DATA_FORMAT__ELASTICSEARCH__REST__USERNAME", "elastic");
+    Process::start(crawl).wait().ok();
+    let holds = |folder: &Path| {
+        let text = fs::read_to_string(folder.join("started-with.json")).unwrap();
+        assert!(text.contains("elastic"), "{text}");
+        text.contains(PASSWORD)
+    };
+
+    let with = beside(&place, "with");
+    let said = backup(&place, &with).ok().stderr;
+    assert!(VARIABLES.iter().all(|name| said.contains(name)) && said.contains("--without-secrets"), "{said}");
+    assert!(!said.contains(PASSWORD) && holds(&with));
+
+    let (without, again) = (beside(&place, "without"), beside(&place, "again"));
+    let said = run(&[
+        "backup".as_ref(),
+        "--without-secrets".as_ref(),
+        "-o".as_ref(),
+        place.data().as_os_str(),
+        without.as_os_str(),
+    ]);
+    assert!(!said.ok().stderr.contains("SEINE__"));
+    assert!(!holds(&without));
+    let said = restore(&without, &again).ok().stderr;
+    assert!(VARIABLES.iter().all(|name| said.contains(name)), "{said}");
+    assert!(!holds(&again));
+}
+
 #[test]
 fn a_backup_has_a_folder_of_its_own_elsewhere() {
     let (_site, place, to) = at_rest();

@@ -203,6 +203,11 @@ impl Kind {
         }
     }
 
+    /// Its value has several values in it, each with a name of its own.
+    pub fn has_entries(&self) -> bool {
+        matches!(self, Kind::Properties(_) | Kind::Sinks(_) | Kind::Cookies(_))
+    }
+
     /// Its value is a mapping, whose names are the user's.
     pub fn is_mapping(&self) -> bool {
         matches!(self, Kind::Properties(_) | Kind::Hosts(_))
