@@ -197,6 +197,18 @@ fn seines_configurations_are_taken_without_a_warning() {
     assert_eq!(alone.crawler_id, full.crawler_id);
 }
 
+/// Requests from this machine come from another address there: without tokens the API refuses them.
+#[test]
+fn tokens_of_the_api_come_from_outside_and_pages_are_fetched_again() {
+    for name in SEINES {
+        let environment = &services()[name]["environment"];
+        for key in ["SEINE__HTTP__API__READ_TOKEN", "SEINE__HTTP__API__OPERATE_TOKEN"] {
+            assert!(environment[key].is_null(), "{name} hands no {key} on");
+        }
+        assert!(configuration(name).frontier.revisit.interval.is_some(), "{name} fetches each page once");
+    }
+}
+
 /// Imported as they are, the dashboards show what the containers' crawl writes.
 #[test]
 fn the_dashboards_and_the_template_are_of_the_index_that_is_written() {

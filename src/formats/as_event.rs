@@ -55,7 +55,8 @@ pub(super) fn response_mut(event: &mut PageEvent) -> Option<&mut Response> {
 /// is what was received; else as UTF-8 with a byte order mark, which nothing overrules.
 pub(super) fn body_of_text(text: String, content_type: Option<&str>) -> Bytes {
     let reads_as_text = |bytes: &[u8]| charset::decode_text(bytes, charset::detect(bytes, content_type)) == text;
-    if reads_as_text(text.as_bytes()) {
+    // ACHE leaves the byte order mark in the text: it stands before the body as it does there.
+    if text.starts_with('\u{feff}') || reads_as_text(text.as_bytes()) {
         return Bytes::from(text);
     }
     let claimed = charset::detect(text.as_bytes(), content_type);

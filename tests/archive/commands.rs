@@ -291,6 +291,59 @@ fn verify_knows_a_file_that_is_being_written_by_its_end() {
     assert!(ran.stdout.starts_with("cut"), "{}", ran.stdout);
 }
 
+/// A store's folders are found by the MD5: with another, the page is not its URL's.
+#[test]
+fn verify_refuses_a_line_of_a_pagestore_whose_md5_is_not_its_urls() {
+    let folder = tempfile::tempdir().unwrap();
+    write(crate::PAGESTORE, &events::random(3), folder.path());
+    seine(&["verify", text(folder.path())]).ok();
+    let meta = walkdir::WalkDir::new(folder.path()).into_iter().flatten().find(|it| it.file_name() == "META").unwrap();
+    let lines = std::fs::read_to_string(meta.path()).unwrap();
+    let page = lines.lines().next().unwrap();
+    // As if two lines had been mixed up: the folder is there, and is another page's.
+    let fields: Vec<&str> = page.split(' ').collect();
+    let other = format!("{} http://b.example/other {}\n", fields[0], fields[2..].join(" "));
+    std::fs::write(meta.path(), lines.clone() + &other).unwrap();
+    let ran = seine(&["verify", text(folder.path())]).fails_naming(&["1 cut or damaged"]);
+    assert!(ran.stdout.contains("is not that of its URL, http://b.example/other"), "{}", ran.stdout);
+}
+
+#[test]
+fn verify_refuses_a_tianwang_record_whose_date_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pages.tianwang");
+    let record = |date: &str| format!("version: 1.0\nurl: http://a.example/\ndate: {date}\nlength: 2\n\nab\n");
+    std::fs::write(&file, record("Tue, 15 Apr 2003 08:13:06 GMT")).unwrap();
+    seine(&["verify", text(&file)]).ok();
+    std::fs::write(&file, record("Tue, 15 Apr 2003 08:13:06 GMT") + &record("Tue, 35 Apr 2003 08:13:06 GMT")).unwrap();
+    let ran = seine(&["verify", text(&file)]).fails_naming(&["1 cut or damaged"]);
+    assert!(ran.stdout.contains("a date that is none of RFC 822: \"Tue, 35 Apr"), "{}", ran.stdout);
+    // To read it is better than to lose it.
+    assert_eq!(pages(&file).len(), 2);
+}
+
+/// ACHE leaves the byte order mark in the text of its documents.
+#[test]
+fn a_document_that_begins_with_a_byte_order_mark_is_read_as_it_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    let html = "\u{feff}<!DOCTYPE html><title>Caf\u{e9}</title>";
+    let elastic = serde_json::json!({
+        "domain": "a.example", "url": "http://a.example/", "title": "Caf\u{e9}", "text": "", "retrieved": "2026-11-23T21:44:00.000+0000",
+        "words": [], "wordsMeta": [], "topPrivateDomain": "a.example", "html": html, "isRelevant": "relevant", "relevance": 1.0,
+    });
+    let cdr31 = serde_json::json!({
+        "_id": "1", "url": "http://a.example/", "timestamp_crawl": "2026-11-23T21:44:00.000Z", "timestamp_index":
+        "2026-11-23T21:44:00.000Z", "content_type": "text/html", "raw_content": html, "response_headers": {}, "objects": [],
+        "team": "t", "crawler": "c", "version": 3.1,
+    });
+    for (name, document) in [("elastic.jsonl", elastic), ("cdr31.jsonl", cdr31)] {
+        let file = folder.path().join(name);
+        std::fs::write(&file, format!("{document}\n")).unwrap();
+        let page = pages(&file).remove(0);
+        assert_eq!(page.event.response().unwrap().body, html.as_bytes(), "{name}");
+    }
+}
+
 #[test]
 fn verify_sees_damage_in_pages_that_are_compressed_one_by_one() {
     let folder = tempfile::tempdir().unwrap();

@@ -27,8 +27,13 @@ pub const FORMAT: Format = Format(&FormatSpec {
     begins: |_| Confidence::No,
     reader: |input: ReaderInput| {
         let entries = MetaReader::new(input.bytes);
-        let store: Box<dyn ArchiveReader> =
-            Box::new(PageList { entries, place: meta_path(&input.path), beside: input.beside, path: input.path });
+        let store: Box<dyn ArchiveReader> = Box::new(PageList {
+            entries,
+            place: meta_path(&input.path),
+            beside: input.beside,
+            path: input.path,
+            is_check: input.is_check,
+        });
         Ok(store)
     },
     encoder: |_| Box::new(body_alone),
@@ -54,6 +59,8 @@ struct PageList {
     beside: OpenBeside,
     /// Of the `META`.
     path: PathBuf,
+    /// A line whose MD5 is not its URL's is a problem.
+    is_check: bool,
 }
 
 impl PageList {
@@ -61,6 +68,9 @@ impl PageList {
         let Some(StorePath::DayMeta { day } | StorePath::FeedMeta { day, .. }) = self.place else {
             return Err("its folder is not that of a day, as in 2026/11/21/META".into());
         };
+        if self.is_check && !entry.has_right_hash() {
+            return Err(format!("the MD5 {} is not that of its URL, {}", entry.hash, entry.url));
+        }
         let (path, mut file) = self.contents(&entry)?;
         let read = read_limited(&mut *file);
         let contents = read.map_err(|problem| format!("{}: {problem}", path.display()))?;

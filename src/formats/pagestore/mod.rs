@@ -24,7 +24,7 @@ use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE, HEXUPPER};
 use md5::{Digest, Md5};
 use time::{Date, Month, OffsetDateTime};
 
-use crate::page::{EpochMs, Outcome, PageEvent, Relevance, Response};
+use crate::page::{EpochMs, Outcome, PageEvent, Relevance, Response, string_to_latin1};
 use crate::parse::is_html;
 
 pub use format::{FORMAT, meta_path};
@@ -154,6 +154,17 @@ impl MetaEntry {
         let masks = (1..ways).rev().map(move |mask| if ways == 2 { all } else { mask });
         let url = self.url.clone();
         std::iter::once(self.hash).chain(masks.map(move |mask| UrlHash::of(&unescaped(&url, &places, mask))))
+    }
+
+    /// Whether the hash is the URL's: as it stands in the line, as it was before it was escaped, or in ISO 8859-1 as others wrote it.
+    pub fn has_right_hash(&self) -> bool {
+        let is_latin1 = self.url.chars().all(|c| u32::from(c) < 256);
+        let latin1 = || UrlHash(Md5::digest(string_to_latin1(&self.url)).into());
+        // The first of the folders is the hash itself.
+        UrlHash::written(&self.url) == self.hash
+            || UrlHash::of(&self.url) == self.hash
+            || self.folders().skip(1).any(|hash| hash == self.hash)
+            || (is_latin1 && latin1() == self.hash)
     }
 
     /// Reads a line, with or without its line end.

@@ -28,6 +28,9 @@ pub enum TianwangError {
     /// Reading goes on with the next record.
     #[error("the record at byte {offset} has no property date, without which none is whole")]
     NoDate { offset: u64 },
+    /// Only where dates are checked. Reading goes on with the next record.
+    #[error("the record at byte {offset} has a date that is none of RFC 822: {date:?}")]
+    BadDate { offset: u64, date: String },
     /// Reading goes on with the next record.
     #[error("the record at byte {offset}: {source}")]
     Content { offset: u64, source: ContentError },

@@ -36,7 +36,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
             let is_bare = !record.has_status();
             Lacks::default().and(Field::Status, is_bare).and(Field::Headers, is_bare)
         };
-        let reader = TianwangReader::of_file(input.bytes, input.length)?;
+        let reader = TianwangReader::of_file(input.bytes, input.length)?.checking_dates(input.is_check);
         let records: Box<dyn ArchiveReader> =
             Box::new(CodecReader::new(reader, TianwangRecord::into_event, lacks, TianwangReader::truncated));
         Ok(records)

@@ -38,6 +38,7 @@ pub struct TianwangReader<R> {
     /// Comes next, and last: an error of the input behind a record.
     failed: Option<TianwangError>,
     ended: bool,
+    checks_dates: bool,
 }
 
 struct Input<R> {
@@ -106,7 +107,13 @@ impl<R: Read> TianwangReader<R> {
             truncated: false,
             failed: None,
             ended: false,
+            checks_dates: false,
         }
+    }
+
+    /// Takes a record for damaged if nobody can tell its date. Without it, the page has no time of its fetch.
+    pub fn checking_dates(self, checks_dates: bool) -> TianwangReader<R> {
+        TianwangReader { checks_dates, ..self }
     }
 
     /// Where the last record stands, in bytes from the beginning.
@@ -195,8 +202,10 @@ impl<R: Read> TianwangReader<R> {
             return Err(TianwangError::TooLong { offset, length, limit: self.max_data });
         }
         filled.map_err(|source| TianwangError::Content { offset, source })?;
-        if record.date.is_none() {
-            return Err(TianwangError::NoDate { offset });
+        let Some(date) = &record.date else { return Err(TianwangError::NoDate { offset }) };
+        if self.checks_dates && record.fetched_ms().is_none() {
+            let date = date.chars().take(100).collect();
+            return Err(TianwangError::BadDate { offset, date });
         }
         Ok(record)
     }
