@@ -225,3 +225,39 @@ fn sinks_of_a_kind_stand_side_by_side_in_any_format_that_suits() {
     assert!(printed.iter().all(|page| page["fetch_time"].is_u64() && page["content"].is_string()), "{}", printed[0]);
     assert!(!place.data().join("files").exists(), "the longer form stands alone");
 }
+
+/// Somebody tidies up while the crawl runs. What the page log still holds is written again, and the books begin anew.
+#[test]
+fn a_deleted_file_or_folder_is_noticed_and_written_again() {
+    for is_folder in [false, true] {
+        let site = small_site();
+        let place = Place::with("logging.filter: info");
+        let said = place.data().with_file_name("said");
+        let command = place.crawl(&site.seeds(), &["--delay", "0", "--stay", "--sink", "FILES"]);
+        let process = Process::start_saying(command, &said);
+        let files = place.data().join("files");
+        let has_file =
+            || std::fs::read_dir(&files).is_ok_and(|mut files| files.any(|file| file.unwrap().path().is_file()));
+        let has_all = || {
+            let sink = &place.stats()["sinks"][0];
+            sink["pending"] == 0 && sink["delivered"].as_u64() == Some(site.pages().len() as u64)
+        };
+        let is_whole = || has_file() && has_all();
+        eventually("every page is there", is_whole);
+        let open =
+            std::fs::read_dir(&files).unwrap().map(|file| file.unwrap().path()).find(|path| path.is_file()).unwrap();
+        match is_folder {
+            true => std::fs::remove_dir_all(&files).unwrap(),
+            false => std::fs::remove_file(&open).unwrap(),
+        }
+        eventually("every page is there again", is_whole);
+        process.signal("TERM");
+        process.wait().ok();
+        let said = std::fs::read_to_string(&said).unwrap();
+        let how = if is_folder { "deleted or moved" } else { "was deleted or moved while it was written" };
+        assert!(said.contains(how) && said.contains("its books begin anew"), "{said}");
+        assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), site.pages());
+        let stats = place.stats();
+        assert_eq!(stats["sinks"][0]["delivered"].as_u64(), Some(site.pages().len() as u64), "{stats}");
+    }
+}

@@ -53,6 +53,7 @@ impl RollingFiles {
         let current = match &mut self.current {
             Some(current) => current,
             none => {
+                has_folder(&self.folder)?;
                 self.is_used = true;
                 let mut new = OpenFile::create(&self.folder, self.reserved, &self.rolling)?;
                 new.append(&first(&new.name))?;
@@ -74,8 +75,9 @@ impl RollingFiles {
 
     /// Makes everything added durable, and of a stream readable. Returns the state to commit with it.
     pub fn sync(&mut self) -> Result<serde_json::Value, SinkError> {
-        if let Some(current) = &mut self.current {
-            current.sync()?;
+        match &mut self.current {
+            Some(current) => current.sync()?,
+            None => has_folder(&self.folder)?,
         }
         if std::mem::take(&mut self.is_used) {
             self.reserved = crate::clock::now_ms().max(self.reserved + 1);
@@ -91,4 +93,17 @@ impl RollingFiles {
         sync_folder(&self.folder)?;
         Ok(Some(name))
     }
+}
+
+/// An error when the folder was deleted meanwhile: what was written there is not there any more.
+fn has_folder(folder: &Path) -> Result<(), SinkError> {
+    match folder.is_dir() {
+        true => Ok(()),
+        false => Err(gone(format!("the folder {} was deleted or moved", folder.display()))),
+    }
+}
+
+/// What was delivered is delivered again, as far as the page log still holds it.
+fn gone(how: String) -> SinkError {
+    SinkError::Replaced { sink: "files", how }
 }

@@ -2,10 +2,13 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::gone;
 use super::names::RollingOptions;
 use super::taken_back::Acknowledged;
+use crate::folders::if_there;
 use crate::formats::layout::FileContent;
 use crate::formats::zlib_stream::ZlibStream;
 use crate::page::EpochMs;
@@ -94,7 +97,18 @@ impl OpenFile {
             self.file.sync_data().map_err(|e| file_error("syncing", &self.path, e))?;
             self.synced = self.written;
         }
-        Ok(())
+        self.is_in_its_place()
+    }
+
+    /// An error when the file was deleted or moved, alone or with its folder: what is written to it, nobody finds.
+    fn is_in_its_place(&self) -> Result<(), SinkError> {
+        let looking = |error| file_error("looking at", &self.path, error);
+        let ours = self.file.metadata().map_err(looking)?;
+        let named = if_there(std::fs::metadata(&self.path)).map_err(looking)?;
+        match named.filter(|named| (named.dev(), named.ino()) == (ours.dev(), ours.ino())) {
+            Some(_) => Ok(()),
+            None => Err(gone(format!("{} was deleted or moved while it was written", self.path.display()))),
+        }
     }
 
     /// As of the last [`sync`](OpenFile::sync).
@@ -110,6 +124,7 @@ impl OpenFile {
         }
         self.write_pending()?;
         self.file.sync_all().map_err(|e| file_error("syncing", &self.path, e))?;
+        self.is_in_its_place()?;
         let done = folder.join(&self.name);
         if self.path != done {
             rename(&self.path, &done)?;
