@@ -185,7 +185,6 @@ impl Frontier for Brittle {
         fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError>;
         fn lease(&self, now: EpochMs, max_hosts: usize, max_urls: usize) -> Result<Vec<Lease>, FrontierError>;
         fn lease_sparing(&self, now: EpochMs, max_hosts: usize, max_urls: usize, spared: usize) -> Result<Vec<Lease>, FrontierError>;
-        fn hosts_of_domain(&self, origin: &str) -> Result<u64, FrontierError>;
         fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError>;
         fn lend(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError>;
         fn unjudged(&self) -> Unjudged;
