@@ -195,7 +195,7 @@ fn texts_name_keys_that_exist() {
     roots.extend(["scope", "fetch", "frontier", "log", "delivery"]);
     let is_known = |name: &str| {
         let is_part = |key: &&str| key.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-        keys.iter().any(|key| is_part(key)) || name.starts_with("target_storage.data_format.kafka.properties.")
+        keys.iter().any(is_part) || name.starts_with("target_storage.data_format.kafka.properties.")
     };
     let text = regex::Regex::new(r#""(?:[^"\\]|\\.)*""#).unwrap();
     let name = regex::Regex::new(r"[A-Za-z0-9_./{-]*\b[a-z_]{2,}(?:\.[a-z_]+)+[A-Za-z0-9_/({]*").unwrap();
