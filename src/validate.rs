@@ -202,6 +202,10 @@ impl Validator {
                     self.propose_links(entry, &derived, (record.canonical.as_deref(), lead), &mut batch.proposals);
                     self.hold_links(event, worth, &mut batch.proposals, links_before)?;
                     self.looks.add_hints(&*self.frontier, (event, &derived), &mut batch.hints)?;
+                    if record.state == PageState::Changed {
+                        let links = &batch.proposals[links_before..];
+                        self.looks.add_linked(&*self.frontier, links, event.ended_ms, &mut batch.hints)?;
+                    }
                 }
                 judged.insert(&event.url, record.clone());
             }
@@ -296,20 +300,20 @@ impl Validator {
 
     /// The record as it was, where an event says nothing of what is there, was, or is an alias.
     fn kept(&self, event: &PageEvent, before: Option<&PageRecord>, change: Option<PageChange>) -> Option<PageRecord> {
-        let says_nothing = change.is_none() && matches!(event.withheld, None | Some(Withheld::Cut));
+        let says_nothing = change.is_none() && event.withheld.as_ref().is_none_or(Withheld::is_passing);
         let doubt = doubt(event);
         let before = before.filter(|before| match before.state {
             PageState::Gone => true,
             // It has no page that could be gone.
             PageState::Alias => {
-                doubt != Some(Doubt::Missing)
+                doubt.is_none_or(|(doubt, _)| doubt != Doubt::Missing)
                     || !before.as_before(&self.config.revisit, event.ended_ms).believed.takes(Doubt::Missing)
             }
             state => state.is_there(),
         })?;
         let history = before.history().filter(|_| says_nothing)?;
         let doubt = doubt.filter(|_| before.state != PageState::Gone);
-        let history = doubt.map_or(history, |doubt| history.doubted(doubt, event.ended_ms)).looked();
+        let history = doubt.map_or(history, |(doubt, seen_ms)| history.doubted(doubt, seen_ms)).looked();
         let event_id = event.id.clone();
         Some(PageRecord { event_id, history: Some(history), passed_at: None, ..before.clone() })
     }
@@ -356,6 +360,10 @@ impl Validator {
             canonical: self.canonical(event, derived, there).filter(|_| state.is_there()),
             judged: before.and_then(|before| before.judged.clone()),
             likeness: event.likeness.clone().filter(|_| state.is_live()),
+            refused_since: match state {
+                PageState::Refused | PageState::Failed(_) => before.and_then(PageRecord::no_page_since).or(Some(now)),
+                _ => None,
+            },
             ..PageRecord::default()
         };
         if let Some(response) = event.response() {
@@ -370,13 +378,18 @@ fn is_alive(event: &PageEvent, record: &PageRecord) -> bool {
     record.state.is_there() && record.history.is_some_and(|history| history.alive_ms == event.ended_ms)
 }
 
-/// What an answer says against the page that is there.
-fn doubt(event: &PageEvent) -> Option<Doubt> {
-    let response = event.response()?;
-    match response.status {
-        404 | 410 => Some(Doubt::Missing),
-        _ => response.is_cut().then_some(Doubt::Cut),
+/// What an answer says against the page that is there, and when that was seen.
+fn doubt(event: &PageEvent) -> Option<(Doubt, EpochMs)> {
+    if let Some(Withheld::Doubted { doubt, seen_ms }) = event.withheld {
+        return Some((doubt, seen_ms));
     }
+    let response = event.response()?;
+    let doubt = match response.status {
+        404 | 410 => Doubt::Missing,
+        _ if response.is_cut() => Doubt::Cut,
+        _ => return None,
+    };
+    Some((doubt, event.ended_ms))
 }
 
 /// Whether it was about the URL's own host last, not about another one behind a redirect.

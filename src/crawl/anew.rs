@@ -104,7 +104,7 @@ pub(super) fn mark_again(frontier: &dyn Frontier) -> Result<(), FrontierError> {
         Some(_) => Look::RereadInTime,
     };
     let is_news = |page: &PageRecord| page.state.is_there() && (look == Look::Reread || !page.is_to_be_reread);
-    let pages = frontier.look_again(now_ms(), &|page| is_news(page).then_some(look))?;
+    let pages = frontier.look_again(None, now_ms(), &|page| is_news(page).then_some(look))?;
     tracing::info!(pages, "the next fetch of these pages is without conditions");
     frontier.set_note(NOTE, "")
 }

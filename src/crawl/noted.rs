@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::clock::now_ms;
 use crate::config::{FrontierConfig, Loaded, SinkConfig};
-use crate::frontier::{Frontier, FrontierError, Look, PageRecord, PageState};
+use crate::frontier::{Frontier, FrontierError, Look, PageRecord};
 use crate::validate::Looks;
 
 /// The list that the folder's last run went by. Folders of before have none.
@@ -53,7 +53,7 @@ pub(super) fn apply_skipping(frontier: &dyn Frontier, sinks: &[SinkConfig]) -> R
     let did = |name: &String| before.get(name).copied().unwrap_or_default();
     if frontier.counts().duplicates > 0 && now.iter().any(|(name, skips)| *skips != did(name)) {
         let look = |page: &PageRecord| page.duplicate_of().map(|_| Look::Reread);
-        let pages = frontier.look_again(now_ms(), &look)?;
+        let pages = frontier.look_again(None, now_ms(), &look)?;
         tracing::info!(pages, "skip_duplicates has changed: pages that are duplicates are looked at again");
     }
     frontier.set_note(SKIPPING_NOTE, &serde_json::to_string(&now).unwrap_or_default())
@@ -65,19 +65,19 @@ const RECRAWL_NOTE: &str = "recrawl_policy";
 /// A recrawl that is switched on or off, or is to be another, is for the pages that are known already, too. They are looked at
 /// again from their last look on.
 pub(super) fn apply_recrawl(frontier: &dyn Frontier, config: &FrontierConfig) -> Result<(), FrontierError> {
-    let policy = serde_json::to_string(&config.revisit).unwrap_or_default();
+    // Its version: what was refused is looked at again since the second.
+    let policy = format!("2 {}", serde_json::to_string(&config.revisit).unwrap_or_default());
     let before = frontier.note(RECRAWL_NOTE)?;
     if before.as_ref() == Some(&policy) || (before.is_none() && config.revisit.is_off()) {
         return Ok(());
     }
     let looks = Looks::open(frontier, config, now_ms())?;
     let look = |page: &PageRecord| {
-        let is_looked_at = page.state.is_there() || matches!(page.state, PageState::Gone | PageState::Alias);
         // Hints of a host that cannot be read count for nothing until the page's next look.
         let trust = || page.is_hinted().then(|| frontier.trust(&page.url).ok().flatten()).flatten();
-        is_looked_at.then(|| Look::At(looks.due(page, trust().as_ref(), page.fetched_ms)))
+        Some(Look::At(looks.due(page, trust().as_ref(), page.fetched_ms)))
     };
-    let pages = frontier.look_again(now_ms(), &look)?;
+    let pages = frontier.look_again(None, now_ms(), &look)?;
     if pages > 0 {
         tracing::info!(pages, "recrawl has changed: for these pages, known already, too");
     }

@@ -101,7 +101,7 @@ pub(super) fn apply(frontier: &dyn Frontier, scope: &Scope, config: &Config) -> 
                 "scope, depth, robots.txt, canonical URLs or what publishers ask count otherwise: what is known already is looked through"
             );
             let concerned = RefCell::new(BTreeMap::<&str, u64>::new());
-            frontier.look_again(now_ms(), &|page| {
+            frontier.look_again(None, now_ms(), &|page| {
                 let (why, look) = change.look(page)?;
                 *concerned.borrow_mut().entry(why).or_default() += 1;
                 Some(look)

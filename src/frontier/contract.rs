@@ -22,6 +22,9 @@ use crate::focus::Lead;
 use crate::page::{DuplicateOf, EpochMs, Kind, Withheld};
 use crate::revisit::Trust;
 
+/// What becomes of the next look at a page; none: as it is.
+pub type LookAt<'l> = &'l dyn Fn(&PageRecord) -> Option<Look>;
+
 /// The trait every frontier implements; one conformance suite runs on all of them. Calls block (microseconds to a few
 /// milliseconds) and may come from several threads. Time is always handed in, so tests own the clock.
 pub trait Frontier: Send + Sync {
@@ -174,9 +177,9 @@ pub trait Frontier: Send + Sync {
     /// rest because a budget is spent are asked about again.
     fn reconfigure(&self, options: FrontierOptions);
 
-    /// Asks of every URL in `page` what becomes of its next look; none: as it is. Returns for how many that was something
+    /// Asks of every URL in `page`, or of those of one host (`of`, its origin), what becomes of its next look; none: as it is. Returns for how many that was something
     /// else. Written in batches: asked again after it was broken off, it goes on.
-    fn look_again(&self, now: EpochMs, look: &dyn Fn(&PageRecord) -> Option<Look>) -> Result<u64, FrontierError>;
+    fn look_again(&self, of: Option<&str>, now: EpochMs, look: LookAt) -> Result<u64, FrontierError>;
 
     /// What the crawl has brought, all runs together, by what is validated.
     fn brought(&self) -> Amounts;

@@ -27,7 +27,9 @@ mod verdict;
 mod work;
 
 pub use claims::{Claim, Settled};
-pub use contract::{CLOCK_NOTE, CopiedRecord, Counts, Forgotten, Frontier, FrontierCopy, FrontierOptions, Standing};
+pub use contract::{
+    CLOCK_NOTE, CopiedRecord, Counts, Forgotten, Frontier, FrontierCopy, FrontierOptions, LookAt, Standing,
+};
 pub use embedded::{EmbeddedFrontier, FORMAT, Look, QueuedUrl, Survey};
 pub use error::FrontierError;
 pub use learned::{Harvest, Learned, QueuePlace, Ranked, Remembered};

@@ -78,6 +78,9 @@ pub struct PageRecord {
     /// Of one that is delivered, where duplicates are looked for. None: not known.
     #[n(21)]
     pub likeness: Option<Likeness>,
+    /// Since when it is refused or fails, each time that it is asked for. None: it is not, or was before it was noted.
+    #[n(22)]
+    pub refused_since: Option<EpochMs>,
 }
 
 /// What a page classifier said.
@@ -132,6 +135,12 @@ impl PageRecord {
     /// Its body broke off, and nothing better has come since: half a page is what is known, and delivered.
     pub fn is_half(&self) -> bool {
         self.state.is_there() && self.digest.is_none() && (200..300).contains(&self.status)
+    }
+
+    /// Since when no page came, of one that is no page now and never was as far as is known.
+    pub fn no_page_since(&self) -> Option<EpochMs> {
+        matches!(self.state, PageState::Refused | PageState::Failed(_))
+            .then(|| self.refused_since.unwrap_or(self.fetched_ms))
     }
 
     /// What the next answer is compared with, of a page that is there.

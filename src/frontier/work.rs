@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::page::{PageRecord, PageState};
 use super::past::{Found, Past};
 use crate::focus::Lead;
-use crate::page::{Kind, WasDuplicate};
+use crate::page::{Doubt, Kind, WasDuplicate};
 
 /// Priority of a URL that the frontier first hears of by its verdict (a page log from elsewhere).
 pub(super) const PRIORITY_UNKNOWN: u8 = 128;
@@ -69,8 +69,10 @@ impl Work {
         let page = page.filter(|page| page.state.is_there());
         let was_there = page.is_some();
         let mut known = PageRecord { past: Past::default(), ..page.unwrap_or_default() };
+        // What is doubted for what it says may say the same under the page's old validators.
+        let is_doubted = matches!(known.doubt(), Some((Doubt::Noindex | Doubt::Empty, _)));
         // Of what did not come whole, a server's "not modified" would say nothing, and it brings no links.
-        if known.digest.is_none() || known.is_to_be_reread {
+        if known.digest.is_none() || known.is_to_be_reread || is_doubted {
             (known.etag, known.last_modified) = (None, None);
         }
         Work { url, kind, depth, priority: PRIORITY_UNKNOWN, attempt, was_there, known, ..Work::default() }

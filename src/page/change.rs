@@ -40,7 +40,7 @@ impl PageChange {
     pub fn judge(event: &PageEvent, before: Option<Before<'_>>, now: &[u8; 32]) -> Option<PageChange> {
         let was_delivered = before.is_some_and(|before| !before.was_withheld);
         match &event.outcome {
-            _ if event.withheld == Some(Withheld::Cut) => None,
+            _ if event.withheld.as_ref().is_some_and(Withheld::is_passing) => None,
             Outcome::Response(response) if response.is_cut() && before.is_some() => None,
             _ if event.withheld.is_some() => was_delivered.then_some(PageChange::Gone),
             Outcome::Failure(failure) => {

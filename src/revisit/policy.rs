@@ -97,9 +97,7 @@ impl RevisitPolicy {
     /// Until a page that is doubted is looked at once more: soon at first, then at growing intervals.
     pub fn doubt_ms(&self, (doubt, since): (Doubt, EpochMs), now: EpochMs) -> u64 {
         let doubted = now.saturating_sub(since);
-        let soonest = self.interval.map_or(self.min_interval, |interval| interval.min(self.min_interval));
-        let longest = self.max_interval.as_millis() as u64;
-        let growing = doubted.max(soonest.as_millis() as u64).min(longest);
+        let growing = self.growing_ms(since, now);
         match self.confirm_ms().checked_sub(doubted) {
             // The server says so itself: one look more is enough.
             _ if doubt == Doubt::Missing => self.confirm_ms(),
@@ -109,10 +107,21 @@ impl RevisitPolicy {
         }
     }
 
+    /// As long as something has been so since then, so that the looks grow apart; soon at first.
+    pub fn growing_ms(&self, since: EpochMs, now: EpochMs) -> u64 {
+        let longest = self.max_interval.as_millis() as u64;
+        now.saturating_sub(since).max(self.soonest().as_millis() as u64).min(longest)
+    }
+
     /// Until a page that is gone is looked at again: as long as it has been away, so that the looks grow apart.
     pub fn gone_ms(&self, alive_ms: EpochMs, now: EpochMs) -> u64 {
         let longest = self.max_interval.as_millis() as u64;
         now.saturating_sub(alive_ms).max(self.confirm_ms()).max(self.shortest_ms()).min(longest)
+    }
+
+    /// Until what is doubted is looked at again for the first time, whether pages are looked at again or not.
+    pub fn soonest(&self) -> Duration {
+        self.interval.map_or(self.min_interval, |interval| interval.min(self.min_interval))
     }
 
     /// A mean below the shortest interval is the shortest one.

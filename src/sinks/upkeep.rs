@@ -60,7 +60,7 @@ impl Upkeep {
     fn takes(self, withheld: &Withheld) -> bool {
         match self.answers {
             Answers::None => false,
-            Answers::Whole => withheld.is_archived() && *withheld != Withheld::Cut,
+            Answers::Whole => withheld.is_archived() && !withheld.is_passing(),
             Answers::All => withheld.is_archived(),
         }
     }

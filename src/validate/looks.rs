@@ -6,8 +6,8 @@ use parking_lot::Mutex;
 use regex::bytes::Regex;
 
 use crate::config::{FrontierConfig, pattern};
-use crate::frontier::{Frontier, FrontierError, Hint, PageRecord, PageState};
-use crate::page::{Doubt, EpochMs, PageEvent};
+use crate::frontier::{Frontier, FrontierError, Hint, PageRecord, PageState, Proposal};
+use crate::page::{Doubt, EpochMs, FailureReason, PageEvent};
 use crate::parse::{self, Derived};
 use crate::revisit::{Budget, History, RevisitPolicy, Trust, Which};
 
@@ -79,8 +79,11 @@ impl Looks {
         frontier.set_note(NOTE, &serde_json::to_string(&kept).unwrap_or_default())
     }
 
-    /// When a page is looked at again that is, or was, there, or an alias; none: never. `trust`: in the hints of its host.
+    /// When a URL is looked at again; none: never. `trust`: in the hints of its host.
     pub fn due(&self, record: &PageRecord, trust: Option<&Trust>, now: EpochMs) -> Option<EpochMs> {
+        if let Some(since) = record.no_page_since() {
+            return self.due_of_refused(record, since, now);
+        }
         let history = record.history()?;
         let is_alias = record.state == PageState::Alias;
         // What is not even asked for is looked at again when its page is nobody's any more: the frontier sees to that.
@@ -103,6 +106,41 @@ impl Looks {
                 (None, interval) => interval?,
             },
         )
+    }
+
+    /// Of one that is no page, and never was: as of one that is gone, so that the looks grow apart. What failed may be well again sooner.
+    fn due_of_refused(&self, record: &PageRecord, since: EpochMs, now: EpochMs) -> Option<EpochMs> {
+        use FailureReason::{Alias, BadUrl, HostUnreachable, OutOfScope};
+        let policy = self.policy_of(&record.url);
+        policy.interval?;
+        let may_be_well_soon = match record.state {
+            // They have ways of their own to come back.
+            PageState::Failed(Alias | BadUrl | HostUnreachable | OutOfScope) => return None,
+            PageState::Failed(reason) => reason.is_transient(),
+            _ => record.status == 429 || record.status >= 500,
+        };
+        Some(now + if may_be_well_soon { policy.growing_ms(since, now) } else { policy.gone_ms(since, now) })
+    }
+
+    /// A page that has changed links to what was no page when it was asked for last: it may be one by now. The longer it was none, the
+    /// longer that waits.
+    pub(super) fn add_linked(
+        &self,
+        frontier: &dyn Frontier,
+        links: &[Proposal],
+        now: EpochMs,
+        hints: &mut Vec<Hint>,
+    ) -> Result<(), FrontierError> {
+        /// Part of the time for which it was no page.
+        const PART: u64 = 8;
+        for link in links {
+            let Some(page) = frontier.page(&link.url)? else { continue };
+            let Some(since) = page.no_page_since() else { continue };
+            let soonest = self.policy_of(&link.url).soonest().as_millis() as u64;
+            let wait = (now.saturating_sub(since) / PART).max(soonest);
+            hints.push(Hint { url: link.url.clone(), changed_ms: now, due: now.max(page.fetched_ms + wait) });
+        }
+        Ok(())
     }
 
     /// Adds what a sitemap or a feed says of pages that are known already: that they have changed, where their last look could not know

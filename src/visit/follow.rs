@@ -23,8 +23,16 @@ const MAX_SITEMAP_BYTES: u64 = 50 << 20;
 pub(super) struct Fetched<'v> {
     pub event: PageEvent,
     pub room: Option<BodyRoom>,
+    /// When the robots.txt was fetched that counted for its last request.
+    pub robots_ms: Option<EpochMs>,
     /// Held until the event is in the log's queue.
     pub claimed: Option<Claimed<'v>>,
+}
+
+impl<'v> Fetched<'v> {
+    pub fn new(event: PageEvent, claimed: Option<Claimed<'v>>) -> Fetched<'v> {
+        Fetched { event, room: None, robots_ms: None, claimed }
+    }
 }
 
 /// The redirects of one visit so far.
@@ -53,7 +61,7 @@ impl Way {
 impl Visitor {
     /// One URL, redirects and all, as an event.
     pub(super) async fn fetch(&self, host: &Shared, work: &Work) -> Result<Fetched<'_>, Interrupted> {
-        let mut fetched = Fetched { event: self.blank_event(work), room: None, claimed: self.claims(work) };
+        let mut fetched = Fetched::new(self.blank_event(work), self.claims(work));
         let Ok(url) = Url::parse(&work.url) else {
             fetched.event.outcome = failed(FailureReason::BadUrl, "not a URL".to_owned());
             return Ok(fetched);
@@ -79,8 +87,7 @@ impl Visitor {
 
     /// What becomes of a URL that is not asked for.
     pub(super) fn unasked(&self, failure: Failure, work: &Work) -> Fetched<'_> {
-        let event = PageEvent { outcome: Outcome::Failure(failure), ..self.blank_event(work) };
-        Fetched { event, room: None, claimed: None }
+        Fetched::new(PageEvent { outcome: Outcome::Failure(failure), ..self.blank_event(work) }, None)
     }
 
     /// Another URL's visit is just asking for the page and takes its time.
@@ -117,7 +124,7 @@ impl Visitor {
                 None => self.ask_whoever(host, &url, &request, fetched.event.hops.is_empty()).await?,
             };
             let event = &mut fetched.event;
-            let Asked { exchange, location, whose, not_before, bytes_beside, said_by_host } = asked;
+            let Asked { exchange, location, whose, not_before, bytes_beside, said_by_host, robots_ms } = asked;
             event.bytes_beside += bytes_beside;
             if event.started_ms == 0 {
                 event.started_ms = exchange.started_ms;
@@ -130,6 +137,7 @@ impl Visitor {
             event.preferences = Some(said_by_host);
             event.again = self.again(event, whose, not_before);
             fetched.room = exchange.room;
+            fetched.robots_ms = robots_ms;
             let Some(location) = location else { break };
             event.bytes_beside += body_bytes(&event.outcome); // in its place comes what it leads to, or why not
             let Some(target) = self.next_hop(event, &url, &location, &mut way) else { break };

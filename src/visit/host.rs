@@ -22,6 +22,8 @@ pub struct LeasedHost {
     pub tdm: Option<Arc<TdmFile>>,
     /// The file it had of that, when it is asked for anew.
     pub(super) tdm_before: Option<String>,
+    /// Nothing was known of its robots.txt before this lease.
+    pub(super) had_no_robots: bool,
     /// Set when robots.txt was fetched during this lease.
     pub new_robots: Option<Robots>,
     /// No request before this.

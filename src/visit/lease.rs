@@ -8,15 +8,19 @@ use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
 
 use super::claim::Says;
+use super::doubt;
 use super::faults::At;
 use super::follow::Fetched;
 use super::host::LeasedHost;
 use super::place::Place;
 use super::retry::Whose;
+use super::text::Read;
 use super::visitor::{Interrupted, Shared, Visitor};
 use crate::budgets::Amounts;
 use crate::frontier::{FrontierError, Lease, Settled, Work};
-use crate::page::{Failure, FailureReason, Outcome, PageChange, PageEvent, Response, Truncated, Withheld};
+use crate::page::{
+    Doubt, EpochMs, Failure, FailureReason, Outcome, PageChange, PageEvent, Response, Truncated, Withheld,
+};
 use crate::page_log::{Ticket, VALIDATOR};
 
 /// URLs whose events wait to be accepted.
@@ -168,7 +172,7 @@ impl Visitor {
     /// Judges what came, and hands it to the page log.
     pub(super) async fn accept(
         &self,
-        Fetched { mut event, room, claimed }: Fetched<'_>,
+        Fetched { mut event, room, robots_ms, claimed }: Fetched<'_>,
         work: Work,
         place: Option<Place>,
         tickets: &Tickets,
@@ -189,6 +193,9 @@ impl Visitor {
         if event.withheld.is_none() {
             let withheld = self.withheld(&event, &work, read.noindex).or_else(|| self.opted_out(&event));
             event.withheld = withheld.or_else(|| self.irrelevant(&event, read.relevance));
+        }
+        if let Some((doubt, seen_ms)) = self.doubt(&event, &work, &read, robots_ms) {
+            event.withheld = Some(Withheld::Doubted { doubt, seen_ms });
         }
         if event.withheld.is_none() {
             let says = Says { canonical: read.canonical.as_deref(), noindex: read.noindex };
@@ -245,6 +252,30 @@ impl Visitor {
         }
         let is_obeyed = self.config.scope.obey_noindex && event.again.is_none();
         (is_obeyed && event.is_noindex(noindex, work.known.noindex)).then_some(Withheld::Noindex)
+    }
+
+    /// What a final answer says against the page that was delivered, unless a second look is to be believed now.
+    fn doubt(
+        &self,
+        event: &PageEvent,
+        work: &Work,
+        read: &Read,
+        robots_ms: Option<EpochMs>,
+    ) -> Option<(Doubt, EpochMs)> {
+        let known = &work.known;
+        if event.again.is_some() || !known.state.is_live() || !work.was_there || !event.kind.is_delivered() {
+            return None;
+        }
+        let page = doubt::Delivered {
+            digest: known.digest.as_ref(),
+            final_url: known.final_url.as_deref(),
+            noindex: known.noindex,
+            alive_ms: known.history.map_or(known.fetched_ms, |history| history.alive_ms),
+        };
+        let came = doubt::Came { event, digest: &read.digest, is_empty: read.decoded == 0, robots_ms };
+        let (doubt, seen_ms) = doubt::doubt(&came, &page)?;
+        let believed = self.config.frontier.revisit.believed(known.doubt(), seen_ms);
+        (!believed.takes(doubt)).then_some((doubt, seen_ms))
     }
 
     /// None for an answer that is not final.

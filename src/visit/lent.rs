@@ -256,7 +256,7 @@ impl Visitor {
     ) -> Result<(), Interrupted> {
         let LentUrl { work, url, place, claimed } = lent;
         self.await_log().await?;
-        let mut fetched = Fetched { event: self.blank_event(&work), room: None, claimed };
+        let mut fetched = Fetched::new(self.blank_event(&work), claimed);
         fetched.event.crawler_id = by.clone();
         self.follow(&mut fetched, host, &work, url, Some(exchange)).await?;
         self.accept(fetched, work, Some(place), tickets).await

@@ -5,6 +5,7 @@
 mod asks;
 mod borrow;
 pub(crate) mod claim;
+pub mod doubt;
 mod faults;
 mod follow;
 mod host;

@@ -46,6 +46,8 @@ pub(super) struct Asked {
     pub bytes_beside: u64,
     /// What whoever was asked says of how its page is used.
     pub said_by_host: Vec<Statement>,
+    /// When its robots.txt was fetched that counts.
+    pub robots_ms: Option<EpochMs>,
 }
 
 impl Visitor {
@@ -87,8 +89,8 @@ impl Visitor {
             (Err(Interrupted::Resting(_)), Some(failure)) => {
                 let (exchange, not_before) = (unasked(failure), other.not_before);
                 let bytes_beside = std::mem::take(&mut other.bytes_beside);
-                let (location, said_by_host, whose) = (None, Vec::new(), Whose::Nobody);
-                return Ok(Asked { exchange, location, whose, not_before, bytes_beside, said_by_host });
+                let (location, said_by_host, whose, robots_ms) = (None, Vec::new(), Whose::Nobody, None);
+                return Ok(Asked { exchange, location, whose, not_before, bytes_beside, said_by_host, robots_ms });
             }
             (learned, _) => learned?,
         }
@@ -168,7 +170,10 @@ impl Visitor {
         let location = redirect::location(&exchange.outcome);
         let bytes_beside = std::mem::take(&mut host.bytes_beside);
         let said_by_host = self.said_by_host(host, url);
-        Ok(Asked { exchange, location, whose, not_before, bytes_beside, said_by_host })
+        // The first that is known is no news: what it forbids was forbidden before, and robots.txt is obeyed only now.
+        let robots = host.lease.host.robots.as_ref().filter(|_| !host.had_no_robots);
+        let robots_ms = robots.map(|robots| robots.fetched_ms);
+        Ok(Asked { exchange, location, whose, not_before, bytes_beside, said_by_host, robots_ms })
     }
 
     /// Whose trouble it is, borne by the host if it is the host's. Before a URL pays for what its host may have done, or the
@@ -368,7 +373,8 @@ impl Visitor {
 fn busy(url: &Url, not_before: EpochMs) -> Asked {
     let message = format!("redirects to {url}, whose host could not be visited in time");
     let exchange = unasked(Failure { reason: FailureReason::HostBusy, message });
-    Asked { exchange, location: None, whose: Whose::Host, not_before, bytes_beside: 0, said_by_host: Vec::new() }
+    let (location, whose, said_by_host) = (None, Whose::Host, Vec::new());
+    Asked { exchange, location, whose, not_before, bytes_beside: 0, said_by_host, robots_ms: None }
 }
 
 /// An exchange that did not take place.

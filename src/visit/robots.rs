@@ -11,8 +11,8 @@ use super::visitor::{Interrupted, Visitor};
 use crate::clock::now_ms;
 use crate::fetch::client::{Conditions, Limits};
 use crate::focus::PRIORITY_NEUTRAL;
-use crate::frontier::{Found, FrontierError, Proposal, Robots, RobotsAccess, Way};
-use crate::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
+use crate::frontier::{Found, FrontierError, Look, PageRecord, PageState, Proposal, Robots, RobotsAccess, Way};
+use crate::page::{Doubt, EpochMs, Failure, FailureReason, Kind, Outcome};
 use crate::parse;
 use crate::parse::preferences::tdm;
 
@@ -46,6 +46,8 @@ impl Visitor {
         let (outcome, ended_ms) = self.fetch_file(host, ROBOTS).await?;
         let fresh = rules::judge(&outcome, config.fetch.max_decoded_bytes, ended_ms);
         let robots = rules::or_stale(fresh, host.lease.host.robots.as_ref());
+        let soonest = config.frontier.revisit.soonest();
+        let robots = rules::kept_shorter(robots, host.lease.host.robots.as_ref(), soonest);
         if let Some(failure) = rules::trouble(&robots.access).filter(|_| config.fetch.obey_robots) {
             host.has_no_rules(failure, &outcome, ended_ms, &config.frontier);
             return Err(Interrupted::Resting(host.not_before)); // not kept: asked for again at the next lease
@@ -54,15 +56,42 @@ impl Visitor {
             RobotsAccess::Unreachable(_) => {}
             RobotsAccess::Rules(_) | RobotsAccess::AllowAll => host.has_rules(),
         }
-        host.tdm_before = host.lease.host.robots.take().and_then(|before| before.tdm);
-        host.lease.host.robots = Some(robots.clone());
+        let before = host.lease.host.robots.replace(robots.clone());
+        host.had_no_robots = before.is_none();
         host.rules = self.rules.rules(&host.lease.host, now_ms());
+        if before.as_ref().is_some_and(|before| before.access != robots.access) {
+            self.wake_allowed(host)?;
+        }
+        host.tdm_before = before.and_then(|before| before.tdm);
         // Only now it is known how long the host wants to rest after a visit, and this was one.
         host.visited(ended_ms, &config.frontier);
         if config.frontier.sitemaps {
             self.propose_sitemaps(host)?;
         }
         host.new_robots = Some(robots);
+        Ok(())
+    }
+
+    /// robots.txt is another than before: what it forbade, and does not any more, is looked at again at once. Before the new one is
+    /// written down, so that nothing is forgotten by a crash in between.
+    fn wake_allowed(&self, host: &LeasedHost) -> Result<(), FrontierError> {
+        let Some(rules) = host.rules.as_ref().filter(|_| self.config.fetch.obey_robots) else { return Ok(()) };
+        let look = |page: &PageRecord| {
+            let look = match page.state {
+                PageState::Failed(FailureReason::RobotsDenied) => Look::TryAgain,
+                // Gone without an answer.
+                PageState::Gone if page.status == 0 => Look::First,
+                state if state.is_live() && page.doubt()?.0 == Doubt::Forbidden => Look::First,
+                _ => return None,
+            };
+            let url = Url::parse(&page.url).ok()?;
+            rules.allows(&url).then_some(look)
+        };
+        let look_again = || self.frontier.look_again(Some(host.origin()), now_ms(), &look);
+        let urls = tokio::task::block_in_place(look_again)?;
+        if urls > 0 {
+            tracing::info!(host = host.origin(), urls, "robots.txt allows what it forbade: these are looked at again");
+        }
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -19,6 +20,8 @@ use crate::planted;
 pub const MAX_ROBOTS_BYTES: u64 = 500 * 1024;
 /// RFC 9309 §2.4: not used longer than 24 hours.
 const KEPT_MS: u64 = 24 * 3600 * 1000;
+/// And not asked for again before, however short intervals are: a visit goes by it.
+const KEPT_AT_LEAST_MS: u64 = 60 * 1000;
 /// After a 5xx or no answer it is asked for again sooner.
 pub(super) const KEPT_UNREACHABLE_MS: u64 = 3600 * 1000;
 
@@ -170,6 +173,18 @@ pub(super) fn or_stale(fresh: Robots, known: Option<&Robots>) -> Robots {
         Some(known) => Robots { access: known.access.clone(), ..fresh },
         None => fresh,
     }
+}
+
+/// A robots.txt that has changed is asked for again soon, and at growing intervals as long as it stays: what it forbids now leaves the
+/// destinations when a later one agrees, and a mishap is over soon.
+pub(super) fn kept_shorter(fresh: Robots, known: Option<&Robots>, soonest: Duration) -> Robots {
+    let Some(known) = known.filter(|_| matches!(fresh.access, RobotsAccess::Rules(_))) else { return fresh };
+    let usual = fresh.expires_ms.saturating_sub(fresh.fetched_ms);
+    let kept = match known.access == fresh.access {
+        true => known.expires_ms.saturating_sub(known.fetched_ms).saturating_mul(2),
+        false => u64::try_from(soonest.as_millis()).unwrap_or(usual),
+    };
+    Robots { expires_ms: fresh.fetched_ms + kept.max(KEPT_AT_LEAST_MS).min(usual), ..fresh }
 }
 
 impl Rules {

@@ -16,6 +16,7 @@ mod clients;
 mod clock;
 mod data_folder;
 mod demo;
+mod doubts;
 mod duplicates;
 mod ending;
 #[path = "../support/event.rs"]
@@ -46,6 +47,7 @@ mod places;
 mod readers;
 mod readme;
 mod recrawl;
+mod refused;
 mod reload;
 mod requisites;
 mod resume;

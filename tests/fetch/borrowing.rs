@@ -183,8 +183,8 @@ impl Frontier for Brittle {
     as_inner! {
         fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError>;
         fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError>;
-        fn lease(&self, now: EpochMs, max_hosts: usize, max_urls: usize) -> Result<Vec<Lease>, FrontierError>;
         fn lease_sparing(&self, now: EpochMs, max_hosts: usize, max_urls: usize, spared: usize) -> Result<Vec<Lease>, FrontierError>;
+        fn hosts_of_domain(&self, domain: &str) -> Result<u64, FrontierError>;
         fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError>;
         fn lend(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError>;
         fn unjudged(&self) -> Unjudged;
@@ -198,7 +198,6 @@ impl Frontier for Brittle {
         fn durable_cursor(&self) -> Result<Position, FrontierError>;
         fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError>;
         fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs);
-        fn hosts_of_domain(&self, origin: &str) -> Result<u64, FrontierError>;
         fn traps(&self, origin: &str) -> Result<(u64, Option<Vec<u8>>), FrontierError>;
         fn release_held(&self, of_each: usize, now: EpochMs) -> Result<u64, FrontierError>;
         fn lead(&self, url: &str) -> Result<Option<Lead>, FrontierError>;
@@ -216,7 +215,7 @@ impl Frontier for Brittle {
         fn unreserve(&self, url: &str);
         fn budgets(&self, now: EpochMs) -> Vec<BudgetStanding>;
         fn reconfigure(&self, options: FrontierOptions);
-        fn look_again(&self, now: EpochMs, look: &dyn Fn(&PageRecord) -> Option<Look>) -> Result<u64, FrontierError>;
+        fn look_again(&self, of: Option<&str>, now: EpochMs, look: &dyn Fn(&PageRecord) -> Option<Look>) -> Result<u64, FrontierError>;
         fn brought(&self) -> Amounts;
         fn recall(&self, origin: &str, recalled: bool);
         fn is_recalled(&self, origin: &str) -> bool;

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use crate::sites::server::{Answer, Ask, Body};
 use bytes::Bytes;
+use parking_lot::Mutex;
 use seine::clock::now_ms;
-use seine::frontier::{Release, Robots, RobotsAccess};
-use seine::page::{FailureReason, Kind, PageEvent};
+use seine::frontier::{HostTurn, Proposal, Release, Robots, RobotsAccess};
+use seine::page::{Doubt, FailureReason, Kind, PageEvent};
 use seine::visit::rules::MAX_ROBOTS_BYTES;
 
 use crate::sites::Running;
@@ -248,4 +249,85 @@ async fn known_rules_outlive_an_outage() {
     let events = crawl.run(LIMIT).await;
     assert_eq!(failure_of(event_of(&events, &urls[0])).reason, FailureReason::RobotsDenied);
     assert_eq!(status_of(event_of(&events, &urls[1])), 200);
+}
+
+/// Pages of a host whose robots.txt says what is in the cell.
+fn changing() -> (Running, Arc<Mutex<&'static str>>) {
+    let rules = Arc::new(Mutex::new("User-agent: *\nAllow: /\n"));
+    let now = rules.clone();
+    (site(move |_| Answer::text(*now.lock())), rules)
+}
+
+/// A day later: the robots.txt that is known has to be asked for again, and `urls` are due.
+fn a_day_later(crawl: &MiniCrawl, site: &Running, urls: &[String]) {
+    let HostTurn::Leased(lease) = crawl.frontier.lease_host(&format!("http://a.test:{}", site.port), now_ms()).unwrap()
+    else {
+        panic!("nobody visits it")
+    };
+    let robots = lease.host.robots.clone().map(|known| Robots { expires_ms: 1, ..known });
+    crawl.frontier.release(*lease, Release { robots, ..Release::default() }).unwrap();
+    assert_eq!(crawl.frontier.try_again(urls, now_ms()).unwrap(), urls.len() as u64);
+}
+
+/// It is obeyed at once; what it forbids leaves the destinations when a later one agrees. When it is taken back, all that waits for it is
+/// looked at at once, whatever else is due.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_robots_txt_that_forbids_all_for_a_while_removes_nothing() {
+    let (site, rules) = changing();
+    let urls = ["/1", "/2", "/3"].map(|path| format!("http://a.test:{}{path}", site.port));
+    let crawl = MiniCrawl::new(config_for(&site), &urls.each_ref().map(String::as_str));
+    crawl.run(LIMIT).await;
+    let asked = || site.visits.all().iter().filter(|visit| visit.path != "/robots.txt").count();
+    assert_eq!((crawl.frontier.counts().live, asked()), (3, 3));
+
+    *rules.lock() = "User-agent: *\nDisallow: /\n";
+    let new = format!("http://a.test:{}/new", site.port);
+    crawl.frontier.propose(&[Proposal::seed(&new)], now_ms()).unwrap();
+    a_day_later(&crawl, &site, &urls);
+    let events = crawl.run(LIMIT).await;
+    for event in events.iter().rev().take(4) {
+        assert_eq!((failure_of(event).reason, event.change), (FailureReason::RobotsDenied, None), "{event:?}");
+    }
+    let counts = crawl.frontier.counts();
+    assert_eq!((counts.live, counts.gone, counts.failed, asked()), (3, 0, 1, 3));
+    for url in &urls {
+        let record = crawl.frontier.page(url).unwrap().unwrap();
+        assert_eq!(record.doubt().map(|(doubt, _)| doubt), Some(Doubt::Forbidden), "{record:?}");
+    }
+    let HostTurn::Leased(lease) = crawl.frontier.lease_host(&format!("http://a.test:{}", site.port), now_ms()).unwrap()
+    else {
+        panic!("nobody visits it")
+    };
+    let robots = lease.host.robots.clone().unwrap();
+    crawl.frontier.release(*lease, Release::default()).unwrap();
+    assert_eq!(robots.expires_ms - robots.fetched_ms, 3_600_000, "it is asked for again in an hour");
+
+    *rules.lock() = "User-agent: *\nAllow: /\n";
+    a_day_later(&crawl, &site, &urls[..1]);
+    crawl.run(LIMIT).await;
+    let counts = crawl.frontier.counts();
+    assert_eq!((counts.live, counts.gone, counts.failed, asked()), (4, 0, 0, 7), "all four were asked for");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_two_robots_txt_forbid_is_gone_until_it_is_allowed() {
+    let (site, rules) = changing();
+    let urls = ["/1", "/2"].map(|path| format!("http://a.test:{}{path}", site.port));
+    let mut config = config_for(&site);
+    config.frontier.revisit.confirm_gone = Duration::from_millis(1);
+    let crawl = MiniCrawl::new(config, &urls.each_ref().map(String::as_str));
+    crawl.run(LIMIT).await;
+    *rules.lock() = "User-agent: *\nDisallow: /\n";
+    for (live, gone) in [(2, 0), (0, 2)] {
+        a_day_later(&crawl, &site, &urls);
+        crawl.run(LIMIT).await;
+        let counts = crawl.frontier.counts();
+        assert_eq!((counts.live, counts.gone), (live, gone));
+    }
+    *rules.lock() = "";
+    let another = format!("http://a.test:{}/another", site.port);
+    crawl.frontier.propose(&[Proposal::seed(&another)], now_ms()).unwrap();
+    a_day_later(&crawl, &site, &[]);
+    crawl.run(LIMIT).await;
+    assert_eq!((crawl.frontier.counts().live, crawl.frontier.counts().gone), (3, 0));
 }

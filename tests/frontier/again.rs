@@ -129,7 +129,7 @@ fn the_store_is_in_order_afterwards() {
 
 /// For how many of the pages that are there that is another time.
 fn look(frontier: &EmbeddedFrontier, due: Option<EpochMs>) -> u64 {
-    frontier.look_again(10, &|page| page.state.is_there().then_some(Look::At(due))).unwrap()
+    frontier.look_again(None, 10, &|page| page.state.is_there().then_some(Look::At(due))).unwrap()
 }
 
 /// Recrawling is switched on, made another, and switched off: what is known already follows.
@@ -162,7 +162,7 @@ fn known_pages_get_other_times() {
     let frontier = EmbeddedFrontier::open(dir.path(), plain(), 0).unwrap();
     assert_eq!(frontier.counts().work_proposed, 12);
     let at_last_look = |page: &PageRecord| page.state.is_there().then_some(Look::At(Some(page.fetched_ms)));
-    assert_eq!(frontier.look_again(10, &at_last_look).unwrap(), 2000);
+    assert_eq!(frontier.look_again(None, 10, &at_last_look).unwrap(), 2000);
     frontier.survey().unwrap();
 }
 
@@ -189,7 +189,7 @@ fn known_pages_are_brought_forward() {
     };
     // Broken off, it is done again: it comes to the same.
     for changed in [4, 3] {
-        assert_eq!(frontier.look_again(100, &looks).unwrap(), changed);
+        assert_eq!(frontier.look_again(None, 100, &looks).unwrap(), changed);
         check_counters(&frontier);
     }
     drop(frontier);

@@ -69,6 +69,7 @@ fn page_record() -> impl Strategy<Value = PageRecord> {
                 past: Default::default(),
                 judged: (depth % 2 == 0).then(judged),
                 likeness: None,
+                refused_since: None,
             }
         },
     )
@@ -243,6 +244,7 @@ fn of_pages_are_read_as_0_1_0_wrote_them() {
         past: Default::default(),
         judged: None,
         likeness: None,
+        refused_since: None,
     };
     assert_eq!(open(dir.path()).unwrap().page(URL).unwrap(), Some(record.clone()));
 

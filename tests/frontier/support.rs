@@ -129,6 +129,7 @@ pub fn record(url: &str, event: u64) -> PageRecord {
         past: Default::default(),
         judged: None,
         likeness: None,
+        refused_since: None,
     }
 }
 

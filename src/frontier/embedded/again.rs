@@ -100,10 +100,14 @@ impl Changes<'_> {
         Ok(true)
     }
 
-    /// Notes what something else says of a change of a page, and has the page looked at no later than it says; one in flight is looked at anyway. What was never
+    /// Notes what something else says of a change of a page, and has it, or what was no page, looked at no later than it says; one in flight is looked at anyway. What was never
     /// fetched, waits for another attempt or was looked at since is left alone: so the same hint again changes nothing.
     pub fn add_hint(&mut self, hint: &Hint) -> Result<(), FrontierError> {
         let (url, origin, _) = self.frontier.keys.of(&hint.url)?;
+        if self.page(url, origin)?.is_some_and(|page| page.no_page_since().is_some()) {
+            let is_sooner = !matches!(self.state_of(url)?, Some(UrlState::Later { due, .. }) if due <= hint.due);
+            return if is_sooner { self.set_revisit(&hint.url, Some(hint.due)).map(|_| ()) } else { Ok(()) };
+        }
         let Some(state @ UrlState::Later { due, rank }) = self.state_of(url)? else { return Ok(()) };
         let item = self.queued(url, state)?.filter(|item| item.revisit && item.attempt == 0 && due != WHEN_MET_AGAIN);
         let Some(item) = item else { return Ok(()) };
@@ -173,6 +177,7 @@ impl Changes<'_> {
 impl EmbeddedFrontier {
     pub(super) fn look_at_all_again(
         &self,
+        of: Option<&str>,
         now: EpochMs,
         look: &dyn Fn(&PageRecord) -> Option<Look>,
     ) -> Result<u64, FrontierError> {
@@ -182,7 +187,7 @@ impl EmbeddedFrontier {
         loop {
             let looks = RefCell::new(Vec::new());
             let wanted = |page: &PageRecord| look(page).map(|look| looks.borrow_mut().push(look)).is_some();
-            let pages = self.records_after(after.as_deref(), BATCH, &wanted)?;
+            let pages = self.read_records_after(of, after.as_deref(), BATCH, &wanted)?;
             count += self.change(now, |changes, _| {
                 let looks = pages.iter().zip(looks.into_inner());
                 looks.map(|(page, look)| changes.look(&page.url, look).map(u64::from)).sum::<Result<u64, _>>()
@@ -223,20 +228,27 @@ impl EmbeddedFrontier {
         Ok(urls)
     }
 
+    /// `of`: the origin of the only host that is looked at.
     pub(super) fn read_records_after(
         &self,
+        of: Option<&str>,
         after: Option<&str>,
         at_most: usize,
         wanted: &dyn Fn(&PageRecord) -> bool,
     ) -> Result<Vec<PageRecord>, FrontierError> {
         let store = &*self.shelf.store()?;
         let after = after.map(|url| self.key_of(url)).transpose()?;
-        let from = after.map_or_else(Vec::new, |after| [&after.to_bytes()[..], &[0]].concat());
+        let of = of.map(|origin| self.keys.host(origin));
+        let first = of.map_or_else(Vec::new, |host| host.to_be_bytes().to_vec());
+        let from = after.map_or(first, |after| [&after.to_bytes()[..], &[0]].concat());
         let mut found = Vec::new();
         let mut origin = (None, String::new());
         for entry in store.pages.range(from..) {
             let (key, record): (_, PageRecord) = store.read(&store.pages, entry)?;
             let host = part(&key, 0).ok_or_else(|| store.unreadable("pages"))?;
+            if of.is_some_and(|of| of != host) {
+                break;
+            }
             if origin.0 != Some(host) {
                 let record = store.host(host)?.ok_or_else(|| store.unreadable("hosts"))?;
                 origin = (Some(host), record.origin.into());

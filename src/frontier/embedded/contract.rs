@@ -16,7 +16,7 @@ use crate::frontier::held::{HELD, TrapsDone};
 use crate::frontier::keys::{HostKey, split};
 use crate::frontier::{
     Applied, Batch, BudgetStanding, Claim, Counts, Forgotten, Frontier, FrontierCopy, FrontierError, FrontierOptions,
-    HostLook, HostOrder, HostTurn, Lease, Look, NoBudget, PageRecord, Past, Proposal, Proposed, QueuePlace, Ranked,
+    HostLook, HostOrder, HostTurn, Lease, LookAt, NoBudget, PageRecord, Past, Proposal, Proposed, QueuePlace, Ranked,
     Release, Remembered, Settled, Standing, Turn, Unjudged, UrlLook, WHEN_MET_AGAIN, Waiting, WhichHosts, Work,
 };
 use crate::page::{DuplicateOf, EpochMs, Kind, Withheld};
@@ -295,7 +295,7 @@ impl Frontier for EmbeddedFrontier {
         at_most: usize,
         wanted: &dyn Fn(&PageRecord) -> bool,
     ) -> Result<Vec<PageRecord>, FrontierError> {
-        self.read_records_after(after, at_most, wanted)
+        self.read_records_after(None, after, at_most, wanted)
     }
 
     fn note(&self, name: &str) -> Result<Option<String>, FrontierError> {
@@ -362,8 +362,8 @@ impl Frontier for EmbeddedFrontier {
         self.take_options(options);
     }
 
-    fn look_again(&self, now: EpochMs, look: &dyn Fn(&PageRecord) -> Option<Look>) -> Result<u64, FrontierError> {
-        self.look_at_all_again(now, look)
+    fn look_again(&self, of: Option<&str>, now: EpochMs, look: LookAt) -> Result<u64, FrontierError> {
+        self.look_at_all_again(of, now, look)
     }
 
     fn brought(&self) -> Amounts {

@@ -140,11 +140,17 @@ pub fn from_bytes<R: Record>(bytes: &[u8]) -> Option<R> {
 impl PageRecord {
     pub(super) fn to_bytes_without(&self, origin: &str) -> Vec<u8> {
         let url = self.url.strip_prefix(origin).unwrap_or(&self.url).to_owned();
-        to_bytes(&PageRecord { url, history: self.turned_history(), ..self.clone() })
+        let (history, refused_since) = (self.turned_history(), self.turned_refusal());
+        to_bytes(&PageRecord { url, history, refused_since, ..self.clone() })
     }
 
     pub(super) fn with_origin(self, origin: &str) -> PageRecord {
-        PageRecord { url: format!("{origin}{}", self.url), history: self.turned_history(), ..self }
+        let (history, refused_since) = (self.turned_history(), self.turned_refusal());
+        PageRecord { url: format!("{origin}{}", self.url), history, refused_since, ..self }
+    }
+
+    fn turned_refusal(&self) -> Option<EpochMs> {
+        self.refused_since.map(|since| self.fetched_ms.wrapping_sub(since))
     }
 
     /// There and back.

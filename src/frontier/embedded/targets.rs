@@ -212,7 +212,12 @@ impl Changes<'_> {
             None => self.store.get(&self.store.targets, &itself)?.is_some(),
         };
         members.retain(|alias| *alias != target);
-        if is_one {
+        // It was no page when it was asked for itself; then another's redirect brought it.
+        let was_refused = match self.origin_of(target.host)? {
+            Some(origin) => self.page(target, &origin)?.is_some_and(|page| page.no_page_since().is_some()),
+            None => false,
+        };
+        if is_one || was_refused {
             members.insert(0, target);
         }
         self.wake_heirs(members, but, wanted)

@@ -316,7 +316,7 @@ impl Frontier for MemoryFrontier {
         fn unreserve(&self, url: &str);
         fn budgets(&self, now: EpochMs) -> Vec<BudgetStanding>;
         fn reconfigure(&self, options: FrontierOptions);
-        fn look_again(&self, now: EpochMs, look: &dyn Fn(&PageRecord) -> Option<Look>) -> Result<u64, FrontierError>;
+        fn look_again(&self, of: Option<&str>, now: EpochMs, look: &dyn Fn(&PageRecord) -> Option<Look>) -> Result<u64, FrontierError>;
         fn brought(&self) -> Amounts;
         fn recall(&self, origin: &str, recalled: bool);
         fn is_recalled(&self, origin: &str) -> bool;

@@ -1,0 +1,163 @@
+//! One bad hour: what speaks against pages that are there is believed when a second look agrees, and not before.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use serde_json::Value;
+
+use crate::support::program::{Place, Process, eventually, free_port, get, json_lines, run};
+use crate::support::server::{Answer, Ask};
+use crate::support::{Running, links};
+
+const PATHS: [&str; 6] = ["/1", "/2", "/3", "/4", "/5", "/6"];
+
+const WELL: u8 = 0;
+const NOINDEX: u8 = 1;
+const LOGIN: u8 = 2;
+const EMPTY: u8 = 3;
+
+/// Six pages, and what all of them answer instead.
+fn site() -> (Running, Arc<AtomicU8>) {
+    let mishap = Arc::new(AtomicU8::new(WELL));
+    let now = mishap.clone();
+    let site = Running::start(
+        1,
+        Arc::new(move |ask: &Ask| match (ask.path(), now.load(Ordering::SeqCst)) {
+            ("/robots.txt" | "/sitemap.xml", _) => Answer::text("").status(404),
+            ("/", _) => Answer::html(links(&PATHS)),
+            ("/login", _) => Answer::html("<title>Log in</title>"),
+            (path, NOINDEX) => {
+                Answer::html(format!("<meta name=robots content=noindex>{path}")).header("etag", "\"1\"")
+            }
+            (_, LOGIN) => Answer::redirect(302, "/login"),
+            (_, EMPTY) => Answer::html(""),
+            // Whoever goes by this tag alone takes the mishap for the page.
+            (path, _) => Answer::html(format!("<title>Page</title>The page {path}")).header("etag", "\"1\""),
+        }),
+    );
+    (site, mishap)
+}
+
+/// Live, gone, withheld, aliases.
+fn states(address: SocketAddr) -> [u64; 4] {
+    let metrics = get(address, "/metrics").map(|(_, text)| text).unwrap_or_default();
+    ["live", "gone", "withheld", "alias"].map(|state| {
+        let name = format!("seine_frontier_urls{{state=\"{state}\"}} ");
+        metrics.lines().find_map(|line| line.strip_prefix(&name)?.parse::<u64>().ok()).unwrap_or_default()
+    })
+}
+
+/// Starts a crawl that stays, and waits until all was fetched.
+fn start(place: &Place, site: &Running) -> (Process, SocketAddr) {
+    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let more = ["--delay", "0", "--stay", "--listen", &address.to_string()];
+    let process = Process::start(place.crawl(&[site.origin(0) + "/"], &more));
+    eventually("all was fetched", || states(address) == [7, 0, 0, 0]);
+    (process, address)
+}
+
+/// Waits until every page was asked for so many times more.
+fn looked_at(site: &Running, times: usize) {
+    let asked = || {
+        let visits = site.visits.all();
+        PATHS.map(|path| visits.iter().filter(|visit| visit.path == path).count())
+    };
+    let before = asked();
+    eventually("all were looked at again", || asked().iter().zip(before).all(|(now, before)| *now >= before + times));
+}
+
+/// What the index would hold: the last document of each URL.
+fn documents(place: &Place) -> BTreeMap<String, Value> {
+    let mut files: Vec<_> =
+        std::fs::read_dir(place.data().join("elastic")).unwrap().map(|file| file.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|it| it == "jsonl"));
+    files.sort();
+    let all = files.iter().flat_map(|file| json_lines(&std::fs::read_to_string(file).unwrap()));
+    all.map(|document| (document["url"].as_str().unwrap().to_owned(), document)).collect()
+}
+
+fn why(place: &Place, url: &str) -> Value {
+    run(&["why", "--json", "-o", place.data().to_str().unwrap(), url]).ok().json_lines().remove(0)
+}
+
+const FIRST: &str = "crawler_manager.downloader.redirects: first\n";
+const OFTEN: &str = "link_storage.recrawl: {interval: 100ms, min_interval: 50ms, max_interval: 200ms";
+
+#[test]
+fn a_mishap_removes_and_replaces_no_page_and_is_forgotten_when_it_is_over() {
+    for redirects in ["first", "follow"] {
+        let (site, mishap) = site();
+        let place = Place::with(&format!(
+            "{OFTEN}, confirm_gone: 1h}}\ntarget_storage.data_formats: [ELASTIC]\n\
+             crawler_manager.downloader.redirects: {redirects}\n"
+        ));
+        let (process, address) = start(&place, &site);
+        let page = site.origin(0) + "/3";
+        for (what, name) in [(NOINDEX, "noindex"), (LOGIN, "elsewhere"), (EMPTY, "empty")] {
+            mishap.store(what, Ordering::SeqCst);
+            eventually("the page is doubted", || why(&place, &page)["page"]["doubt"]["what"] == name);
+            looked_at(&site, 2);
+            let said = why(&place, &page);
+            assert_eq!((&said["state"], states(address)), (&"live".into(), [7, 0, 0, 0]), "{name}: {said}");
+            mishap.store(WELL, Ordering::SeqCst);
+            eventually("the page is doubted no more", || why(&place, &page)["page"]["doubt"].is_null());
+        }
+        process.signal("TERM");
+        process.wait().ok();
+        let documents = documents(&place);
+        assert_eq!(documents.len(), 7, "{documents:?}");
+        for path in PATHS {
+            let html = documents[&(site.origin(0) + path)]["html"].as_str().unwrap();
+            assert!(html.contains(&format!("The page {path}")), "{redirects}: {html}");
+        }
+    }
+}
+
+/// What stays so is the truth.
+#[test]
+fn what_is_said_twice_is_believed() {
+    for (what, end) in [(NOINDEX, [1, 0, 6, 0]), (LOGIN, [2, 0, 0, 5]), (EMPTY, [7, 0, 0, 0])] {
+        let (site, mishap) = site();
+        let place =
+            Place::with(&format!("{OFTEN}, confirm_gone: 300ms}}\ntarget_storage.data_formats: [ELASTIC]\n{FIRST}"));
+        let (process, address) = start(&place, &site);
+        mishap.store(what, Ordering::SeqCst);
+        if what == EMPTY {
+            eventually("a page is empty", || why(&place, &(site.origin(0) + "/3"))["page"]["doubt"].is_object());
+            eventually("all are empty", || {
+                PATHS.iter().all(|path| why(&place, &(site.origin(0) + path))["page"]["doubt"].is_null())
+            });
+        }
+        eventually(&format!("the pages are what they are after {what}"), || states(address) == end);
+        process.signal("TERM");
+        process.wait().ok();
+        if what == EMPTY {
+            let documents = documents(&place);
+            assert!(PATHS.iter().all(|path| documents[&(site.origin(0) + path)]["html"] == ""), "{documents:?}");
+        }
+    }
+}
+
+/// Standard output gets pages that are to be delivered, as topics and indexes do: it is no archive.
+#[test]
+fn what_is_withheld_is_not_printed() {
+    let site = Running::start(
+        1,
+        Arc::new(|ask: &Ask| match ask.path() {
+            "/" => Answer::html(links(&["/page", "/hidden", "/moved"])),
+            "/page" => Answer::html("a page"),
+            "/hidden" => Answer::html("<meta name=robots content=noindex>hidden"),
+            "/moved" => Answer::redirect(301, "/page"),
+            _ => Answer::text("").status(404),
+        }),
+    );
+    let place = Place::with(&format!("target_storage.data_formats: [STDOUT]\n{FIRST}"));
+    let ran = Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
+    let mut paths: Vec<String> =
+        ran.json_lines().iter().map(|page| page["url"].as_str().unwrap().replace(&site.origin(0), "")).collect();
+    paths.sort();
+    // The page under the URL that was asked for first.
+    assert!(paths == ["/", "/page"] || paths == ["/", "/moved"], "{paths:?}");
+}
