@@ -54,6 +54,8 @@ pub struct LeasedHost {
 
 /// Before the first request of a URL, a worker has better things to do than wait.
 const SHORT_PATIENCE: Duration = Duration::from_secs(2);
+/// … still less in line before an address: with many hosts there, or many such addresses, all workers would stand in line.
+const PATIENCE_IN_LINE: Duration = Duration::from_millis(50);
 /// In the middle of redirects it waits: begun again, it would come to the same place. More than any crawl-delay, and than
 /// the line before an address shared by hundreds of hosts.
 const LONG_PATIENCE: Duration = Duration::from_secs(300);
@@ -98,6 +100,11 @@ impl LeasedHost {
 
     pub fn origin(&self) -> &str {
         &self.lease.host.origin
+    }
+
+    /// How long its turn is waited for while other hosts of its address come first.
+    pub(super) fn patience_in_line(&self) -> Duration {
+        if self.patience > SHORT_PATIENCE { self.patience } else { PATIENCE_IN_LINE }
     }
 
     /// Another URL's turn: nothing of it was asked yet.

@@ -324,12 +324,16 @@ impl Visitor {
             }
         };
         let delay = self.address_delay(&host.lease).saturating_mul(visits);
+        let mut patience = host.patience;
         loop {
-            self.sleep_until(host.not_before, host.patience).await?;
+            self.sleep_until(host.not_before, patience).await?;
             match self.frontier.claim_address(&host.lease, ip, whole_rest(delay), now_ms()) {
                 Turn::Now => return Ok(Ok(())),
                 Turn::Recalled => return Err(Interrupted::Recalled),
-                Turn::At(turn) => host.not_before = turn.max(now_ms() + 1),
+                Turn::At(turn) => {
+                    host.not_before = turn.max(now_ms() + 1);
+                    patience = host.patience_in_line();
+                }
             }
         }
     }

@@ -160,6 +160,25 @@ async fn hosts_of_one_address_take_turns() {
     assert!(gap >= Duration::from_millis(150), "{gap:?}");
 }
 
+/// Its host comes back for its turn, and the worker is free meanwhile: many hosts of one address keep no workers.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_stands_in_line_before_an_address() {
+    let site = site(1, |_, _| Answer::html("page"));
+    let names = ["host0.test", "host1.test"];
+    let urls = names.map(|name| format!("http://{name}:{}/", site.port));
+    let mut config = config_for(&site);
+    config.fetch.obey_robots = false;
+    config.fetch.static_hosts = names.map(|name| (name.to_owned(), site.addresses.clone())).into();
+    config.frontier.ip_delay = Some(Duration::from_millis(1900));
+    let crawl = MiniCrawl::new(config, &urls.each_ref().map(String::as_str));
+    for lease in crawl.frontier.lease(now_ms(), 2, 1).unwrap() {
+        crawl.visitor.visit(lease).await.unwrap();
+    }
+    assert_eq!(site.visits.len(), 1, "the second was given back");
+    crawl.run(LIMIT).await;
+    assert_eq!(site.visits.len(), 2, "and came at its turn");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_does_not_wait_for_a_server_that_does_not_answer() {
     let site = site(1, |_, _| Answer::html("late").after(Duration::from_secs(100)));
