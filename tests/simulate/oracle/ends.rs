@@ -37,6 +37,10 @@ pub struct Known {
 pub fn known(case: &Case) -> Known {
     let (world, requests) = (case.world, &case.oracle.requests);
     let mut must = world.reachable(&case.settings, world.ends_ms);
+    // Pages that have not changed since do not lead to what was forgotten again.
+    if case.oracle.events.iter().any(|(_, _, event)| matches!(event, Event::Order(Order::Forget { .. }))) {
+        must.clear();
+    }
     // Where a redirect leads is not known by that alone.
     let asked = requests.by_url.iter().filter(|(url, at)| {
         let mut own = at.iter().map(|at| &requests.all[*at]).filter(|asked| asked.from.is_none());
@@ -129,11 +133,22 @@ impl Seen<'_> {
         if self.sink.removed == Removed::Keep || self.may_hold_more() || may_be_given_up(self.case, url) {
             return None;
         }
+        if !truth.is_page && truth.is_elsewhere && self.was_answered(url, &held.body_digest) {
+            return None;
+        }
         if !truth.is_page {
             return Some(format!("{name} holds {url}, but {}: {}", truth.why, self.past(url)));
         }
         let is_alias = places.get(&truth.place).is_some_and(|its| its.none_of.contains(url));
         is_alias.then(|| format!("{name} holds {url}, whose page is that of {}: {}", truth.place, self.past(url)))
+    }
+
+    /// It was a page with this body once. A URL that redirects to nothing that may be fetched keeps its page: the written rule is that
+    /// such an answer says nothing of it.
+    fn was_answered(&self, url: &str, digest: &str) -> bool {
+        let said =
+            |(_, last): (&Asked, &Asked)| matches!(&last.meant.says, Says::Page { digest: its, .. } if its == digest);
+        self.case.oracle.requests.of(url).any(said)
     }
 
     /// What a digest is, for people.

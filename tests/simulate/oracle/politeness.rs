@@ -5,10 +5,13 @@ use std::net::IpAddr;
 
 use super::requests::{Asked, RobotsSaid};
 use super::{Case, Event};
-use crate::world::{DAY, HOUR, MINUTE, Order, Says, Settings, span, split};
+use crate::world::mishap::What;
+use crate::world::{DAY, HOUR, MINUTE, Mishap, Order, Says, Settings, span, split};
 
 /// Clocks of whole milliseconds.
 const ROUNDED: u64 = 2;
+/// Between an address's turn and its request lies the name's look-up.
+const LOOK_UP: u64 = 50;
 /// A robots.txt is used no longer than a day (RFC 9309 §2.4), an old one while a new one cannot be had for an hour; and a request may have
 /// waited for its turn.
 const WAITED: u64 = 20 * MINUTE;
@@ -33,10 +36,13 @@ pub fn stories(case: &Case) -> Vec<String> {
         if !is_borrowed && let Some(rest) = hosts.get(origin).into_iter().flatten().find(early) {
             stories.push(tell(case, asked, rest, origin));
         }
-        if let Some(rest) = addresses.get(&asked.ip).filter(early) {
+        let is_early = |rest: &&Rest| asked.at + LOOK_UP < rest.until;
+        if let Some(rest) = addresses.get(&asked.ip).filter(is_early) {
             stories.push(tell(case, asked, rest, &asked.ip.to_string()));
         }
-        hosts.insert(origin, rests(case, asked, origin));
+        if !is_borrowed {
+            hosts.insert(origin, rests(case, asked, origin));
+        }
         let delay = address_delay(case, asked.at, origin);
         let why = format!("requests to an address begin {} apart", span(delay));
         addresses.insert(asked.ip, Rest { after: asked, until: asked.at + delay, why });
@@ -120,6 +126,17 @@ fn known_rules<'c>(case: &'c Case, origin: &str, at: u64) -> Vec<&'c RobotsSaid>
     known
 }
 
+/// The name, or this machine, kept robots.txt from being fetched lately: what was known is used for an hour more, each time.
+fn could_not_be_had(case: &Case, origin: &str, at: u64) -> bool {
+    let from = at.saturating_sub(HOUR + 2 * WAITED);
+    let is_of_name = |mishap: &Mishap| matches!(mishap.what, What::NxDomain | What::ServFail | What::NoName);
+    let host = case.world.host_of(&format!("{origin}/"));
+    let mut mishaps = case.world.mishaps.iter().filter(|mishap| is_of_name(mishap));
+    mishaps.any(|mishap| {
+        mishap.when.from <= at && mishap.when.until >= from && host.is_none_or(|host| mishap.who.touches(host))
+    }) || case.events_between(from, at).next().is_some()
+}
+
 pub fn robots(case: &Case) -> Vec<String> {
     let mut stories = Vec::new();
     for asked in &case.oracle.requests.all {
@@ -136,7 +153,7 @@ pub fn robots(case: &Case) -> Vec<String> {
         };
         let kept = if matches!(last.said, RobotsSaid::Unreachable) { HOUR } else { DAY };
         let expires = last.at + kept + WAITED;
-        if asked.at > expires && !case.has_jumps() {
+        if asked.at > expires && !case.has_jumps() && !could_not_be_had(case, origin, asked.at) {
             let age = span(asked.at - last.at);
             stories.push(format!("{} was asked for at {when}, by a robots.txt that was {age} old", asked.url));
         }

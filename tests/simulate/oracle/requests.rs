@@ -160,7 +160,7 @@ impl Asked {
 /// When an answer has ended at the earliest, and what came of it. The client gives up what takes too long.
 fn ending(at: u64, answer: &Answer) -> (u64, Got) {
     let after = answer.after.as_millis() as u64;
-    let Reply::Head { body, cut_at, bytes_per_second, .. } = &answer.what else {
+    let Reply::Head { status, body, cut_at, bytes_per_second, .. } = &answer.what else {
         let wait = if matches!(answer.what, Reply::Hang) { HEADER_TIMEOUT } else { after.min(HEADER_TIMEOUT) };
         return (at + wait, Got::Nothing);
     };
@@ -171,8 +171,10 @@ fn ending(at: u64, answer: &Answer) -> (u64, Got) {
     let (least, over) = MIN_RATE;
     let time = bytes_per_second.map_or(0, |rate| bytes * 1000 / rate.max(1));
     if bytes_per_second.is_some_and(|rate| rate < least) && time >= over {
-        return (at + after + over, Got::Cut);
+        return (at + after + over, if *status == 200 { Got::Cut } else { Got::Whole });
     }
-    let got = if cut_at.is_some_and(|at| at < body.len() || answer.meant.is_cut) { Got::Cut } else { Got::Whole };
+    // Of any other status the body says nothing.
+    let is_cut = *status == 200 && cut_at.is_some_and(|at| at < body.len() || answer.meant.is_cut);
+    let got = if is_cut { Got::Cut } else { Got::Whole };
     (at + after + time, got)
 }

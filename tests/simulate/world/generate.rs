@@ -1,6 +1,7 @@
 //! Worlds from seeds. Shapes follow the web: one host has very many pages, many have one; most pages never change, some change all the
 //! time; a few are linked from everywhere.
 
+use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::settings::{Scope, Settings};
@@ -287,19 +288,12 @@ impl World {
         }
     }
 
-    /// Whose content is another's is plain otherwise, and so is the other: neither moves, hides or names a third.
+    /// Whose content is another's, or whom others name as canonical, is plain otherwise: it neither moves, hides nor names a third.
     fn plain_twins(&mut self) {
-        let of: Vec<u32> = self
-            .hosts
-            .iter()
-            .flat_map(|host| &host.pages)
-            .flat_map(|page| [page.twin_of, page.near])
-            .flatten()
-            .collect();
-        for page in self.hosts.iter_mut().flat_map(|host| &mut host.pages) {
-            if of.contains(&page.id) {
-                (page.twin_of, page.near, page.canonical, page.noindex) = (None, None, None, None);
-            }
+        let pages = self.hosts.iter().flat_map(|host| &host.pages);
+        let of: HashSet<u32> = pages.flat_map(|page| [page.twin_of, page.near, page.canonical]).flatten().collect();
+        for page in self.hosts.iter_mut().flat_map(|host| &mut host.pages).filter(|page| of.contains(&page.id)) {
+            (page.twin_of, page.near, page.canonical, page.noindex, page.moved) = (None, None, None, None, None);
         }
     }
 
@@ -314,7 +308,7 @@ impl World {
 
     fn choose_seeds(&mut self, rng: &mut fastrand::Rng) {
         let scope = self.settings.scope;
-        let mut domains = std::collections::HashSet::new();
+        let mut domains = HashSet::new();
         for (nth, host) in self.hosts.iter().enumerate().filter(|(_, host)| host.forwards.is_none()) {
             let is_seed = match scope {
                 Scope::Any => nth == 0 || rng.u32(..10) == 0,
