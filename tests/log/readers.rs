@@ -1,6 +1,6 @@
 //! The way out: many readers, their cursors, what they hold.
 
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Barrier, mpsc};
 use std::time::Duration;
 
 use seine::delivery::{Cursor, Position};
@@ -331,4 +331,47 @@ fn append_holds_everything(log: &PageLog) -> u64 {
     log.close();
     writer.join().unwrap().unwrap();
     log.status().oldest.index
+}
+
+/// Whoever waits for a reader to come near the end is woken by what brings it there, whichever of the two is first.
+#[test]
+fn nobody_waits_for_a_reader_that_is_near_the_end() {
+    const ROUNDS: usize = 150;
+    let dir = crate::folder();
+    let running = Running::open(dir.path(), &config(1 << 30));
+    let end = *running.append(0..3, 4 << 20).last().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    for round in 0..ROUNDS {
+        let mut behind = running.log.follower("validator", Position::default()).unwrap();
+        assert!(!running.log.is_near_end("validator"));
+        let (begin, log) = (Barrier::new(2), &running.log);
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                begin.wait();
+                match round % 3 {
+                    // It goes on …
+                    0 => {
+                        while behind.position() < end {
+                            behind.next(10, 64 << 20, LONG).unwrap();
+                        }
+                        behind.release(end);
+                    }
+                    // … is opened at another place …
+                    1 => {
+                        drop(behind);
+                        drop(log.follower("validator", end).unwrap());
+                    }
+                    // … or is given up.
+                    _ => {
+                        drop(behind);
+                        assert!(log.forget("validator").unwrap());
+                    }
+                }
+            });
+            begin.wait();
+            let near = runtime.block_on(async { tokio::time::timeout(LONG, log.near_end("validator")).await });
+            near.unwrap_or_else(|_| panic!("round {round}: nobody told"));
+        });
+    }
+    running.close();
 }
