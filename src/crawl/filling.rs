@@ -19,7 +19,6 @@ use crate::archive::read::{Page, Problem};
 use crate::archive::transfer::{Summary, Transfer, TransferObserver, Wanted};
 use crate::archive::transfer_state::{NotSent, TransferState, TransferStateError};
 use crate::backup::FILLINGS;
-use crate::clock::now_ms;
 use crate::config::{Config, Destination, Removed, SinkConfig, StartedWith};
 use crate::folders::{if_there, make_private};
 use crate::formats::Format;
@@ -163,11 +162,12 @@ fn wait_for_archives(running: &Running, sink: &SinkConfig, beat: &Beat) {
     }
 }
 
-/// What comes by the log is left out here; so is what is fetched from now on, all of which does. And what has left the
+/// What comes by the log is left out here; so is what was fetched since this run, or the sink's books, began: all of it does. And what has left the
 /// destinations since, where it does leave them.
 fn wanted(running: &Running, sink: &SinkConfig) -> anyhow::Result<Wanted> {
-    // Before the log is read: what is fetched later is accepted behind the sink's place in it.
-    let began = now_ms();
+    // What was fetched since then is accepted behind the sink's place in the log.
+    let anew_ms = running.log.status().reader(sink.name()).and_then(|it| Some(it.anew.as_ref()?.at_ms));
+    let began = running.started_ms.max(anew_ms.unwrap_or_default());
     let mut in_log = HashSet::new();
     running.log.scan(&mut |_, event| {
         if event.response().is_some() {

@@ -79,12 +79,14 @@ fn tell_filling(sink: &SinkConfig, missed: u64, config: &Config, folder: &Path) 
     }
     let names = filling::absolute(&config.from_archive);
     let is_filled = state.is_some_and(|state| state.task.get(2..) == Some(&names[..]));
-    if !names.is_empty() && !is_filled && can_be_filled(sink) {
+    let own = filling::absolute(&[folder.join(sink.name()).display().to_string()]);
+    let is_own = names.iter().all(|name| own.contains(name));
+    if !is_own && !is_filled && can_be_filled(sink) {
         tracing::warn!(
             sink = sink.name(),
             missed,
-            "--from-archive (target_storage.from_archive) fills a sink when it comes, and this one came in an earlier run: seine \
-             sinks refill {} --from-archive {} -o {} fills it anew",
+            "it came in an earlier run, and --from-archive (target_storage.from_archive) fills a sink when it comes: seine sinks \
+             refill {} --from-archive {} -o {} fills it anew",
             sink.name(),
             names.join(" --from-archive "),
             folder.display()
