@@ -56,6 +56,8 @@ pub struct KafkaSink {
     suspects: Vec<usize>,
     /// The suspect that is being sent.
     alone: Option<usize>,
+    /// Those whose time the broker refused: it is too long ago, or too far ahead, for the topic.
+    untimed: Vec<usize>,
     /// When the producer last reported, or was given work after it had none.
     last_sign: Instant,
     /// The topic's limit, once a message was too large for it.
@@ -104,6 +106,7 @@ impl KafkaSink {
             in_flight: 0,
             suspects: Vec::new(),
             alone: None,
+            untimed: Vec::new(),
             last_sign: Instant::now(),
             limit: None,
             value: Vec::new(),
@@ -170,6 +173,7 @@ impl KafkaSink {
                 value: (!is_tombstone).then_some(&self.value),
                 headers: headers(entry, self.upkeep, self.schema, is_tombstone),
                 partition: None,
+                timestamp_ms: self.time_of(entry, sequence),
                 sequence,
             };
             let code = match self.producer.link.send(message) {
@@ -198,6 +202,12 @@ impl KafkaSink {
                 _ => return Err(self.producer.failure(&self.config.topic, code)),
             }
         }
+    }
+
+    /// When the page was fetched; none where the broker refused that time, or nobody knows it.
+    fn time_of(&self, entry: &Entry, sequence: usize) -> Option<i64> {
+        let known = i64::try_from(entry.event.ended_ms).ok().filter(|ms| *ms > 0);
+        known.filter(|_| !self.untimed.contains(&sequence))
     }
 
     /// Waits a while for reports and takes them in. True when some came.
@@ -256,6 +266,7 @@ impl KafkaSink {
             }
             self.alone = None;
         }
+        self.untimed.clear();
         self.settle()
     }
 

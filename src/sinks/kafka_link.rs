@@ -52,6 +52,8 @@ pub struct OutgoingMessage<'a> {
     pub headers: OwnedHeaders,
     /// None: the one that the partitioner chooses by the key.
     pub partition: Option<i32>,
+    /// None: the time at which it is sent.
+    pub timestamp_ms: Option<i64>,
     /// In the report on it.
     pub sequence: usize,
 }

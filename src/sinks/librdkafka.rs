@@ -41,10 +41,11 @@ impl KafkaCluster for Librdkafka {
 
 impl KafkaLink for RealLink {
     fn send(&self, message: OutgoingMessage<'_>) -> Result<(), RDKafkaErrorCode> {
-        let OutgoingMessage { topic, key, value, headers, partition, sequence } = message;
+        let OutgoingMessage { topic, key, value, headers, partition, timestamp_ms, sequence } = message;
         let mut record = BaseRecord::with_opaque_to(topic, sequence).key(key).headers(headers);
         record.payload = value;
         record.partition = partition;
+        record.timestamp = timestamp_ms;
         self.producer.send(record).map_err(|(error, _)| code_of(&error))
     }
 

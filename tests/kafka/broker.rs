@@ -40,6 +40,8 @@ pub struct Broker {
 pub struct Seen {
     pub partition: i32,
     pub offset: i64,
+    /// In milliseconds.
+    pub timestamp: i64,
     pub key: String,
     /// Empty for a tombstone.
     pub value: Vec<u8>,
@@ -172,6 +174,7 @@ impl Broker {
             seen.push(Seen {
                 partition: message.partition(),
                 offset: message.offset(),
+                timestamp: message.timestamp().to_millis().unwrap_or_default(),
                 key: text(message.key()),
                 value: message.payload().unwrap_or_default().to_vec(),
                 is_tombstone: message.payload().is_none(),

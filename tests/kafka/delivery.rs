@@ -195,3 +195,27 @@ fn a_queue_smaller_than_a_batch_blocks_and_loses_nothing() {
     assert_eq!(finish(&mut sink, 300).unwrap().delivered, 300);
     assert_eq!(counted(&BROKER.read("small")).len(), 300);
 }
+
+/// Readers that go by record times, and retention by time, see when a page was fetched and not when it was sent.
+#[test]
+fn a_messages_time_is_that_of_the_fetch_where_the_topic_takes_it() {
+    let fetched = |number: u64| 1_700_000_000_000 + number;
+    let event = |number: u64| PageEvent { ended_ms: fetched(number), ..html(number, "<p>x</p>") };
+    let folder = tempfile::tempdir().unwrap();
+    let deliver = |topic: &str| {
+        let mut sink = open(&kafka_config(&BROKER.plain, topic, ""), &folder.path().join(topic)).unwrap();
+        let pages = entries((0..20).map(event));
+        sink.deliver(&pages).unwrap();
+        finish(&mut sink, pages.last().unwrap().end.index).unwrap();
+        BROKER.read(topic)
+    };
+    BROKER.make_topic("times", &[]);
+    // It keeps messages however old they are, but takes none with such a time.
+    BROKER.make_topic("late-times", &[("message.timestamp.before.max.ms", "86400000")]);
+    for message in deliver("times") {
+        assert_eq!(message.timestamp as u64, fetched(u64::from_str_radix(message.id(), 16).unwrap()));
+    }
+    let late = deliver("late-times");
+    assert_eq!(counted(&late).len(), 20);
+    assert!(late.iter().all(|message| message.timestamp as u64 > fetched(1000)));
+}

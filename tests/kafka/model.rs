@@ -21,7 +21,7 @@ use self::kafka_model::{Batch, Broker as Model, NewRecord, Record, partition_of}
 use crate::LONG;
 use crate::broker::{BROKER, Broker};
 
-const SEQUENCES: u64 = 6;
+const SEQUENCES: u64 = 3;
 const OPERATIONS: usize = 40;
 const NAMES: [&str; 2] = ["one", "two"];
 

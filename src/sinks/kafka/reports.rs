@@ -27,7 +27,9 @@ impl KafkaSink {
     }
 
     fn note(&mut self, Report { sequence, delivered }: Report) -> Result<(), SinkError> {
-        use RDKafkaErrorCode::{InvalidDifferentRecord, InvalidMessageSize, InvalidRecord, MessageSizeTooLarge};
+        use RDKafkaErrorCode::{
+            InvalidDifferentRecord, InvalidMessageSize, InvalidRecord, InvalidTimestamp, MessageSizeTooLarge,
+        };
         let code = match delivered {
             Ok(place) => {
                 self.watch.moved();
@@ -40,6 +42,12 @@ impl KafkaSink {
         }
         match code {
             InvalidDifferentRecord => self.suspects.push(sequence),
+            InvalidTimestamp if !self.untimed.contains(&sequence) => {
+                if self.alone == Some(sequence) {
+                    self.untimed.push(sequence);
+                }
+                self.suspects.push(sequence);
+            }
             MessageSizeTooLarge | InvalidMessageSize | InvalidRecord if self.alone != Some(sequence) => {
                 self.suspects.push(sequence);
             }
@@ -110,6 +118,7 @@ impl KafkaSink {
                 value: None,
                 headers: moved_headers(entry),
                 partition: Some(*partition),
+                timestamp_ms: None,
                 sequence,
             };
             // A full queue, too: the sink is made anew, and sends the page again.

@@ -185,7 +185,7 @@ impl KafkaLink for Link {
         }
         let headers = message.headers.iter();
         let record = NewRecord {
-            timestamp_ms: self.0.shared.clock.now_ms() as i64,
+            timestamp_ms: message.timestamp_ms.unwrap_or(self.0.shared.clock.now_ms() as i64),
             key: message.key.as_bytes().to_vec(),
             value: message.value.map(<[u8]>::to_vec),
             headers: headers.map(|it| (it.key.to_owned(), it.value.unwrap_or_default().to_vec())).collect(),
@@ -476,6 +476,10 @@ impl State {
         if before != next(&self.broker) {
             for record in &batch.records {
                 let what = what(&record.headers, record.value.as_deref());
+                // The page has another partition now, and is there already.
+                if record.headers.iter().any(|(name, value)| name == "change" && value == b"moved") {
+                    continue;
+                }
                 self.log.push(Change { at_ms: now_ms, url: url_of(&record.key), what });
             }
         }
