@@ -4,6 +4,9 @@
 //! by when they are due. A machine's clock may be set back, in a run or between two. The crawl's goes on then, from the
 //! latest time it has told, at the pace of a second a second, until the machine's has caught up; times in events are ahead
 //! by so much meanwhile. The frontier keeps the latest time over restarts.
+//!
+//! A clock that jumps ahead within a run is not followed either: a page that is dated by it would be newer than all that comes
+//! after the clock is put right. A machine that slept is no jump. Who starts anew goes by the machine's clock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -16,7 +19,7 @@ use crate::outside::stand_in;
 use crate::page::EpochMs;
 use crate::planted;
 
-static CLOCK: Mutex<Clock> = Mutex::new(Clock { told: None });
+static CLOCK: Mutex<Clock> = Mutex::new(Clock { told: None, slept: Duration::ZERO, ahead: Duration::ZERO });
 static IDS: LazyLock<Mutex<ContextV7>> = LazyLock::new(Mutex::default);
 
 /// A clock that never runs backwards, whatever it is told of the machine's. Times are handed in.
@@ -24,16 +27,58 @@ static IDS: LazyLock<Mutex<ContextV7>> = LazyLock::new(Mutex::default);
 pub struct Clock {
     /// When the machine's clock was last ahead of this one, and what it said.
     told: Option<(EpochMs, Instant)>,
+    /// How long the machine had slept by then.
+    slept: Duration,
+    /// By how much the machine's clock has jumped ahead, as far as it was said.
+    ahead: Duration,
 }
 
+/// A clock that is set forward by more has jumped.
+const JUMP: Duration = Duration::from_secs(10);
+
 impl Clock {
-    /// The time, when the machine's clock says `wall`.
-    pub fn tell(&mut self, wall: EpochMs, now: Instant) -> EpochMs {
-        let steady = self.told.map_or(0, |(ms, at)| ms.saturating_add(whole_ms(now.saturating_duration_since(at))));
-        if wall > steady || self.told.is_none() {
-            self.told = Some((wall, now));
+    /// The time, when the machine's clock says `wall`. `slept`: for how long the machine has slept, which [`Instant`] leaves out;
+    /// asked for when the clock is far ahead.
+    pub fn tell(&mut self, wall: EpochMs, now: Instant, slept: impl FnOnce() -> Duration) -> EpochMs {
+        let Some(steady) = self.steady(now) else { return self.goes_on_from(wall, now) };
+        let ahead = Duration::from_millis(wall.saturating_sub(steady));
+        if ahead <= JUMP {
+            self.ahead = Duration::ZERO;
+            return if wall > steady { self.goes_on_from(wall, now) } else { steady };
         }
-        wall.max(steady)
+        if ahead.abs_diff(self.ahead) <= JUMP {
+            return steady;
+        }
+        let slept = slept();
+        let asleep = std::mem::replace(&mut self.slept, slept);
+        let steady = steady + whole_ms(slept.saturating_sub(asleep)).min(whole_ms(ahead));
+        self.ahead = Duration::from_millis(wall - steady);
+        if self.ahead <= JUMP {
+            return self.goes_on_from(wall, now);
+        }
+        tracing::warn!(
+            seconds = self.ahead.as_secs(),
+            "the machine's clock has jumped ahead: pages are not dated by it; if it is right, start Seine again"
+        );
+        self.goes_on_from(steady, now)
+    }
+
+    /// From now on it is at least `ms`.
+    pub fn at_least(&mut self, ms: EpochMs, now: Instant) -> EpochMs {
+        match self.steady(now) {
+            Some(steady) if steady >= ms => steady,
+            _ => self.goes_on_from(ms, now),
+        }
+    }
+
+    /// By this clock alone.
+    fn steady(&self, now: Instant) -> Option<EpochMs> {
+        self.told.map(|(ms, at)| ms.saturating_add(whole_ms(now.saturating_duration_since(at))))
+    }
+
+    fn goes_on_from(&mut self, ms: EpochMs, now: Instant) -> EpochMs {
+        self.told = Some((ms, now));
+        ms
     }
 }
 
@@ -42,12 +87,28 @@ pub fn now_ms() -> EpochMs {
     if planted::is("wall_clock") {
         return wall_ms();
     }
-    CLOCK.lock().tell(wall_ms(), Instant::now())
+    LazyLock::force(&BEGAN);
+    CLOCK.lock().tell(wall_ms(), Instant::now(), slept)
+}
+
+/// When this process first asked for the time, by [`Instant`] and by the time since the machine was started.
+static BEGAN: LazyLock<(Instant, Option<Duration>)> = LazyLock::new(|| (Instant::now(), uptime()));
+
+/// For how long this machine has slept since then.
+fn slept() -> Duration {
+    let (began, Some(before)) = *BEGAN else { return Duration::ZERO };
+    uptime().unwrap_or_default().saturating_sub(before).saturating_sub(began.elapsed())
+}
+
+/// Since the machine was started, its sleep included; none where the system does not say so (Linux does).
+fn uptime() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/uptime").ok()?;
+    Duration::try_from_secs_f64(text.split(' ').next()?.parse().ok()?).ok()
 }
 
 /// From now on it is at least `ms`. Returns by how much that is ahead of the machine's clock.
 pub fn never_before(ms: EpochMs) -> Duration {
-    let ahead = CLOCK.lock().tell(ms, Instant::now()).saturating_sub(wall_ms());
+    let ahead = CLOCK.lock().at_least(ms, Instant::now()).saturating_sub(wall_ms());
     Duration::from_millis(ahead)
 }
 

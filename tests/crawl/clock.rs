@@ -14,7 +14,7 @@ use crate::support::{Plan, TestSite};
 #[test]
 fn the_crawls_clock_never_runs_backwards() {
     let (mut clock, start) = (Clock::default(), Instant::now());
-    let mut tell = |wall, ms| clock.tell(wall, start + Duration::from_millis(ms));
+    let mut tell = |wall, ms| clock.tell(wall, start + Duration::from_millis(ms), || Duration::ZERO);
     assert_eq!(tell(50_000, 0), 50_000);
     assert_eq!(tell(50_010, 10), 50_010);
     // Set back, by hours or only a little: it goes on at its pace, however often it is asked.
@@ -22,9 +22,35 @@ fn the_crawls_clock_never_runs_backwards() {
     (0..1000).for_each(|_| assert!(tell(20, 20) == 50_020));
     assert_eq!(tell(50_024, 25), 50_025);
     assert_eq!(tell(1025, 1025), 51_025);
-    // Caught up, and set forward: as the machine says.
-    assert_eq!(tell(90_000, 1030), 90_000);
-    assert_eq!(tell(90_001, 1031), 90_001);
+    // Caught up, and set forward a little: as the machine says.
+    assert_eq!(tell(60_000, 1030), 60_000);
+    assert_eq!(tell(60_001, 1031), 60_001);
+}
+
+/// In the middle of a run, somebody sets the clock a year ahead, and puts it right again.
+#[test]
+fn a_clock_that_jumps_ahead_dates_no_page() {
+    let (mut clock, start) = (Clock::default(), Instant::now());
+    let mut tell = |wall, ms| clock.tell(wall, start + Duration::from_millis(ms), || Duration::ZERO);
+    assert_eq!(tell(50_000, 0), 50_000);
+    assert_eq!(tell(50_000 + 365 * DAY, 10), 50_010);
+    assert_eq!(tell(51_000 + 365 * DAY, 1010), 51_010, "a second a second");
+    assert_eq!(tell(50_500 + 700 * DAY, 1510), 51_510, "further ahead");
+    assert_eq!(tell(52_000, 2000), 52_000, "put right");
+    assert_eq!(tell(52_000 + 365 * DAY, 2001), 52_001, "and once more");
+}
+
+#[test]
+fn a_machine_that_slept_finds_its_clock_ahead_and_goes_by_it() {
+    let (mut clock, start) = (Clock::default(), Instant::now());
+    let mut tell =
+        |wall, ms, slept| clock.tell(wall, start + Duration::from_millis(ms), || Duration::from_millis(slept));
+    assert_eq!(tell(50_000, 0, 0), 50_000);
+    assert_eq!(tell(50_010 + DAY, 10, DAY), 50_010 + DAY, "it slept for a day");
+    assert_eq!(tell(50_020 + 9 * DAY, 20, 2 * DAY), 50_020 + 2 * DAY, "for one more, and it jumped by seven");
+    assert_eq!(tell(50_030 + 9 * DAY, 30, 2 * DAY), 50_030 + 2 * DAY);
+    clock.at_least(90 * DAY, start);
+    assert_eq!(clock.tell(50_040, start + Duration::from_millis(40), || Duration::ZERO), 90 * DAY + 40);
 }
 
 #[test]
