@@ -121,6 +121,7 @@ pub(super) fn patience() -> Duration {
 pub(super) fn start(crawl: Crawl) -> anyhow::Result<ExitCode> {
     let (screen, stays) = (crawl.screen.clone(), crawl.patience.is_none());
     logging::start(&crawl.loaded.config.logging, &screen)?;
+    super::proxy::tell();
     for warning in &crawl.loaded.warnings {
         tracing::warn!("{warning}");
     }

@@ -22,6 +22,7 @@ mod health;
 mod limit;
 mod manual;
 mod migrate;
+mod proxy;
 mod recover;
 mod replay;
 mod retry;

@@ -52,6 +52,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let loaded = config::load_with(args.config.as_deref(), &config::environment(), &options)?;
     let screen = Screen::new(args.quiet);
     logging::start(&loaded.config.logging, &screen)?;
+    super::proxy::tell();
     let token = token(args.token_file)?;
     anyhow::ensure!(
         matches!(args.server.scheme(), "http" | "https"),

@@ -57,7 +57,7 @@ impl ServerError {
 
 impl Server {
     pub fn new(server: url::Url, token: Secret) -> Result<Server, ServerError> {
-        let http = reqwest::Client::builder().connect_timeout(CONNECTING).timeout(PATIENCE).build();
+        let http = reqwest::Client::builder().no_proxy().connect_timeout(CONNECTING).timeout(PATIENCE).build();
         let http = http.map_err(|error| ServerError::Client(error.to_string()))?;
         Ok(Server { http, api: server, token })
     }
