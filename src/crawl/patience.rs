@@ -49,20 +49,23 @@ impl Patience {
     pub fn run_out(&mut self, running: &Running) -> Option<Waits> {
         let now = now_ms();
         let counts = running.frontier.counts();
+        if counts.page > self.answers {
+            // It counts from the last page that came, whatever is being asked for now.
+            (self.since, self.answers) = (self.since.map(|_| Instant::now()), counts.page);
+        }
         let is_paused = running.visitor().outage.pause(now).is_some();
         match only_waits(running, &counts, is_paused, now, self.limit) {
-            Some(true) if self.since.is_none() || counts.page > self.answers => {
-                (self.since, self.answers) = (Some(Instant::now()), counts.page);
-            }
+            Some(true) => self.since = self.since.or_else(|| Some(Instant::now())),
             Some(false) => self.since = None,
-            _ => {}
+            None => {}
         }
         let left = self.limit.saturating_sub(self.since?.elapsed());
         if left.is_zero() || (!is_paused && counts.hosts_leased == 0 && is_due_after(running, now, left)) {
             return Some(Waits {
                 at: now,
                 away: running.visitor().outage.away(),
-                waiting: running.frontier.waiting(now, NAMED),
+                // Those that were due a moment ago, too: nothing came of them.
+                waiting: running.frontier.waiting(0, NAMED),
                 spent: SpentBudgets::of(running.frontier.as_ref()),
             });
         }

@@ -12,6 +12,8 @@ use crate::page::{EpochMs, Failure};
 
 /// Of the retries and revisits of one host that are due, those considered for one lease: the longest due ones.
 pub(super) const LATER_WINDOW: usize = 256;
+/// A retry that is due lets URLs go first that were never asked for, for so long.
+pub(super) const RETRY_WAITS_MS: u64 = 600_000;
 
 /// One host, exclusively, with some of its due URLs.
 #[derive(Debug, Clone, Default)]

@@ -63,6 +63,11 @@ impl Errors {
         self.many_since.is_some()
     }
 
+    /// The last two URLs failed that were asked for the first time.
+    pub fn are_two_in_a_row(&self) -> bool {
+        self.recent & 0b11 == 0b11
+    }
+
     fn is_none(&self) -> bool {
         *self == Errors::default()
     }

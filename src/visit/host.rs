@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::retry::{self, Whose};
 use super::rules::Rules;
+use crate::clock::now_ms;
 use crate::config::FrontierConfig;
 use crate::fetch::client::Exchange;
 use crate::frontier::{Cause, Health, Lease, Release, Robots, Spent, Trouble, Work};
@@ -38,6 +39,8 @@ pub struct LeasedHost {
     /// The last answer says that it should be left alone for now.
     pub is_ailing: bool,
     is_borrowed: bool,
+    /// What came of asking for a page that is known to be there, in this lease: once is enough.
+    pub(super) witness: Option<bool>,
     /// Somebody else asked for its URLs: what is left of them is worth a longer wait.
     pub(super) is_lent: bool,
     /// That client is known to be done with it.
@@ -56,6 +59,8 @@ pub struct LeasedHost {
 const SHORT_PATIENCE: Duration = Duration::from_secs(2);
 /// … still less in line before an address: with many hosts there, or many such addresses, all workers would stand in line.
 const PATIENCE_IN_LINE: Duration = Duration::from_millis(50);
+/// A worker waits so long rather than give a host back and have it leased anew.
+const SHORT_REST_MS: u64 = 100;
 /// In the middle of redirects it waits: begun again, it would come to the same place. More than any crawl-delay, and than
 /// the line before an address shared by hundreds of hosts.
 const LONG_PATIENCE: Duration = Duration::from_secs(300);
@@ -135,6 +140,13 @@ impl LeasedHost {
         self.new_robots.is_some() && self.delay(config) > config.host_delay
     }
 
+    /// robots.txt was just read, and the host rests now. The worker visits others meanwhile: of the web's many hosts with one page
+    /// each, most of a visit would be spent asleep.
+    pub(super) fn rests_after_robots(&self) -> bool {
+        let rest = self.not_before.saturating_sub(now_ms());
+        self.new_robots.is_some() && !self.is_lent && !self.is_borrowed && rest > SHORT_REST_MS
+    }
+
     /// A request was answered (or not) at `ended`: the next one waits for the delay.
     pub fn visited(&mut self, ended: EpochMs, config: &FrontierConfig) {
         self.not_before = self.not_before.max(ended + whole_rest(self.delay(config)).as_millis() as u64);
@@ -160,14 +172,21 @@ impl LeasedHost {
         self.is_ailing = whose == Whose::Host;
     }
 
-    /// When a URL is tried again that would fail for good by this, were it not for many others of the host that fail, too.
-    pub(super) fn tries_with_others(
+    /// When a URL is tried again whose trouble is that of a part of the host, or that would fail for good by this, were it not
+    /// for many others of the host that fail, too.
+    pub(super) fn tries_part_again(
         &self,
+        whose: Whose,
         exchange: &Exchange,
         work: &Work,
         config: &FrontierConfig,
     ) -> Option<EpochMs> {
-        retry::tried_with_others(&exchange.outcome, work, self.trouble.as_ref(), exchange.ended_ms, config)
+        let (outcome, ended) = (&exchange.outcome, exchange.ended_ms);
+        match whose {
+            Whose::Part => Some(retry::tried_after_others(work, ended, config)),
+            Whose::Page => retry::tried_with_others(outcome, work, self.trouble.as_ref(), ended, config),
+            Whose::Nobody | Whose::Host => None,
+        }
     }
 
     /// Its robots.txt cannot be had: it rests, longer each time.

@@ -105,7 +105,7 @@ impl Visitor {
                 learned => learned?,
             }
         }
-        match host.has_new_delay(&self.config.frontier) {
+        match host.has_new_delay(&self.config.frontier) || host.rests_after_robots() {
             true => Err(Interrupted::Resting(host.not_before)),
             false => Ok(true),
         }

@@ -163,8 +163,7 @@ impl Visitor {
             exchange.outcome = Outcome::Failure(failure);
             whose = Whose::Nobody;
         }
-        if let (Whose::Page, Some(at)) = (whose, host.tries_with_others(&exchange, request.work, &self.config.frontier))
-        {
+        if let Some(at) = host.tries_part_again(whose, &exchange, request.work, &self.config.frontier) {
             (whose, not_before) = (Whose::Part, not_before.max(at));
         }
         let location = redirect::location(&exchange.outcome);
@@ -190,7 +189,7 @@ impl Visitor {
         match answers {
             Some(true) => {
                 host.answers(); // for another page just now: what troubled it was not its own
-                whose = Whose::Page;
+                whose = retry::whose_of_a_host_that_answers(outcome, work);
             }
             Some(false) => whose = Whose::Host,
             None => {}
@@ -208,6 +207,9 @@ impl Visitor {
     /// Pages that answer 500 for months are the web's everyday. Where they are all that is left to ask a host for, nothing but
     /// another page tells them from a host that is down.
     pub(super) async fn ask_witness(&self, host: &mut LeasedHost, work: &Work) -> Result<Option<bool>, Interrupted> {
+        if host.witness.is_some() {
+            return Ok(host.witness);
+        }
         let Some(witness) = self.frontier.witness(host.origin(), &work.url)? else { return Ok(None) };
         let Ok(url) = Url::parse(&witness.url) else { return Ok(None) };
         if self.refusal(host, &url, witness.kind).is_some() {
@@ -223,7 +225,8 @@ impl Visitor {
         };
         let conditions = Conditions { etag, last_modified, ..Conditions::default() };
         let exchange = self.exchange(host, &url, &conditions, self.client.limits()).await?;
-        Ok(Some(retry::is_answer(&exchange.outcome)))
+        host.witness = Some(retry::is_answer(&exchange.outcome));
+        Ok(host.witness)
     }
 
     /// One exchange. Given up soon after the stop: the URL is still in `work_proposed`.
@@ -268,8 +271,21 @@ impl Visitor {
         let message = exchange.outcome.failure().map_or("", |failure| &failure.message);
         // Many hosts on one address that is away are one server's trouble.
         let name = url.host_str().unwrap_or_default();
-        let who = self.client.dns().resolve(name).await.map_or_else(|_| name.to_owned(), |ips| ips[0].to_string());
+        let resolved = tokio::select! {
+            biased;
+            resolved = self.client.dns().resolve(name) => resolved,
+            () = self.shutdown.finishing() => return Err(Interrupted::Stopping),
+        };
+        let who = resolved.map_or_else(|_| name.to_owned(), |ips| ips[0].to_string());
         self.blame(host, sign, &who, message)
+    }
+
+    async fn knows_others_than(&self, name: &str) -> bool {
+        tokio::select! {
+            biased;
+            knows = self.client.dns().knows_others_than(name) => knows,
+            () = self.shutdown.finishing() => false,
+        }
     }
 
     fn blame(&self, host: &mut LeasedHost, sign: Sign, who: &str, message: &str) -> Result<(), Interrupted> {
@@ -304,9 +320,18 @@ impl Visitor {
         let _wait = self.waits.begin();
         let name = url.host_str().unwrap_or_default();
         let is_its_name = host.is_at(url);
-        let resolved = match host.was_unknown() && is_its_name {
-            true => self.client.dns().resolve_again(name).await,
-            false => self.client.dns().resolve(name).await,
+        let dns = self.client.dns();
+        let look_up = async {
+            match host.was_unknown() && is_its_name {
+                true => dns.resolve_again(name).await,
+                false => dns.resolve(name).await,
+            }
+        };
+        // Silent name servers do not hold up the end.
+        let resolved = tokio::select! {
+            biased;
+            resolved = look_up => resolved,
+            () = self.shutdown.finishing() => return Err(Interrupted::Stopping),
         };
         self.outage.resolved(self.client.dns().answered_ms(), now_ms());
         let ip = match resolved {
@@ -317,7 +342,7 @@ impl Visitor {
                     self.blame(host, sign, name, &failure.message)?;
                 }
                 let is_denied = failure.reason == FailureReason::Dns && is_its_name && host.was_unknown();
-                if is_denied && !host.was_reached() && self.client.dns().knows_others_than(name).await {
+                if is_denied && !host.was_reached() && self.knows_others_than(name).await {
                     host.unknown_name = Some(format!("{} (asked twice)", failure.message));
                 }
                 return Ok(Err(failure));

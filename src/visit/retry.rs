@@ -86,7 +86,10 @@ pub fn whose(outcome: &Outcome, url: &str, was_put_off: bool, trouble: Option<&T
         Sort::Connection if planted::is("page_pays_for_host") => Whose::Page,
         Sort::Connection => Whose::Host,
         // Its host was well after the last time: it is always this URL.
-        Sort::Rejection if was_well && was_put_off => Whose::Page,
+        Sort::Rejection if was_put_off && trouble.is_none_or(is_answering) => Whose::Page,
+        Sort::Rejection if !asks_for_rest(outcome) && trouble.is_none_or(|trouble| answers_others(trouble, mark)) => {
+            Whose::Part
+        }
         Sort::Rejection => Whose::Host,
         Sort::Either if was_well => Whose::Page,
         Sort::Either => Whose::Host,
@@ -94,6 +97,22 @@ pub fn whose(outcome: &Outcome, url: &str, was_put_off: bool, trouble: Option<&T
         Sort::Cut if !was_well && trouble.is_some_and(breaks_off) => Whose::Host,
         Sort::Cut | Sort::Slow => Whose::Page,
     }
+}
+
+/// The host answered what it was asked last.
+fn is_answering(trouble: &Trouble) -> bool {
+    trouble.failures == 0 && trouble.suspect.is_none()
+}
+
+/// The host answered just before, or one other URL was all that failed since. So one that fails may do so by itself.
+fn answers_others(trouble: &Trouble, mark: u64) -> bool {
+    trouble.failures == 0 && trouble.suspect != Some(mark) && !trouble.errors.are_two_in_a_row()
+}
+
+/// The server said itself that it wants to be left alone: all of it, not one URL.
+fn asks_for_rest(outcome: &Outcome) -> bool {
+    let Outcome::Response(response) = outcome else { return false };
+    response.status == 429 || response.headers.get("retry-after").is_some()
 }
 
 /// Its bodies break off, and that may pass.
@@ -160,7 +179,25 @@ pub(super) fn tried_with_others(
 
 /// What a host in trouble fails with, and one that is well with some of its pages, too.
 pub fn may_be_the_pages(outcome: &Outcome) -> bool {
-    matches!(sort(outcome), Sort::Either)
+    match sort(outcome) {
+        Sort::Either => true,
+        Sort::Rejection => !asks_for_rest(outcome),
+        _ => false,
+    }
+}
+
+/// Whose trouble it is when the host answers for another page. One that is turned away for the first time waits a little before
+/// it pays.
+pub(super) fn whose_of_a_host_that_answers(outcome: &Outcome, work: &Work) -> Whose {
+    match sort(outcome) {
+        Sort::Rejection if !work.was_put_off => Whose::Part,
+        _ => Whose::Page,
+    }
+}
+
+/// When a URL is tried again that is [`Whose::Part`].
+pub(super) fn tried_after_others(work: &Work, ended_ms: EpochMs, config: &FrontierConfig) -> EpochMs {
+    ended_ms + millis(back_off(u32::from(work.attempt) + 1, &work.url, config))
 }
 
 /// Whether the host has something to say, whatever it is.

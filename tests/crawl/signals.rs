@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::support::server::Answer;
 
-use crate::support::program::{Place, Process, eventually, run};
+use crate::support::dns::{NameServer, Say};
+use crate::support::program::{DEADLINE, Place, Process, eventually, run};
 use crate::support::{Final, Plan, Running, TestSite, link};
 
 #[test]
@@ -110,4 +111,21 @@ fn a_hang_up_does_not_end_it_and_has_it_read_its_configuration() {
     let orders = run(&["orders".as_ref(), place.data().as_os_str(), "--json".as_ref()]).ok().json_lines();
     assert_eq!((&orders[0]["by"], orders.len()), (&"SIGHUP".into(), 1));
     assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), site.pages());
+}
+
+/// Who looks a name up waits for name servers that say nothing, and not a second longer than the crawl goes on.
+#[test]
+fn name_servers_that_keep_silent_do_not_hold_up_the_end() {
+    let (asked, is_asked) = std::sync::mpsc::channel();
+    let server = NameServer::start(move |_| {
+        let _ = asked.send(());
+        Say::Silence
+    });
+    let place = Place::with(&format!("crawler_manager.downloader.dns.servers: [\"{}\"]", server.address));
+    let seeds: Vec<String> = (0..20).map(|n| format!("http://h{n}.example/")).collect();
+    let process = Process::start(place.crawl(&seeds, &["--delay", "5"]));
+    is_asked.recv_timeout(DEADLINE).expect("a name is looked up");
+    process.signal("TERM");
+    process.wait_for(Duration::from_secs(8)).exits(6);
+    assert_eq!(place.stats()["remaining"], 20);
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::support::server::Answer;
+use crate::support::server::{Answer, Ask};
 
 use crate::support::dns::{NameServer, Say};
-use crate::support::program::{Place, Process, run};
+use crate::support::program::{Place, Process, command, free_port, run};
 use crate::support::{Running, counted, links};
 
 const PATHS: [&str; 8] = ["/1", "/2", "/3", "/4", "/5", "/6", "/7", "/8"];
@@ -27,7 +27,11 @@ fn site(trouble: impl Fn(usize, &str) -> Option<Answer> + Send + Sync + 'static)
 }
 
 fn crawl(site: &Running, place: &Place) {
-    Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
+    crawl_with(site, place, &["--delay", "0"]);
+}
+
+fn crawl_with(site: &Running, place: &Place, args: &[&str]) {
+    Process::start(place.crawl(&[site.origin(0) + "/"], args)).wait().ok();
 }
 
 /// One attempt only: whoever pays one for its host is lost.
@@ -131,6 +135,50 @@ fn many_pages_that_fail_for_long_are_named_at_the_end() {
     }
     let frontier = &place.stats()["frontier"];
     assert_eq!((&frontier["live"], &frontier["refused"]), (&21.into(), &0.into()), "{frontier}");
+}
+
+/// Good pages with bad ones among them, `bad` of every `of`. The home page links to them in their order.
+fn mixed(count: usize, is_bad: fn(usize) -> bool, bad: Answer) -> Running {
+    let paths: Vec<String> = (0..count).map(|n| format!("/{n}")).collect();
+    Running::start(
+        1,
+        Arc::new(move |ask: &Ask| match ask.path() {
+            "/" => Answer::html(links(&paths.iter().map(String::as_str).collect::<Vec<_>>())),
+            path => match path[1..].parse() {
+                Ok(n) if is_bad(n) => bad.clone(),
+                Ok(_) => Answer::html(format!("page {path}")),
+                Err(_) => Answer::text("").status(404),
+            },
+        }),
+    )
+}
+
+/// A host that answers for others is well, however many of its URLs fail in between: one rest would outlast the crawl.
+#[test]
+fn bad_urls_among_good_ones_do_not_make_their_host_rest() {
+    for bad in [Answer::new(503, ""), Answer::new(500, ""), Answer::close()] {
+        // Three in a row now and then.
+        let site = mixed(60, |n| n % 3 == 0 || n % 10 < 2, bad);
+        let place = Place::with("link_storage.scheduler.backoff_base: 10m");
+        let args = ["--delay", "1ms", "--patience", "1s"];
+        Process::start(place.crawl(&[site.origin(0) + "/"], &args)).wait().exits(4);
+        let good = (0..60).filter(|n| !(n % 3 == 0 || n % 10 < 2)).count();
+        assert_eq!(place.stats()["frontier"]["live"], 1 + good, "{}", place.stats());
+        let home = site.visits.all().iter().filter(|visit| visit.path == "/").count();
+        assert!(home <= 4, "the host was asked for its home page {home} times, once more in each visit at most");
+    }
+}
+
+/// What was never asked for comes first: a URL that takes its time and fails does not keep the others waiting twice.
+#[test]
+fn a_url_that_failed_is_tried_again_behind_those_that_were_never_asked_for() {
+    let site = mixed(100, |n| n == 0, Answer::new(500, ""));
+    let place = Place::with("crawler_manager.downloader.max_retry_count: 1");
+    crawl_with(&site, &place, &["--delay", "20ms"]);
+    let visits = site.visits.all();
+    let places: Vec<usize> = (0..visits.len()).filter(|at| visits[*at].path == "/0").collect();
+    let last_new = visits.iter().position(|visit| visit.path == "/99");
+    assert!(places.len() == 2 && Some(places[1]) > last_new, "{places:?}, {last_new:?}");
 }
 
 /// What the summary calls it, `seine retry` understands.
@@ -280,4 +328,49 @@ fn name_servers_that_deny_every_name_are_not_believed() {
     Process::start(place.crawl(&seeds, &["--patience", "6s"])).wait().exits(4);
     let frontier = &place.stats()["frontier"];
     assert!(frontier["first_time"].as_u64() >= Some(4), "{frontier}");
+}
+
+/// One worker has hosts with one page each: it reads the next one's robots.txt while the first rests.
+#[test]
+fn a_worker_visits_others_while_a_host_rests_after_its_robots_txt() {
+    const HOSTS: usize = 5;
+    let site = Running::start(
+        HOSTS,
+        Arc::new(|ask: &Ask| match ask.path() {
+            "/" => Answer::html("a page"),
+            _ => Answer::text("").status(404),
+        }),
+    );
+    let place = Place::with(
+        "crawler_manager.downloader.download_thread_pool_size: 1\nlink_storage.download_sitemap_xml: false",
+    );
+    let seeds: Vec<String> = (0..HOSTS).map(|at| site.origin(at) + "/").collect();
+    Process::start(place.crawl(&seeds, &["--delay", "1500ms"])).wait().ok();
+    assert_eq!(place.kept().len(), HOSTS);
+    let visits = site.visits.all();
+    let paths: Vec<&str> = visits.iter().map(|visit| visit.path.as_str()).collect();
+    assert_eq!(paths, [["/robots.txt"; HOSTS], ["/"; HOSTS]].concat());
+}
+
+#[test]
+fn proxies_in_the_environment_are_not_used_and_that_is_said() {
+    let proxy = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = format!("http://{}", proxy.local_addr().unwrap());
+    let site = site(|_, _| None);
+    let place = Place::new();
+    let mut crawl = place.crawl(&[site.origin(0) + "/"], &["--delay", "0"]);
+    crawl.env("HTTP_PROXY", &address).env("all_proxy", &address);
+    let ran = Process::start(crawl).wait().ok();
+    assert!(ran.stderr.contains("HTTP_PROXY, all_proxy are set, and Seine uses no proxy"), "{}", ran.stderr);
+    assert_eq!(place.kept().len(), 9);
+
+    // Nor for its own server: the token would be read by whoever runs the proxy.
+    let token = place.write("token", "secret-secret-secret");
+    let nobody = format!("http://127.0.0.1:{}/", free_port());
+    let mut work = command(&["work", "--server", &nobody, "--patience", "1s", "--token-file"]);
+    work.arg(token).env("http_proxy", &address);
+    let ran = Process::start(work).wait();
+    assert!(ran.stderr.contains("http_proxy is set"), "{}", ran.stderr);
+    proxy.set_nonblocking(true).unwrap();
+    assert!(proxy.accept().is_err(), "somebody has asked the proxy");
 }

@@ -157,10 +157,9 @@ fn what_the_host_says_of_itself_is_the_hosts() {
     let url = "http://a.test/1";
     for outcome in [
         answered(429, None),
-        answered(503, None),
+        answered(503, Some("60")),
         failed(Connect),
         failed(ConnectionRefused),
-        failed(ConnectionBroken),
         failed(Dns),
         failed(Tls),
         failed(RobotsUnreachable),
@@ -168,6 +167,18 @@ fn what_the_host_says_of_itself_is_the_hosts() {
         for known in [None, Some(suspicion(url)), Some(suspicion("http://a.test/2")), Some(trouble(1))] {
             assert_eq!(whose(&outcome, url, false, known.as_ref()), Whose::Host, "{outcome:?} after {known:?}");
         }
+    }
+}
+
+#[test]
+fn a_url_that_is_turned_away_by_a_host_that_answers_others_waits_without_its_host() {
+    let (url, other) = ("http://a.test/1", "http://a.test/2");
+    let two_in_a_row = Trouble { errors: Errors { recent: 0b11, ..Errors::default() }, ..suspicion(other) };
+    for outcome in [answered(503, None), failed(FailureReason::ConnectionBroken)] {
+        let whose = |before: Option<Trouble>| whose(&outcome, url, false, before.as_ref());
+        assert_eq!([whose(None), whose(Some(suspicion(other)))], [Whose::Part; 2], "{outcome:?}");
+        let of_the_host = [suspicion(url), two_in_a_row, trouble(1)].map(|before| whose(Some(before)));
+        assert_eq!(of_the_host, [Whose::Host; 3], "alone, the third in a row, and in trouble: {outcome:?}");
     }
 }
 
@@ -191,12 +202,11 @@ fn the_first_to_fail_fails_by_itself_and_the_next_with_its_host() {
 
 #[test]
 fn a_url_that_alone_is_turned_away_again_and_again_pays_for_it() {
-    let (url, other) = ("http://a.test/1", "http://a.test/2");
+    let url = "http://a.test/1";
     use FailureReason::*;
     for outcome in [answered(503, None), answered(429, None), failed(ConnectionBroken)] {
         assert_eq!(whose(&outcome, url, true, None), Whose::Page, "its host was well in between: {outcome:?}");
         assert_eq!(whose(&outcome, url, true, Some(&trouble(1))), Whose::Host, "its host was not");
-        assert_eq!(whose(&outcome, other, false, None), Whose::Host, "another");
     }
     for reason in [Dns, Connect, ConnectionRefused, Tls] {
         assert_eq!(whose(&failed(reason), url, true, None), Whose::Host, "nothing was said of the URL: {reason:?}");
@@ -256,8 +266,8 @@ fn health_is_told_from_the_answer() {
     }
     let suspicious = Trouble { since: NOW, last: NOW, failures: 0, cause: Cause::Status(500), ..suspicion(url) };
     assert_eq!(after(&answered(500, None), None), Some(Health::Troubled(suspicious)));
-    let first = Trouble { since: NOW, last: NOW, ..trouble(1) };
-    assert_eq!(after(&answered(503, None), None), Some(Health::Troubled(first)));
+    let first = Trouble { since: NOW, last: NOW, cause: Cause::Status(429), ..trouble(1) };
+    assert_eq!(after(&answered(429, None), None), Some(Health::Troubled(first)));
     let third = Trouble { last: NOW, cause: Cause::Status(500), ..trouble(3) };
     assert_eq!(after(&answered(500, None), Some(trouble(2))), Some(Health::Troubled(third)), "since as before");
 }

@@ -107,7 +107,7 @@ impl Schedule {
         let ready = found.ready.iter().filter(free).filter(is_as_good);
         let mut due: Vec<&Candidate<T>> = ready.take(max_urls).collect();
         due.extend(found.later.iter().filter(is_due).filter(free).take(LATER_WINDOW));
-        due.sort_by_key(|candidate| candidate.rank);
+        due.sort_by_key(|candidate| (candidate.waits_for_fresh(now), candidate.rank));
         due.dedup_by_key(|candidate| candidate.url);
         let (again, new) = due.into_iter().partition(|candidate| candidate.is_revisit);
         let chosen = shared(new, again, max_urls, self.revisit_share, now);

@@ -2,6 +2,7 @@
 
 use super::due::Taken;
 use crate::frontier::keys::{HostKey, Rank, UrlKey};
+use crate::frontier::lease::RETRY_WAITS_MS;
 use crate::page::EpochMs;
 
 /// Which queue a URL in flight lies in.
@@ -68,4 +69,13 @@ pub struct Candidate<T> {
     pub is_revisit: bool,
     /// What the queue keeps of it.
     pub item: T,
+}
+
+impl<T> Candidate<T> {
+    /// It failed before. What was never asked for comes first: a URL that fails again and again would keep the others waiting. But it
+    /// does not wait for ever.
+    pub fn waits_for_fresh(&self, now: EpochMs) -> bool {
+        let is_tried_again = |due: EpochMs| !self.is_revisit && now.saturating_sub(due) < RETRY_WAITS_MS;
+        matches!(self.queue, Queue::Later(due) if is_tried_again(due))
+    }
 }

@@ -10,6 +10,8 @@ use super::share::shared;
 
 /// Of the retries and revisits of one host that are due, those considered for one lease.
 const LATER_WINDOW: usize = 256;
+/// A retry that is due lets URLs go first that were never asked for, for so long.
+const RETRY_WAITS_MS: u64 = 600_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Volatile {
@@ -63,7 +65,8 @@ impl Volatile {
         later.sort_by_key(|(_, url)| (url.due(kept), url.rank));
         later.truncate(LATER_WINDOW);
         let mut due = [ready, later].concat();
-        due.sort_by_key(|(_, url)| url.rank);
+        let waits = |url: &Url| url.queue != Queue::Ready && url.page.is_none() && now - url.due(kept) < RETRY_WAITS_MS;
+        due.sort_by_key(|(_, url)| (waits(url), url.rank));
         let (again, new) = due.into_iter().partition(|(_, url)| url.page.is_some());
         let chosen = shared(new, again, max_urls, share, now);
 
