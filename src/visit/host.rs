@@ -12,7 +12,6 @@ use crate::frontier::{Cause, Health, Lease, Release, Robots, Spent, Trouble, Wor
 use crate::page::{EpochMs, Failure, FailureReason, Outcome};
 use crate::parse::preferences::tdm::TdmFile;
 use crate::planted;
-use url::Url;
 
 #[derive(Default)]
 pub struct LeasedHost {
@@ -99,10 +98,6 @@ impl LeasedHost {
         self.lease.host.robots.is_some() || self.lease.work.iter().any(|work| work.was_there)
     }
 
-    pub(super) fn is_at(&self, url: &Url) -> bool {
-        url.origin().ascii_serialization() == self.origin()
-    }
-
     pub fn origin(&self) -> &str {
         &self.lease.host.origin
     }
@@ -155,7 +150,11 @@ impl LeasedHost {
 
     /// Whose trouble an answer (or none) to a request on behalf of `work` is, as far as it alone can tell.
     pub fn whose(&self, outcome: &Outcome, work: &Work) -> Whose {
-        retry::whose(outcome, &work.url, work.was_put_off, self.trouble.as_ref())
+        match retry::whose(outcome, &work.url, work.was_put_off, self.trouble.as_ref()) {
+            // Nobody knows yet whether it answers at all.
+            Whose::Part if !self.was_reached() => Whose::Host,
+            whose => whose,
+        }
     }
 
     /// What an answer (or none) means for the host.

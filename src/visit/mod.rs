@@ -12,6 +12,7 @@ mod host;
 mod lease;
 mod lent;
 pub(crate) mod loan;
+mod names;
 pub mod outage;
 mod parking;
 mod place;

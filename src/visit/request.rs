@@ -271,21 +271,9 @@ impl Visitor {
         let message = exchange.outcome.failure().map_or("", |failure| &failure.message);
         // Many hosts on one address that is away are one server's trouble.
         let name = url.host_str().unwrap_or_default();
-        let resolved = tokio::select! {
-            biased;
-            resolved = self.client.dns().resolve(name) => resolved,
-            () = self.shutdown.finishing() => return Err(Interrupted::Stopping),
-        };
-        let who = resolved.map_or_else(|_| name.to_owned(), |ips| ips[0].to_string());
+        let found = self.before_the_end(self.client.dns().resolve(name)).await?;
+        let who = found.map_or_else(|_| name.to_owned(), |ips| ips[0].to_string());
         self.blame(host, sign, &who, message)
-    }
-
-    async fn knows_others_than(&self, name: &str) -> bool {
-        tokio::select! {
-            biased;
-            knows = self.client.dns().knows_others_than(name) => knows,
-            () = self.shutdown.finishing() => false,
-        }
     }
 
     fn blame(&self, host: &mut LeasedHost, sign: Sign, who: &str, message: &str) -> Result<(), Interrupted> {
@@ -319,31 +307,12 @@ impl Visitor {
     ) -> Result<Result<(), Failure>, Interrupted> {
         let _wait = self.waits.begin();
         let name = url.host_str().unwrap_or_default();
-        let is_its_name = host.is_at(url);
-        let dns = self.client.dns();
-        let look_up = async {
-            match host.was_unknown() && is_its_name {
-                true => dns.resolve_again(name).await,
-                false => dns.resolve(name).await,
-            }
-        };
-        // Silent name servers do not hold up the end.
-        let resolved = tokio::select! {
-            biased;
-            resolved = look_up => resolved,
-            () = self.shutdown.finishing() => return Err(Interrupted::Stopping),
-        };
-        self.outage.resolved(self.client.dns().answered_ms(), now_ms());
-        let ip = match resolved {
+        let ip = match self.look_up(host, url).await? {
             Ok(addresses) => addresses[0],
             Err(error) => {
                 let failure = error.failure();
                 if let Says::Failed(sign) = Says::of_failure(failure.reason) {
                     self.blame(host, sign, name, &failure.message)?;
-                }
-                let is_denied = failure.reason == FailureReason::Dns && is_its_name && host.was_unknown();
-                if is_denied && !host.was_reached() && self.knows_others_than(name).await {
-                    host.unknown_name = Some(format!("{} (asked twice)", failure.message));
                 }
                 return Ok(Err(failure));
             }

@@ -204,7 +204,6 @@ impl Frontier for Brittle {
         fn learned(&self) -> Result<Remembered, FrontierError>;
         fn forget_learned(&self) -> Result<(), FrontierError>;
         fn rank_again(&self, after: Option<QueuePlace>, at_most: usize, rank: &dyn Fn(&Ranked) -> u8, now: EpochMs) -> Result<Option<QueuePlace>, FrontierError>;
-        fn hosts_of_domain(&self, origin: &str) -> Result<u64, FrontierError>;
         fn trust(&self, url: &str) -> Result<Option<Trust>, FrontierError>;
         fn counts(&self) -> Counts;
         fn next_due(&self) -> Option<EpochMs>;

@@ -1,0 +1,46 @@
+//! Looking up a host's name, and whether it is known by now that there is no such name.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use url::Url;
+
+use super::host::LeasedHost;
+use super::visitor::{Interrupted, Visitor};
+use crate::clock::now_ms;
+use crate::fetch::DnsError;
+
+impl Visitor {
+    /// The addresses of whoever is asked for `url`. A host whose name is said to have none for the second time, and that nobody ever
+    /// reached, is noted to be unknown, if the name servers know other names.
+    pub(super) async fn look_up(
+        &self,
+        host: &mut LeasedHost,
+        url: &Url,
+    ) -> Result<Result<Arc<[IpAddr]>, DnsError>, Interrupted> {
+        let (name, dns) = (url.host_str().unwrap_or_default(), self.client.dns());
+        let was_unknown = host.was_unknown() && url.origin().ascii_serialization() == host.origin();
+        let found = match was_unknown {
+            true => self.before_the_end(dns.resolve_again(name)).await?,
+            false => self.before_the_end(dns.resolve(name)).await?,
+        };
+        self.outage.resolved(dns.answered_ms(), now_ms());
+        if let Err(error @ DnsError::NoAddress { .. }) = &found
+            && was_unknown
+            && !host.was_reached()
+            && self.before_the_end(dns.knows_others_than(name)).await?
+        {
+            host.unknown_name = Some(format!("{error} (asked twice)"));
+        }
+        Ok(found)
+    }
+
+    /// What name servers say: if they keep silent, they do not hold up the end of the crawl.
+    pub(super) async fn before_the_end<T>(&self, answer: impl Future<Output = T>) -> Result<T, Interrupted> {
+        tokio::select! {
+            biased;
+            said = answer => Ok(said),
+            () = self.shutdown.finishing() => Err(Interrupted::Stopping),
+        }
+    }
+}
