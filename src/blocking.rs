@@ -124,7 +124,9 @@ pub struct Idle {
     events: u64,
 }
 
-/// No idle wait of a simulation is longer.
+/// A simulation's idle waits grow by this factor …
+const GROWTH: u32 = 16;
+/// … and none is longer.
 const LONGEST_IDLE: Duration = Duration::from_secs(600);
 /// Simulated parts may be without a sign for so many times longer.
 const PATIENCE: u32 = 30;
@@ -138,7 +140,7 @@ impl Idle {
         let Some(turns) = turns() else { return self.base };
         let events = turns.events();
         self.time = match events == self.events {
-            true => (self.time * 2).min(LONGEST_IDLE),
+            true => (self.time * GROWTH).min(LONGEST_IDLE),
             false => self.base,
         };
         self.events = events;

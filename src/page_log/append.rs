@@ -17,7 +17,7 @@ use crate::parse::Derived;
 use crate::planted;
 
 /// A reader that lags by so many bytes of records is near the end: well within what is kept in memory.
-const NEAR_BYTES: u64 = 8 << 20;
+const NEAR_BYTES: u64 = if cfg!(feature = "simulate") { 64 << 10 } else { 8 << 20 };
 
 /// A promise: the event is queued.
 #[derive(Debug)]
@@ -94,6 +94,9 @@ impl PageLog {
             moved.mark_unchanged();
             if self.is_near_end(reader) {
                 return;
+            }
+            if planted::is("stall_after_kill") {
+                std::future::pending::<()>().await;
             }
             // The sender lives as long as the log.
             let _ = moved.changed().await;

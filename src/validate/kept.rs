@@ -6,6 +6,7 @@ use crate::frontier::{Attempt, Change, Found, JudgedBy, PageRecord, Way};
 use crate::page::preferences::{Source, Statement, of_the_page};
 use crate::page::{Doubt, EpochMs, Kind, PageChange, PageEvent, Response, TextsGiven, Withheld};
 use crate::parse::Derived;
+use crate::planted;
 use crate::revisit::{History, Trust};
 use crate::visit::retry;
 
@@ -13,8 +14,8 @@ use crate::visit::retry;
 pub(super) fn keep_validators(record: &mut PageRecord, event: &PageEvent, response: &Response, derived: &Derived) {
     if response.is_success() {
         // What was cut is not the page: nothing of it may say later that the page has not changed.
-        let whole = || !response.is_cut();
-        if response.is_cut() {
+        let whole = || !response.is_cut() || planted::is("half_page_final");
+        if !whole() {
             record.history = record.history.map(|history| history.doubted(Doubt::Cut, event.ended_ms));
         }
         record.digest = Some(derived.digest).filter(|_| whole());

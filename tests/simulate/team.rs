@@ -1,5 +1,6 @@
 //! Many worlds, one process for each core. A process that hangs or dies takes one world with it, and that world has failed.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::Ordering;
@@ -117,17 +118,29 @@ fn gather(lines: &Receiver<(u64, Option<String>)>, first: bool) -> Found {
                 *world = None;
                 found.worlds += 1;
                 found.requests += rest.parse::<u64>().unwrap_or(0);
+                if first && !found.failed.is_empty() {
+                    break;
+                }
             }
             (Some("broken"), Some(seed)) => {
                 found.failed.push((seed, rest.to_owned()));
-                if first {
-                    break;
-                }
             }
             _ => println!("{line}"),
         }
     }
     found
+}
+
+/// Which properties one world breaks without any planted bug.
+pub fn breaks(seed: u64) -> BTreeSet<String> {
+    let one = Options { worlds: Some(1), ..Options::default() };
+    let found = search(seed, &one, false);
+    found.failed.iter().map(|(_, what)| property(what)).collect()
+}
+
+/// `property 3`.
+pub fn property(what: &str) -> String {
+    what.split(':').next().unwrap_or_default().to_owned()
 }
 
 fn myself() -> Command {
@@ -147,7 +160,8 @@ pub fn member(core: usize, options: &Options) -> ExitCode {
         let mut say = |line: String| _ = writeln!(out, "{line}").and_then(|()| out.flush());
         say(format!("begin {seed}"));
         let outcome = run::run(World::generate(seed), false);
-        for broken in outcome.broken.iter().take(1) {
+        let mut told = BTreeSet::new();
+        for broken in outcome.broken.iter().filter(|broken| told.insert(broken.property)) {
             say(format!("broken {seed} property {}: {}", broken.property, broken.story.replace('\n', " ")));
         }
         say(format!("end {seed} {}", outcome.requests));

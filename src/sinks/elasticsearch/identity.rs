@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::client::{Client, ServerReply};
 use super::index::NotReady;
+use crate::planted;
 use crate::sinks::sink::SinkError;
 
 /// UUIDs by the index's name. Kept in the sink's committed state.
@@ -68,6 +69,7 @@ impl IndexIdentity {
     /// An error when one of the indices that documents went to is not there any more. `name`: the configured one.
     pub fn check(&self, found: &Found, name: &str) -> Result<(), SinkError> {
         let found = match found {
+            _ if planted::is("emptied_unnoticed") => return Ok(()),
             Found::Index(found) => &found.uuids,
             Found::Nothing => return Err(replaced(format!("{name} is gone"))),
             Found::Unknown => return Ok(()),

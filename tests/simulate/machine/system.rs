@@ -182,6 +182,18 @@ fn undone(descriptor: c_int, done: isize, takes: bool) -> Option<isize> {
     Some(-1)
 }
 
+/// Memory is nobody's disk: there is nothing to wait for.
+#[unsafe(no_mangle)]
+pub extern "C" fn fsync(_file: c_int) -> c_int {
+    0
+}
+
+/// As [`fsync`].
+#[unsafe(no_mangle)]
+pub extern "C" fn fdatasync(_file: c_int) -> c_int {
+    0
+}
+
 const NOWHERE: c_int = -1;
 const SYS_WRITE: c_long = 1;
 const SYS_PWRITE64: c_long = 18;

@@ -117,10 +117,6 @@ impl Threads {
 }
 
 impl Slot {
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
     fn is_runnable(&self, now: u64) -> bool {
         match &*self.state.lock() {
             State::Ready => true,
