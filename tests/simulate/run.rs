@@ -388,6 +388,9 @@ impl Episode {
             let oracle = std::mem::replace(&mut web.oracle, Oracle::new(&web.world));
             broken.extend(oracle.end(&web.world, &ends));
         }
+        if web.tells {
+            eprintln!("  turns: {:?}", self.machine.threads.turns.lock());
+        }
         Outcome { broken, trace: web.trace, requests: web.requests, turns: self.machine.turns, lives: self.lives }
     }
 }

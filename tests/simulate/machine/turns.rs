@@ -1,6 +1,7 @@
 //! Threads of the simulated process. They are real threads, of which one runs at a time: it has the turn until it waits.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,6 +24,8 @@ pub struct Threads {
     started: AtomicU64,
     events: AtomicU64,
     is_killed: AtomicBool,
+    /// By name, for who looks for what takes long.
+    pub turns: Mutex<BTreeMap<String, u64>>,
 }
 
 pub struct Slot {
@@ -58,6 +61,7 @@ impl Threads {
             started: AtomicU64::new(0),
             events: AtomicU64::new(1),
             is_killed: AtomicBool::new(false),
+            turns: Mutex::default(),
         }
     }
 
@@ -81,6 +85,9 @@ impl Threads {
     /// Lets a thread go on until it waits or ends.
     pub fn give_turn(&self, slot: &Arc<Slot>) {
         SIGNS.fetch_add(1, Ordering::Relaxed);
+        if let Some(turns) = self.turns.lock().get_mut(&slot.name) {
+            *turns += 1;
+        }
         slot.has_turn.store(true, Ordering::Release);
         if let Some(thread) = slot.thread.lock().as_ref() {
             thread.unpark();
@@ -168,6 +175,7 @@ impl Turns for Threads {
             mine.has_turn.store(false, Ordering::Release);
             controller.unpark();
         });
+        self.turns.lock().entry(name.to_owned()).or_default();
         *slot.thread.lock() = Some(spawned.expect("the system starts threads").thread().clone());
         self.all.lock().push(slot);
     }
