@@ -14,7 +14,7 @@ use crate::node::Node;
 
 /// Of the version that the other tests run against; its settings are the usual ones.
 const VERSION: &str = "8.19.21";
-const SEQUENCES: u64 = 20;
+const SEQUENCES: u64 = 9;
 const REQUESTS: usize = 40;
 const IDS: [&str; 5] = ["http://a.example/", "http://a.example/b", "c", "d", "e"];
 const NAMES: [&str; 3] = ["one", "two", "pages"];

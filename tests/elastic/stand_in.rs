@@ -14,7 +14,6 @@ pub type Hook = Arc<dyn Fn(&Asked) -> Option<(u16, Value)> + Send + Sync>;
 pub struct Asked {
     pub method: String,
     pub path: String,
-    pub authorization: String,
     pub body: Vec<u8>,
 }
 
@@ -63,18 +62,17 @@ fn read(input: &mut BufReader<TcpStream>) -> Option<Asked> {
     input.read_line(&mut line).ok().filter(|read| *read > 0)?;
     let mut words = line.split(' ').map(str::to_owned);
     let (method, path) = (words.next()?, words.next()?);
-    let (mut length, mut authorization) = (0, String::new());
+    let mut length = 0;
     loop {
         let mut line = String::new();
         input.read_line(&mut line).ok()?;
         match line.trim().split_once(": ") {
             None => break,
             Some((name, value)) if name.eq_ignore_ascii_case("content-length") => length = value.parse().ok()?,
-            Some((name, value)) if name.eq_ignore_ascii_case("authorization") => value.clone_into(&mut authorization),
             Some(_) => {}
         }
     }
     let mut body = vec![0; length];
     input.read_exact(&mut body).ok()?;
-    Some(Asked { method, path, authorization, body })
+    Some(Asked { method, path, body })
 }
