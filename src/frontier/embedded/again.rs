@@ -104,23 +104,31 @@ impl Changes<'_> {
     /// fetched, waits for another attempt or was looked at since is left alone: so the same hint again changes nothing.
     pub fn add_hint(&mut self, hint: &Hint) -> Result<(), FrontierError> {
         let (url, origin, _) = self.frontier.keys.of(&hint.url)?;
-        if self.page(url, origin)?.is_some_and(|page| page.no_page_since().is_some()) {
-            let is_sooner = !matches!(self.state_of(url)?, Some(UrlState::Later { due, .. }) if due <= hint.due);
-            return if is_sooner { self.set_revisit(&hint.url, Some(hint.due)).map(|_| ()) } else { Ok(()) };
-        }
-        let Some(state @ UrlState::Later { due, rank }) = self.state_of(url)? else { return Ok(()) };
+        let Some(page) = self.page(url, origin)? else { return Ok(()) };
+        let was_none = page.no_page_since().is_some();
+        let state = match self.state_of(url)? {
+            Some(UrlState::Done) if was_none => return self.set_revisit(&hint.url, Some(hint.due)).map(|_| ()),
+            Some(state) => state,
+            None => return Ok(()),
+        };
+        let UrlState::Later { due, rank } = state else { return Ok(()) };
         let item = self.queued(url, state)?.filter(|item| item.revisit && item.attempt == 0 && due != WHEN_MET_AGAIN);
         let Some(item) = item else { return Ok(()) };
-        let Some(page) = self.page(url, origin)?.filter(|page| page.state.is_there()) else { return Ok(()) };
-        let Some(history) = page.history().and_then(|history| history.after_hint(hint.changed_ms)) else {
-            return Ok(());
+        let history = match page.state.is_there() {
+            true => page.history().and_then(|history| history.after_hint(hint.changed_ms)),
+            false => None,
         };
+        if history.is_none() && !was_none {
+            return Ok(());
+        }
         self.host(url.host, origin)?;
         if hint.due < due && !self.is_in_flight(url) {
             self.dequeue(url, state);
             self.enqueue_later(url, hint.due, rank, &item);
         }
-        self.pages.insert(url, Some(PageRecord { history: Some(history), ..page }));
+        if history.is_some() {
+            self.pages.insert(url, Some(PageRecord { history, ..page }));
+        }
         Ok(())
     }
 

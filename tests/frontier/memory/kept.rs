@@ -154,7 +154,21 @@ impl Kept {
 
     /// `may_move`: it is not in flight.
     pub fn hint(&mut self, hint: &Hint, may_move: bool) {
+        let rank = self.next_rank(1);
         let Some(url) = self.urls.get_mut(&hint.url) else { return };
+        // What was no page is asked for again; what waits for another attempt, or for its host, is left alone.
+        if url.page.as_ref().is_some_and(|page| page.no_page_since().is_some()) {
+            let is_sooner = match url.queue {
+                Queue::Ready => false,
+                Queue::Later(due) => due > hint.due && due != WHEN_MET_AGAIN && url.attempt == 0,
+                Queue::None => true,
+            };
+            if is_sooner && may_move {
+                url.rank = if url.queue == Queue::None { rank } else { url.rank };
+                url.queue = Queue::Later(hint.due);
+            }
+            return;
+        }
         let Queue::Later(due) = url.queue else { return };
         let Some(page) = url.page.as_mut().filter(|page| page.state.is_there()) else { return };
         if due == WHEN_MET_AGAIN || url.attempt > 0 {
