@@ -8,6 +8,7 @@ use super::host::LeasedHost;
 use super::redirect;
 use super::rules::{self, KEPT_UNREACHABLE_MS, MAX_ROBOTS_BYTES, Rules};
 use super::visitor::{Interrupted, Visitor};
+use crate::blocking;
 use crate::clock::now_ms;
 use crate::fetch::client::{Conditions, Limits};
 use crate::focus::PRIORITY_NEUTRAL;
@@ -88,7 +89,7 @@ impl Visitor {
             rules.allows(&url).then_some(look)
         };
         let look_again = || self.frontier.look_again(Some(host.origin()), now_ms(), &look);
-        let urls = tokio::task::block_in_place(look_again)?;
+        let urls = blocking::in_place(look_again)?;
         if urls > 0 {
             tracing::info!(host = host.origin(), urls, "robots.txt allows what it forbade: these are looked at again");
         }
