@@ -100,7 +100,9 @@ fn a_mishap_removes_and_replaces_no_page_and_is_forgotten_when_it_is_over() {
             eventually("the page is doubted", || why(&place, &page)["page"]["doubt"]["what"] == name);
             looked_at(&site, 2);
             let said = why(&place, &page);
-            assert_eq!((&said["state"], states(address)), (&"live".into(), [7, 0, 0, 0]), "{name}: {said}");
+            // It is fetched again several times a second: the question may meet it in flight.
+            assert!(["live", "in_flight"].contains(&said["state"].as_str().unwrap()), "{name}: {said}");
+            assert_eq!(states(address), [7, 0, 0, 0], "{name}: {said}");
             mishap.store(WELL, Ordering::SeqCst);
             eventually("the page is doubted no more", || why(&place, &page)["page"]["doubt"].is_null());
         }
