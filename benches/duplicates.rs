@@ -125,6 +125,7 @@ fn verdict(number: u64, with_fingerprint: bool) -> Verdict {
         past: Default::default(),
         likeness: with_fingerprint.then_some(likeness),
         judged: None,
+        refused_since: None,
         preferences: None,
     };
     let attempt = Attempt { at: number, outcome: Cause::Status(200), counts: true, digest: None };

@@ -329,7 +329,7 @@ pub fn what_is_forbidden_leaves_the_index(node: &Node) {
     let index = "forbidden";
     let site = leaving();
     let place = Place::with(&format!(
-        "link_storage.recrawl: {{interval: 1s}}\nlink_storage.download_sitemap_xml: false\n\
+        "link_storage.recrawl: {{interval: 1s, confirm_gone: 0}}\nlink_storage.download_sitemap_xml: false\n\
          target_storage.data_formats: [ELASTICSEARCH]\n\
          target_storage.data_format.elasticsearch.rest.hosts: ['{}']\n\
          target_storage.data_format.elasticsearch.index_name: {index}\n",

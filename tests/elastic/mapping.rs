@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use seine::formats::elastic::write_event;
 use seine::formats::elastic_mapping::{HeaderType, compare, fields, index_body, template_body};
+use seine::page::{Outcome, Truncated};
 use seine::parse::PageText;
 use seine::parse::clean_text::TextOptions;
 use serde_json::{Value, json};
@@ -19,6 +20,9 @@ fn every_field_of_the_document_is_mapped_and_no_other() {
         <p>The boats came back with the tide in the evening, and most of what they had caught was sold before it was dark.";
     let mut event = changed(page("http://a.example/", "text/html", about));
     event.model = Some("topic@0a1b2c3d".into());
+    if let Outcome::Response(response) = &mut event.outcome {
+        response.truncated = Some(Truncated::Disconnect);
+    }
     let mut document = Vec::new();
     let options = TextOptions { markdown: true, language: true, ..TextOptions::default() };
     write_event(&event, &PageText { options, ..text(&event) }, 0, &mut document);

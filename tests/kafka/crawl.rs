@@ -103,7 +103,9 @@ fn what_is_forbidden_leaves_the_topic_with_its_reason() {
     const BLACKLIST: &str = "link_storage.link_strategy.blacklist";
     BROKER.make_topic("forbidden", &[]);
     let site = leaving();
-    let place = Place::with("link_storage.recrawl: {interval: 1s}\nlink_storage.download_sitemap_xml: false\n");
+    let place = Place::with(
+        "link_storage.recrawl: {interval: 1s, confirm_gone: 0}\nlink_storage.download_sitemap_xml: false\n",
+    );
     place.set("purpose", "train-ai");
     place.set(OBEY, "false");
     let options = ["--delay", "0", "--sink", "kafka", "--kafka-topic", "forbidden", "--kafka-servers", &BROKER.plain];

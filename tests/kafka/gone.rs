@@ -161,7 +161,7 @@ fn a_page_that_became_an_alias_leaves_the_topic() {
         }),
     );
     let place = Place::with(&format!(
-        "crawler_manager.downloader.redirects: first\nlink_storage.recrawl: {{interval: 1s}}\n\
+        "crawler_manager.downloader.redirects: first\nlink_storage.recrawl: {{interval: 1s, confirm_gone: 0}}\n\
          target_storage.data_formats: [KAFKA]\n{KEYS}.topic_name: aliases\n\
          {KEYS}.properties.bootstrap.servers: '{}'\n",
         BROKER.plain

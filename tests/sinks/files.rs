@@ -223,7 +223,7 @@ fn an_error_names_the_file() {
     sink.deliver(&pages(0..1)).unwrap();
     std::fs::remove_dir_all(&gone).unwrap();
     let error = sink.deliver(&pages(1..20)).unwrap_err();
-    assert!(matches!(error, SinkError::File { .. }), "{error}");
+    assert!(matches!(error, SinkError::Replaced { .. }), "{error}");
     assert!(error.to_string().contains("gone"), "{error}");
 
     let file = folder.path().join("file");
