@@ -267,6 +267,7 @@ fn verdict(url: String, number: u64) -> Verdict {
         passed_at: Some(number),
         past: Default::default(),
         judged: None,
+        refused_since: None,
         likeness: None,
     };
     let attempt = Attempt { at: time(number), outcome: Cause::Status(200), counts: true, digest: None };

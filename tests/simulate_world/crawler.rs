@@ -244,7 +244,7 @@ impl Crawler {
             return None;
         };
         let address = self.addresses.get(&ips[0]).copied().unwrap_or_default();
-        if !forgets && !(forgets_address && address > host) {
+        if !(forgets || forgets_address && address > host) {
             *now = (*now).max(host).max(address);
         }
         let request = Request { url: url.to_owned(), ip: ips[0], headers: Vec::new(), at_ms: *now };

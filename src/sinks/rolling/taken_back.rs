@@ -97,7 +97,7 @@ fn cut_back(folder: &Path, open: &Acknowledged, rolling: &RollingOptions) -> Res
         cut(path, open.length, ending.as_ref().map_or(&[], |it| &it[..]))?;
     } else {
         tracing::error!(path = %path.display(), length, acknowledged = open.length,
-            "the file written to last is shorter than what was synced to it: delivered pages are lost");
+            "the file written to last is shorter than what was synced to it: delivered pages are lost; seine sinks refill NAME delivers them again");
         if let FileContent::Stream = rolling.layout.content {
             salvage::close_file(path, rolling.level)?;
         }

@@ -157,7 +157,7 @@ impl Seen<'_> {
             Says::Page { digest: its, .. } => *its == *digest && first.at < u64::MAX,
             _ => false,
         };
-        match self.case.oracle.requests.of(url).filter(came).last() {
+        match self.case.oracle.requests.of(url).rfind(came) {
             Some((_, last)) if last.meant.mishap.is_some() => {
                 format!("what a mishap made of it at {}", self.case.day(last.at))
             }

@@ -70,10 +70,16 @@ impl Page<'_> {
             .events
             .iter()
             .filter(|(from, until, _)| *from <= at + HOUR && until.unwrap_or(*from + 48 * HOUR) >= at);
-        let is_slow = lasting.into_iter().any(|(_, _, event)| match event {
-            Event::Destination(_) | Event::DiskFull { .. } | Event::NoFiles { .. } => true,
-            Event::Order(_) | Event::Kill | Event::RestartWith(_) => true,
-            _ => false,
+        let is_slow = lasting.into_iter().any(|(_, _, event)| {
+            matches!(
+                event,
+                Event::Destination(_)
+                    | Event::DiskFull { .. }
+                    | Event::NoFiles { .. }
+                    | Event::Order(_)
+                    | Event::Kill
+                    | Event::RestartWith(_)
+            )
         });
         if is_slow { 4 * 24 * HOUR } else { HOUR }
     }

@@ -107,7 +107,7 @@ fn is_delivered_elsewhere(case: &Case, log: &[Change], change: &Change) -> bool 
     let mut looks = Default::default();
     let own = case.world.judge(url, &settings, at, &mut looks);
     // What a redirect led to, or leads to, or is named as canonical, or leads here.
-    let led = case.oracle.requests.of(url).filter(|(first, _)| first.at <= at).last();
+    let led = case.oracle.requests.of(url).rfind(|(first, _)| first.at <= at);
     let leads_to = led.map(|(first, last)| (first.leads_to(), last.url.clone()));
     let is_the_same = |other: &str, looks: &mut crate::world::Looks| {
         let truth = case.world.judge(other, &settings, at, looks);

@@ -15,7 +15,6 @@ use std::collections::HashMap;
 
 // The engine uses all of these; tests/simulate_world.rs does not.
 #[allow(unused_imports)]
-#[allow(unused_imports)]
 pub use answer::digest;
 #[allow(unused_imports)]
 pub use answer::{Answer, Meant, Reply, Request, Resolved, Says};

@@ -6,7 +6,7 @@ impl World {
     /// All worlds that are a little smaller, those first that have lost most.
     pub fn smaller(&self) -> Vec<World> {
         let mut smaller = Vec::new();
-        let halves = |length: usize| (length > 1).then(|| [0..length / 2, length / 2..length]).into_iter().flatten();
+        let halves = |length: usize| (length > 1).then_some([0..length / 2, length / 2..length]).into_iter().flatten();
         smaller.extend(halves(self.events.len()).map(|range| self.with(|world| _ = world.events.drain(range))));
         smaller.extend(halves(self.mishaps.len()).map(|range| self.with(|world| _ = world.mishaps.drain(range))));
         // The first host has a seed.
