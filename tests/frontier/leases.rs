@@ -247,8 +247,11 @@ fn puts_what_is_due_into_order_with_the_rest(make: Make) {
         order
     };
     assert_eq!(order(19), "03");
-    assert_eq!(order(20), "103");
-    assert_eq!(order(30), "1023");
+    assert_eq!(order(20), "031", "a retry lets go first what was never asked for");
+    assert_eq!(order(30), "0312", "retries among themselves go by their rank");
+    assert_eq!(order(600_019), "0312");
+    assert_eq!(order(600_020), "1032", "it has waited for ten minutes");
+    assert_eq!(order(600_030), "1023");
 }
 
 fn keeps_the_longest_wait(make: Make) {

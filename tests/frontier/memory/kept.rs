@@ -22,6 +22,8 @@ pub(super) struct Kept {
     pub cursor: Position,
     pub links_seen: u64,
     pub sequence: u64,
+    /// When the process began.
+    pub opened_at: EpochMs,
 }
 
 #[derive(Debug, Clone)]
@@ -65,7 +67,10 @@ impl Kept {
             // Counted only where it matters: it looks at every URL there is.
             let is_troubled = self.hosts.get(&origin).is_some_and(|host| host.trouble.is_some());
             let works = is_troubled && self.work_of(&origin) > 0;
-            if let Some(host) = self.hosts.get_mut(&origin).filter(|host| works && host.is_given_up()) {
+            // Name servers have just said that there is no such host: another link to it changes nothing.
+            let stays = self.hosts.get(&origin).and_then(|host| host.trouble);
+            let stays = stays.is_some_and(|trouble| trouble.is_known_to_be_unknown(self.opened_at, now));
+            if let Some(host) = self.hosts.get_mut(&origin).filter(|host| works && host.is_given_up() && !stays) {
                 host.trouble = None;
             }
             if let Some(known) = self.urls.get_mut(url) {
@@ -82,7 +87,7 @@ impl Kept {
                 continue;
             }
             host.pages += u64::from(*kind == Kind::Page);
-            if !works {
+            if !works && !stays {
                 host.trouble = None;
             }
             let rank = self.next_rank(*priority);

@@ -44,6 +44,7 @@ impl MemoryFrontier {
     /// What a process finds that starts after this one was killed.
     pub fn reopened(&self, options: FrontierOptions, now: EpochMs) -> MemoryFrontier {
         let mut kept = self.kept.lock().clone();
+        kept.opened_at = now;
         let default_delay = options.default_delay.as_millis() as u64;
         for host in kept.hosts.values_mut() {
             if let Some(trouble) = host.trouble.filter(|trouble| trouble.last < now && !trouble.given_up) {
