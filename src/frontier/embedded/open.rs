@@ -13,6 +13,7 @@ use super::known::Known;
 use super::ledger::Ledger;
 use super::ranks::Standings;
 use super::shelf::Shelf;
+use super::slots::Rest;
 use super::spending::crawls;
 use crate::delivery::Position;
 use crate::frontier::addresses::Addresses;
@@ -44,6 +45,7 @@ pub struct EmbeddedFrontier {
     pub(super) host_writes: Mutex<HashMap<HostKey, Owed>>,
     pub(super) schedule: Mutex<Schedule>,
     pub(super) addresses: Mutex<Addresses>,
+    pub(super) rest: Mutex<Rest>,
     pub(super) ledger: Mutex<Ledger>,
     pub(super) claims: Mutex<Claims>,
     pub(super) contents: Mutex<Contents>,
@@ -92,6 +94,7 @@ impl EmbeddedFrontier {
             host_writes: Mutex::default(),
             schedule: Mutex::new(Schedule::new(totals, keys, options.revisit_share, options.ranks)),
             addresses: Mutex::default(),
+            rest: Mutex::default(),
             ledger: Mutex::new(Ledger::new(options.budgets, run, crawl)),
             claims: Mutex::default(),
             contents: Mutex::default(),

@@ -19,8 +19,18 @@ const SLOT: &str = "slot:";
 /// Delays are in whole milliseconds, and what began late in one would end early by up to that much.
 const ROUNDING_MS: u64 = 1;
 
+/// What the next opening is to know of this run's slots.
+#[derive(Default)]
+pub(super) struct Rest {
+    note: String,
+    /// Slots of earlier runs that are over: to be removed.
+    over: Vec<fjall::Slice>,
+    is_kept: bool,
+}
+
 impl EmbeddedFrontier {
-    /// To be called once, at the opening.
+    /// To be called once, at the opening. Writes nothing: a frontier opens on a full disk, too, and the note of the run before
+    /// is right until the first visit of this one.
     pub(super) fn open_slots(&self) -> Result<(), FrontierError> {
         let store = self.shelf.store()?;
         let text = store.note_bytes(REST)?.and_then(|bytes| String::from_utf8(bytes).ok());
@@ -49,17 +59,9 @@ impl EmbeddedFrontier {
         };
         self.addresses.lock().begin(opens_at, busy);
         let note = format!("{rest} {opens_at}");
-        if text.as_deref() == Some(note.as_str()) && over.is_empty() {
-            return Ok(());
-        }
-        let mut batch = store.db.batch();
-        batch.insert(&store.notes, REST, note);
-        over.into_iter().for_each(|key| batch.remove(&store.notes, key));
-        // With a full disk the note of the run before stays: its delays are as good as any.
-        match self.shelf.writable() {
-            Ok(_) => store.commit(batch),
-            Err(_) => Ok(()),
-        }
+        let is_kept = text.as_deref() == Some(note.as_str()) && over.is_empty();
+        *self.rest.lock() = Rest { note, over, is_kept };
+        Ok(())
     }
 
     /// The contract is that of [`crate::frontier::Frontier::claim_address`].
@@ -81,19 +83,33 @@ impl EmbeddedFrontier {
         self.keep_slot(ip, time);
     }
 
-    /// Writes a slot that the rest at the next opening would not cover. A store that takes no writes has fetching pause.
+    /// Writes a slot that the rest at the next opening would not cover, and with the first slot how long that rest is.
+    /// A store that takes no writes has fetching pause.
     fn keep_slot(&self, ip: IpAddr, time: Duration) {
-        if time.as_millis() <= u128::from(with_rounding(self.default_delay_ms)) {
+        let is_covered = time.as_millis() <= u128::from(with_rounding(self.default_delay_ms));
+        // Held until it is written: no visit begins before.
+        let mut rest = self.rest.lock();
+        if is_covered && rest.is_kept {
             return;
         }
         let until = self.addresses.lock().free_at(ip);
         let written = self.shelf.writable().and_then(|store| {
             let mut batch = store.db.batch();
-            batch.insert(&store.notes, format!("{SLOT}{ip}"), until.to_string());
+            if !rest.is_kept {
+                batch.insert(&store.notes, REST, rest.note.as_str());
+                rest.over.iter().for_each(|key| batch.remove(&store.notes, key.clone()));
+            }
+            if !is_covered {
+                batch.insert(&store.notes, format!("{SLOT}{ip}"), until.to_string());
+            }
             store.commit(batch)
         });
-        if let Err(error) = written {
-            tracing::debug!(%ip, %error, "an address's politeness slot is not written");
+        match written {
+            Ok(()) => {
+                rest.over.clear();
+                rest.is_kept = true;
+            }
+            Err(error) => tracing::debug!(%ip, %error, "an address's politeness slot is not written"),
         }
     }
 }
