@@ -24,6 +24,13 @@ pub(super) const WORKING: Rate = Rate { per_second: 2000, at_once: 4000 };
 pub(super) const REFUSED: Rate = Rate { per_second: 5, at_once: 50 };
 
 impl Rate {
+    /// When a bucket that is full again at `full` is so after one more request at `now`; refused when that is one too many.
+    fn one_more(self, full: Instant, now: Instant) -> Result<Instant, Refusal> {
+        let each = Duration::from_secs(1) / self.per_second;
+        let full_then = now.max(full) + each;
+        if full_then - now > each * self.at_once { Err(self.refusal()) } else { Ok(full_then) }
+    }
+
     pub fn refusal(self) -> Refusal {
         Refusal::TooOften(format!("more than {} requests a second: ask less often", self.per_second))
     }
@@ -40,8 +47,7 @@ impl Rates {
     /// Whether one more request of `who` would be refused.
     pub fn is_empty(&self, who: &str, rate: Rate) -> bool {
         let now = Instant::now();
-        let each = Duration::from_secs(1) / rate.per_second;
-        self.0.lock().get(who).is_some_and(|full| now.max(*full) + each - now > each * rate.at_once)
+        self.0.lock().get(who).is_some_and(|full| rate.one_more(*full, now).is_err())
     }
 
     /// One more request of `who`; refused when it is one too many.
@@ -52,12 +58,7 @@ impl Rates {
             buckets.retain(|_, full| *full > now);
         }
         let full = buckets.entry(who).or_insert(now);
-        let each = Duration::from_secs(1) / rate.per_second;
-        let full_then = now.max(*full) + each;
-        if full_then - now > each * rate.at_once {
-            return Err(rate.refusal());
-        }
-        *full = full_then;
+        *full = rate.one_more(*full, now)?;
         Ok(())
     }
 }

@@ -31,7 +31,7 @@ use standing::{EndedLease, Standing};
 /// One for the whole crawl.
 pub(crate) struct Clients {
     /// As it is in force.
-    config: RwLock<WorkConfig>,
+    config: RwLock<Arc<WorkConfig>>,
     folder: PathBuf,
     frontier: Arc<dyn Frontier>,
     /// Of this process: a fence of the one before is nobody's.
@@ -63,7 +63,7 @@ impl Clients {
         shutdown: Shutdown,
     ) -> Result<Clients, FrontierError> {
         let standings = kept(config, &*frontier)?;
-        let (config, folder) = (RwLock::new(config.clone()), folder.to_owned());
+        let (config, folder) = (RwLock::new(Arc::new(config.clone())), folder.to_owned());
         Ok(Clients {
             config,
             folder,
@@ -79,7 +79,7 @@ impl Clients {
         })
     }
 
-    fn config(&self) -> WorkConfig {
+    fn config(&self) -> Arc<WorkConfig> {
         self.config.read().clone()
     }
 
@@ -92,7 +92,7 @@ impl Clients {
         }
         let is_gone = |client: &str| config.clients.iter().all(|(name, _)| name != client);
         self.loans.lock().values_mut().filter(|loan| is_gone(&loan.client)).for_each(LoanOut::end);
-        *self.config.write() = config.clone();
+        *self.config.write() = Arc::new(config.clone());
         Ok(())
     }
 
