@@ -1,42 +1,44 @@
-//! What became of a page since it was last fetched.
+//! How a page changed since its last fetch: new, unchanged, changed or gone.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Believed, Doubt, Outcome, PageEvent, Withheld};
 
-/// A page against what `page` held of it when it was asked for. The worker judges, while the URL is leased to it and so no
-/// other fetch of it can come between; the validator judges by the same rule, and says something else only when the
-/// frontier has lost what it knew meanwhile.
+/// The result of comparing a fetched page with its record. The worker decides it while it holds the lease of the URL,
+/// so no other fetch can come between. The validator applies the same rule. Its result differs only if the frontier
+/// lost the record in the meantime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PageChange {
-    /// It was not there before: never fetched, refused, or gone since.
+    /// No page was known: the URL was never fetched, was refused, or was gone.
     New,
-    /// The same content, by its digest, or the server says so (304).
+    /// The content has the same digest, or the server answered 304.
     Unchanged,
     Changed,
-    /// It was there, and is not any more, as the server says itself, and more than once: 404 or 410. Or it may not be
-    /// delivered any more ([`Withheld`]), or asked for ([`FailureReason::takes_away`]).
+    /// The page existed and is gone: the server answered 404 or 410 more than once. Also set when the page may no
+    /// longer be delivered ([`Withheld`]) or fetched ([`FailureReason::takes_away`]).
     Gone,
 }
 
-/// A page that was there when it was last asked for.
+/// What the record says of a page that existed at the last fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Before<'a> {
-    /// Of its content, if that came whole.
+    /// Digest of the content; none if the body was cut.
     pub digest: Option<&'a [u8; 32]>,
-    /// What may be said against it and is to be believed now.
+    /// Which doubts about the page count as confirmed now.
     pub believed: Believed,
-    /// It was not delivered.
+    /// The page was fetched but not delivered.
     pub was_withheld: bool,
-    /// Where it came from, if redirects led there.
+    /// The final URL, if the request was redirected.
     pub final_url: Option<&'a str>,
 }
 
 impl PageChange {
-    /// The rule for final answers. `before`: what the page was, if it was there at the last fetch; `now`: the digest of the
-    /// content that came. None for what was no page before and is none now, and for what says nothing of the page (a 403 or
-    /// 500 instead of it, a body that broke off, or that it is not there for the first time): it is as it was.
+    /// Decides the change for a final answer. `before` is the record of the page, if it existed; `now` is the digest of
+    /// the content just fetched.
+    ///
+    /// Returns None if no page existed and none exists now. Also returns None if the answer says nothing about the
+    /// page, so the page stays as it was: a 403 or 500, a cut body, or a first 404.
     pub fn judge(event: &PageEvent, before: Option<Before<'_>>, now: &[u8; 32]) -> Option<PageChange> {
         let was_delivered = before.is_some_and(|before| !before.was_withheld);
         match &event.outcome {
@@ -44,20 +46,21 @@ impl PageChange {
             Outcome::Response(response) if response.is_cut() && before.is_some() => None,
             _ if event.withheld.is_some() => was_delivered.then_some(PageChange::Gone),
             Outcome::Failure(failure) => {
-                // What a redirect leads to may be a page to log in, and says nothing of the page that was there before.
+                // A redirect may lead to a login page. Its target then says nothing about the page known before.
                 let is_of_it = |before: Before| event.hops.is_empty() || before.final_url == Some(&event.final_url);
                 (failure.reason.takes_away() && before.is_some_and(is_of_it)).then_some(PageChange::Gone)
             }
             Outcome::Response(response) => match PageChange::seen(response.status, before, now)? {
                 PageChange::Gone => Some(PageChange::Gone),
                 seen if was_delivered => Some(seen),
-                // What was not delivered is new to whom it is delivered, and a 304 does not bring it.
+                // Destinations do not have a page that was withheld, so it is new to them. A 304 brings no content to
+                // deliver.
                 _ => response.is_success().then_some(PageChange::New),
             },
         }
     }
 
-    /// The same of what was seen alone, whether it is delivered or not.
+    /// Compares the fetched page with its record. Ignores whether the page was delivered.
     pub fn seen(status: u16, before: Option<Before<'_>>, now: &[u8; 32]) -> Option<PageChange> {
         let was_there = before.is_some();
         let is_missing = before.is_some_and(|before| before.believed.takes(Doubt::Missing));

@@ -1,11 +1,12 @@
-//! The event's shape in the page log: `u32` little-endian length of the head, the head as JSON, the body as received.
-//! JSON for the head: it evolves by adding fields, and a person can read it in a hex dump.
+//! The layout of an event in the page log: the length of the head (`u32`, little-endian), the head as JSON, then the
+//! body as received. The head is JSON so that fields can be added and a person can read it in a hex dump.
 
 use bytes::Bytes;
 
 use super::{Outcome, PageEvent};
 
-/// Raised when a version of before could not read what is written; fields that it passes over do not count.
+/// The version of this layout. Raise it when older versions cannot read the new layout. They ignore unknown fields, so
+/// a new field needs no new version.
 pub const FORMAT: u32 = 1;
 
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +23,7 @@ pub fn encode(event: &PageEvent, out: &mut Vec<u8>) {
     out.extend_from_slice(body(event));
 }
 
-/// Appends what comes before the body, for who would rather not copy that.
+/// Appends everything before the body. For callers that do not want to copy the body.
 pub fn encode_head(event: &PageEvent, out: &mut Vec<u8>) {
     let length_at = out.len();
     out.extend_from_slice(&[0; 4]);

@@ -1,33 +1,34 @@
-//! What speaks against a page that is there. One answer may be a mishap of an hour, so the page stays where it was delivered until
-//! a second fetch agrees.
+//! Signs that a known page is gone or may no longer be delivered. One bad answer may be temporary, so the page stays at
+//! its destinations until a second fetch confirms it.
 
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
 use crate::planted;
 
-/// What an answer said against a page that is there. Stored: only add.
+/// An answer that contradicts a known page. The numbers are stored: add new ones, never change old ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Encode, Decode)]
 #[serde(rename_all = "snake_case")]
 #[cbor(index_only)]
 pub enum Doubt {
-    /// It is not there: 404 or 410.
+    /// The server answered 404 or 410.
     #[default]
     #[n(0)]
     Missing,
-    /// robots.txt forbids it, which it did not.
+    /// robots.txt now forbids the URL.
     #[n(1)]
     Forbidden,
-    /// It asks not to be indexed, which it did not.
+    /// The page now asks not to be indexed.
     #[n(2)]
     Noindex,
-    /// It redirects to another page than before.
+    /// The URL redirects to another page than before.
     #[n(3)]
     Elsewhere,
-    /// It is empty, which it was not.
+    /// The page is empty and was not before.
     #[n(4)]
     Empty,
-    /// Its body broke off. This says nothing of the page, however often it happens: a second half does not confirm the first.
+    /// The body was cut. This says nothing about the page, however often it happens: a second cut body does not confirm
+    /// the first.
     #[n(5)]
     Cut,
 }
@@ -37,7 +38,7 @@ impl Doubt {
         *self == Doubt::Missing
     }
 
-    /// For people: what it did when it was last asked for.
+    /// For people: what the last fetch showed.
     pub fn meaning(self) -> &'static str {
         match self {
             Doubt::Missing => "it answered that it is not there",
@@ -50,14 +51,14 @@ impl Doubt {
     }
 }
 
-/// Which doubts another answer confirms: what it says is believed.
+/// Which doubts a further answer of the same kind confirms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Believed {
     /// None yet.
     Nothing,
-    /// The page has been doubted for this reason for long enough.
+    /// The page has shown this doubt for long enough.
     Only(Doubt),
-    /// Whatever is said is believed at once (`confirm_gone: 0`).
+    /// Every doubt is confirmed by its first answer (`confirm_gone: 0`).
     All,
 }
 

@@ -1,55 +1,57 @@
-//! Of which page another is a duplicate.
+//! Duplicates: which page another page repeats.
 
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
 use super::{PageChange, PageEvent};
 
-/// What a page is among those with its content.
+/// How a page relates to the other pages with its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Encode, Decode)]
 pub struct Likeness {
-    /// Of its main text (`parse::simhash`); none where near copies are not looked for, as of short texts.
+    /// Simhash of the main text (`parse::simhash`). None if near duplicates are not looked for, or the text is too
+    /// short.
     #[n(0)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simhash: Option<u64>,
-    /// None: it is the first.
+    /// The page that it duplicates. None if it is the first with this content.
     #[n(1)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<DuplicateOf>,
-    /// Bits within which texts counted as near when it was judged; 0: copies byte for byte alone.
+    /// The largest simhash distance (bits) that counted as a near duplicate when this page was compared. 0: only
+    /// identical bytes counted.
     #[n(2)]
     pub within: u8,
 }
 
-/// A page that was there before.
+/// An earlier page with the same or nearly the same content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Encode, Decode)]
 pub struct DuplicateOf {
     #[n(0)]
     pub url: String,
-    /// Bits that the simhashes of both main texts differ in: 0 to 3.
+    /// In how many bits the simhashes of the two main texts differ: 0 to 3.
     #[n(1)]
     pub distance: u8,
-    /// Of that page's main text; none where both contents are the same, byte for byte.
+    /// Simhash of the earlier page's main text. None if both pages have identical bytes.
     #[n(2)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simhash: Option<u64>,
 }
 
 impl DuplicateOf {
-    /// `exact`: the same content, byte for byte; `near`: nearly the same main text, or the same in other surroundings.
+    /// `exact`: identical bytes. `near`: nearly the same main text, or the same main text on a different page frame.
     pub fn kind(&self) -> &'static str {
         if self.simhash.is_some() { "near" } else { "exact" }
     }
 }
 
-/// Whether a page was a duplicate at the last look.
+/// Whether the page was a duplicate at its last fetch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WasDuplicate {
     #[default]
     No,
     Yes,
-    /// Which destinations have the page is not known: their configuration has changed since, or one of them has lost it.
+    /// Not known which destinations have the page: the configuration changed since, or a destination lost it.
     Unknown,
 }
 
@@ -60,7 +62,7 @@ impl WasDuplicate {
 }
 
 impl PageEvent {
-    /// Of which page this one, which is there, is a duplicate.
+    /// The page that this page duplicates. None if this page is gone or withheld.
     pub fn duplicate_of(&self) -> Option<&DuplicateOf> {
         let is_there = self.withheld.is_none() && self.change.is_some_and(|change| change != PageChange::Gone);
         self.likeness.as_ref().filter(|_| is_there)?.of.as_ref()

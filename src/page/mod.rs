@@ -1,7 +1,7 @@
-//! The page event: what one attempt to fetch one URL brought. Plain data, no I/O.
+//! The page event: the result of one attempt to fetch one URL. Plain data, no I/O.
 //!
-//! In the data model of three tables (ARCHITECTURE.md) an accepted event is an entry of `page_proposed`; the page log
-//! keeps it in the shape that [`codec`] gives it.
+//! An accepted event is an entry of `page_proposed`, one of the three tables in ARCHITECTURE.md. The page log stores it
+//! in the layout of [`codec`].
 
 mod change;
 pub mod codec;
@@ -35,95 +35,98 @@ pub use withheld::Withheld;
 /// Milliseconds since 1970-01-01T00:00:00Z.
 pub type EpochMs = u64;
 
-/// What one attempt to fetch one URL brought: a response or a failure.
+/// The result of one attempt to fetch one URL: a response or a failure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PageEvent {
-    /// Stable over every redelivery: 32 lower-case hex digits, time-ordered (UUIDv7 without dashes).
+    /// 32 lower-case hex digits, time-ordered (UUIDv7 without dashes). The id stays the same if the event is delivered
+    /// again.
     pub id: String,
-    /// The normalised URL that was asked for.
+    /// The URL requested, normalised.
     pub url: String,
     pub kind: Kind,
-    /// Links followed from a seed to here; seeds have 0.
+    /// Number of links from a seed to this URL; 0 for a seed.
     pub depth: u16,
-    /// How many attempts at this URL came before this one without a final answer.
+    /// Number of earlier attempts at this URL without a final answer.
     pub attempt: u16,
-    /// The request's method: `GET`.
+    /// Request method: `GET`.
     pub method: String,
-    /// The request's headers as sent, as far as the client shows them.
+    /// Request headers as sent, as far as the HTTP client reports them.
     pub request_headers: Headers,
-    /// Every redirect that was followed, in order. Empty when the first answer was the last.
+    /// The redirects followed, in order. Empty if there were none.
     pub hops: Vec<Hop>,
-    /// Where the answer came from: `url`, or the last hop's target.
+    /// The URL that answered: `url`, or the target of the last redirect.
     pub final_url: String,
-    /// The address that answered; none when no connection came about.
+    /// The address that answered; none if no connection was made.
     pub ip: Option<IpAddr>,
     pub started_ms: EpochMs,
-    /// After the last byte of the body.
+    /// When the last byte of the body arrived.
     pub ended_ms: EpochMs,
     pub outcome: Outcome,
-    /// Set when this is not the URL's last word: it is tried again. None in events of before it was noted, too.
+    /// Set if the URL will be tried again, so this event is not final. Also None in events from versions without this
+    /// field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<Again>,
-    /// What became of the page since it was last fetched. None for an answer that is no page or not final, for a failure that
-    /// does not take the page away, and in events of before it was noted.
+    /// How the page changed since its last fetch. None if the answer is not a page or not final, if the failure does
+    /// not remove the page, and in events from versions without this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<PageChange>,
-    /// Set when the answer is not to be delivered as this URL's page, though it may be one.
+    /// Why the answer is not delivered as this URL's page. None if it is delivered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withheld: Option<Withheld>,
-    /// Bytes received for this attempt besides its answer: bodies of redirects, and robots.txt.
+    /// Bytes received in this attempt apart from the answer: bodies of redirects, and robots.txt.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bytes_beside: u64,
-    /// Of a page that is new or has changed, where somebody wants to know how much.
+    /// How far the main text changed. Set for new and changed pages, if a destination has a `min_change`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<TextChange>,
-    /// What publishers say of the page's use, as it was when it was asked for. None where nobody looked: failures that were not asked for,
-    /// archives, and events of before it was noted.
+    /// What publishers say about the use of the page, read when the page was requested. None if nobody looked: failures
+    /// without a request, archives, and events from versions without this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preferences: Option<Vec<Statement>>,
-    /// Of a page that is there, where duplicates are looked for.
+    /// Duplicates of this page. Set for pages that exist, if duplicates are looked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub likeness: Option<Likeness>,
     #[serde(default, skip_serializing_if = "WasDuplicate::is_no")]
     pub was_duplicate: WasDuplicate,
     pub relevance: Relevance,
-    /// The page classifier that said so, see [`PageClassifier::name`](crate::relevance::PageClassifier::name). None: nobody was asked.
+    /// Name of the page classifier that judged the page, see
+    /// [`PageClassifier::name`](crate::relevance::PageClassifier::name). None if no classifier was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Arc<str>>,
     pub crawler_id: Arc<str>,
 }
 
-/// When a URL is tried again.
+/// When a URL is tried again, and what the failed attempt counts for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Again {
     pub at: EpochMs,
-    /// Whether this attempt counts as one of the URL's own: what went wrong was its own doing, not its host's.
+    /// Whether the attempt counts against the URL. False if the host caused the failure.
     pub counts: bool,
-    /// The host does not rest for it: it answers for other URLs.
+    /// The host answers other URLs, so it needs no pause.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub host_is_well: bool,
 }
 
-/// What was asked for, and so what may be derived from the answer.
+/// The kind of a URL. It decides what may be derived from the answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Encode, Decode)]
 #[serde(rename_all = "snake_case")]
 #[cbor(index_only)]
 pub enum Kind {
-    /// A page: goes to the sinks.
+    /// A page. Sinks receive it.
     #[default]
     #[n(0)]
     Page,
-    /// A sitemap: gives links, and never goes to a sink.
+    /// A sitemap. Its links are followed; sinks never receive it.
     #[n(1)]
     Sitemap,
-    /// What a page needs to be shown: an image, a style sheet, a script. Goes to the sinks as a page does. Scope and depth are
-    /// those of the page that needs it; its own depth says how many steps away from that page it is.
+    /// A page requisite, needed to show a page: an image, a style sheet, a script. Sinks receive it like a page. It has
+    /// the scope and depth of the page that needs it. Its own depth counts the steps from that page.
     #[n(2)]
     Requisite,
 }
 
 impl Kind {
-    /// Whether it goes to the sinks, and counts as a page.
+    /// Whether sinks receive it and it counts as a page.
     pub fn is_delivered(self) -> bool {
         self != Kind::Sitemap
     }
@@ -145,26 +148,26 @@ pub enum Outcome {
     Failure(Failure),
 }
 
-/// The last response of the exchange, redirects behind it.
+/// The last response of the exchange, after all redirects.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Response {
     pub status: u16,
-    /// Reason phrase as sent; empty for HTTP/2.
+    /// The reason phrase as sent; empty for HTTP/2.
     pub reason: String,
     pub version: HttpVersion,
     pub headers: Headers,
-    /// Content as received: transfer framing removed, content codings still on.
+    /// The body as received: transfer coding removed, content codings kept.
     #[serde(skip)]
     pub body: Bytes,
-    /// Set when the body was cut, with the reason.
+    /// Why the body was cut; None if it is complete.
     pub truncated: Option<Truncated>,
-    /// The exact bytes around the body, where an archive asked for them.
+    /// The exact bytes around the body, if an archive asked for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
 }
 
-/// Headers in order of arrival, repeats kept. Names as the client gives them (lower case when it does not keep case);
-/// values as bytes read as Latin-1, so that every byte survives.
+/// Headers in order of arrival, repeats included. Names are as the HTTP client gives them: lower case unless it keeps
+/// the case. Values are bytes decoded as Latin-1, so that every byte survives.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Headers(pub Vec<(String, String)>);
@@ -179,7 +182,7 @@ pub enum HttpVersion {
     Http2,
 }
 
-/// Why a body is shorter than what the server had (the values of WARC 1.1's `WARC-Truncated`).
+/// Why a body is shorter than the server's. The names are those of `WARC-Truncated` in WARC 1.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Truncated {
@@ -202,23 +205,23 @@ impl Truncated {
     }
 }
 
-/// One redirect that was followed.
+/// One redirect that Seine followed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hop {
     pub url: String,
     pub status: u16,
     pub headers: Headers,
-    /// The absolute URL it points at.
+    /// The absolute target URL.
     pub target: String,
     pub ip: Option<IpAddr>,
 }
 
-/// An attempt that brought no response to keep.
+/// An attempt without a response to keep.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Encode, Decode)]
 pub struct Failure {
     #[n(0)]
     pub reason: FailureReason,
-    /// For people: what exactly went wrong.
+    /// For people: what went wrong, in detail.
     #[n(1)]
     pub message: String,
 }
@@ -229,17 +232,17 @@ impl Headers {
         self.0.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.as_str())
     }
 
-    /// Every value of a header, in order.
+    /// All values of a header, in order.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.as_str())
     }
 
-    /// Whether any of these tells who asks: cookies and credentials.
+    /// Whether any header identifies the sender: cookies and credentials.
     pub fn have_secrets(&self) -> bool {
         self.0.iter().any(|(name, _)| is_secret(name))
     }
 
-    /// With `***` in place of what tells who asks.
+    /// The same headers with `***` in place of cookies and credentials.
     #[must_use]
     pub fn redacted(mut self) -> Headers {
         for (_, value) in self.0.iter_mut().filter(|(name, _)| is_secret(name)) {
@@ -263,8 +266,8 @@ impl Response {
         (200..300).contains(&self.status)
     }
 
-    /// A 2xx whose body ended before its end: it broke off, or took too long. One cut at our own limit of size is as long
-    /// as we want it.
+    /// A 2xx whose body is incomplete: the connection broke or the time limit passed. A body cut at our own size limit
+    /// does not count.
     pub fn is_cut(&self) -> bool {
         self.is_success() && matches!(self.truncated, Some(Truncated::Time | Truncated::Disconnect))
     }
@@ -291,8 +294,8 @@ impl PageEvent {
         self.outcome.failure()
     }
 
-    /// Whether this is a page that asks not to be indexed. `says`: what came says so; `before`: it did at the last look, if it
-    /// was there, and a 304 or a page that was cut need not say so again.
+    /// Whether this page asks not to be indexed. `says`: the answer says so. `before`: the page said so at the last
+    /// fetch; a 304 or a cut page need not repeat it.
     pub fn is_noindex(&self, says: bool, before: bool) -> bool {
         self.kind.is_delivered()
             && self.response().is_some_and(|response| match response.status {
@@ -301,13 +304,13 @@ impl PageEvent {
             })
     }
 
-    /// The final URL when at least one redirect was followed. An archive may know where they led and none of them.
+    /// The final URL, if the request was redirected. An archive may know the final URL without the redirects.
     pub fn redirected_url(&self) -> Option<&str> {
         (!self.hops.is_empty() || self.final_url != self.url).then_some(self.final_url.as_str())
     }
 }
 
-/// Request headers whose values are kept by nobody who keeps the request.
+/// Request headers whose values are removed before a request is stored.
 fn is_secret(name: &str) -> bool {
     ["cookie", "authorization", "proxy-authorization"].iter().any(|secret| name.eq_ignore_ascii_case(secret))
 }
@@ -316,7 +319,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Latin-1: every byte becomes the character of the same number.
+/// Decodes Latin-1: every byte becomes the character of the same number.
 pub fn latin1_to_string(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) if text.is_ascii() => text.to_owned(),

@@ -1,5 +1,5 @@
-//! What publishers ask of those who use their pages, as plain data: what was said, and where; and whether that forbids what a crawl
-//! is for. How it is read is in `parse::preferences`.
+//! What publishers allow and forbid for the use of their pages, and where they say it. Also decides whether that
+//! forbids the purpose of a crawl. The readers of these statements are in `parse::preferences`.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,20 +11,20 @@ use serde::{Deserialize, Serialize};
 
 use super::PageEvent;
 
-/// A use of a page that publishers speak of.
+/// A use of a page that publishers can allow or forbid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Usage {
-    /// To select pages and lead people to them.
+    /// Search engines: select pages and link to them.
     Search,
-    /// Given to a model that answers from it (grounding, retrieval).
+    /// Input to a model that answers from it (grounding, retrieval).
     AiInput,
-    /// To train a model that generates.
+    /// Training of generative models.
     TrainAi,
-    /// The same of a page's images alone.
+    /// Training with the page's images only.
     TrainAiImages,
     /// Text and data mining (Directive (EU) 2019/790).
     Tdm,
-    /// A copy that is shown.
+    /// A public archive copy.
     Archive,
 }
 
@@ -44,10 +44,10 @@ impl Usage {
     }
 }
 
-/// What is said of each [`Usage`]: allowed, disallowed, or nothing. Written as `["train-ai=n", "search=y"]`.
+/// Per [`Usage`]: allowed, disallowed, or not mentioned. Written as `["train-ai=n", "search=y"]`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Encode, Decode)]
 pub struct Says {
-    /// Bits, by the usage's place in [`Usage::ALL`]. None is in both.
+    /// Bit sets, indexed by position in [`Usage::ALL`]. No bit is set in both.
     #[n(0)]
     allowed: u8,
     #[n(1)]
@@ -64,7 +64,7 @@ impl Says {
         if is_allowed { Says { allowed: bit, disallowed: 0 } } else { Says { allowed: 0, disallowed: bit } }
     }
 
-    /// Both together: what either disallows is disallowed.
+    /// Combines two statements: a usage that either disallows is disallowed.
     #[must_use]
     pub fn and(self, other: Says) -> Says {
         let disallowed = self.disallowed | other.disallowed;
@@ -80,7 +80,7 @@ impl Says {
         *self == Says::default()
     }
 
-    /// `train-ai=n`, one a usage of which something is said.
+    /// One word such as `train-ai=n` for each usage that is mentioned.
     pub fn words(self) -> impl Iterator<Item = String> {
         let word = |usage: Usage, is_allowed| format!("{}={}", usage.name(), if is_allowed { 'y' } else { 'n' });
         Usage::ALL.into_iter().filter_map(move |usage| Some(word(usage, self.of(usage)?)))
@@ -93,7 +93,7 @@ impl Serialize for Says {
     }
 }
 
-/// Words that this version does not know say nothing.
+/// Ignores words that this version does not know.
 impl<'de> Deserialize<'de> for Says {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Says, D::Error> {
         let words = Vec::<String>::deserialize(deserializer)?;
@@ -106,7 +106,7 @@ impl<'de> Deserialize<'de> for Says {
     }
 }
 
-/// In which language something is said.
+/// The vocabulary of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Encode, Decode)]
 #[serde(rename_all = "kebab-case")]
 #[cbor(index_only)]
@@ -124,7 +124,8 @@ pub enum Scheme {
     Rsl,
 }
 
-/// Where it is said. Of TDM reservations, a later one counts in the place of those before it.
+/// Where a statement was found, in order of precedence: for TDM reservations a later source overrides the ones before
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Source {
@@ -143,14 +144,14 @@ pub enum Source {
     Markup,
 }
 
-/// As it is written in JSON.
+/// The same name as in JSON.
 impl fmt::Display for Scheme {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(out)
     }
 }
 
-/// As it is written in JSON.
+/// The same name as in JSON.
 impl fmt::Display for Source {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(out)
@@ -158,27 +159,27 @@ impl fmt::Display for Source {
 }
 
 impl Source {
-    /// It came with the page, and not with its host.
+    /// The statement came with the page itself, not from a file of its host.
     pub fn is_the_pages(self) -> bool {
         matches!(self, Source::Header | Source::Markup)
     }
 }
 
-/// One thing that was said of a page's use.
+/// One statement about the use of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Encode, Decode)]
 pub struct Statement {
     #[n(0)]
     pub scheme: Scheme,
     #[n(1)]
     pub source: Source,
-    /// The line of robots.txt, or the rule of tdmrep.json, from 1; 0 elsewhere.
+    /// Line of robots.txt, or number of the rule in tdmrep.json, from 1; 0 for other sources.
     #[serde(default, skip_serializing_if = "is_zero")]
     #[n(2)]
     pub line: u32,
     #[serde(default, skip_serializing_if = "Says::is_nothing")]
     #[n(3)]
     pub says: Says,
-    /// Absolute URL of the terms on which it may be used all the same: an RSL licence, a TDM policy.
+    /// Absolute URL of terms that permit the use: an RSL licence or a TDM policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[n(4)]
     pub terms: Option<String>,
@@ -201,8 +202,8 @@ impl fmt::Display for Statement {
     }
 }
 
-/// What is in force of a usage: whether it is allowed, and what says so; none when nothing is said of it. What any forbids is
-/// forbidden; but of TDM reservations the one nearest to the page counts.
+/// Whether a usage is allowed, and the statement that decides it. None if no statement mentions it. One prohibition is
+/// enough; only among TDM reservations the one closest to the page decides.
 pub fn in_force(statements: &[Statement], usage: Usage) -> Option<(bool, &Statement)> {
     let said = || statements.iter().filter_map(|it| Some((it.says.of(usage)?, it)));
     match usage {
@@ -211,13 +212,13 @@ pub fn in_force(statements: &[Statement], usage: Usage) -> Option<(bool, &Statem
     }
 }
 
-/// What is the page's own of what was said, and no more.
+/// The statements that came with the page itself.
 pub fn of_the_page(statements: &[Statement]) -> Vec<Statement> {
     statements.iter().filter(|it| it.source.is_the_pages()).cloned().collect()
 }
 
 impl PageEvent {
-    /// What was said of its page's use, if anything was, as one line of JSON: the statements in an array.
+    /// The statements about the page's use as a JSON array on one line. None if there are none.
     pub fn preferences_json(&self) -> Option<String> {
         let said = self.preferences.as_ref().filter(|said| !said.is_empty())?;
         serde_json::to_string(said).ok()
@@ -238,12 +239,12 @@ pub enum Purpose {
 impl Purpose {
     pub const ALL: [Purpose; 5] = [Purpose::Search, Purpose::Archive, Purpose::AiInput, Purpose::TrainAi, Purpose::Tdm];
 
-    /// That of the usage that it is.
+    /// The name of the usage with the same meaning.
     pub fn name(self) -> &'static str {
         self.governed_by()[0].name()
     }
 
-    /// Who forbids one of these forbids the purpose. The first is the purpose itself.
+    /// The usages that a publisher can forbid to forbid this purpose. The first is the purpose itself.
     fn governed_by(self) -> &'static [Usage] {
         match self {
             Purpose::Search => &[Usage::Search],
@@ -254,32 +255,32 @@ impl Purpose {
         }
     }
 
-    /// TDM reservations count, and licences that are asked for.
+    /// Whether TDM reservations and licences apply to this purpose.
     fn mines(self) -> bool {
         self.governed_by().contains(&Usage::Tdm)
     }
 }
 
-/// What an operator has declared.
+/// The purposes and licences that the operator declared.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Purposes {
     pub declared: BTreeSet<Purpose>,
-    /// Terms that are agreed to: RSL licences and TDM policies, by their URLs.
+    /// Terms that the operator accepted: URLs of RSL licences and TDM policies.
     pub licenses: BTreeSet<String>,
 }
 
-/// A page that is not to be used for a purpose that the crawl has.
+/// A purpose of the crawl that the publisher forbids for a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OptedOut {
     pub of: Purpose,
     pub by: Statement,
-    /// Archives hold it all the same: that is a purpose, too, and it is not forbidden.
+    /// Archives still store the page, since archiving is a purpose of the crawl and is not forbidden.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub archived: bool,
 }
 
 impl Purposes {
-    /// None when nothing that was said forbids any of them.
+    /// The first declared purpose that the statements forbid; None if they forbid none.
     pub fn opted_out(&self, statements: &[Statement]) -> Option<OptedOut> {
         if statements.is_empty() {
             return None;
@@ -290,7 +291,7 @@ impl Purposes {
         Some(OptedOut { of, by: by.clone(), archived })
     }
 
-    /// Whether the file of TDM reservations of each host is to be read.
+    /// Whether each host's tdmrep.json must be fetched.
     pub fn want_tdm_file(&self) -> bool {
         self.declared.iter().any(|purpose| purpose.mines())
     }
@@ -301,7 +302,7 @@ impl Purposes {
             (false, by) if !is_agreed(by) => Some(by),
             _ => None,
         });
-        // Of several licences one is enough.
+        // Accepting one of several licences is enough.
         let mut licenses = statements.iter().filter(|it| it.scheme == Scheme::Rsl && purpose.mines());
         let is_licensed = licenses.clone().any(is_agreed);
         by_usage.or_else(|| licenses.next().filter(|_| !is_licensed))

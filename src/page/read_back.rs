@@ -1,4 +1,4 @@
-//! Events made from what an archive says of a page.
+//! Events made from the records of an archive.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use super::{EpochMs, Headers, HttpVersion, Kind, Outcome, PageEvent, Relevance, Response};
 
 impl PageEvent {
-    /// A successful GET of `url` of which nothing else is known: status 200, no headers, an empty body, times 0. Whoever
-    /// read the page fills in what the archive holds, and then calls [`give_id`](PageEvent::give_id) if it holds no id.
+    /// A successful GET of `url` with defaults for all else: status 200, no headers, empty body, times 0. The archive's
+    /// reader fills in what it knows, then calls [`give_id`](PageEvent::give_id) if the archive has no id.
     pub fn read_back(url: impl Into<String>) -> PageEvent {
         let url = url.into();
         PageEvent {
@@ -41,7 +41,7 @@ impl PageEvent {
         }
     }
 
-    /// Sets the id that [`id_of`] makes of the event.
+    /// Sets the id to that of [`id_of`].
     pub fn give_id(&mut self) {
         let body = self.response().map_or(&[][..], |response| &response.body);
         self.id = id_of(&self.url, self.ended_ms, body);
@@ -49,7 +49,7 @@ impl PageEvent {
 }
 
 impl Response {
-    /// A 200 of which nothing else is known.
+    /// A 200 with nothing else known.
     pub fn read_back() -> Response {
         Response {
             status: 200,
@@ -63,8 +63,8 @@ impl Response {
     }
 }
 
-/// An event's id when its archive holds none: the same for the same page however often it is read. The first 32 hex
-/// digits of a SHA-256 over URL, time and body.
+/// The id of an event whose archive has none: the first 32 hex digits of a SHA-256 of URL, time and body. So reading
+/// the same page again gives the same id.
 pub fn id_of(url: &str, ended_ms: EpochMs, body: &[u8]) -> String {
     let mut hash = Sha256::new();
     hash.update((url.len() as u64).to_le_bytes());

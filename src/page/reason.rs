@@ -1,9 +1,10 @@
-//! Why an attempt failed: the reasons, their stored names, and what they mean in words.
+//! Why an attempt failed: reasons, stored names, and descriptions for people.
 
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
-/// Why an attempt failed. The names are the `reason` label of the metrics and are stored: only add.
+/// Why an attempt failed. The names are stored and are the metrics' `reason` label: add new ones, never change old
+/// ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Encode, Decode)]
 #[serde(rename_all = "snake_case")]
 #[cbor(index_only)]
@@ -11,82 +12,83 @@ pub enum FailureReason {
     /// The name does not exist or has no address.
     #[n(0)]
     Dns,
-    /// The address is loopback, private or link-local, and such are refused.
+    /// The address is loopback, private or link-local, and the configuration refuses those.
     #[n(1)]
     PrivateAddress,
-    /// No connection, and nobody said why: silence until the time limit. Before the next two reasons were there, theirs too.
+    /// No connection and no error before the time limit. Older versions also used it for `ConnectionRefused` and
+    /// `ConnectionBroken`.
     #[n(2)]
     Connect,
-    /// No TLS session: certificate or protocol.
+    /// No TLS session: bad certificate or protocol error.
     #[n(3)]
     Tls,
-    /// The time limit passed before the response's headers.
+    /// The time limit passed before the response headers arrived.
     #[n(4)]
     Timeout,
-    /// Not HTTP, or HTTP that the client could not read.
+    /// The answer is not HTTP, or the client could not parse it.
     #[n(5)]
     Protocol,
     /// robots.txt forbids the URL.
     #[n(6)]
     RobotsDenied,
-    /// robots.txt could not be had (5xx, network): everything is forbidden for now (RFC 9309 §2.3.1.4).
+    /// robots.txt could not be fetched (5xx, network), so the whole host is forbidden for now (RFC 9309 §2.3.1.4).
     #[n(7)]
     RobotsUnreachable,
     /// More redirects than allowed, or a loop.
     #[n(8)]
     TooManyRedirects,
-    /// A redirect to something that is not a fetchable http(s) URL, or out of scope.
+    /// A redirect out of scope, or to something that is not a fetchable http(s) URL.
     #[n(9)]
     BadRedirect,
-    /// The media type is not among those wanted.
+    /// The configuration does not want this media type.
     #[n(10)]
     UnwantedType,
     /// The URL itself cannot be fetched.
     #[n(11)]
     BadUrl,
-    /// A redirect's host could not be visited in time: it rests, or others wait for it.
+    /// The host of a redirect target was not free in time: it was in back-off or other workers were waiting for it.
     #[n(12)]
     HostBusy,
-    /// The name servers said nothing of the name: they failed, or kept silent.
+    /// The name servers failed or did not answer.
     #[n(13)]
     Resolver,
-    /// This machine knows no way to the address.
+    /// This machine has no route to the address.
     #[n(14)]
     NoRoute,
-    /// This process, or this machine, has as many files open as it may.
+    /// This process or machine reached its limit of open files.
     #[n(15)]
     OpenFiles,
-    /// The host was in trouble for so long that it was given up; looked at again when it is met again.
+    /// The host failed for so long that Seine gave up on it. A new link to the host starts it again.
     #[n(16)]
     HostUnreachable,
-    /// No connection, and somebody said so: refused, or broken off while it was made.
+    /// The connection was refused or reset while it was being made.
     #[n(17)]
     ConnectionRefused,
-    /// The connection broke before a response was complete enough to keep.
+    /// The connection broke before enough of a response had arrived.
     #[n(18)]
     ConnectionBroken,
-    /// The scope, or the depth, does not admit it any more.
+    /// The URL is no longer within scope or depth.
     #[n(19)]
     OutOfScope,
-    /// Nothing went wrong: its page is another URL's, and it was not asked for.
+    /// Not a failure: the URL is an alias, its page belongs to another URL. It was not requested.
     #[n(20)]
     Alias,
-    /// The body broke off, or came too slowly: half a page came. An answer, and no failure: it is counted, and found again, by this
+    /// The body was cut or came too slowly. This is an answer, not a failure, but it is counted and searched under this
     /// name.
     #[n(21)]
     Cut,
-    /// The name does not exist or has no address: name servers that know other names said so twice.
+    /// The name does not exist or has no address. Name servers that resolve other names said so twice.
     #[n(22)]
     UnknownHost,
-    /// Seine panicked over this URL or its page: a fault of its own.
+    /// Seine panicked on this URL or its page: a bug in Seine.
     #[n(23)]
     Fault,
 }
 
-/// Answers by their statuses, as they are counted and named for people.
+/// Classes of status codes, as used in counters and messages.
 pub const STATUS_CLASSES: [&str; 5] = ["2xx", "3xx", "4xx", "5xx", "other"];
 
-/// The one of [`STATUS_CLASSES`] that a status belongs to.
+/// The class of a status, one of [`STATUS_CLASSES`].
 pub fn status_class(status: u16) -> &'static str {
     match status / 100 {
         class @ 2..=5 => STATUS_CLASSES[usize::from(class) - 2],
@@ -95,7 +97,7 @@ pub fn status_class(status: u16) -> &'static str {
 }
 
 impl FailureReason {
-    /// All of them, by their numbers in the frontier.
+    /// All reasons, indexed by their number in the frontier.
     pub const ALL: [FailureReason; WORDS.len()] = {
         let mut all = [FailureReason::Dns; WORDS.len()];
         let mut at = 0;
@@ -107,12 +109,13 @@ impl FailureReason {
         all
     };
 
-    /// Whether a page that is there is not to be asked for any more, by a plain word of who decides: it leaves the destinations.
+    /// Whether this failure removes a known page from the destinations: robots.txt or the operator's scope no longer
+    /// admit it.
     pub fn takes_away(self) -> bool {
         matches!(self, FailureReason::RobotsDenied | FailureReason::OutOfScope)
     }
 
-    /// Whether the same attempt may go better later. 429 and 5xx responses are judged by status, not here.
+    /// Whether a later attempt may succeed. For 429 and 5xx responses the status decides, not this function.
     pub fn is_transient(self) -> bool {
         WORDS[self as usize].2
     }
@@ -122,7 +125,7 @@ impl FailureReason {
         WORDS[self as usize].1
     }
 
-    /// The same for people, of one attempt or of many: `disallowed by robots.txt`.
+    /// A description for people that fits one or many attempts: `disallowed by robots.txt`.
     pub fn meaning(self) -> &'static str {
         WORDS[self as usize].3
     }
@@ -133,7 +136,8 @@ impl FailureReason {
     }
 }
 
-/// Of each reason its name, whether it is transient, and what it means, by their numbers in the frontier: only add, at the end.
+/// Name, whether it is transient, and description of each reason, in the order of their numbers in the frontier. Append
+/// only.
 const WORDS: [(FailureReason, &str, bool, &str); 24] = {
     use FailureReason::*;
     [

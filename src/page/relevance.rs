@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the page classifier says (ACHE's page classifiers; `relevance` in its FILES record).
+/// The verdict of the page classifier (ACHE's page classifiers; `relevance` in ACHE's FILES records).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Relevance {
     /// 0.0 to 1.0.
@@ -13,7 +13,7 @@ pub struct Relevance {
 }
 
 impl Relevance {
-    /// What a page gets without a classifier: HTML is relevant, everything else is not (as in ACHE).
+    /// The verdict without a classifier: HTML is relevant, everything else is not (as in ACHE).
     pub fn by_type(is_html: bool) -> Relevance {
         Relevance { relevance: if is_html { 1.0 } else { 0.0 }, is_relevant: is_html }
     }
@@ -23,7 +23,7 @@ impl Relevance {
         if self.is_relevant { "relevant" } else { "irrelevant" }
     }
 
-    /// Of a page whose archive says nothing of it. No number, so that it is equal to none.
+    /// The verdict for a page from an archive that has none. NaN, so that it equals no number.
     pub const UNKNOWN: Relevance = Relevance { relevance: f64::NAN, is_relevant: false };
 
     pub fn is_known(&self) -> bool {
@@ -31,7 +31,7 @@ impl Relevance {
     }
 }
 
-/// JSON writes what is no number (a classifier divided by zero) as null; that must not make the event unreadable.
+/// A classifier that divides by zero gives NaN, which JSON writes as null. Such an event must stay readable.
 fn number_or_zero<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or(0.0))
 }

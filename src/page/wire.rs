@@ -1,36 +1,38 @@
-//! An exchange exactly as it went over an HTTP/1 connection: what an archive wants beyond what a client tells.
+//! The exact bytes of an HTTP/1 exchange. Archives want more than an HTTP client reports.
 //!
-//! The body is kept once, in [`Response::body`](super::Response): here is only what stands around and between it.
+//! The body itself is kept once, in [`Response::body`](super::Response). This module keeps only the bytes before,
+//! between and after its pieces.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// The bytes around one response's body, where the client kept them.
+/// The bytes around the body of one response, if the client recorded them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wire {
-    /// The request: request line, headers, the blank line.
+    /// Request line, headers and blank line of the request.
     #[serde(with = "as_latin1")]
     pub request: Bytes,
-    /// Status line, headers and the blank line, as received; without informational (1xx) responses before it.
+    /// Status line, headers and blank line of the response, as received, without preceding informational (1xx)
+    /// responses.
     #[serde(with = "as_latin1")]
     pub head: Bytes,
-    /// What the transfer coding (RFC 9112 §7) put before, between and behind the pieces of the body, in order; empty when
-    /// the body went as it is.
+    /// The bytes of the transfer coding (RFC 9112 §7) before, between and after the pieces of the body, in order. Empty
+    /// if the body was sent without one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub framing: Vec<Framing>,
 }
 
-/// Bytes of the transfer coding: chunk sizes and their line ends, the last chunk, trailers.
+/// Bytes of the transfer coding: chunk sizes with their line ends, the last chunk, trailers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Framing {
-    /// How many bytes of the body come before it.
+    /// How many bytes of the body precede it.
     pub at: u64,
     #[serde(with = "as_latin1")]
     pub bytes: Bytes,
 }
 
 impl Wire {
-    /// Appends the response as it was received: head, and body with its framing.
+    /// Appends the response as it was received: head, then the body with its framing.
     pub fn write_response(&self, body: &[u8], out: &mut Vec<u8>) {
         out.reserve(self.head.len() + body.len() + self.framing.iter().map(|it| it.bytes.len()).sum::<usize>());
         out.extend_from_slice(&self.head);
@@ -45,7 +47,8 @@ impl Wire {
     }
 }
 
-/// Bytes as text of the same numbers: every byte survives JSON, and people can read it.
+/// Stores bytes as a string of characters with the same numbers, so that every byte survives JSON and the text stays
+/// readable.
 mod as_latin1 {
     use bytes::Bytes;
     use serde::{Deserialize, Deserializer, Serializer};
