@@ -1,11 +1,11 @@
-//! What a crawl, a host or a domain has brought, by period.
+//! Counters per period for a crawl, host or domain.
 
 use minicbor::{Decode, Encode};
 
 use super::{Amounts, Period, day_of};
 use crate::page::EpochMs;
 
-/// One a crawl, host or domain; kept with the frontier.
+/// The counters of one crawl, host or domain; stored with the frontier.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Account {
     #[n(0)]
@@ -13,25 +13,25 @@ pub struct Account {
     /// Days since 1970, in UTC …
     #[n(1)]
     day: u64,
-    /// … and what that day has brought.
+    /// … and the amounts of that day.
     #[n(2)]
     today: Amounts,
-    /// When the last run began that brought anything …
+    /// Start of the last run that fetched anything …
     #[n(3)]
     run: EpochMs,
-    /// … and what it has brought.
+    /// … and the amounts of that run.
     #[n(4)]
     this_run: Amounts,
 }
 
 impl Account {
-    /// Of a crawl whose pages were counted before there were accounts.
+    /// For a crawl by an older version, which counted pages but had no accounts.
     pub fn with_pages(pages: u64) -> Account {
         Account { life: Amounts { pages, ..Amounts::default() }, ..Account::default() }
     }
 
-    /// Adds what an event brought that ended at `at`. `run`: when this run began; what is older was brought by one before,
-    /// and only validated by this one.
+    /// Adds the amounts of an event that ended at `at`. `run` is the start of this run. Older events were fetched by an
+    /// earlier run and are only validated now.
     pub fn book(&mut self, brought: Amounts, at: EpochMs, run: EpochMs) {
         self.life += brought;
         if day_of(at) > self.day {
@@ -48,7 +48,7 @@ impl Account {
         }
     }
 
-    /// What the period that is at `now`, in the run that began at `run`, has brought.
+    /// The amounts of the period at `now`, in the run that began at `run`.
     pub fn in_period(&self, period: Period, now: EpochMs, run: EpochMs) -> Amounts {
         match period {
             Period::Life => self.life,

@@ -1,4 +1,4 @@
-//! What an event brought, as budgets count it.
+//! What an event adds to budgets.
 
 use std::ops::{AddAssign, SubAssign};
 
@@ -7,29 +7,29 @@ use minicbor::{Decode, Encode};
 use super::What;
 use crate::page::{Headers, Kind, PageEvent};
 
-/// Of one event, or of many.
+/// The amounts of one event, or of many.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Amounts {
-    /// Answers that brought a page, for the first time or again: status 2xx, whole or cut at our own limit of size. Nothing
-    /// else is a page: no error, no redirect, no 304, no sitemap.
+    /// Number of 2xx answers to page requests, whether the page is new or not. A body cut at our own size limit counts.
+    /// Errors, redirects, 304 and sitemaps do not count.
     #[n(0)]
     pub pages: u64,
-    /// Bodies as they came, content codings on, and heads at their length in HTTP/1.1: of the answer, of every redirect on
-    /// the way to it, and of the robots.txt that was fetched for it.
+    /// Bytes received: bodies with their content codings, and heads at their length in HTTP/1.1. Includes all redirects
+    /// and the robots.txt fetched for this request.
     #[n(1)]
     pub received: u64,
-    /// The answer's body, content codings taken off: as far as that was done (`crawler_manager.downloader.max_decoded_size`).
+    /// Bytes of the body after decoding, up to `crawler_manager.downloader.max_decoded_size`.
     #[n(2)]
     pub decoded: u64,
 }
 
 impl Amounts {
-    /// A place for a page that is about to be asked for.
+    /// What a request is expected to add, reserved before it is sent.
     pub fn expected(kind: Kind) -> Amounts {
         Amounts { pages: u64::from(kind.is_delivered()), ..Amounts::default() }
     }
 
-    /// `decoded`: the length of the body, its codings taken off.
+    /// What an event adds. `decoded`: length of the decoded body.
     pub fn of(event: &PageEvent, decoded: u64) -> Amounts {
         let is_page = event.kind.is_delivered()
             && event.again.is_none()
@@ -48,7 +48,7 @@ impl Amounts {
     }
 }
 
-/// Bytes of an answer's head: a status line of `HTTP/1.1 200 OK`, and its fields.
+/// Bytes of an answer's head: a status line of `HTTP/1.1 200 OK`, and the header fields.
 fn head(headers: &Headers) -> u64 {
     const STATUS_AND_END: u64 = 19;
     const BETWEEN: u64 = 4; // colon, space, CR, LF

@@ -1,5 +1,5 @@
-//! Budgets: how many pages and bytes a crawl, a host or a registered domain may bring. Arithmetic alone, of events and times
-//! handed in.
+//! Budgets: how many pages and bytes a crawl, a host or a registered domain may fetch. Arithmetic only; events and
+//! times are passed in.
 
 mod account;
 mod amounts;
@@ -11,13 +11,13 @@ pub use amounts::Amounts;
 
 use crate::page::EpochMs;
 
-/// At most so much of something, of whom, and in which time (`budget.rules`).
+/// A limit: whose, of what, how much, per which period (`budget.rules`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Budget {
     pub of: Whom,
     pub what: What,
     pub per: Period,
-    /// Pages or bytes.
+    /// Number of pages or bytes.
     pub most: u64,
 }
 
@@ -25,9 +25,9 @@ pub struct Budget {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Whom {
     Crawl,
-    /// A name or an address, whatever the scheme and the port.
+    /// A host name or address, with any scheme and port.
     Host,
-    /// Public suffix and one label more, with all hosts below it.
+    /// The registered domain (public suffix plus one label) with all its hosts.
     Domain,
 }
 
@@ -39,7 +39,7 @@ pub enum What {
     BytesDecoded,
 }
 
-/// The time for which a budget is.
+/// The period of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Period {
     /// All runs in one data folder.
@@ -59,12 +59,12 @@ fn day_of(time: EpochMs) -> u64 {
 }
 
 impl Budget {
-    /// From when on a budget that is spent at `now` is not, any more; none: as long as this process runs.
+    /// When a budget that is used up at `now` starts anew. None: not while this process runs.
     pub fn begins_anew(&self, now: EpochMs) -> Option<EpochMs> {
         (self.per == Period::Day).then(|| (day_of(now) + 1) * DAY)
     }
 
-    /// Whether both are of the same.
+    /// Whether both limit the same amount of the same thing.
     pub fn is_twin_of(&self, other: &Budget) -> bool {
         (self.of, self.what, self.per) == (other.of, other.what, other.per)
     }

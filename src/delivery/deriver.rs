@@ -1,4 +1,4 @@
-//! How entries are derived, and how much of it is kept.
+//! Derives data from events, and limits how much derived data stays in memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,16 +10,16 @@ use crate::page::PageEvent;
 use crate::parse::decode::{DecodeProblem, Decoded};
 use crate::parse::{DeriveOptions, Derived};
 
-/// How the entries of one origin are derived: those of a log, of an archive, of dead letters.
+/// Derives data (decoded body, links, text) for the entries of one source: a log, an archive or dead letters.
 #[derive(Debug)]
 pub struct Deriver {
     pub(super) options: DeriveOptions,
-    /// For what is kept; none where no two readers share an entry.
+    /// Memory for derived data that several readers share. None if every entry has one reader.
     room: Option<Arc<Semaphore>>,
     cut: AtomicU64,
 }
 
-/// What was derived of an event, and its share of what may be kept.
+/// Data derived from an event, with its share of the memory limit.
 #[derive(Debug)]
 pub struct Kept {
     pub(super) facts: Arc<Derived>,
@@ -28,31 +28,31 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Bytes of memory it holds, beyond what it shares with the event.
+    /// Bytes of memory used, apart from what is shared with the event.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 }
 
 impl Deriver {
-    /// For entries that have one reader: nothing is kept.
+    /// For entries with one reader: keeps nothing.
     pub fn new(options: DeriveOptions) -> Arc<Deriver> {
         Arc::new(Deriver { options, room: None, cut: AtomicU64::new(0) })
     }
 
-    /// For entries that readers share: up to `bytes` are kept of what is derived, in all.
+    /// For entries that several readers share: keeps up to `bytes` of derived data in total.
     pub fn keeping(bytes: usize, options: DeriveOptions) -> Arc<Deriver> {
         let room = Some(Arc::new(Semaphore::new(bytes.min(MOST_KEPT))));
         Arc::new(Deriver { options, room, cut: AtomicU64::new(0) })
     }
 
-    /// Bodies that were cut at the limit for decoding, each time that they were decoded.
+    /// How many bodies were cut at the limit for decoding. A body counts each time it is decoded.
     pub fn cut(&self) -> u64 {
         self.cut.load(Ordering::Relaxed)
     }
 
-    /// None when it is large, or too much is kept already: this never waits, an entry is worth more than what can be
-    /// derived of it again.
+    /// Returns None if the data is large or the memory limit is reached. Never waits: the data can be derived again,
+    /// and an entry must not be held up.
     pub fn keep(&self, event: &PageEvent, facts: Arc<Derived>) -> Option<Kept> {
         let bytes = bytes_of(event, &facts);
         let room = self.room.as_ref().filter(|_| (bytes as u64) < large::SMALL)?;
@@ -60,7 +60,7 @@ impl Deriver {
         Some(Kept { facts, bytes, _room: room })
     }
 
-    /// What `read` makes of the decoded body. A large page waits for room, and has it as long as the body is held
+    /// Applies `read` to the decoded body. A large page waits for memory and holds it until the body is dropped
     /// ([`large::derive`]).
     pub(super) fn derive(&self, event: &PageEvent, read: impl FnOnce(Decoded) -> Derived) -> Derived {
         let derived = large::derive(event, &self.options, read);
@@ -74,7 +74,7 @@ impl Deriver {
 const MOST_KEPT: usize = u32::MAX as usize;
 
 fn bytes_of(event: &PageEvent, facts: &Derived) -> usize {
-    /// A string's own, and what its allocation is rounded up by.
+    /// Size of a `String` plus allocator overhead.
     const STRING: usize = 48;
     let is_shared = event.response().is_some_and(|response| response.body.as_ptr() == facts.body.as_ptr());
     let urls = facts.links.iter().map(|link| &link.url).chain(&facts.sitemaps);

@@ -1,10 +1,10 @@
-//! An event on its way to those who read it. It derives itself: whoever has it asks for what he needs, and gets that and
-//! no less, whoever asked before him and for what.
+//! An event on its way to its readers. An entry derives data on demand: a reader asks for what it needs and always gets
+//! all of that, whatever other readers asked for before.
 //!
-//! What was derived is kept with an entry only while several readers may share it, and within its [`Deriver`]'s bounds:
-//! entries wait in batches and queues that are bounded by what was received. Beyond that it is made for who asks, and is
-//! his alone, so an encoder asks once, for the most that it needs. A large page's room is given back when the last of it
-//! is dropped: before anything waits for a server.
+//! Entries wait in batches and queues that are limited by received bytes only. So derived data is kept only while
+//! several readers may share it, and within the limit of the [`Deriver`]. Otherwise each call derives it again for the
+//! caller. An encoder therefore asks once, for the most that it needs. The memory reserved for a large page is freed
+//! when its last part is dropped. Drop it before waiting for a server.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,32 +18,33 @@ use crate::parse::clean_text::TextOptions;
 use crate::parse::decode::Decoded;
 use crate::parse::{self, Derived, PageText};
 
-/// An event in its place.
+/// An event and its position.
 #[derive(Debug)]
 pub struct Entry {
-    /// Behind this entry: what a reader commits when it is done with it.
+    /// The position after this entry. A reader commits it when it is done with the entry.
     pub end: Position,
     pub event: Arc<PageEvent>,
     deriver: Arc<Deriver>,
     shared: Mutex<Option<Arc<Shared>>>,
 }
 
-/// Filled by whoever derives first; with nothing, when that cannot be kept.
+/// Set by the first reader that derives the data; None if the data cannot be kept.
 type Shared = OnceLock<Option<Kept>>;
 
 impl Entry {
-    /// An entry that one reader has for himself.
+    /// An entry with one reader.
     pub fn new(end: Position, event: Arc<PageEvent>, deriver: &Arc<Deriver>) -> Entry {
         Entry { end, event, deriver: deriver.clone(), shared: Mutex::new(None) }
     }
 
-    /// One that several readers get. `kept`: what is derived already; without it the first who needs it derives for all.
+    /// An entry that several readers share. `kept` is data derived earlier; without it the first reader that needs data
+    /// derives it for all.
     pub fn shared(end: Position, event: Arc<PageEvent>, kept: Option<Kept>, deriver: &Arc<Deriver>) -> Entry {
         let shared = kept.map_or_else(Shared::new, |kept| Some(kept).into());
         Entry { end, event, deriver: deriver.clone(), shared: Mutex::new(Some(Arc::new(shared))) }
     }
 
-    /// The body with its content codings taken off, and no more: the page is not read.
+    /// The body with its content codings removed. Does not parse the page.
     pub fn body(&self) -> Bytes {
         match self.kept() {
             Some(facts) => facts.body.clone(),
@@ -51,19 +52,20 @@ impl Entry {
         }
     }
 
-    /// The body, its digest, and what kind of content it is. Of the markup nothing need be read: what it says may be missing.
+    /// The body, its digest and its content type. May skip the markup, so data that comes from markup may be missing.
     pub fn content(&self) -> Arc<Derived> {
         let options = &self.deriver.options;
         let read = |decoded| parse::content(&self.event, decoded, options);
         self.kept().unwrap_or_else(|| Arc::new(self.deriver.derive(&self.event, read)))
     }
 
-    /// Everything that is derived of a page, but not its text.
+    /// Everything derived from a page, except its text.
     pub fn facts(&self) -> Arc<Derived> {
         self.read(|decoded| parse::facts(&self.event, decoded, &self.deriver.options))
     }
 
-    /// The same for who does not need the body, which may be missing: a large one is given back at once.
+    /// Like [`facts`](Entry::facts), for readers that do not need the body. The body may be missing: a large one is
+    /// freed at once.
     pub fn without_body(&self) -> Arc<Derived> {
         let mut facts = self.facts();
         if let Some(own) = Arc::get_mut(&mut facts) {
@@ -72,31 +74,32 @@ impl Entry {
         facts
     }
 
-    /// A page for who reads its text, which nobody shares: it is read for each who asks.
+    /// The page, for readers that extract its text. Not cached: parsed on every call.
     pub fn text(&self) -> PageText {
         PageText { options: self.text_options(), ..self.facts().into() }
     }
 
-    /// Which main text is wanted.
+    /// Which main text to extract.
     pub fn text_options(&self) -> TextOptions {
         self.deriver.options.text
     }
 
-    /// Parameters that its links have no more.
+    /// Query parameters that are removed from the page's links.
     pub fn drop_parameters(&self) -> &[String] {
         &self.deriver.options.drop_parameters
     }
 
-    /// Whoever has the entry still derives for himself from now on.
+    /// Stops sharing. Readers that still have the entry derive data for themselves from now on.
     pub(crate) fn forget(&self) {
         *self.shared.lock() = None;
     }
 
-    /// What is kept, or what `read` makes now: for all who share the entry if it can be kept, else for the caller.
+    /// The shared data, or the result of `read`. The result is shared if it can be kept; otherwise only the caller gets
+    /// it.
     fn read(&self, read: impl Fn(Decoded) -> Derived) -> Arc<Derived> {
         let mut own = None;
         if let Some(shared) = self.sharing() {
-            // Others wait for this, so it must not wait for anything: what is large is left to each.
+            // Other readers block on this call, so it must not wait. Each reader derives large pages for itself.
             let kept = shared.get_or_init(|| {
                 let facts = Arc::new(read(large::decode_small(&self.event, &self.deriver.options)?));
                 own = Some(facts.clone());

@@ -1,7 +1,8 @@
-//! What is delivered, and how far it has come: what sinks share with the page log, with archives and with dead letters.
+//! Events to deliver, and how far each reader has come. Sinks share these types with the page log, archives and dead
+//! letters.
 //!
-//! * [`Entry`]: an event on its way to sinks, in its place; it derives itself, as its [`Deriver`] says.
-//! * [`Position`]: a place in a row of events. [`Cursor`]: how far a reader has come in it.
+//! * [`Entry`]: an event with its position. It derives data on demand through its [`Deriver`].
+//! * [`Position`]: an offset in a sequence of events. [`Cursor`]: how far a reader has come in that sequence.
 
 mod deriver;
 mod entry;
@@ -9,8 +10,8 @@ mod entry;
 pub use deriver::{Deriver, Kept};
 pub use entry::Entry;
 
-/// A place in a row of events: just behind event number `index` (the first event has index 1), at byte `offset` of all of
-/// it. Neither is ever used twice. The default is the very beginning.
+/// An offset in a sequence of events: after event number `index` (the first has 1), at byte `offset` of the whole
+/// sequence. An offset is never used twice. The default is the beginning.
 #[derive(
     Debug,
     Clone,
@@ -32,29 +33,29 @@ pub struct Position {
     pub offset: u64,
 }
 
-/// How far a reader has come, and its books over its whole life.
+/// How far a reader has come, with its counters since it was created.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Cursor {
-    /// Everything before it is delivered, skipped, dead or damaged.
+    /// Everything before this offset is delivered, skipped, in the dead letters, or damaged.
     pub position: Position,
     pub delivered: u64,
-    /// Not for this reader: what its format does not hold.
+    /// Events that the reader's format does not store.
     pub skipped: u64,
-    /// Refused for good; in the reader's dead letters.
+    /// Events rejected for good; stored in the reader's dead letters.
     pub dead: u64,
-    /// The reader's own (FILES: the open file and its length).
+    /// State owned by the reader (FILES: the open file and its length).
     pub state: serde_json::Value,
-    /// Index of the event before the first one this reader was ever due. Kept by the log; what is committed is ignored.
+    /// Index of the last event before the reader's first one. Set by the log; ignored in a commit.
     pub from: u64,
-    /// Events that this reader was due and that the disk has lost. Kept by the log; what is committed is ignored.
+    /// Number of the reader's events lost to disk damage. Set by the log; ignored in a commit.
     pub damaged: u64,
-    /// The books began anew, as the destination was another one, or as its operator ordered. Kept by the log; what is committed is
-    /// ignored.
+    /// Set if the counters were reset because the destination was replaced or the operator asked for it. Set by the
+    /// log; ignored in a commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anew: Option<BegunAnew>,
 }
 
-/// When and why a reader began again at the oldest event that the log held.
+/// When and why a reader was set back to the oldest event in the log.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct BegunAnew {
     pub at_ms: u64,

@@ -1,28 +1,29 @@
-//! Near copies among very many texts: by which of a text's fingerprint's bits others are looked for. Arithmetic alone; the frontier
-//! keeps the tables (`frontier/embedded/copies.rs`).
+//! Near duplicates: finds fingerprints that differ in few bits among very many. Arithmetic only; the frontier stores
+//! the tables (`frontier/embedded/copies.rs`).
 //!
-//! Manku, Jain and Das Sarma, "Detecting Near-Duplicates for Web Crawling" (WWW 2007): 64 bits in five blocks. Two fingerprints that
-//! differ in at most three bits have two blocks in common at least. So there are ten tables, one for each pair of blocks, each
-//! with every fingerprint permuted so that those blocks come first (25 or 26 bits), and what is near another stands in one of the tables
-//! among those that begin as it does: with 100 million, one or two besides it. Four tables by one block of 16 bits would be smaller and have
-//! 1,500 in its place ([docs/benchmarks.md](../../docs/benchmarks.md) has both).
+//! The method is that of Manku, Jain and Das Sarma, "Detecting Near-Duplicates for Web Crawling" (WWW 2007). A
+//! fingerprint has 64 bits in five blocks. Two fingerprints that differ in at most three bits have at least two blocks
+//! in common. So there are ten tables, one for each pair of blocks. Each table stores every fingerprint permuted so
+//! that its two blocks come first (25 or 26 bits). A near duplicate has the same first bits in one of the tables. Among
+//! 100 million fingerprints, one or two others have the same first bits. Four tables with one block of 16 bits each
+//! would be smaller but give 1,500 candidates ([docs/benchmarks.md](../../docs/benchmarks.md) has both).
 
 use std::ops::RangeInclusive;
 
-/// Bits that near copies differ in at most: what the tables find.
+/// Largest distance in bits that the tables find.
 pub const MAX_DISTANCE: u8 = 3;
 
-/// Bits that two fingerprints differ in.
+/// Number of bits in which two fingerprints differ.
 pub fn distance(one: u64, other: u64) -> u8 {
     (one ^ other).count_ones() as u8
 }
 
-/// What copies of a page are known by.
+/// The values by which duplicates of a page are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Content {
-    /// The beginning of its SHA-256.
+    /// The first 64 bits of its SHA-256.
     pub digest: u64,
-    /// Of its main text, if that is long enough.
+    /// Simhash of the main text, if that is long enough.
     pub simhash: Option<u64>,
 }
 
@@ -31,33 +32,34 @@ impl Content {
         Content { digest: beginning(digest), simhash }
     }
 
-    /// Bits that both texts differ in, where both are known.
+    /// Number of bits in which the main texts differ, if both are known.
     pub fn distance(&self, other: &Content) -> Option<u8> {
         Some(distance(self.simhash?, other.simhash?))
     }
 }
 
-/// Of a digest, as much as tells pages apart: of 3,700 crawls with 100 million of them, one has two that share it.
+/// The first 64 bits of a digest. They are enough to tell pages apart: one in 3,700 crawls of 100 million pages has two
+/// pages with the same bits.
 pub fn beginning(digest: &[u8; 32]) -> u64 {
     digest.first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
 }
 
-/// An order of a fingerprint's blocks; bits are counted from the highest.
+/// An order of a fingerprint's blocks. Bits are counted from the highest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// Where each begins, and how wide it is.
+    /// Start and width of each block.
     blocks: Vec<(u32, u32)>,
-    /// How many bits those have that are in common.
+    /// Width of the common blocks.
     leading: u32,
 }
 
 impl Table {
-    /// Those that are kept.
+    /// The tables in use.
     pub fn chosen() -> Vec<Table> {
         Table::all(5, 2)
     }
 
-    /// Of all, the table for each choice of `common` among so many blocks. The first has all of them in their order.
+    /// All tables for a number of blocks of which `common` come first. The first table keeps the blocks in order.
     pub fn all(blocks: u32, common: u32) -> Vec<Table> {
         let begins = |block: u32| 64 * block / blocks;
         let choices = (0_u32..1 << blocks).filter(|choice| choice.count_ones() == common);
@@ -71,13 +73,13 @@ impl Table {
             .collect()
     }
 
-    /// A fingerprint as it stands in this table.
+    /// A fingerprint as stored in this table.
     pub fn permute(&self, fingerprint: u64) -> u64 {
         let cut = |(begin, width): &(u32, u32)| fingerprint << begin >> (64 - width);
         self.blocks.iter().fold(0, |permuted, block| permuted << block.1 | cut(block))
     }
 
-    /// The fingerprint that stands in this table so.
+    /// The inverse of [`permute`](Table::permute).
     pub fn restore(&self, permuted: u64) -> u64 {
         let mut left = permuted;
         self.blocks.iter().fold(0, |fingerprint, (begin, width)| {
@@ -87,7 +89,7 @@ impl Table {
         })
     }
 
-    /// Where in this table those stand that have the leading bits of `fingerprint`.
+    /// The range of this table with the same leading bits as `fingerprint`.
     pub fn range(&self, fingerprint: u64) -> RangeInclusive<u64> {
         let rest = u64::MAX >> self.leading;
         let permuted = self.permute(fingerprint);

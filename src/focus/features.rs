@@ -1,39 +1,40 @@
-//! A link as the numbers of weights. The first [`FIXED`] say where it stands; the others are hashes, of words and of places.
+//! A link as a list of weight indices. The first [`FIXED`] describe its position; the others are hashes of words and
+//! hosts.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::lead::Lead;
 use super::words::{Cutter, hash};
 
-/// Weights below this number are nobody's by chance.
+/// Words are never hashed to indices below this.
 pub const FIXED: u16 = 64;
-/// Weights in all.
+/// Number of weights.
 pub const WEIGHTS: usize = 1 << 16;
 
-/// Always.
+/// The bias: part of every link.
 pub(super) const ALWAYS: u16 = 0;
-/// The page's relevance in eighths, 0 to 8; behind them a link that is on no page, and one of which nothing is known.
+/// Relevance of the page in eighths, 0 to 8. The next two: a link from a list, and a link of unknown origin.
 pub(super) const PAGE: u16 = 1;
 const ON_LIST: u16 = 9;
 const UNKNOWN: u16 = 10;
-/// Links since a relevant page, 0 to 7.
+/// Number of links since a relevant page, 0 to 7.
 pub(super) const AWAY: u16 = 16;
 const ELSEWHERE: u16 = 24;
-/// What the host has brought, in eighths, 0 to 8; behind them a host of which nothing is known.
+/// Share of the host's pages that were relevant, in eighths, 0 to 8. The next: a host without fetched pages.
 pub(super) const HARVEST: u16 = 32;
 pub(super) const NEW_HOST: u16 = 41;
 
-/// Of a URL.
+/// Number of words of a URL that count.
 const TOKENS: usize = 12;
 
-/// What a weight is of, for people.
+/// What a weight stands for, for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
-    /// The page the link is on.
+    /// The page with the link.
     Page,
-    /// What its host has brought so far.
+    /// The share of the host's pages that were relevant.
     Harvest,
-    /// The host, and the part of it.
+    /// The host, and the section of the host.
     Place,
     Anchor,
     Around,
@@ -54,10 +55,10 @@ impl Group {
     }
 }
 
-/// A link's weights, each with what it is of.
+/// The weight indices of a link, each with its group.
 pub type Features = Vec<(u16, Group)>;
 
-/// `harvest`: what the host of `url` has brought, in eighths; none: nothing is known of it.
+/// `harvest`: share of the host's pages that were relevant, in eighths; None if unknown.
 pub fn of(lead: &Lead, url: &str, harvest: Option<u8>) -> Features {
     let mut features = vec![(ALWAYS, Group::Page)];
     let page = match lead.relevance() {
@@ -90,7 +91,7 @@ pub fn of(lead: &Lead, url: &str, harvest: Option<u8>) -> Features {
     features
 }
 
-/// The words of a URL, the first few: of its path, then of its host's name.
+/// The first words of a URL: first of the path, then of the host name.
 fn url_words(host: &str, path: &str, take: &mut impl FnMut(u16)) {
     let mut left = TOKENS;
     let mut some = |word| {
@@ -110,7 +111,7 @@ fn place(name: &str) -> u16 {
     numbered(3, hash(name))
 }
 
-/// The weight of a word in a field: 0 anywhere, 1 in links, 2 in URLs, 3 of places.
+/// Weight index of a word in a field. Fields: 0 any, 1 links, 2 URLs, 3 hosts.
 fn numbered(field: u64, word: u16) -> u16 {
     let hashed = xxh3_64_with_seed(&word.to_le_bytes(), field);
     FIXED + (hashed % (WEIGHTS as u64 - u64::from(FIXED))) as u16

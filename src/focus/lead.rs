@@ -1,37 +1,38 @@
-//! What is kept of a link with the URL it leads to.
+//! What is stored about a link together with its target URL.
 
 use minicbor::{Decode, Encode};
 
-/// Words of a link that count.
+/// Number of words of a link that count …
 pub(super) const ANCHOR: usize = 8;
-/// … and words on either side of it.
+/// … and of words on each side of it.
 pub(super) const BESIDE: usize = 8;
-/// Pages between the last relevant one and a link are told apart up to so many.
+/// The number of links since the last relevant page is counted up to this.
 pub(super) const FARTHEST: u8 = 7;
-/// Relevance of a page in so many steps.
+/// Number of steps in which a page's relevance is stored.
 const STEPS: f64 = 8.0;
-/// In the place of a relevance.
+/// Stored instead of a relevance if the link is on no page.
 const NO_PAGE: u8 = 15;
 
-/// The words of a link, as hashes.
+/// The words of a link and around it, as hashes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkWords {
     pub anchor: Vec<u16>,
     pub around: Vec<u16>,
 }
 
-/// What a link stands on.
+/// Where a link was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Source {
-    /// A list of URLs (a sitemap, a feed), or nothing that is known.
+    /// In a list of URLs (a sitemap, a feed), or unknown.
     List,
-    /// A page: its relevance (0 to 1), whether that counts as relevant, and how many links away from a relevant page it was itself,
-    /// where that is known.
+    /// On a page: its relevance (0 to 1), whether it counts as relevant, and its own number of links since a relevant
+    /// page, if known.
     Page { relevance: f64, is_relevant: bool, away: Option<u8> },
 }
 
-/// A link as it is kept: a byte of where it stands (relevance of its page, 4 bits; links since a relevant page, 3; whether it leads to
-/// another host), one of how many words are its own, then the words, two bytes each.
+/// A link as stored. The first byte is its position: relevance of the page (4 bits), links since a relevant page (3),
+/// whether it leads to another host (1). The second byte is the number of its own words. Then the words follow, two
+/// bytes each.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(transparent)]
 pub struct Lead(
@@ -57,17 +58,17 @@ impl Lead {
         Lead(bytes)
     }
 
-    /// None was kept.
+    /// Whether nothing was stored.
     pub fn is_unknown(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Relevance of the page it is on in steps of an eighth; none: it is on no page.
+    /// Relevance of the page in eighths; none if the link is on no page.
     pub fn relevance(&self) -> Option<u8> {
         self.0.first().map(|byte| byte >> 4).filter(|step| *step != NO_PAGE)
     }
 
-    /// Links from a relevant page to this one's page: 0 on one.
+    /// Number of links from a relevant page to the page with this link; 0 if that page is relevant.
     pub fn away(&self) -> Option<u8> {
         self.relevance().and_then(|_| Some(self.0.first()? >> 1 & FARTHEST))
     }
@@ -76,7 +77,7 @@ impl Lead {
         self.0.first().is_some_and(|byte| byte & 1 == 1)
     }
 
-    /// Its own words, and those around it.
+    /// The words of the link, and the words around it.
     pub fn words(&self) -> (impl Iterator<Item = u16>, impl Iterator<Item = u16>) {
         let own = usize::from(self.0.get(1).copied().unwrap_or(0));
         let (anchor, around) =

@@ -1,4 +1,4 @@
-//! The weights, and how they come by what they are.
+//! The weights, and how they are learned.
 
 use std::collections::BTreeMap;
 
@@ -7,28 +7,28 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::features::{self, AWAY, Features, Group, HARVEST, NEW_HOST, PAGE, WEIGHTS};
 use super::lead::{FARTHEST, Lead};
 
-/// First byte of a model as it is kept.
+/// First byte of a stored model.
 const FORMAT: u8 = 1;
-/// How far one lesson moves a weight at first.
+/// How far the first lesson moves a weight.
 const STEP: f32 = 0.4;
-/// What a weight has learned before its first lesson, so that one page alone does not decide.
+/// Start value of a weight's sum of squares, so that a single page does not decide.
 const LEARNED: f32 = 0.1;
-/// Hosts whose harvest is known; of two in one place both count.
+/// Size of the table of hosts. Hosts that share a slot are counted together.
 const HOSTS: usize = 1 << 14;
-/// Of a host whose harvest is known: as if one page of so much relevance had been there before.
+/// The estimate for a host starts as if it had one page of this relevance.
 const BELIEVED: f32 = 0.2;
 
-/// What a page taught: which weights led to it, and what it was.
+/// What a page teaches: the weights of the link that led to it, and its relevance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lesson {
     host: u16,
     is_relevant: bool,
-    /// 0 to 1; none: of the page's host alone is anything learned.
+    /// Relevance from 0 to 1. None: only the estimate for the host changes.
     label: Option<f32>,
     features: Vec<u16>,
 }
 
-/// What of a kept model cannot be read.
+/// Why a stored model cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadableModel {
     #[error("its format is {0}, not {FORMAT}; was it written by a newer seine?")]
@@ -37,21 +37,21 @@ pub enum UnreadableModel {
     Damaged,
 }
 
-/// Weights and hosts' harvests, in 600 KB.
+/// Weights and the relevance of hosts, in 600 KB.
 #[derive(Debug, Clone)]
 pub struct Learner {
     weights: Box<[f32]>,
-    /// Sums of squares of what each was moved by.
+    /// Sum of the squared gradients of each weight (AdaGrad).
     learned: Box<[f32]>,
-    /// Pages and relevant ones of each host.
+    /// Pages and relevant pages of each host.
     hosts: Box<[(u16, u16)]>,
     lessons: u64,
-    /// By whom pages were judged, as far as that is known.
+    /// Name of the classifier that judged the pages, if known.
     judge: Option<String>,
 }
 
 impl Default for Learner {
-    /// Before the first lesson: what is on relevant pages, or on hosts that have some, comes first.
+    /// The start values: links on relevant pages, and on hosts with relevant pages, come first.
     fn default() -> Learner {
         let mut weights = vec![0.0; WEIGHTS].into_boxed_slice();
         weights[0] = -1.0;
@@ -70,12 +70,12 @@ impl Default for Learner {
 }
 
 impl Learner {
-    /// How likely it is that a link leads to a relevant page, as the logarithm of the odds.
+    /// Log odds that the link leads to a relevant page.
     pub fn score(&self, lead: &Lead, url: &str) -> f32 {
         self.sum(features::of(lead, url, self.harvest(host_of(url))).into_iter().map(|(number, _)| number))
     }
 
-    /// What each group of features adds to a link's score, and the sum.
+    /// What each group of features adds to the score of a link, and the score.
     pub fn reasons(&self, lead: &Lead, url: &str) -> (BTreeMap<Group, f32>, f32) {
         let features: Features = features::of(lead, url, self.harvest(host_of(url)));
         let scale = scale(features.len());
@@ -87,12 +87,13 @@ impl Learner {
         (reasons, sum)
     }
 
-    /// How many pages have taught something.
+    /// Number of pages learned from.
     pub fn lessons(&self) -> u64 {
         self.lessons
     }
 
-    /// Pages are judged by `judge` from now on: what was learned by another's judgements is of no use. Whether this is news.
+    /// Sets the classifier that judges pages from now on. What was learned from another classifier is dropped. Returns
+    /// whether the classifier is new.
     pub fn judged_by(&mut self, judge: &str) -> bool {
         let is_news = self.judge.as_deref() != Some(judge);
         if is_news && self.judge.is_some() {
@@ -102,7 +103,7 @@ impl Learner {
         is_news
     }
 
-    /// What a page teaches of the link that led to it; none: of the page's host alone. `relevance`: 0 to 1.
+    /// What a page teaches about the link that led to it. Without a link, only about its host. `relevance`: 0 to 1.
     pub fn lesson(&self, lead: Option<&Lead>, url: &str, relevance: f64, is_relevant: bool) -> Lesson {
         let host = host_of(url);
         let label = (relevance.clamp(0.0, 1.0) as f32 + f32::from(u8::from(is_relevant))) / 2.0;
@@ -135,7 +136,7 @@ impl Learner {
         numbers.map(|number| self.weights[usize::from(number)] * value(number, scale)).sum()
     }
 
-    /// The part of a host's pages that were relevant, in eighths.
+    /// The share of a host's pages that were relevant, in eighths.
     fn harvest(&self, host: u16) -> Option<u8> {
         let (pages, relevant) = self.hosts[usize::from(host)];
         let part = (f32::from(relevant) + BELIEVED) / (f32::from(pages) + 1.0);
@@ -143,7 +144,7 @@ impl Learner {
     }
 }
 
-/// Words share one voice, however many there are; what stands below [`features::FIXED`] has its own.
+/// Divides the influence of words by their number. Indices below [`features::FIXED`] keep their full influence.
 fn scale(features: usize) -> f32 {
     1.0 / (features.max(9) as f32 - 5.0).sqrt()
 }
@@ -158,9 +159,9 @@ fn host_of(url: &str) -> u16 {
     (xxh3_64(host.as_bytes()) % HOSTS as u64) as u16
 }
 
-/// As it is kept.
+/// The stored form.
 impl Learner {
-    /// Only what differs from what it was before the first lesson.
+    /// Stores only what differs from the start values.
     pub fn to_bytes(&self) -> Vec<u8> {
         let judge = self.judge.as_deref().unwrap_or_default();
         let judge = judge.get(..judge.floor_char_boundary(255)).unwrap_or_default();
@@ -216,7 +217,7 @@ fn take<'b, const N: usize>(bytes: &mut &'b [u8]) -> Option<&'b [u8; N]> {
 }
 
 impl Lesson {
-    /// Behind those that are there.
+    /// Appends this lesson to earlier ones.
     pub fn append_to(&self, bytes: &mut Vec<u8>) {
         bytes.extend(self.host.to_le_bytes());
         bytes.push(u8::from(self.is_relevant) | u8::from(self.label.is_some()) << 1);
@@ -225,7 +226,7 @@ impl Lesson {
         self.features.iter().for_each(|number| bytes.extend(number.to_le_bytes()));
     }
 
-    /// The lessons that were appended, in their order.
+    /// Reads the lessons in the order in which they were appended.
     pub fn read_all(mut bytes: &[u8]) -> Result<Vec<Lesson>, UnreadableModel> {
         let mut lessons = Vec::new();
         while !bytes.is_empty() {

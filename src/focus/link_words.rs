@@ -1,4 +1,4 @@
-//! The words of a page's links: those between `<a>` and `</a>`, and those on either side as far as the block reaches.
+//! The words of a page's links: those between `<a>` and `</a>`, and those on both sides within the same block.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
@@ -10,16 +10,16 @@ use crate::parse::html::tokens::{Attribute, Tag, Token, Tokens};
 use crate::parse::html::{decode_attribute, decode_text};
 use crate::parse::html_facts::MAX_LINKS;
 
-/// Elements within a line: a word goes on beyond them, and so does what is around a link.
+/// Elements within a line. Words, and the context of a link, continue across them.
 const INLINE: [&str; 24] = [
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "em", "font", "i", "img", "kbd", "mark", "s",
     "small", "span", "strong", "sub", "sup", "time", "tt", "u",
 ];
-/// Links without a word between them share what comes next; so many of them.
+/// Consecutive links without a word between them share the words that follow, up to this many links.
 const AWAITING: usize = BESIDE;
 
-/// By its URL, each link's words. `resolver`: of the base that the page names, if it does, what a reference on it is to be known by; the
-/// first link to a URL that has words of its own counts.
+/// The words of each link, by its URL. `resolver` gets the page's base URL, if set, and returns a function that turns a
+/// reference into the URL. If several links have the same URL, the first with words of its own counts.
 pub fn link_words<R>(page: &str, resolver: impl FnOnce(Option<&str>) -> R) -> HashMap<String, LinkWords>
 where
     R: Fn(&str) -> Option<String>,
@@ -55,11 +55,11 @@ struct Reader<'p> {
     cutter: Cutter,
     /// The last words of the block.
     before: VecDeque<u16>,
-    /// The link that is open.
+    /// The open link.
     open: Option<usize>,
-    /// Links that are closed, and want words, so many each.
+    /// Closed links that still need words after them, with how many.
     awaiting: VecDeque<(usize, usize)>,
-    /// The template or drawing whose content is passed over, and how many of its name are open.
+    /// The template or drawing whose content is skipped, with its nesting depth.
     unread: Option<(Name, usize)>,
 }
 
@@ -68,7 +68,7 @@ impl<'p> Reader<'p> {
         self.unread.is_some_and(|(unread, _)| unread == Name::Svg)
     }
 
-    /// `attributes`: of a start tag.
+    /// `attributes`: those of a start tag.
     fn take(&mut self, token: Token<'p>, attributes: &[Attribute<'p>]) {
         if self.is_unread(token) {
             return;
@@ -94,7 +94,7 @@ impl<'p> Reader<'p> {
             (None, Token::Start(tag)) if matches!(tag.name, Name::Template | Name::Svg) => {
                 self.unread = (!tag.self_closing).then_some((tag.name, 1));
             }
-            // They stand within a line.
+            // These stand within a line.
             (None, Token::Start(tag)) => return matches!(tag.name, Name::Script | Name::Style),
             (None, _) => return false,
         }
@@ -125,7 +125,7 @@ impl<'p> Reader<'p> {
         }
     }
 
-    /// Text that no word before or behind it goes on in.
+    /// Text that is not joined with the word before or after it.
     fn apart(&mut self, text: &str) {
         self.read(|cutter, take| {
             cutter.end(&mut |word| take(word));
@@ -144,7 +144,7 @@ impl<'p> Reader<'p> {
         }
     }
 
-    /// A tag: where it is of a block, nothing around a link goes beyond it.
+    /// A tag. A block element ends the context of a link.
     fn pass(&mut self, name: &str) {
         if !INLINE.iter().any(|known| name.eq_ignore_ascii_case(known)) {
             self.read(|cutter, take| cutter.end(&mut |word| take(word)));

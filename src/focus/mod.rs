@@ -1,10 +1,10 @@
-//! Which links are worth following: arithmetic alone. A link is ranked by the words in it and around it, its URL, the page it is on and
-//! what its host has brought so far, before it is fetched; what the page turns out to be teaches the next ranks.
+//! Ranks links before they are fetched, by their words, the words around them, the URL, the page with the link, and the
+//! relevance of the host's earlier pages. Each fetched page improves the ranking. Arithmetic only.
 //!
-//! * [`Lead`]: what is kept with a URL of the link that led to it, in some 40 bytes, until it is fetched.
-//! * [`features`]: a lead and a URL as numbers of weights.
-//! * [`Learner`]: the weights. Logistic regression, one lesson a page, a step for each weight by what it has learned already (AdaGrad:
-//!   Duchi, Hazan and Singer, JMLR 2011). The same lessons in the same order make the same weights.
+//! * [`Lead`]: what is stored about a link with its target URL until that is fetched, in about 40 bytes.
+//! * [`features`]: turns a lead and a URL into indices of weights.
+//! * [`Learner`]: the weights. Logistic regression with one lesson per page; each weight has its own step size
+//!   (AdaGrad: Duchi, Hazan and Singer, JMLR 2011). The same lessons in the same order give the same weights.
 //! * [`link_words`](mod@link_words): the words of a page's links.
 
 pub mod features;
@@ -17,19 +17,19 @@ pub use lead::{Lead, LinkWords, Source};
 pub use learner::{Learner, Lesson, UnreadableModel};
 pub use link_words::link_words;
 
-/// Priority of what is known by no link: between what is likely and what is not.
+/// Priority of a URL that no link led to: between likely and unlikely links.
 pub const PRIORITY_NEUTRAL: u8 = 160;
 
-/// The range of scores (logits) that priorities tell apart.
+/// Scores (logits) beyond ± this value get the same priority.
 const SCORES: f32 = 6.0;
 
-/// A score as the priority of a queue: 1 first, 255 last. 0 is left to seeds.
+/// Turns a score into a queue priority: 1 is first, 255 last. 0 is reserved for seeds.
 pub fn priority(score: f32) -> u8 {
     let part = (SCORES - score.clamp(-SCORES, SCORES)) / (2.0 * SCORES);
     1 + (part * 254.0) as u8
 }
 
-/// The rank of what has a priority, about: 1 for seeds.
+/// The approximate rank for a priority; 1 for seeds.
 pub fn rank_of(priority: u8) -> f32 {
     match priority.checked_sub(1) {
         None => 1.0,
@@ -37,7 +37,7 @@ pub fn rank_of(priority: u8) -> f32 {
     }
 }
 
-/// A score as the probability that the page is relevant: 0 to 1.
+/// Turns a score into the probability that the page is relevant, 0 to 1.
 pub fn rank(score: f32) -> f32 {
     1.0 / (1.0 + (-score).exp())
 }

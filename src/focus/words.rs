@@ -2,16 +2,16 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Longer runs of letters are no words (coded data, mostly).
+/// Longer runs of letters are not words (mostly encoded data).
 const LONGEST: usize = 64;
 
-/// Cuts text that comes in pieces into words: runs of letters and digits in lower case; where a script has no blanks, pairs of
-/// neighbouring characters. What is a single Latin letter, or digits alone, is left out.
+/// Splits text that arrives in pieces into words: runs of letters and digits, in lower case. In scripts without spaces
+/// each pair of neighbouring characters is a word. Single Latin letters and plain numbers are left out.
 #[derive(Debug, Default)]
 pub(super) struct Cutter {
     word: String,
     has_letter: bool,
-    /// The last character, if it was one of a script without blanks.
+    /// The last character, if its script has no spaces.
     before: Option<char>,
 }
 
@@ -37,7 +37,7 @@ impl Cutter {
         }
     }
 
-    /// Whatever comes next is another word.
+    /// Ends the current word.
     pub fn end(&mut self, take: &mut impl FnMut(u16)) {
         if self.has_letter && self.word.len() > 1 && self.word.len() <= LONGEST {
             take(hash(&self.word));
@@ -47,13 +47,13 @@ impl Cutter {
     }
 }
 
-/// Han, Kana, Thai, Lao, Khmer, Burmese.
+/// Scripts without spaces: Han, Kana, Thai, Lao, Khmer, Burmese.
 fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{3040}'..='\u{30ff}'
         | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Never differs from one start or machine to the next: it is kept.
+/// The hash is stored, so it must be the same on every run and every machine.
 pub(super) fn hash(word: &str) -> u16 {
     xxh3_64(word.as_bytes()) as u16
 }

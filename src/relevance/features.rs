@@ -1,10 +1,11 @@
-//! What a trained classifier knows a page by: its words, each named by where it stands.
+//! The features by which a trained classifier judges a page: words, named by where they are.
 //!
-//! `word` and `two words` are of the text, `title:word` of the title, `url:word` of an http URL. Of the text that is longer lines, and of
-//! shorter ones, of menus and buttons mostly, only where there is hardly more; lines of links are none: they tell of which site a page is, and a
-//! model that goes by them knows nothing of others. Words are
-//! those of [`words`](crate::parse::words); where they are written without blanks each character is one, so that a pair of them is
-//! a word more often than not. **Models hold these names: another division needs another version of the model's file.**
+//! `word` and `two words` come from the text, `title:word` from the title, `url:word` from an http URL. Long lines of
+//! the text count. Short lines, mostly menus and buttons, count only if there is hardly any other text. Lines of links
+//! never count: they identify the site, and a model that relies on them fails on other sites. Words are those of
+//! [`words`](crate::parse::words). In scripts without spaces each character is a word, so a pair of characters is
+//! usually a real word. **Models contain these names. Splitting words differently needs a new version of the model
+//! file.**
 
 use std::ops::ControlFlow;
 
@@ -14,29 +15,29 @@ use crate::parse::main_text::plain;
 use crate::parse::simhash::each_word;
 use crate::parse::words::{MAX_WORD_CHARS, lower_case, runs};
 
-/// Of a page's markup, no more is looked at …
+/// Limit for the markup of a page …
 const MAX_BYTES: usize = 2 << 20;
-/// … and of its words.
+/// … and for its words.
 const MAX_WORDS: usize = 20_000;
-/// In bytes, of a line that is more than a menu's: eight words of English.
+/// Bytes of a line that is longer than a menu entry: eight English words.
 const LONG_LINE: usize = 48;
-/// A page with fewer words in long lines is known by its short ones as well.
+/// If a page has fewer words than this in long lines, its short lines count as well.
 const FEW_WORDS: usize = 50;
 
-/// A page, as far as classifiers look at it.
+/// The parts of a page that classifiers use.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PageView<'a> {
-    /// The URL that was asked for; empty when there is none, as of a file.
+    /// The URL requested; empty if there is none, as for a file.
     pub url: &'a str,
     pub title: Option<&'a str>,
     /// The `Content-Type` header, parameters included.
     pub content_type: Option<&'a str>,
-    /// The body as text: of HTML its markup.
+    /// The body as text; for HTML the markup.
     pub content: &'a str,
 }
 
 impl PageView<'_> {
-    /// Gives `each` every feature, as often as it is there.
+    /// Calls `each` for every feature, as often as it occurs.
     pub(super) fn each_feature(&self, each: &mut dyn FnMut(&str)) {
         let mut reader = Reader { each, name: String::new(), previous: String::new(), words_left: MAX_WORDS };
         let mut lower = String::new();
@@ -69,7 +70,7 @@ impl PageView<'_> {
 struct Reader<'e> {
     each: &'e mut dyn FnMut(&str),
     name: String,
-    /// Of the same line; empty before its first word.
+    /// The previous word in the same line; empty before the first word.
     previous: String,
     words_left: usize,
 }

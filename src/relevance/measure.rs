@@ -1,16 +1,16 @@
-//! How good a classifier is: what it says of pages against what they are.
+//! Quality of a classifier: compares its verdicts with the true classes.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// In a model's numbers; what is beyond is noise, and would differ from machine to machine.
+/// Rounds the numbers of a model. Further digits are noise and would differ between machines.
 pub(super) fn rounded(number: f64) -> f64 {
-    // Not -0.
+    // adding 0 turns -0 into 0
     (number * 1e6).round() / 1e6 + 0.0
 }
 
-/// What was said of a page, and what it is.
+/// The verdict on a page, and its true class.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
     pub relevance: f64,
@@ -18,27 +18,27 @@ pub struct Judged {
     pub is_relevant: bool,
 }
 
-/// Of some pages.
+/// Quality measures for a set of pages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figures {
     pub accuracy: f64,
-    /// Of what was called relevant, the part that is.
+    /// Share of the pages judged relevant that are relevant.
     pub precision: f64,
-    /// Of what is relevant, the part that was called so.
+    /// Share of the relevant pages that were judged relevant.
     pub recall: f64,
     pub f1: f64,
-    /// The mean square of the error: 0 is best, and who always says how frequent relevant pages are has at most 0.25.
+    /// Mean squared error of the relevance: 0 is best. Always answering the share of relevant pages gives at most 0.25.
     pub brier: f64,
 }
 
-/// Bars of the picture are so long.
+/// Width of the bars in the report.
 const BAR: usize = 40;
 
 impl Figures {
     pub fn of(judged: &[Judged]) -> Figures {
         let count = |holds: &dyn Fn(&Judged) -> bool| judged.iter().filter(|it| holds(it)).count() as f64;
-        // Of nothing, nothing was wrong.
+        // With no pages the share counts as 1.
         let share = |part: f64, all: f64| if all == 0.0 { 1.0 } else { part / all };
         let both = count(&|it| it.is_taken && it.is_relevant);
         let (taken, relevant) = (count(&|it| it.is_taken), count(&|it| it.is_relevant));
@@ -64,8 +64,8 @@ impl fmt::Display for Figures {
     }
 }
 
-/// Whether a relevance means what it says: of pages that got about 0.7, seven of ten should be relevant. A line for each tenth,
-/// with a bar for what is and a mark where it should end.
+/// A calibration report: whether a relevance of 0.7 means that seven of ten such pages are relevant. One line per
+/// tenth, with a bar for the true share and a mark where the bar should end.
 pub fn calibration(judged: &[Judged]) -> String {
     let mut text = format!("  {:<11}{:>7}  {:>6}  {:>8}\n", "relevance", "pages", "mean", "relevant");
     for tenth in 0..10_u8 {

@@ -1,6 +1,7 @@
-//! Page classifiers: whether a page is what the crawl looks for. ACHE's, by regular expressions, and one that learns from examples.
+//! Page classifiers: decide whether a page is relevant for the crawl. ACHE's classifiers by regular expressions, and
+//! one that learns from examples.
 //!
-//! Pure: a page's facts in, a relevance out. What a model's folder says is read in [`config`](crate::config).
+//! Pure functions: facts of a page in, relevance out. The folder of a model is read in [`config`](crate::config).
 
 mod features;
 mod measure;
@@ -19,27 +20,28 @@ pub use train::{Examples, FEWEST, Trained};
 use crate::page::{Kind, PageEvent, Relevance, Response};
 use crate::parse::Derived;
 
-/// What judges pages, by its name.
+/// A page classifier with its name.
 #[derive(Debug)]
 pub struct PageClassifier {
     name: Arc<str>,
     method: Method,
 }
 
-/// By what.
+/// How the classifier judges.
 #[derive(Debug)]
 pub enum Method {
     Rules(Rules),
-    /// Relevant from this relevance on.
+    /// Pages with at least this relevance count as relevant.
     Trained {
         model: Box<Model>,
         threshold: f64,
     },
-    /// As relevant as the link that led there was held to be; whether it is relevant, the other says, or it is.
+    /// The relevance of the link that led to the page. Whether the page counts as relevant is decided by the inner
+    /// method; without one every page counts.
     KeepLink(Option<Box<Method>>),
 }
 
-/// The same name is the same classifier: it has the digest of its files in it.
+/// Equal names mean equal classifiers, since the name includes a digest of the files.
 impl PartialEq for PageClassifier {
     fn eq(&self, other: &PageClassifier) -> bool {
         self.name == other.name
@@ -52,13 +54,13 @@ impl PageClassifier {
         PageClassifier { name: name.into(), method }
     }
 
-    /// The folder's name and the beginning of its content's digest: `ebola@1f2e3d4c`.
+    /// The folder's name and the start of its digest: `ebola@1f2e3d4c`.
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// What it says of an answer; none where it is not asked: of what is no page, no success, or no HTML, unless it asks for types itself.
-    /// `link`: how relevant the link was held to be, 0 to 1.
+    /// The verdict on an answer. None if the classifier does not apply: not a page, not successful, or not HTML.
+    /// Classifiers with rules for content types judge other types as well. `link`: relevance of the link, 0 to 1.
     pub fn judge(&self, event: &PageEvent, derived: &Derived, link: f64) -> Option<Relevance> {
         let response = event.response().filter(|response| response.is_success() && event.kind == Kind::Page)?;
         if !derived.is_html && !self.method.is_for_any_type() {
@@ -68,7 +70,7 @@ impl PageClassifier {
         Some(self.method.judge(&view(event, response, derived, &content), link))
     }
 
-    /// What it says, and why, for people.
+    /// The verdict with its reasons, for people.
     pub fn explain(&self, event: &PageEvent, derived: &Derived) -> Option<(Relevance, Vec<String>)> {
         let relevance = self.judge(event, derived, 1.0)?;
         let content = derived.text();
@@ -113,7 +115,7 @@ impl Method {
     }
 
     fn reasons(&self, page: &PageView) -> Vec<String> {
-        /// Of each kind.
+        /// Number of features shown for each side.
         const SHOWN: usize = 8;
         match self {
             Method::Rules(rules) => rules.reasons(page),

@@ -1,8 +1,9 @@
-//! A trained classifier, and its file: JSON that people can read, a feature a line, the ones that speak for a page first.
+//! A trained classifier and its file: readable JSON, one feature per line, sorted by falling weight.
 //!
-//! A page is the sum of its features' weights, each by how often it is there, (1 + ln n) · idf, over the length of all of these, and of
-//! the bias. Platt's sigmoid makes a probability of that sum. Everything is added in the file's order, in double precision, and the result is
-//! rounded to six digits: the same page has the same relevance wherever it is read.
+//! The score of a page is the bias plus the sum of the weights of its features. Each weight is multiplied by (1 + ln n)
+//! · idf, where n is the number of occurrences; the vector is normalised to length 1. Platt's sigmoid turns the score
+//! into a probability. Everything is added in the order of the file, in double precision, and rounded to six digits. So
+//! a page has the same relevance on every machine.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -13,44 +14,44 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::features::PageView;
 use super::measure::{Figures, rounded};
 
-/// Of the file. Raised when features or arithmetic are others.
+/// Version of the file format. Raise it when features or arithmetic change.
 const VERSION: u64 = 1;
 const FORMAT: &str = "seine page classifier";
-/// Of a model's file.
+/// Largest model file that is read.
 pub const MAX_MODEL_BYTES: u64 = 64 << 20;
 const MAX_FEATURES: usize = 200_000;
 
-/// A feature's name, how rare it is (its inverse document frequency), and what it speaks for.
+/// A feature: its name, inverse document frequency, and weight.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Feature(pub String, pub f64, pub f64);
 
-/// What was learnt from examples.
+/// The model learnt from examples.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     head: Head,
     features: Vec<Feature>,
-    /// Places in `features` by the hash of their names.
+    /// Index in `features` by the hash of the name.
     places: HashMap<u64, u32>,
 }
 
-/// What stands before the features in the file.
+/// The head of the file, before the features.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Head {
     pub format: String,
     pub version: u64,
-    /// Examples it was made of.
+    /// Number of examples used for training.
     pub positive: u64,
     pub negative: u64,
-    /// As measured when it was made, on examples that it was not made of.
+    /// Quality measured on examples that were left out of training.
     pub cross_validation: Figures,
     pub bias: f64,
-    /// Of the sigmoid: 1 / (1 + e^(slope · sum + intercept)).
+    /// Parameters of the sigmoid: 1 / (1 + e^(slope · sum + intercept)).
     pub slope: f64,
     pub intercept: f64,
 }
 
-/// Why a text is no model that can be used; for people.
+/// Why a file is not a usable model, for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ModelError(pub String);
@@ -71,7 +72,7 @@ impl Head {
 }
 
 impl Model {
-    /// The features in the file's order: by falling weight.
+    /// Sorts the features as in the file: by falling weight.
     pub(super) fn new(head: Head, mut features: Vec<Feature>) -> Model {
         features.sort_by(|a, b| b.2.total_cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
         Model::of(head, features)
@@ -83,17 +84,17 @@ impl Model {
         Model { head, features, places }
     }
 
-    /// Reads a model's file.
+    /// Reads a model file.
     ///
     /// # Errors
-    /// It is no model, one of a later version, cut, or has numbers that are none.
+    /// If the file is not a model, has a later version, is truncated, or contains invalid numbers.
     pub fn parse(bytes: &[u8]) -> Result<Model, ModelError> {
         const JAVA: [u8; 4] = [0xac, 0xed, 0, 5];
         let wrong = |problem: String| Err(ModelError(problem));
         if bytes.starts_with(&JAVA) {
             return wrong(format!("it is a Java-serialised model, which ACHE alone can read; {REMEDY}"));
         }
-        /// What tells whether the rest can be read at all.
+        /// The fields that tell whether the rest can be read.
         #[derive(Deserialize)]
         struct Kind {
             format: Option<String>,
@@ -131,7 +132,7 @@ impl Model {
         }
     }
 
-    /// The file's text.
+    /// The model as text of its file.
     pub fn to_json(&self) -> String {
         let head = serde_json::to_string_pretty(&self.head).expect("numbers and strings are JSON");
         let mut text = format!("{{\"model\": {head},\n\"features\": [");
@@ -147,18 +148,18 @@ impl Model {
         &self.head
     }
 
-    /// By falling weight.
+    /// The features, by falling weight.
     pub fn features(&self) -> &[Feature] {
         &self.features
     }
 
-    /// How likely it is that the page is relevant, 0 to 1.
+    /// Probability that the page is relevant, 0 to 1.
     pub fn relevance(&self, page: &PageView) -> f64 {
         let sum = self.parts(page).into_iter().map(|(_, part)| part).sum::<f64>() + self.head.bias;
         rounded(sigmoid((self.head.slope, self.head.intercept), sum))
     }
 
-    /// The page's features and what each adds, in the file's order.
+    /// The page's features with what each adds to the score, in the order of the file.
     fn parts(&self, page: &PageView) -> Vec<(u32, f64)> {
         let mut counts = vec![0_u32; self.features.len()];
         page.each_feature(&mut |name| {
@@ -173,7 +174,7 @@ impl Model {
         weighed.into_iter().map(|(place, value, weight)| (place, value / length * weight)).collect()
     }
 
-    /// What decides of a page: its features with what each adds, the ones that add or take most first.
+    /// The page's features with what each adds to the score, strongest first.
     pub fn reasons(&self, page: &PageView) -> Vec<(&str, f64)> {
         let mut parts = self.parts(page);
         parts.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0)));
@@ -181,16 +182,16 @@ impl Model {
     }
 }
 
-/// What to do about a model that is none.
+/// What to do about an invalid model.
 pub const REMEDY: &str = "make one of your examples with seine build-model -t EXAMPLES -o MODEL";
 
-/// How much a feature counts that is there so often.
+/// The weight factor of a feature that occurs `count` times.
 pub(super) fn frequency(count: u32) -> f64 {
     1.0 + f64::from(count).ln()
 }
 
 pub(super) fn sigmoid((slope, intercept): (f64, f64), sum: f64) -> f64 {
     let exponent = slope * sum + intercept;
-    // Either way the power is at most 1.
+    // Both forms are equal. Choosing by the sign keeps the power at most 1, so nothing overflows.
     if exponent >= 0.0 { (-exponent).exp() / (1.0 + (-exponent).exp()) } else { 1.0 / (1.0 + exponent.exp()) }
 }

@@ -1,24 +1,24 @@
-//! ACHE's classifiers by regular expressions. A pattern has to match all of its field, but for a title's; case does not matter, and the
-//! dot matches line ends.
+//! ACHE's classifiers by regular expressions. A pattern must match its whole field; for a title any part is enough.
+//! Case is ignored, and the dot matches line ends.
 
 use regex::{Regex, RegexBuilder};
 
 use super::features::PageView;
 
-/// Of a compiled pattern. A text is read in time proportional to this at worst.
+/// Size limit of a compiled pattern. Matching takes time proportional to this size at worst.
 const MAX_COMPILED: usize = 1 << 20;
 
-/// What patterns are matched with.
+/// The field that a pattern is matched against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
     Url,
     Title,
-    /// Of HTML its markup.
+    /// The body as text; for HTML the markup.
     Content,
     ContentType,
 }
 
-/// Whether all have to match, or any.
+/// Whether all patterns must match, or any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
     And,
@@ -34,7 +34,7 @@ impl Operator {
     }
 }
 
-/// Patterns for one field.
+/// The patterns for one field.
 #[derive(Debug, Clone)]
 pub struct FieldRule {
     pub field: Field,
@@ -47,11 +47,11 @@ pub struct FieldRule {
 pub struct Rules {
     pub operator: Operator,
     pub fields: Vec<FieldRule>,
-    /// URLs that match any of these are not relevant, whatever else holds.
+    /// URLs that match any of these are irrelevant, whatever else matches.
     pub denied: Vec<Regex>,
 }
 
-/// A pattern for the whole of a field, or for any part of it.
+/// Compiles a pattern that must match a whole field, or any part of it.
 ///
 /// # Errors
 /// What was expected instead.
@@ -84,7 +84,7 @@ impl Rules {
         !is_denied && self.operator.holds(&self.fields, |field| field.matches(page))
     }
 
-    /// Whether what is no HTML can match, too: they ask for a content type.
+    /// Whether pages other than HTML can match, because a rule tests the content type.
     pub fn is_for_any_type(&self) -> bool {
         self.fields.iter().any(|field| field.field == Field::ContentType)
     }

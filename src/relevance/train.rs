@@ -1,8 +1,9 @@
-//! Learns a [`Model`] from examples: the same examples in the same order make the same file, byte for byte.
+//! Trains a [`Model`] from examples. The same examples in the same order give the same file, byte for byte.
 //!
-//! A support vector machine, linear and with squared loss, by dual coordinate descent (Hsieh et al., ICML 2008), over tf-idf of the features
-//! that tell the classes apart best by χ². Its sums become probabilities by Platt's sigmoid, as Lin, Lin and Weng fit it (2007), to sums of
-//! examples that were left out of the training: five times a fifth of them. What is measured of that, is measured with a sigmoid of the others.
+//! The model is a linear support vector machine with squared loss, trained by dual coordinate descent (Hsieh et al.,
+//! ICML 2008). Its input is tf-idf of the features that separate the classes best by χ². Platt's sigmoid turns scores
+//! into probabilities, fitted as by Lin, Lin and Weng (2007). It is fitted to scores from five-fold cross-validation.
+//! For the quality report, each fold uses a sigmoid fitted to the other folds.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,19 +14,19 @@ use super::measure::{Figures, Judged, rounded};
 use super::model::{Feature, Head, Model, frequency, sigmoid};
 use crate::parse::url;
 
-/// Of each class.
+/// Minimum number of examples of each class.
 pub const FEWEST: usize = 5;
 const FOLDS: usize = 5;
-/// The most telling ones.
+/// Number of features kept: those that separate the classes best.
 const MAX_FEATURES: usize = 10_000;
-/// Different features that are looked at; examples after it bring no new ones.
+/// Limit of distinct features. Examples read after it is reached add no new features.
 const MAX_SEEN: usize = 8_000_000;
-/// How much an example that is on the wrong side costs, against large weights.
+/// Penalty for examples on the wrong side, relative to large weights.
 const COST: f64 = 1.0;
 const MAX_ROUNDS: usize = 300;
 const PRECISION: f64 = 1e-3;
 
-/// Pages that are known to be relevant or not.
+/// Labelled example pages.
 #[derive(Debug, Default)]
 pub struct Examples {
     places: HashMap<u64, u32>,
@@ -36,18 +37,18 @@ pub struct Examples {
 #[derive(Debug)]
 struct Example {
     is_relevant: bool,
-    /// The hash of the site's host; 0 of a file.
+    /// Hash of the host; 0 for a file.
     site: u64,
-    /// Places in `names`, ascending, and how often each is there.
+    /// Index in `names`, ascending, with the number of occurrences.
     features: Vec<(u32, u32)>,
 }
 
-/// A model, and how it was measured: every example by one that was not made of it.
+/// A model, and the verdict on every example by a model trained without it.
 #[derive(Debug)]
 pub struct Trained {
     pub model: Model,
     pub judged: Vec<Judged>,
-    /// … nor of any page of its site.
+    /// The models for the verdicts also saw no other page of the same site.
     pub is_by_site: bool,
 }
 
@@ -74,13 +75,13 @@ impl Examples {
         self.examples.push(Example { is_relevant, site, features });
     }
 
-    /// Relevant ones and others.
+    /// Number of relevant and of other examples.
     pub fn count(&self) -> (usize, usize) {
         let positive = self.examples.iter().filter(|it| it.is_relevant).count();
         (positive, self.examples.len() - positive)
     }
 
-    /// Needs [`FEWEST`] of each class. `step` hears of every part that is done, of six.
+    /// Needs at least [`FEWEST`] examples of each class. Calls `step` after each of six parts.
     pub fn train(&self, step: &mut dyn FnMut()) -> Trained {
         let (fold_of, is_by_site) = match self.folds_of_sites() {
             Some(fold_of) => (fold_of, true),
@@ -115,7 +116,8 @@ impl Examples {
         Trained { model: Model::new(head, named.collect()), judged, is_by_site }
     }
 
-    /// All of a site's pages in one fold, if both classes are of enough sites: what a model knows of a site helps it with no other.
+    /// Folds that keep all pages of a site together, if both classes have enough sites. What a model learns about a
+    /// site does not help on other sites, so testing on the same site would flatter it.
     fn folds_of_sites(&self) -> Option<Vec<usize>> {
         let mut sizes: BTreeMap<u64, [usize; 2]> = BTreeMap::new();
         for example in &self.examples {
@@ -125,7 +127,7 @@ impl Examples {
         if sizes.contains_key(&0) || !are_enough(0) || !are_enough(1) {
             return None;
         }
-        // The largest first, each to where fewest are of the class that it has more of.
+        // Assigns the largest sites first, each to the fold with the fewest pages of the site's larger class.
         let mut sites: Vec<(u64, [usize; 2])> = sizes.into_iter().collect();
         sites.sort_by_key(|(site, sizes)| (std::cmp::Reverse(sizes[0].max(sizes[1])), *site));
         let (mut filled, mut fold_of) = ([[0; 2]; FOLDS], HashMap::new());
@@ -135,12 +137,12 @@ impl Examples {
             filled[fold].iter_mut().zip(sizes).for_each(|(filled, size)| *filled += size);
             fold_of.insert(site, fold);
         }
-        // Without a fold, there must be both classes left to learn from.
+        // When a fold is left out, both classes must remain.
         let is_left = |class: usize| filled.iter().filter(|filled| filled[class] > 0).count() > 1;
         (is_left(0) && is_left(1)).then(|| self.examples.iter().map(|example| fold_of[&example.site]).collect())
     }
 
-    /// Each class is dealt out by itself, in an order that has nothing to do with that in which the examples came.
+    /// Divides each class separately, in a shuffled order that does not depend on the order of the examples.
     fn folds(&self) -> Vec<usize> {
         let mut fold_of = vec![0; self.examples.len()];
         for class in [true, false] {
@@ -152,7 +154,7 @@ impl Examples {
         fold_of
     }
 
-    /// The features of the examples that are meant, and how rare they are among them: the most telling ones.
+    /// The features of the given examples that separate the classes best, with their inverse document frequency.
     fn choose(&self, meant: &[&Example]) -> Vec<(u32, f64)> {
         let mut with = vec![(0_u32, 0_u32); self.names.len()];
         for example in meant {
@@ -195,7 +197,7 @@ impl Examples {
         let vectors: Vec<Vec<(u32, f64)>> = meant.iter().map(|example| machine.vector(example)).collect();
         let positive = meant.iter().filter(|it| it.is_relevant).count() as f64;
         let size = meant.len() as f64;
-        // Both classes cost the same, however many examples each has.
+        // Both classes weigh the same, however many examples each has.
         let costs = [COST * size / (2.0 * (size - positive)), COST * size / (2.0 * positive)];
         let mut duals = vec![0.0; meant.len()];
         let mut order: Vec<usize> = (0..meant.len()).collect();
@@ -229,14 +231,14 @@ struct Weighed {
     weight: f64,
 }
 
-/// What divides the examples: each feature by its place in the names, ascending.
+/// The trained classifier: each feature with its index in the names, ascending.
 struct Machine {
     features: Vec<(u32, Weighed)>,
     bias: f64,
 }
 
 impl Machine {
-    /// Of length 1, by places in `features`.
+    /// The example as a vector of length 1, by index in `features`.
     fn vector(&self, example: &Example) -> Vec<(u32, f64)> {
         let mut known = self.features.iter().enumerate().peekable();
         let mut vector = Vec::new();
@@ -267,13 +269,13 @@ impl Machine {
     }
 }
 
-/// Slope and intercept of the sigmoid under which what is known is most likely, by Newton's method. Each side counts as if it had one more
-/// example of the other, so nothing is certain.
+/// Slope and intercept of the sigmoid with the highest likelihood, by Newton's method. Each class counts one extra
+/// example of the other class, so no probability becomes 0 or 1.
 fn platt(known: &[(f64, bool)]) -> (f64, f64) {
     let positive = known.iter().filter(|(_, is_relevant)| *is_relevant).count() as f64;
     let negative = known.len() as f64 - positive;
     let target = |is_relevant| if is_relevant { (positive + 1.0) / (positive + 2.0) } else { 1.0 / (negative + 2.0) };
-    // ln of 1 + e^x, of any x.
+    // ln(1 + e^x), without overflow for large x.
     let softplus = |x: f64| x.max(0.0) + (-x.abs()).exp().ln_1p();
     let loss = |(slope, intercept): (f64, f64)| -> f64 {
         let each = |(sum, is_relevant): &(f64, bool)| {
@@ -316,7 +318,7 @@ fn platt(known: &[(f64, bool)]) -> (f64, f64) {
     at
 }
 
-/// The same order every time, on every machine: Knuth's generator of 64 bits (MMIX).
+/// A shuffle that is the same on every run and every machine: Knuth's 64-bit generator (MMIX).
 struct Shuffle(u64);
 
 impl Default for Shuffle {

@@ -1,32 +1,33 @@
-//! What a look must be worth: the price at which all pages together cost the looks there are.
+//! The price of a revisit: the value that a revisit must have. It is set so that all pages together use the planned
+//! number of revisits.
 
 use super::belief::{Belief, days};
 
-/// How much dearer a look is for each look a page that was made too many, and how much the price to which that is added moves
-/// while one mean interval passes: what a price does to the looks shows only after about as long.
+/// How strongly the price reacts to one excess revisit per page. `AT_ONCE` acts immediately; `IN_TIME` moves the base
+/// price over one mean interval, because the effect of a price shows only after about that long.
 const AT_ONCE: f64 = 1.5;
 const IN_TIME: f64 = 0.5;
-/// Looks a page, too many or too few, that are remembered.
+/// The excess or shortfall, in revisits per page, is limited to this.
 const MOST_DEBT: f64 = 1.0;
-/// The price is never so many times higher or lower than the one it began with: where intervals are at their bounds it would move
-/// without end, and take as long to come back.
+/// The price stays within this factor of its start value. Where intervals are at their bounds, the price has no effect
+/// and would drift without end and take as long to return.
 const SPAN: f64 = 1e4;
-/// A price above 0, whatever it is divided by.
+/// Keeps the price above 0, so that division is safe.
 const LEAST_PRICE: f64 = 1e-100;
-/// Fewer looks than these are chance.
+/// Fewer revisits than this say nothing: they are chance.
 const ENOUGH: f64 = 16.0;
-/// At least so often in a mean interval the price is looked at.
+/// The price is updated at most this often per mean interval.
 const STEPS: f64 = 100.0;
 
-/// Keeps the price of a look such that pages are looked at `mean_ms` apart on average.
+/// Controls the price of a revisit so that the mean interval between fetches of a page is `mean_ms`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Budget {
     mean_days: f64,
     /// In days of a fresh copy, see [`Belief::gain`].
     price: f64,
-    /// What it was before anything was known.
+    /// The price before any revisit.
     first: f64,
-    /// Looks a page that were made too many.
+    /// Excess revisits per page so far.
     debt: f64,
     since_ms: u64,
     looks: u64,
@@ -34,10 +35,10 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// `price`: as it was found before for the same mean, if ever.
+    /// `price` is the price found by an earlier run with the same mean.
     pub fn new(mean_ms: u64, price: Option<f64>, now: u64) -> Budget {
         let mean_days = days(mean_ms);
-        // Of some milliseconds the gain is less than what rounding takes from it.
+        // For intervals of a few milliseconds the gain is lost in rounding.
         let first = Belief::default().gain(mean_days).max(LEAST_PRICE);
         let price = price.filter(|price| price.is_finite()).unwrap_or(first).clamp(first / SPAN, first * SPAN);
         Budget { mean_days, price, first, debt: 0.0, since_ms: now, looks: 0, late: 0 }
@@ -47,7 +48,8 @@ impl Budget {
         self.price * (AT_ONCE * self.debt).exp()
     }
 
-    /// Counts a look, of `pages` there are. `is_late`: it had to wait for others. Returns whether the price has changed.
+    /// Counts a revisit; `pages` is the number of known pages. `is_late` tells that the revisit came late because it
+    /// had to wait. Returns whether the price changed.
     pub fn looked(&mut self, now: u64, pages: u64, is_late: bool) -> bool {
         self.looks += 1;
         self.late += u64::from(is_late);
@@ -57,7 +59,7 @@ impl Budget {
             return false;
         }
         let mut too_many = self.looks as f64 / pages as f64 - passed;
-        // There are fewer looks than were planned because hosts and workers allow no more: asking for more helps nobody.
+        // Hosts and workers allow fewer revisits than planned. A lower price would not help.
         if self.late * 2 > self.looks {
             too_many = too_many.max(0.0);
         }

@@ -1,48 +1,47 @@
-//! Hints: who says that a page has changed since it was looked at, and how far that is to be believed. Sitemaps and feeds
-//! say so of other pages; what their host's hints are worth, looks tell.
+//! Hints: sitemaps and feeds that say when other pages changed. Revisits show how reliable the hints of a host are.
 
 use minicbor::{Decode, Encode};
 
 use super::belief::Belief;
 
-/// Looks at pages with a hint, or changes of pages that had hints, that a host is judged by: one that changes its ways is found
-/// out after as many.
+/// How many revisits of pages with hints, or changes of such pages, an estimate remembers. The estimate follows a host
+/// that changes its habits after about as many.
 const MEMORY: f32 = 200.0;
-/// Looks and changes that count against a host before there are any.
+/// A new host starts with this many revisits and changes counted against it.
 const CAUTION: f64 = 5.0;
-/// So many standard errors of what has been found out are taken off: what may be chance is no trust.
+/// The estimate is lowered by this many standard errors, so that chance alone earns no trust.
 const DOUBT: f64 = 2.0;
-/// However well a host's hints did, this part of its changes may come without one.
+/// Even for a reliable host, this share of its changes may come without a hint.
 const LEAST_SILENT: f64 = 0.1;
-/// A sitemap takes up to such a part of the looks that the pages take of which it tells, where it can be believed: hints that come
-/// late are worth less (benches/recrawl: 0.05 to 0.2 make little difference).
+/// A reliable sitemap gets up to this share of the revisits of the pages that it lists, because late hints are worth
+/// less (benches/recrawl: values of 0.05 to 0.2 differ little).
 const TELLING: f64 = 0.1;
-/// From this excess on a change is taken to have happened when the hint says.
+/// Above this excess a change is assumed to have happened at the time given by the hint.
 const EXACT: f64 = 0.3;
 
-/// What looks at a host's pages have told of its hints. Counts that fade, all of them alike.
+/// What revisits showed about the hints of a host. Old counts fade, all at the same rate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Encode, Decode)]
 pub struct Trust {
-    /// Looks at pages with a hint.
+    /// Revisits of pages with a hint.
     #[n(0)]
     looked: f32,
-    /// Of them: found a change …
+    /// Of those, revisits that found a change …
     #[n(1)]
     right: f32,
-    /// … and would have found one without any hint, as often as the pages were known to change.
+    /// … and the number expected to find one without a hint, from the known change rates.
     #[n(2)]
     expected: f32,
-    /// Changes that no hint told of, on pages of which hints told before.
+    /// Changes without a hint, on pages that had hints before.
     #[n(3)]
     missed: f32,
 }
 
-/// What one look told of the hints of its host.
+/// What one revisit showed about the hints of its host.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Lesson {
-    /// There was a hint. `expected`: how likely a change was without it.
+    /// The page had a hint. `expected`: probability of a change without the hint.
     Told { expected: f32, has_changed: bool },
-    /// There was a change and no hint, on a page that had hints before.
+    /// The page changed without a hint, and had hints before.
     Missed,
 }
 
@@ -62,7 +61,8 @@ impl Trust {
         Trust { looked: looked * fade, right: right * fade, expected: expected * fade, missed: missed * fade }
     }
 
-    /// How likely a hint tells of a change that was not to be expected: 0 of a host that lies, or of which too little is known.
+    /// Probability that a hint announces a change that the change rate did not predict. 0 for an unreliable host and
+    /// for too little evidence.
     pub(super) fn excess(&self) -> f64 {
         let [looked, right, expected] = [self.looked, self.right, self.expected].map(f64::from);
         let error = (expected * (1.0 - expected / looked.max(1.0))).max(right * (1.0 - right / looked.max(1.0)));
@@ -70,7 +70,7 @@ impl Trust {
         (surplus / (looked - expected + CAUTION)).clamp(0.0, 1.0 - LEAST_SILENT)
     }
 
-    /// The part of the changes that hints tell of.
+    /// The share of changes that hints announced.
     fn recall(&self) -> f64 {
         f64::from(self.right) / (f64::from(self.right + self.missed) + CAUTION)
     }
@@ -80,26 +80,26 @@ impl Trust {
     }
 }
 
-/// How its host's hints bear on one page.
+/// How the hints of its host affect the revisits of one page.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outlook {
-    /// How likely a hint that there is tells of a change that was not to be expected; 0 without one.
+    /// Probability that the page's present hint announces an unpredicted change; 0 without a hint.
     told: f64,
-    /// The part of the page's changes that comes unannounced.
+    /// The share of the page's changes that come without a hint.
     silent: f64,
-    /// Looks while a mean interval passes, at least: it tells of others.
+    /// Minimum number of revisits per mean interval, for a page that gives hints about others.
     pub(super) looks: f64,
 }
 
 impl Default for Outlook {
-    /// Of a page of which nobody says anything.
+    /// For a page without hints.
     fn default() -> Outlook {
         Outlook { told: 0.0, silent: 1.0, looks: 0.0 }
     }
 }
 
 impl Outlook {
-    /// `has_hint`: one that the last look could not know of. `tells`: of so many pages it says when they changed.
+    /// `has_hint`: a hint newer than the last fetch. `tells`: number of other pages for which this page gives dates.
     pub(super) fn new(trust: &Trust, has_hints: bool, has_hint: bool, tells: u32) -> Outlook {
         let (excess, announced) = (trust.excess(), trust.excess() * trust.recall());
         Outlook {
@@ -109,16 +109,17 @@ impl Outlook {
         }
     }
 
-    /// [`Belief::gain`], where some changes are told of: that none was makes fresh for longer what was looked at, and that one
-    /// was is as much as the time in which it would have been likely.
+    /// [`Belief::gain`], adjusted for hints. No hint means that the copy is probably still fresh. A hint counts as much
+    /// as the time in which such a change would have been likely.
     pub(super) fn gain(&self, belief: Belief, elapsed: f64) -> f64 {
         let unsaid = Belief { days: (f64::from(belief.days) / self.silent) as f32, ..belief };
         let gain = self.silent * unsaid.gain(elapsed);
         if self.told == 0.0 {
             return gain;
         }
-        // The part of the time that a look would end, 1 - (1 - told)·e^(-λt)·(1 + x), where x is λt and what the hint stands
-        // for. Over λ, whose mean is taken: over the whole belief the quotient has none.
+        // The share of time that a revisit would end, 1 - (1 - told)·e^(-λt)·(1 + x), where x is λt plus the effect of
+        // the hint, divided by λ. The mean of λ is used here, since the mean of the quotient over the whole
+        // distribution does not exist.
         let left = 1.0 - self.told;
         let still = left * unsaid.unchanged(elapsed);
         left * gain + (self.told + still * left.ln()) / belief.changes_a_day()

@@ -1,5 +1,5 @@
-//! When a page is looked at again: as often as it changes and no oftener, within the looks there are. Arithmetic alone, of
-//! times handed in.
+//! When to revisit a page: as often as it changes, within the planned number of revisits. Arithmetic only; times are
+//! passed in.
 
 mod belief;
 mod budget;
@@ -16,45 +16,45 @@ use minicbor::{Decode, Encode};
 
 use crate::page::{Doubt, EpochMs, PageChange};
 
-/// `History::told` of a page that had hints before, and has none now.
+/// Value of `History::told` for a page that had hints before and has none now.
 const NO_HINT: u32 = 0;
 const MINUTE_MS: u64 = 60_000;
 
-/// What looking at a page has told.
+/// What the fetches of a page showed so far.
 #[derive(Debug, Clone, Copy, PartialEq, Encode, Decode)]
 pub struct History {
-    /// When it was last there.
+    /// When the page last existed.
     #[n(0)]
     pub alive_ms: EpochMs,
-    /// Since when something speaks against a page that counts as there …
+    /// Since when the page is in doubt, see [`Doubt`] …
     #[n(3)]
     pub doubted_since: Option<EpochMs>,
-    /// How often it had changed when it was looked at.
+    /// How many fetches found a change.
     #[n(1)]
     pub changes: u32,
     #[n(2)]
     pub belief: Belief,
-    /// In so many minutes it had changed, as the first hint has it that came after the last look. 0: none has come, but some did
-    /// before.
+    /// When the page changed according to the first hint after the last fetch, in minutes after that fetch. 0: no hint
+    /// since, but there were hints before.
     #[n(4)]
     pub told: Option<u32>,
-    /// Of so many others it said when they changed, being a sitemap or a feed.
+    /// For a sitemap or feed: the number of other pages whose changes it dates.
     #[n(5)]
     pub tells: Option<u32>,
-    /// … and what does.
+    /// … and which doubt it is.
     #[cbor(n(6), skip_if = "Doubt::is_missing")]
     pub doubt: Doubt,
 }
 
 impl History {
-    /// Of a page seen for the first time, or again after it was gone.
+    /// For a page seen for the first time, or again after it was gone.
     pub fn new(now: EpochMs) -> History {
         let belief = Belief::default();
         let (doubted_since, doubt) = (None, Doubt::default());
         History { alive_ms: now, doubted_since, changes: 0, belief, told: None, tells: None, doubt }
     }
 
-    /// After a look that found the page there. `trust`: in its host's hints.
+    /// After a fetch that found the page. `trust`: reliability of the host's hints.
     #[must_use]
     pub fn seen(self, now: EpochMs, change: PageChange, trust: Option<&Trust>) -> History {
         let has_changed = change == PageChange::Changed;
@@ -69,26 +69,25 @@ impl History {
         History { alive_ms: now, doubted_since: None, changes, belief, doubt, ..self.looked() }
     }
 
-    /// After any look: no hint is ahead of it.
+    /// After any fetch: earlier hints are used up.
     #[must_use]
     pub fn looked(self) -> History {
         History { told: self.told.map(|_| NO_HINT), ..self }
     }
 
-    /// After a look at `now` that brought something against the page, for the first time or again. Another doubt than before
-    /// begins anew.
+    /// After a fetch at `now` that contradicts the page, for the first time or again. A different doubt starts anew.
     #[must_use]
     pub fn doubted(self, doubt: Doubt, now: EpochMs) -> History {
         let since = self.doubted_since.filter(|_| self.doubt == doubt).unwrap_or(now);
         History { doubted_since: Some(since), doubt, ..self }
     }
 
-    /// What speaks against the page, and since when.
+    /// The doubt about the page, and since when.
     pub fn doubt(&self) -> Option<(Doubt, EpochMs)> {
         self.doubted_since.map(|since| (self.doubt, since))
     }
 
-    /// After a hint that it changed at `changed_ms`; none when that is nothing new.
+    /// After a hint that the page changed at `changed_ms`. None if the hint is not news.
     #[must_use]
     pub fn after_hint(self, changed_ms: EpochMs) -> Option<History> {
         let minutes = changed_ms.checked_sub(self.alive_ms)?.div_ceil(MINUTE_MS);
@@ -96,12 +95,12 @@ impl History {
         is_news.then(|| History { told: Some(u32::try_from(minutes).unwrap_or(u32::MAX)), ..self })
     }
 
-    /// Whether something says that the page has changed since the last look.
+    /// Whether a hint says that the page changed since the last fetch.
     pub fn has_hint(&self) -> bool {
         self.told.is_some_and(|told| told != NO_HINT)
     }
 
-    /// What a look that found the page there tells of the hints of its host.
+    /// What a fetch that found the page shows about the hints of its host.
     pub fn lesson(&self, now: EpochMs, change: PageChange) -> Option<Lesson> {
         let has_changed = change == PageChange::Changed;
         match self.told? {
@@ -113,7 +112,7 @@ impl History {
         }
     }
 
-    /// How its host's hints bear on it.
+    /// How the hints of its host affect this page.
     pub fn outlook(&self, trust: Option<&Trust>) -> Outlook {
         let Some(trust) = trust else { return Outlook::default() };
         Outlook::new(trust, self.told.is_some(), self.has_hint(), self.tells.unwrap_or_default())

@@ -1,4 +1,4 @@
-//! How pages are looked at again: what the configuration says.
+//! The revisit policy, from the configuration.
 
 use std::time::Duration;
 
@@ -6,36 +6,37 @@ use super::belief::{Belief, days, milliseconds, worth_after};
 use super::hints::Outlook;
 use crate::page::{Believed, Doubt, EpochMs};
 
-/// A page that is never worth a look is looked at so many mean intervals after the last all the same: a price that falls is felt
-/// only where a look is due. It costs less than 1 % of freshness (benches/recrawl).
+/// Every page is revisited after this many mean intervals, even if a revisit never seems worth its price. Otherwise a
+/// falling price would not be noticed, since it takes effect only when a revisit is due. Costs less than 1 % of
+/// freshness (benches/recrawl).
 const LONGEST: u32 = 8;
 
-/// A look that comes so many times as late as was planned is late.
+/// A revisit is late if it takes this many times the planned interval.
 const LATE: f64 = 1.5;
 
-/// How pages are looked at again (`link_storage.recrawl`).
+/// The revisit policy (`link_storage.recrawl`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct RevisitPolicy {
-    /// From one look to the next, on average over all pages; none: pages are not looked at again.
+    /// Mean interval between fetches of a page, over all pages; none: no revisits.
     pub interval: Option<Duration>,
-    /// No page is looked at oftener …
+    /// Shortest interval between two fetches of a page …
     pub min_interval: Duration,
-    /// … or more seldom.
+    /// … and longest.
     pub max_interval: Duration,
-    /// What speaks against a page that is there ([`Doubt`]) is believed once a second look, so long after the first, agrees. 0: at
-    /// once.
+    /// An answer that contradicts a known page ([`Doubt`]) is confirmed by a second fetch, this long after the first.
+    /// 0: confirmed at once.
     pub confirm_gone: Duration,
-    /// Of some pages: the first that is theirs counts.
+    /// Settings for some pages. The first override that matches a page counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<Override>,
 }
 
-/// Pages that are looked at in intervals of their own. What is not said is as it is for all, but of those with an interval alone: it
-/// is their shortest and their longest, too.
+/// Pages with intervals of their own. A missing value is taken from the general policy. If only `interval` is set, it
+/// is also the shortest and the longest interval.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Override {
     pub which: Which,
-    /// `Some(None)`: never.
+    /// `Some(None)`: never revisited.
     pub interval: Option<Option<Duration>>,
     pub min_interval: Option<Duration>,
     pub max_interval: Option<Duration>,
@@ -43,19 +44,19 @@ pub struct Override {
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub enum Which {
-    /// Of this name, whatever the port.
+    /// Pages of the host with this name, on any port.
     Host(String),
-    /// Whose URL matches.
+    /// Pages whose URL matches.
     Pattern(String),
 }
 
 impl RevisitPolicy {
-    /// Nothing says that pages are looked at again.
+    /// Whether no page is ever revisited.
     pub fn is_off(&self) -> bool {
         self.interval.is_none() && self.overrides.is_empty()
     }
 
-    /// For the pages that `one` is about.
+    /// The policy for the pages of an override.
     #[must_use]
     pub fn overridden(&self, one: &Override) -> RevisitPolicy {
         let own = one.interval.flatten();
@@ -68,24 +69,24 @@ impl RevisitPolicy {
         }
     }
 
-    /// From one look at a page to the next, where a look must be worth `price`.
+    /// Interval between two fetches of a page, for a given price of a revisit.
     pub fn interval_ms(&self, belief: Belief, outlook: Outlook, price: f64) -> u64 {
         milliseconds(worth_after(|elapsed| outlook.gain(belief, elapsed), price, self.bounds(outlook)))
     }
 
-    /// Whether a look so long after the one before came much later than was planned: it had to wait for others.
+    /// Whether a revisit came much later than planned, so that it must have waited.
     pub fn is_late(&self, belief: Belief, outlook: Outlook, price: f64, elapsed_ms: u64) -> bool {
         let (shortest, longest) = self.bounds(outlook);
         let due = days(elapsed_ms) / LATE;
         due > longest || (due > shortest && outlook.gain(belief, due) > price)
     }
 
-    /// Until a page that does not answer as a page is looked at once more, to tell whether it is gone.
+    /// Time until a page that seems gone is fetched again to confirm it.
     pub fn confirm_ms(&self) -> u64 {
         self.confirm_gone.as_millis() as u64
     }
 
-    /// What is believed of an answer of `now`, of a page that is doubted like that.
+    /// Which doubts an answer at `now` confirms, for a page with this doubt.
     pub fn believed(&self, doubted: Option<(Doubt, EpochMs)>, now: EpochMs) -> Believed {
         match doubted {
             _ if self.confirm_gone.is_zero() => Believed::All,
@@ -94,48 +95,49 @@ impl RevisitPolicy {
         }
     }
 
-    /// Until a page that is doubted is looked at once more: soon at first, then at growing intervals.
+    /// Time until a page in doubt is fetched again: short at first, then growing.
     pub fn doubt_ms(&self, (doubt, since): (Doubt, EpochMs), now: EpochMs) -> u64 {
         let doubted = now.saturating_sub(since);
         let growing = self.growing_ms(since, now);
         match self.confirm_ms().checked_sub(doubted) {
-            // The server says so itself: one look more is enough.
+            // The server itself says that the page is gone, so one more fetch is enough.
             _ if doubt == Doubt::Missing => self.confirm_ms(),
-            // In time to confirm it.
+            // Not later than the time at which the doubt can be confirmed.
             Some(left @ 1..) if doubt != Doubt::Cut => growing.min(left),
             _ => growing,
         }
     }
 
-    /// As long as something has been so since then, so that the looks grow apart; soon at first.
+    /// Time until the next fetch while a state lasts: as long as it has lasted so far, within bounds. So the intervals
+    /// grow.
     pub fn growing_ms(&self, since: EpochMs, now: EpochMs) -> u64 {
         let longest = self.max_interval.as_millis() as u64;
         now.saturating_sub(since).max(self.soonest().as_millis() as u64).min(longest)
     }
 
-    /// Until a page that is gone is looked at again: as long as it has been away, so that the looks grow apart.
+    /// Time until a gone page is fetched again: as long as it has been gone. So the intervals grow.
     pub fn gone_ms(&self, alive_ms: EpochMs, now: EpochMs) -> u64 {
         let longest = self.max_interval.as_millis() as u64;
         now.saturating_sub(alive_ms).max(self.confirm_ms()).max(self.shortest_ms()).min(longest)
     }
 
-    /// Until what is doubted is looked at again for the first time, whether pages are looked at again or not.
+    /// Time until the first repeated fetch of a page in doubt. Applies even if revisits are off.
     pub fn soonest(&self) -> Duration {
         self.interval.map_or(self.min_interval, |interval| interval.min(self.min_interval))
     }
 
-    /// A mean below the shortest interval is the shortest one.
+    /// The shortest interval. A smaller mean interval replaces it.
     fn shortest_ms(&self) -> u64 {
         self.interval.unwrap_or_default().min(self.min_interval).as_millis() as u64
     }
 
-    /// No page is left alone for longer.
+    /// The longest interval of any page.
     pub fn longest_ms(&self) -> u64 {
         let mean = self.interval.unwrap_or_default();
         self.max_interval.min(mean * LONGEST).max(mean).as_millis() as u64
     }
 
-    /// In days.
+    /// Shortest and longest interval, in days.
     fn bounds(&self, outlook: Outlook) -> (f64, f64) {
         let mean = days(self.interval.unwrap_or_default().as_millis() as u64);
         let shortest = days(self.shortest_ms().max(1));

@@ -1,15 +1,17 @@
-//! How much of what waits is asked for after all, so that what ends is complete, and what does not has a bounded share.
+//! Limits how many deferred URLs of a host are fetched after all. Finite sets of pages are fetched completely; endless
+//! ones get a bounded share.
 //!
-//! Until its host has nothing else it is one URL now and then. Then it is asked for in portions. A portion that leads to less than it
-//! took is free: what shrinks comes to its end. One that leads to as much again is charged, and with that the allowance is spent.
+//! While its host has other URLs, a deferred URL is fetched now and then. When the host has nothing else, deferred URLs
+//! are released in portions. A portion that discovers fewer URLs than it used is free, since such a set comes to an
+//! end. The other portions are charged to the allowance.
 
 use minicbor::{Decode, Encode};
 
-/// What may be spent of any host, and of a large one: one of so many fetches. What it took to see that a pattern brings nothing is
-/// spent, too.
+/// The allowance of a host: `LEAST` URLs, or for a large host one in `ONE_OF` of its fetches. The fetches it took to
+/// detect an unproductive pattern are charged as well.
 const LEAST: u32 = 512;
 const ONE_OF: u32 = 12;
-/// URLs that are asked for at once.
+/// Number of URLs released at once.
 const PORTION: u32 = 64;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Encode, Decode)]
@@ -18,7 +20,7 @@ pub(super) struct Allowance {
     pub(super) fetches: u32,
     #[n(1)]
     spent: u32,
-    /// The portion under way: what was held before, and how much was let go.
+    /// The current portion: how many URLs were deferred before it, and how many it released.
     #[n(2)]
     held: u64,
     #[n(3)]
@@ -34,7 +36,8 @@ impl Allowance {
         self.whole().saturating_sub(self.spent)
     }
 
-    /// Whether one may be asked for while its host has others: half is for when it has none.
+    /// Whether a deferred URL may be fetched while its host has others. Half of the allowance is reserved for when it
+    /// has none.
     pub(super) fn is_for_more(&self) -> bool {
         self.spent < self.whole() / 2
     }
@@ -43,12 +46,12 @@ impl Allowance {
         self.spent = self.spent.saturating_add(count);
     }
 
-    /// How much may be let go of a host that has nothing else.
+    /// How many URLs may be released if the host has nothing else.
     pub(super) fn portion(&self) -> usize {
         self.left().min(PORTION) as usize
     }
 
-    /// So many were held, and so many of them were let go. The portion before is done with.
+    /// Starts the next portion: `released` of `held` URLs are released. Charges the previous portion.
     pub(super) fn released(&mut self, held: u64, released: usize) {
         let grown = (held + u64::from(self.released)).saturating_sub(self.held);
         self.spend(u32::try_from(grown).unwrap_or(u32::MAX).min(self.released));

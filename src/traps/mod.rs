@@ -1,18 +1,22 @@
-//! Traps: pages without end that bring nothing new, recognised by what they bring. Arithmetic alone.
+//! Crawler traps: endless pages that bring nothing new. Detected by what the fetches of a URL pattern bring. Arithmetic
+//! only.
 //!
-//! The URLs of a host fall into patterns ([`pattern`]). Of each it is counted what the fetches brought: words that the host had not
-//! said lately ([`seen`]), or links to somewhere new that is no trap itself. One that brings nothing for long cools down, sooner when
-//! its texts were said before word for word ([`SAME`] of them) than when they only have no new words ([`STALE`]). A trap without end must feed
-//! itself, so those of its URLs wait that were found on such pages; what a list, a map or a front page leads to is finite, and comes
-//! last of its host at worst. One that waits is asked for with every so many pages of its host: what brings something again is warm
-//! again. When its host has nothing else, all that ends is asked for, and of what does not so much as is allowed ([`allowance`]).
+//! The URLs of a host are grouped into patterns ([`pattern`]). For each pattern, fetches are counted that brought
+//! something: words that are new on the host ([`seen`]), or links to new URLs outside a trap. A pattern that brings
+//! nothing for long becomes *cool*: after [`SAME`] texts seen before, or after [`STALE`] texts without new words.
 //!
-//! Names of a query can be chosen in very many ways, each a pattern of its own. So what is fetched with a query counts for its path
-//! with any query, too, and that one is asked of patterns that brought nothing for [`DOUBTED`] fetches, or were never fetched.
+//! An endless trap must link to itself. So a URL of a cool pattern is deferred if it was found on such a page. URLs
+//! from sitemaps, lists or a front page are finite; they are only fetched last. Every so many fetches of the host, one
+//! deferred URL is tried. If the pattern brings something again, it becomes warm. When the host has nothing else, all
+//! finite sets are fetched, and endless ones as far as the [`allowance`] goes.
 //!
-//! Beside that, parameters that carry sessions are learned ([`parameters`]), and hosts that say what another one says (`mirror.rs`).
-//! Of the peers, Heritrix has rules by the form of a path, IRLbot (Lee et al., WWW 2008) budgets by domain, and Mercator's authors
-//! (Heydon and Najork, 1999) a person who looks at the log.
+//! A query can combine its names in very many ways, and each combination is a pattern of its own. So a fetch with a
+//! query also counts for its *family*: the path with any query. The family decides for patterns that brought nothing
+//! for [`DOUBTED`] fetches or were never fetched.
+//!
+//! This module also learns parameters that carry sessions ([`parameters`]) and hosts that mirror another one
+//! (`mirror.rs`). Other crawlers solve this differently. Heritrix has rules for the form of a path. IRLbot (Lee et al.,
+//! WWW 2008) has budgets per domain. Mercator's authors (Heydon and Najork, 1999) relied on a person who reads the log.
 
 mod allowance;
 mod mirror;
@@ -35,28 +39,29 @@ use seen::{News, Seen};
 pub use text::{Said, said};
 pub use turn::{Swept, Turn};
 
-/// Patterns of a host that have places of their own; all others share one.
+/// Number of patterns of a host that are counted separately. All others are counted together.
 const PLACES: usize = 32;
-/// Fetches of any kind since one said new words, behind which links to a pattern count for nothing.
+/// If a pattern had no new words for this many fetches, links to it do not count as new.
 const SILENT: u16 = 16;
-/// Fetches without new words behind which a pattern is taken for what its family is.
+/// If a pattern had no new words for this many fetches, its family decides for it.
 const DOUBTED: u16 = 4;
 /// See [`HostTraps::wants`].
 const LOOKED_AT: u32 = 4;
-/// What is released at once of a pattern that is warm again.
+/// How many URLs are released at once after a pattern became warm again.
 const DRAINED: usize = 512;
-/// Pages at equal paths that must be equal for a host to be a mirror, and how many of them one other may outweigh.
+/// A host is a mirror if this many pages at equal paths are equal. One different page is allowed per `MIRRORED_AGAINST`
+/// equal ones.
 const MIRRORED_PAGES: u16 = 32;
 const MIRRORED_AGAINST: u16 = 8;
 
-/// The marks that URLs wait under which do not wait for their pattern: those without a place of their own, those of a mirror that
-/// the other host has, too, those with a session, and those of a mirror.
+/// Marks for deferred URLs whose reason is not their own pattern. In order: URLs without a pattern of their own, URLs
+/// of a mirror that the other host also has, URLs with a session, and other URLs of a mirror.
 const OTHERS: u32 = 0;
 pub(crate) const MIRRORED: u32 = u32::MAX - 2;
 const SESSIONS: u32 = u32::MAX - 1;
 pub(crate) const MIRROR: u32 = u32::MAX;
 
-/// What is kept of one host, about 10 KB at most, for those that have enough URLs to be worth it.
+/// What is stored for a host, at most about 10 KB. Only for hosts with enough URLs.
 #[derive(Debug, Clone, Default, PartialEq, Encode, Decode)]
 pub struct HostTraps {
     #[n(0)]
@@ -67,30 +72,31 @@ pub struct HostTraps {
     parameters: Parameters,
     #[n(3)]
     mirror: Option<Mirror>,
-    /// What was queued before something cooled down is looked through from this place in the queue on.
+    /// Offset in the host's queue from which URLs must be re-evaluated, since they were queued before a pattern became
+    /// cool.
     #[n(4)]
     sweep_from: Option<u64>,
     #[cbor(n(5), default)]
     allowance: Allowance,
 }
 
-/// A fetch, as far as it matters here. Of URLs that are asked for the first time.
+/// A fetch of a new URL, as far as traps need it.
 pub struct Fetched<'f> {
     pub path_and_query: &'f str,
-    /// None: it was no page.
+    /// None if the answer was not a page.
     pub said: Option<&'f Said>,
     pub digest: &'f [u8; 32],
-    /// A text, whose words say what it brings; otherwise its bytes do.
+    /// Whether the body is text, so that its words decide. Otherwise its bytes do.
     pub is_text: bool,
 }
 
-/// What a fetch was worth.
+/// What a fetch brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Worth {
     marks: Marks,
-    /// Its text was nothing new.
+    /// The text had nothing new.
     pub is_barren: bool,
-    /// And its pattern is cool: links that it has to such are its own.
+    /// The pattern is cool, so links to cool patterns on this page feed the trap.
     pub feeds_itself: bool,
 }
 
@@ -102,7 +108,7 @@ struct Marks {
 }
 
 impl HostTraps {
-    /// Of [`HostTraps::to_bytes`]; none when they say nothing we know.
+    /// The inverse of [`HostTraps::to_bytes`]. None if the bytes cannot be decoded.
     pub fn from_bytes(bytes: &[u8]) -> Option<HostTraps> {
         minicbor::decode(bytes).ok()
     }
@@ -111,21 +117,21 @@ impl HostTraps {
         minicbor::to_vec(self).expect("a Vec takes every byte")
     }
 
-    /// Whether a page is to be looked into: of a pattern that brings something with every page, one in [`LOOKED_AT`] will do, unless it
-    /// has parameters, which may be learned.
+    /// Whether to analyse a page. If every page of a pattern brings something new, one in [`LOOKED_AT`] is enough. URLs
+    /// with parameters are always analysed, to learn about the parameters.
     pub fn wants(&self, path_and_query: &str) -> bool {
         let place = self.place(pattern::mark(&pattern::of(path_and_query)));
         let is_warm = place.is_some_and(|place| place.fetches > SILENT.into() && place.silent == 0 && place.stale == 0);
         !is_warm || path_and_query.contains(['?', ';']) || self.allowance.fetches.is_multiple_of(LOOKED_AT)
     }
 
-    /// A page that was not looked into.
+    /// Counts a page that is not analysed.
     pub fn pass(&mut self, path_and_query: &str) -> Worth {
         self.allowance.fetches = self.allowance.fetches.saturating_add(1);
         Worth { marks: self.marks(&pattern::of(path_and_query)), is_barren: false, feeds_itself: false }
     }
 
-    /// Counts what a fetch brought. What has come of it for people to know, if anything has.
+    /// Counts what a fetch brought. Adds to `tell` what people should know.
     pub fn see(&mut self, fetched: &Fetched, tell: &mut Vec<String>) -> Worth {
         let news = match fetched.said {
             None => News::None,
@@ -165,13 +171,13 @@ impl HostTraps {
         self.places.iter().find(|place| place.mark == mark)
     }
 
-    /// Of a pattern, and of its family.
+    /// The marks of a pattern and of its family.
     fn marks(&self, pattern: &str) -> Marks {
         let family = pattern::family(pattern).map(|family| self.resolved(pattern::mark(&family)));
         Marks { own: self.resolved(pattern::mark(pattern)), family }
     }
 
-    /// The pattern that is cool, of one and its family, if it is for the one to wait.
+    /// The cool pattern that a URL is deferred for: its own, or its family's if the family decides.
     fn cool(&self, Marks { own, family }: Marks) -> Option<&Place> {
         let own = self.place(own);
         let is_doubted = own.is_none_or(|own| own.silent >= DOUBTED);
@@ -179,24 +185,25 @@ impl HostTraps {
         [own, family].into_iter().flatten().find(|place| place.is_cool)
     }
 
-    /// A fetch that said nothing new led to a URL of this host that was not known before.
+    /// A page with nothing new led to an unknown URL of this host.
     pub fn led_on(&mut self, worth: Worth, path_and_query: &str) {
         let marks = self.marks(&pattern::of(path_and_query));
         let is_own =
             marks.own == worth.marks.own || marks.family.is_some_and(|family| worth.marks.family == Some(family));
-        // A pattern that has not been fetched has brought nothing: two that lead to each other would never cool down.
+        // Only a target pattern that has been fetched counts. Otherwise two patterns that link to each other would
+        // never become cool.
         let target = self.place(marks.own).or_else(|| self.place(marks.family?));
         if !is_own && self.cool(marks).is_none() && target.is_some_and(|target| target.silent < SILENT) {
             self.led_away(worth);
         }
     }
 
-    /// … or of another host.
+    /// A page with nothing new led to an unknown URL of another host.
     pub fn led_away(&mut self, worth: Worth) {
         self.places_of(worth).for_each(Place::bring);
     }
 
-    /// A fetch that fed itself led to more that is held, or did not.
+    /// Tells whether a page that feeds a trap led to more deferred URLs.
     pub fn led_to_held(&mut self, worth: Worth, leads_on: bool) {
         self.places_of(worth).for_each(|place| place.lead(leads_on));
     }
@@ -206,7 +213,8 @@ impl HostTraps {
         self.places.iter_mut().filter(of_it)
     }
 
-    /// What becomes of a link of this host, on a page of this worth; none: a seed, or one that was there before.
+    /// When to fetch a link of this host that was found on a page of worth `on`. None: a seed, or a URL that was known
+    /// before.
     pub fn turn(&self, path_and_query: &str, on: Option<Worth>) -> Turn {
         match on {
             _ if self.is_mirror() => Turn::Waits(MIRROR),
@@ -226,12 +234,12 @@ impl HostTraps {
         }
     }
 
-    /// Names of parameters that links of this host lose.
+    /// Names of session parameters, which are removed from links of this host.
     pub fn sessions(&self) -> &[String] {
         self.parameters.learned()
     }
 
-    /// The host was visited once more: how many URLs are released, and under which marks.
+    /// Counts a fetch of the host. Returns the marks whose URLs are now released, and how many of each.
     pub fn visited(&mut self) -> Vec<(u32, usize)> {
         let mut released = Vec::new();
         for place in &mut self.places {
@@ -251,22 +259,23 @@ impl HostTraps {
         released
     }
 
-    /// How much is let go should the host have nothing else.
+    /// How many URLs to release if the host has nothing else.
     pub fn portion(&self) -> usize {
         self.allowance.portion()
     }
 
-    /// The marks of what comes first then: patterns that lead on. When they are at their end, it is seen how much there is of the others.
+    /// The marks to release first: patterns that still lead to more URLs. The size of the other sets is measured after
+    /// these are exhausted.
     pub fn leading(&self) -> Vec<u32> {
         self.places.iter().filter(|place| place.leads > 0).map(|place| place.mark).collect()
     }
 
-    /// The host whose mirror it is.
+    /// The host that this host mirrors.
     pub fn mirror_of(&self) -> Option<&str> {
         self.mirror.as_ref().filter(|mirror| mirror.is_believed).map(|mirror| &*mirror.of)
     }
 
-    /// It had nothing else: so many were held, and so many of them were let go.
+    /// The host had nothing else, so `released` of its `held` deferred URLs were released.
     pub fn let_go(&mut self, held: u64, released: usize, tell: &mut Vec<String>) {
         let was_left = self.allowance.left() > 0;
         self.allowance.released(held, released);
@@ -275,7 +284,7 @@ impl HostTraps {
         }
     }
 
-    /// What was to be released under a mark was; or nothing more waits under it.
+    /// Tells how many URLs of a mark were released, and whether none is left.
     pub fn released(&mut self, mark: u32, count: usize, is_empty: bool) {
         let Some(place) = self.places.iter_mut().find(|place| place.mark == mark) else { return };
         match is_empty {
@@ -285,17 +294,17 @@ impl HostTraps {
         }
     }
 
-    /// The place in the host's queue from which on it is to be looked through.
+    /// Offset in the host's queue from which URLs must be re-evaluated.
     pub fn sweep_from(&self) -> Option<u64> {
         self.sweep_from
     }
 
-    /// How far it has come; none: to the end.
+    /// Sets how far the re-evaluation has come; none: finished.
     pub fn swept(&mut self, to: Option<u64>) {
         self.sweep_from = to;
     }
 
-    /// A page of this host and that of `other` at the same path were compared.
+    /// A page of this host was compared with the page of `other` at the same path.
     pub fn compared(&mut self, other: &str, is_equal: bool, tell: &mut Vec<String>) {
         let mirror = match &mut self.mirror {
             Some(mirror) if mirror.of == other => mirror,
@@ -323,7 +332,7 @@ impl HostTraps {
         self.mirror_of().is_some()
     }
 
-    /// What cools down and what links lose, a line each.
+    /// Cool patterns and session parameters, one line each.
     pub fn lines(&self) -> Vec<String> {
         let mirror = self.mirror.iter().filter(|mirror| mirror.is_believed);
         let mirror = mirror.map(|Mirror { of, agreed, against, .. }| {
@@ -334,7 +343,7 @@ impl HostTraps {
         mirror.chain(cool).chain(lost).collect()
     }
 
-    /// Why a URL waits under a mark.
+    /// Why a URL is deferred under a mark.
     pub fn why(&self, mark: u32) -> String {
         match (mark, self.place(mark), &self.mirror) {
             (MIRROR | MIRRORED, _, Some(mirror)) => format!("its host is a mirror of {}", mirror.of),
@@ -354,7 +363,7 @@ impl HostTraps {
             self.places.push(new);
             return self.places.len() - 1;
         }
-        // One of which little came gives up its place; the last is that of all others.
+        // Replaces a pattern with very few fetches. If there is none, the pattern is counted with all others.
         let is_rare = |place: &Place| place.fetches < 3 && !place.is_cool && !place.is_draining && place.mark != OTHERS;
         if let Some(at) = self.places.iter().position(is_rare) {
             self.places[at] = new;
@@ -366,14 +375,14 @@ impl HostTraps {
         })
     }
 
-    /// The mark that a pattern's URLs wait under.
+    /// The mark under which URLs of a pattern are deferred.
     fn resolved(&self, mark: u32) -> u32 {
         let has_place = self.places.len() <= PLACES || self.places.iter().any(|place| place.mark == mark);
         if has_place { mark } else { OTHERS }
     }
 }
 
-/// Whether what waits under a mark is not waited for by its host, as it is there under another URL.
+/// Whether the URLs of this mark exist under another URL, so that the host need not wait for them.
 pub fn is_elsewhere(mark: u32) -> bool {
     matches!(mark, MIRRORED | SESSIONS)
 }

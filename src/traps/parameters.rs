@@ -1,11 +1,12 @@
-//! Parameters that carry a session and not a page, known by their effect: pages come with ever other values of them and say the same.
+//! Detects parameters that carry a session: their values differ from page to page while the pages stay the same.
 //!
-//! A page with a parameter is remembered without it. When the same page comes with another value, either it says the same, which
-//! speaks for a session, or it does not, which speaks for a page of its own. So much is asked for before a parameter is believed to
-//! be a session's: [`VALUES`] different values in [`AGREED`] agreements over [`TEXTS`] different texts, and next to nothing against it.
-//! So `?page=2` of a list that is shown whole, a `?lang=en` that changes nothing yet, or one page of "not found" for everything, are none.
-//! What DUST rules do of logs (Bar-Yossef, Keidar and Schonfeld, "Do Not Crawl in the DUST", WWW 2007), for the one rule that
-//! matters most while crawling, and from the first pages on.
+//! Each page is remembered without the parameter. When it comes again with another value, an equal text speaks for a
+//! session and a different text against. A parameter counts as a session after [`VALUES`] different values in
+//! [`AGREED`] agreements over [`TEXTS`] different texts, with almost nothing against. So these do not count: `?page=2`
+//! of a list that is shown whole, a `?lang=en` without effect, or one "not found" page for everything.
+//!
+//! DUST rules (Bar-Yossef, Keidar and Schonfeld, "Do Not Crawl in the DUST", WWW 2007) are learned from logs in a
+//! similar way. This module learns the one rule that matters most, during the crawl and from the first pages on.
 
 use minicbor::{Decode, Encode};
 use xxhash_rust::xxh3::xxh3_64;
@@ -13,19 +14,20 @@ use xxhash_rust::xxh3::xxh3_64;
 const AGREED: u16 = 8;
 const VALUES: usize = 6;
 const TEXTS: usize = 4;
-/// Of so many agreements one may be against it: pages change.
+/// One disagreement is allowed per this many agreements, since pages change.
 const AGAINST: u16 = 16;
-/// Bounds: parameters of a URL, parameters that are watched, pages that are remembered, and what is learned of one host.
+/// Limits: parameters per URL, parameters watched, pages remembered, and parameters learned per host.
 const OF_URL: usize = 8;
 const WATCHED: usize = 8;
 const PAGES: usize = 64;
 const LEARNED: usize = 16;
-/// Of a parameter's name.
+/// Longest name of a parameter.
 const NAME_BYTES: usize = 64;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Parameters {
-    /// Names, `;name` where it stands in the path. Only ever grows: another list would give known pages other URLs.
+    /// Names of session parameters; `;name` for one in the path. Names are never removed, as that would change the URLs
+    /// of known pages.
     #[n(0)]
     learned: Vec<String>,
     #[n(1)]
@@ -42,7 +44,7 @@ struct Watched {
     agreed: u16,
     #[n(2)]
     against: u16,
-    /// Different ones, of agreements.
+    /// Distinct values and texts of the agreements.
     #[n(3)]
     values: Vec<u32>,
     #[n(4)]
@@ -58,7 +60,7 @@ struct Page {
     value: u32,
     #[n(2)]
     text: u32,
-    /// It has agreed once: kept for longer.
+    /// The page has agreed once, so it is kept longer.
     #[n(3)]
     has_agreed: bool,
 }
@@ -68,7 +70,7 @@ impl Parameters {
         &self.learned
     }
 
-    /// A page that was there: its path and query, and the mark of what it says. What was learned of it, if anything was.
+    /// Counts a page by its path, query and the mark of its text. Returns the parameter that was learned, if any.
     pub fn see(&mut self, path_and_query: &str, text: u64) -> Option<String> {
         let mut learned = None;
         for (name, value) in parameters(path_and_query).take(OF_URL) {
@@ -137,7 +139,7 @@ fn note(values: &mut Vec<u32>, value: u32, most: usize) {
     }
 }
 
-/// Names and values, those in the path first.
+/// Names and values of parameters, those in the path first.
 fn parameters(path_and_query: &str) -> impl Iterator<Item = (String, &str)> {
     let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
     let in_path = path.split('/').flat_map(|segment| segment.split(';').skip(1));
@@ -147,7 +149,7 @@ fn parameters(path_and_query: &str) -> impl Iterator<Item = (String, &str)> {
     in_path.chain(in_query.map(|(name, value)| (name.to_owned(), value)))
 }
 
-/// Path and query without some parameters; none when they have none of them.
+/// Path and query without the given parameters. None if the URL has none of them.
 pub fn without<N: AsRef<str>>(path_and_query: &str, names: &[N]) -> Option<String> {
     if names.is_empty() {
         return None;
@@ -157,7 +159,7 @@ pub fn without<N: AsRef<str>>(path_and_query: &str, names: &[N]) -> Option<Strin
     let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
     let mut out = String::with_capacity(path_and_query.len());
     for (place, piece) in path.split(';').enumerate() {
-        // What stands behind a parameter's value in the path begins with a slash.
+        // What follows a parameter in the path begins with a slash.
         let (parameter, behind) = piece.split_at(piece.find('/').unwrap_or(piece.len()));
         match place {
             0 => out.push_str(piece),

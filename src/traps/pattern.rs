@@ -1,36 +1,38 @@
-//! The pattern of a URL: what all pages have in common that one piece of a server's code makes.
+//! The pattern of a URL: what the URLs of one kind of page have in common.
 //!
-//! Words of the path are kept, and what only tells one page from the next is a class: a number is `#`, so a date is `#-#`; a hash or
-//! another long random token is `*`; a title written as a name (`my-first-post`) is `~`. A path ends with `…` at the first segment that
-//! it comes back to, as in Heritrix' PathologicalPathDecideRule, and so does one of very many segments. Of the query stay the
-//! names, sorted as normalised URLs have them, each with the class of its value. As in Koppula et al., "Learning URL Patterns for
-//! Webpage De-duplication" (WSDM 2010), which learns from pairs of equal pages which of these matter; here all of them are kept
-//! and what they bring is counted.
+//! Words of the path are kept; the parts that differ from page to page become classes. A number is `#`, so a date is
+//! `#-#`. A hash or another long random token is `*`. A title in a name (`my-first-post`) is `~`. A path ends with `…`
+//! at the first segment that occurs again, as in Heritrix' PathologicalPathDecideRule, and also after very many
+//! segments. The names of the query are kept, sorted as in normalised URLs, each with the class of its value.
+//!
+//! Koppula et al., "Learning URL Patterns for Webpage De-duplication" (WSDM 2010), learn from pairs of equal pages
+//! which of these parts matter. Here all parts are kept, and what their fetches bring is counted.
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Segments of a path that are looked at, and names of a query.
+/// Number of path segments and of query names that are used.
 const PARTS: usize = 8;
-/// Segments behind one in which it is looked for.
+/// A repeated segment is looked for within this many segments.
 const LOOKED_AHEAD: usize = 32;
-/// Bytes of a pattern's text.
+/// Longest pattern, in bytes.
 const MAX_BYTES: usize = 120;
-/// A token of so many letters and digits, with some of either, is random.
+/// A token of at least this length with both letters and digits is random.
 const RANDOM: usize = 16;
-/// A segment of so many words is a title.
+/// A segment of at least this many words is a title.
 const TITLE_WORDS: usize = 3;
 
-/// A pattern's mark among those of its host: never 0, which stands for all that have no place of their own.
+/// Identifies a pattern within its host. Never 0, which stands for all patterns that are not counted separately.
 pub fn mark(pattern: &str) -> u32 {
     (xxh3_64(pattern.as_bytes()) as u32).max(1)
 }
 
-/// What a pattern is one of many of, as each choice of a query's names makes one: its path, with any query. None: it has no query.
+/// The family of a pattern: its path with any query. Every combination of query names is a pattern of the family. None
+/// without a query.
 pub fn family(pattern: &str) -> Option<String> {
     pattern.split_once('?').map(|(path, _)| format!("{path}?…"))
 }
 
-/// Of path and query of a normalised URL.
+/// The pattern of a path and query. The URL must be normalised.
 pub fn of(path_and_query: &str) -> String {
     let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
     let mut out = String::with_capacity(48);
@@ -77,7 +79,7 @@ fn push_path(out: &mut String, path: &str) {
     }
 }
 
-/// A segment of a path, or a name.
+/// Appends the class of a path segment or a name.
 fn push_class(out: &mut String, text: &str) {
     if is_random(text) {
         return out.push('*');

@@ -1,16 +1,16 @@
-//! One pattern of a host: what its fetches brought, and whether it is cool.
+//! Counts what the fetches of one pattern brought, and decides whether it is cool.
 
 use minicbor::{Decode, Encode};
 
 use super::OTHERS;
 use super::seen::{News, OfPattern};
 
-/// Fetches in a row, more or less, that brought a text said before, and texts without a new word, that make a pattern cool.
+/// A pattern becomes cool after about this many fetches with a text seen before, or with no new word.
 pub const SAME: u16 = 12;
 pub const STALE: u16 = 24;
-/// One fetch that brings something outweighs so many of the former that did not, and twice as many of the latter.
+/// One fetch that brings something cancels this many of the first kind, and twice as many of the second.
 const OUTWEIGHS: u16 = 6;
-/// Pages that lead to nothing more behind which a pattern is believed to lead nowhere.
+/// A pattern counts as a dead end after this many pages that lead to no more URLs.
 const LEADS: u8 = 8;
 
 /// One pattern.
@@ -22,29 +22,29 @@ pub(super) struct Place {
     pub(super) mark: u32,
     #[n(2)]
     pub(super) fetches: u32,
-    /// Of them, those that brought something.
+    /// Fetches that brought something.
     #[n(3)]
     pub(super) news: u32,
-    /// Fetches that brought a text said before, or no new word, less what others outweigh.
+    /// Fetches with a text seen before, and with no new word, minus those cancelled.
     #[n(4)]
     pub(super) same: u16,
     #[n(5)]
     pub(super) stale: u16,
-    /// Fetches since the last with new words.
+    /// Fetches since the last new word.
     #[n(6)]
     pub(super) silent: u16,
     #[n(7)]
     pub(super) is_cool: bool,
-    /// Fetches of its host since one of its URLs was released.
+    /// Fetches of the host since one of the deferred URLs was released.
     #[n(8)]
     pub(super) earned: u16,
-    /// It was cool, and what waits is released.
+    /// The pattern was cool and its deferred URLs are being released.
     #[n(9)]
     pub(super) is_draining: bool,
-    /// What it said.
+    /// The words of the pattern's pages.
     #[n(10)]
     pub(super) words: OfPattern,
-    /// More than none: one of its last pages that fed itself led to more that is held.
+    /// Above 0: one of the last pages that feed the trap led to more deferred URLs.
     #[cbor(n(11), default)]
     pub(super) leads: u8,
 }
@@ -66,7 +66,7 @@ impl Place {
         }
     }
 
-    /// A page of it that fed itself did or did not lead to more that is held.
+    /// Tells whether a page that feeds the trap led to more deferred URLs.
     pub(super) fn lead(&mut self, leads_on: bool) {
         self.leads = if leads_on { LEADS } else { self.leads.saturating_sub(1) };
     }
@@ -80,7 +80,7 @@ impl Place {
         }
     }
 
-    /// One of its URLs is asked for with so many pages of its host.
+    /// One deferred URL is fetched per this many pages of the host.
     pub(super) fn every(&self) -> u16 {
         self.same + self.stale
     }
@@ -93,7 +93,7 @@ impl Place {
         format!("{} fetches brought {} with anything new", self.fetches, self.news)
     }
 
-    /// Of one that is cool.
+    /// Describes a cool pattern.
     pub(super) fn said(&self) -> String {
         let (name, brought, every) = (self.name(), self.brought(), self.every());
         format!("{name} cools down: {brought}; one is asked for with every {every} pages of its host")

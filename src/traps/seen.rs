@@ -1,8 +1,8 @@
-//! What was said lately: words, in two Bloom filters of which the older is dropped when the newer has its fill, of a host and of each
-//! of its patterns; and the marks of a host's last texts.
+//! What a host said lately: words of the host and of each pattern, and the marks of the host's last texts. Words are
+//! kept in two Bloom filters; when the newer is full, the older is dropped.
 //!
-//! What other pages say fills a host's filters soon, so a calendar's months would be new with each year: a pattern's own has few
-//! words to remember when it has little to say.
+//! The host's filters fill up quickly. A calendar would then seem new again with each year. So a pattern has filters of
+//! its own, which need little memory for a pattern with few words.
 
 use minicbor::{Decode, Encode};
 
@@ -11,7 +11,7 @@ use super::text::Said;
 /// Bytes of one filter of a host, and of a pattern.
 const OF_HOST: usize = 1024;
 const OF_PATTERN: usize = 64;
-/// Texts that are remembered, four bytes each.
+/// Number of texts remembered, four bytes each.
 const TEXTS: usize = 256;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
@@ -20,12 +20,12 @@ pub struct Seen {
     words: Words<OF_HOST>,
     #[cbor(n(1), with = "minicbor::bytes")]
     texts: Vec<u8>,
-    /// Where the next text goes.
+    /// Index for the next text.
     #[n(2)]
     at: u16,
 }
 
-/// What one pattern said that was new to its host.
+/// The words of one pattern that were new to its host.
 pub type OfPattern = Words<OF_PATTERN>;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
@@ -34,24 +34,24 @@ pub struct Words<const BYTES: usize> {
     now: Vec<u8>,
     #[cbor(n(1), with = "minicbor::bytes")]
     before: Vec<u8>,
-    /// Bits set in `now`.
+    /// Number of bits set in `now`.
     #[n(2)]
     set: u16,
 }
 
-/// What of a page is new to its host.
+/// What is new to the host in a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum News {
-    /// These words; none, of what is no text: all of it.
+    /// These words. Empty if the body is not text: then all of it is new.
     Words(Vec<u32>),
-    /// The words are known, and were not put together so.
+    /// All words are known, but not this text.
     None,
-    /// It was said lately, word for word.
+    /// The same text was seen lately.
     Same,
 }
 
 impl Seen {
-    /// Notes what a page says. One that says nothing is known by `digest`, of its bytes.
+    /// Remembers a page. A page without words is identified by `digest`, that of its bytes.
     pub fn see(&mut self, said: &Said, digest: &[u8; 32]) -> News {
         let mark = match said.mark {
             0 => u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]]),
@@ -74,10 +74,10 @@ impl Seen {
 }
 
 impl<const BYTES: usize> Words<BYTES> {
-    /// Those that were in neither filter.
+    /// Adds words, and returns those that were in neither filter.
     pub fn add_all(&mut self, words: &[u32]) -> Vec<u32> {
         let new = words.iter().copied().filter(|word| self.add(*word)).collect();
-        // A quarter of the bits, so that no more than half of what is new is overlooked.
+        // Full at a quarter of the bits, so that at most half of the new words go unnoticed.
         if usize::from(self.set) > BYTES * 8 / 4 {
             self.before = std::mem::take(&mut self.now);
             self.set = 0;

@@ -1,29 +1,29 @@
-//! What a page says, in a few numbers: enough to tell whether it has been said before. One pass over the bytes, with no tree and no
-//! charset: who looks for traps need not read well, only always in the same way.
+//! The words of a page in a few numbers, enough to tell whether the page says anything new. Reads the bytes once,
+//! without a tree and without a charset: trap detection needs no exact text, only the same result every time.
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Bytes that are read; a longer page is known by its beginning.
+/// Bytes that are read; a longer page is judged by its beginning.
 const MAX_BYTES: usize = 512 << 10;
-/// Words that stand for a page: those with the lowest hashes, which are the same ones wherever they are said (Broder's bottom
-/// sketch, "On the resemblance and containment of documents", 1997).
+/// Number of words that represent a page: those with the lowest hashes, so equal texts give equal samples (Broder's
+/// bottom sketch, "On the resemblance and containment of documents", 1997).
 pub const SAMPLE: usize = 64;
 /// Bytes of a word that count.
 const LONGEST: usize = 64;
-/// Collected before the lowest are picked out.
+/// Number of words collected before the lowest are selected.
 const COLLECTED: usize = 512;
 
 /// What a page says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Said {
-    /// Of all its words, numbers among them, each as often as it is there: the same for two pages that say the same in another
-    /// order, as a list does that is sorted otherwise. 0: it says nothing.
+    /// Sum over all words and numbers, with repetitions. Equal for two pages with the same words in another order, as a
+    /// list that is sorted differently. 0 if the page has no words.
     pub mark: u64,
-    /// Up to [`SAMPLE`] of its words, in ascending order, their digits all alike; numbers are left out.
+    /// Up to [`SAMPLE`] words in ascending order, without numbers. All digits within words are treated as equal.
     pub words: Vec<u32>,
 }
 
-/// Of a body as it was received; of HTML what is no tag, no comment, no script and no style.
+/// The words of a body as received. For HTML, tags, comments, scripts and styles are skipped.
 pub fn said(body: &[u8], is_html: bool) -> Said {
     let body = &body[..body.len().min(MAX_BYTES)];
     let mut words = Words::default();
@@ -37,7 +37,7 @@ pub fn said(body: &[u8], is_html: bool) -> Said {
     Said { mark: words.mark, words: words.lowest }
 }
 
-/// What stands behind a tag, its content included where that is no text.
+/// The rest after a tag. Skips its content too if that is not text.
 fn behind_tag(rest: &[u8]) -> &[u8] {
     if rest.starts_with(b"<!--") {
         return memchr::memmem::find(rest, b"-->").map_or(&[], |end| &rest[end + 3..]);
@@ -62,7 +62,7 @@ fn behind_element<'b>(rest: &'b [u8], name: &[u8]) -> &'b [u8] {
 struct Words {
     mark: u64,
     lowest: Vec<u32>,
-    /// No word with a higher hash is among the lowest any more.
+    /// Words with a higher hash are no longer among the lowest.
     most: Option<u32>,
 }
 
@@ -73,7 +73,7 @@ impl Words {
         }
     }
 
-    /// Of a very long word its beginning.
+    /// A very long word counts by its beginning.
     fn add(&mut self, word: &[u8]) {
         let mut lower = [0; LONGEST];
         let (mut digits, mut length) = (0, 0);
@@ -112,7 +112,7 @@ impl Words {
     }
 }
 
-/// Letters and digits, and whatever is not ASCII.
+/// Letters, digits and all non-ASCII bytes.
 const OF_WORD: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;

@@ -1,28 +1,28 @@
-//! When a URL is asked for, and what becomes of those that were queued before that was known.
+//! When to fetch a URL, and how queued URLs are re-evaluated.
 
 use super::{HostTraps, MIRROR, SESSIONS, parameters, pattern};
 
-/// When a URL is asked for.
+/// When to fetch a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// When its host comes to it.
+    /// In the normal order of its host.
     InOrder,
-    /// When all others of its host have been.
+    /// After all other URLs of its host.
     Last,
-    /// When some of what waits under this mark is released.
+    /// Deferred, until URLs of this mark are released.
     Waits(u32),
 }
 
-/// What becomes of a queued URL.
+/// The result for a queued URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Swept {
     Turn(Turn),
-    /// It waits, as it carries a session; this is the page's URL without.
+    /// Deferred because it carries a session; the string is the URL without the session.
     Renamed(u32, String),
 }
 
 impl HostTraps {
-    /// Of a queued URL's path and query.
+    /// Re-evaluates a queued URL, given its path and query.
     pub fn judge(&self, path_and_query: &str) -> Swept {
         match parameters::without(path_and_query, self.sessions()) {
             Some(page) => Swept::Renamed(SESSIONS, page),
@@ -31,8 +31,8 @@ impl HostTraps {
         }
     }
 
-    /// The same of a URL whose turn is not in order, by the page of this host that led to it. One of whose likes none was fetched, as
-    /// the front page, is believed.
+    /// Re-evaluates a URL that is not in normal order, given the page of this host that led to it. If no page of that
+    /// pattern was fetched, as for a front page, the URL is fetched in order.
     pub fn judge_on(&self, path_and_query: &str, on: &str) -> Turn {
         let marks = self.marks(&pattern::of(on));
         match self.place(marks.own) {
@@ -41,7 +41,7 @@ impl HostTraps {
         }
     }
 
-    /// The mark that a URL of this host waits under, if its pattern is cool.
+    /// The mark under which a URL of this host is deferred, if its pattern is cool.
     pub fn cool_mark(&self, path_and_query: &str) -> Option<u32> {
         Some(self.cool(self.marks(&pattern::of(path_and_query)))?.mark)
     }
