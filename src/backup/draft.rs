@@ -1,4 +1,4 @@
-//! A folder that is being made: a file in it says so until it is whole, and nobody takes it for one before.
+//! A folder in the making. A mark file in it shows that it is incomplete, so that nobody uses it before it is finished.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use crate::folders::{if_there, make_private};
 
 pub const BACKUP_MARK: &str = "backup.unfinished";
 pub const RESTORE_MARK: &str = "restore.unfinished";
-/// The file system's own, at the top of a volume: what is empty but for it is empty.
+/// Created by the file system at the top of a volume. A folder with nothing else counts as empty.
 const LOST_AND_FOUND: &str = "lost+found";
 
-/// A crawl is not begun, nor looked at, in what a killed restore has left.
+/// Refuses a data folder that an interrupted restore left incomplete.
 pub fn refuse_half_restored(folder: &Path) -> Result<(), BackupError> {
     match folder.join(RESTORE_MARK).exists() {
         true => Err(BackupError::HalfRestored(folder.to_owned())),
@@ -19,18 +19,18 @@ pub fn refuse_half_restored(folder: &Path) -> Result<(), BackupError> {
     }
 }
 
-/// Dropped before it is whole, it takes away what was written.
+/// If this is dropped before it is finished, it deletes what was written.
 pub struct Draft {
     pub folder: PathBuf,
     mark: PathBuf,
-    /// Locked: another process that was killed leaves the mark, and nobody at it.
+    /// The mark file, locked. If the process is killed, the mark stays but is no longer locked.
     lock: File,
     was_there: bool,
     is_whole: bool,
 }
 
 impl Draft {
-    /// In a folder that is empty, or not there, or holds one that was broken off, which is taken away.
+    /// Starts in a missing or empty folder. Also takes a folder that an interrupted run left, and deletes its content.
     pub fn begin(folder: &Path, mark_name: &str) -> Result<Draft, BackupError> {
         let was_there = folder.exists();
         make_private(folder).map_err(BackupError::file("making", folder))?;
@@ -47,7 +47,7 @@ impl Draft {
         Ok(draft)
     }
 
-    /// All that is in it is made durable, then `last` is done, and from then on it is whole.
+    /// Makes everything in the folder durable, then calls `last`. After that the folder is complete.
     pub fn finish(mut self, last: impl FnOnce(&Path) -> Result<(), BackupError>) -> Result<(), BackupError> {
         sync_tree(&self.folder).map_err(BackupError::file("syncing", &self.folder))?;
         last(&self.folder)?;
@@ -56,7 +56,7 @@ impl Draft {
         File::open(&self.folder).and_then(|it| it.sync_all()).map_err(BackupError::file("syncing", &self.folder))
     }
 
-    /// But for the mark.
+    /// Deletes everything except the mark.
     fn empty(&self) -> std::io::Result<()> {
         for path in entries(&self.folder)? {
             match path.is_dir() {

@@ -1,4 +1,4 @@
-//! Why a backup is not taken, or not restored.
+//! Why a backup or restore failed.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -20,10 +20,10 @@ pub enum BackupError {
         .0.display(), .0.display()
     )]
     HalfRestored(PathBuf),
-    /// The stream has no end.
+    /// The stream ended early.
     #[error("the crawl broke off: {0}; see its log, then take the backup again")]
     BrokenOff(String),
-    /// It said why.
+    /// The sender reported an error.
     #[error("the crawl cannot be copied: {0}")]
     Refused(String),
     #[error("what the crawl sends is not understood: {0}; is it another version?")]
@@ -48,7 +48,7 @@ pub enum BackupError {
 }
 
 impl BackupError {
-    /// For `map_err`: which action on which path.
+    /// For `map_err`: the failed action and the path.
     pub(super) fn file(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> BackupError {
         let path = path.to_owned();
         move |source| BackupError::File { action, path, source }

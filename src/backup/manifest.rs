@@ -1,4 +1,4 @@
-//! What a backup consists of, with sizes and digests. It is written last, and durable before it has its name.
+//! The list of files in a backup, with sizes and digests. It is written last, and made durable before it gets its name.
 
 use std::fs::File;
 use std::io::Read;
@@ -15,23 +15,23 @@ use crate::folders::{self, if_there};
 use crate::page::EpochMs;
 
 pub(super) const FILE: &str = "manifest.json";
-/// Other values are other layouts.
+/// Identifies the layout of the backup.
 const FORMAT: &str = "seine backup 1";
-/// No backup of ours has a longer one.
+/// No valid manifest is longer.
 const LONGEST: u64 = 64 << 20;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     pub format: String,
-    /// The version that took it.
+    /// The version of Seine that took the backup.
     pub seine: String,
     pub taken_ms: EpochMs,
-    /// The data folder, as it was named from its root on.
+    /// Absolute path of the data folder.
     pub of: PathBuf,
     pub facts: Facts,
-    /// Folders of sinks with what they have written, which is not in the backup.
+    /// Folders of sinks with their output, which is not part of the backup.
     pub left_out: Vec<PathBuf>,
-    /// The variables and keys whose values, passwords and tokens, are in it as they are …
+    /// Names of variables and keys whose secret values (passwords, tokens) are in the backup …
     #[serde(default)]
     pub secrets: Vec<String>,
     /// … or were left out on request.
@@ -42,7 +42,7 @@ pub struct Manifest {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptFile {
-    /// In the backup.
+    /// Path in the backup.
     pub path: PathBuf,
     pub bytes: u64,
     /// SHA-256, hexadecimal.
@@ -68,7 +68,7 @@ impl Manifest {
         folders::put(&path, &text, folders::EVERYBODYS).map(drop).map_err(BackupError::file("writing", &path))
     }
 
-    /// Of the backup in `folder`. Its files are not looked at.
+    /// Loads the manifest of the backup in `folder`. Does not check the files.
     pub fn load(folder: &Path) -> Result<Manifest, BackupError> {
         let path = folder.join(FILE);
         let mut text = Vec::new();
@@ -91,7 +91,7 @@ impl Manifest {
 }
 
 impl KeptFile {
-    /// Compares the file at `path` with its size and digest. `read`: has the bytes added that were read.
+    /// Compares the file at `path` with its size and digest. Adds the bytes read to `read`.
     pub(super) fn check(&self, path: &Path, read: &AtomicU64) -> Result<(), BackupError> {
         let damaged = |problem: String| BackupError::Damaged { path: path.to_owned(), problem };
         let file = if_there(File::open(path)).map_err(BackupError::file("opening", path))?;
@@ -116,7 +116,7 @@ impl KeptFile {
     }
 }
 
-/// A path that leads to a place below, whatever stands there.
+/// Whether a relative path stays inside any folder it is joined to.
 pub(super) fn is_inside(path: &Path) -> bool {
     path.components().next().is_some() && path.components().all(|part| matches!(part, Component::Normal(_)))
 }

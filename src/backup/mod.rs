@@ -1,15 +1,21 @@
-//! A copy of a crawl from which it can go on, taken while it runs.
+//! Backups: a copy of a running crawl, from which the crawl can continue.
 //!
-//! What a backup has: the frontier with its notes, as they were at one moment; the page log at that moment or a little later, so that
-//! it has every event that the frontier has not; the sinks' cursors from a little before, so that none is beyond the log; dead letters
-//! from a little later, which may be there twice and are known by their ids; orders; what the crawl was started with. As after
-//! `kill -9` at that moment, sinks may deliver again what they had delivered just before. What sinks have written is not in it: an
-//! archive may be a thousand times as large, and is the user's own to copy, after the backup, so that it has what the cursors say.
+//! A backup contains:
 //!
-//! * `stream`: the way from a crawl's process to whoever keeps the copy: files in pieces.
-//! * `send`: what a crawl says of itself, in that stream. `receive`: a folder made of it.
-//! * `manifest`: what a backup consists of; it is written last. `restore`: a data folder made of it.
-//! * `draft`: a folder that is being made, and is not mistaken for a whole one.
+//! - the frontier with its notes, as of one moment;
+//! - the page log from that moment or slightly later, so that it has every event that the frontier does not have;
+//! - the cursors of the sinks from slightly earlier, so that none is beyond the log;
+//! - dead letters from slightly later; some may occur twice and are recognised by their ids;
+//! - the operator's orders, and the configuration that the crawl was started with.
+//!
+//! Restoring it is like a restart after `kill -9`: sinks may deliver their last pages again. The output of sinks is not
+//! in the backup, since an archive may be a thousand times larger. Copy it yourself after the backup, so that it has
+//! everything that the cursors count as delivered.
+//!
+//! * `stream`: the format in which the crawl sends the copy: files in pieces.
+//! * `send`: the crawl writes its copy to such a stream. `receive`: makes a folder from the stream.
+//! * `manifest`: the list of files, written last. `restore`: makes a data folder from a backup.
+//! * `draft`: a folder in the making, which cannot be mistaken for a complete one.
 
 mod draft;
 mod error;

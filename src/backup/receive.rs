@@ -1,4 +1,4 @@
-//! A folder made of what a crawl says of itself.
+//! Makes a backup folder from the stream that a crawl sends.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -20,15 +20,15 @@ use crate::config::StartedWith;
 use crate::folders::{if_there, make_private};
 use crate::sinks::dead_letters;
 
-/// The tables of the frontier are compressed, and so named.
+/// Tables of the frontier are compressed and get this file name extension.
 pub(super) const TABLES: &str = "frontier";
 pub(super) const COMPRESSED: &str = "zst";
-/// The least that zstd does: three times less, at some hundred megabytes a second.
+/// The fastest level of zstd: a third of the size, at some hundred megabytes a second.
 const LEVEL: i32 = 1;
 
-/// Makes a backup in the folder `to` of the stream `input`, which a crawl in the data folder `of` writes. Whole and durable when this
-/// returns; nothing is left behind an error. `with_secrets`: passwords that the crawl was given as variables or options are copied, too.
-/// `written`: has the bytes added as they are written.
+/// Makes a backup in the folder `to` from the stream `input`, sent by the crawl with the data folder `of`. The backup
+/// is complete and durable when this returns; after an error nothing is left. `with_secrets`: also copies passwords
+/// given as variables or options. Adds the bytes written to `written`.
 pub fn receive(
     input: &mut dyn Read,
     of: &Path,
@@ -41,7 +41,7 @@ pub fn receive(
     let taken_ms = wall_ms();
     let mut files = Files { folder: draft.folder.clone(), open: None, kept: Vec::new(), written };
     let facts = files.take_all(input)?;
-    // It goes from the data folder into the backup, and through no connection.
+    // Copied directly from the data folder, so that it passes through no connection.
     let secrets = files.copy_started_with(of, with_secrets)?;
     let left_out = what_sinks_wrote(of, &facts);
     let mut manifest = Manifest::new(of, taken_ms, facts, left_out, files.kept);
@@ -53,7 +53,7 @@ pub fn receive(
     Ok(manifest)
 }
 
-/// `inner` may not be there yet.
+/// `inner` need not exist yet.
 pub(super) fn refuse_inside(inner: &Path, outer: &Path) -> Result<(), BackupError> {
     let real = |path: &Path| path.canonicalize().ok();
     let absolute = std::path::absolute(inner).map_err(BackupError::file("finding", inner))?;
@@ -66,7 +66,7 @@ pub(super) fn refuse_inside(inner: &Path, outer: &Path) -> Result<(), BackupErro
     }
 }
 
-/// Folders of sinks that have more than dead letters.
+/// Folders of sinks that contain more than dead letters.
 fn what_sinks_wrote(of: &Path, facts: &Facts) -> Vec<PathBuf> {
     let has_more = |name: &&String| {
         let entries = std::fs::read_dir(of.join(name.as_str()));
@@ -76,7 +76,7 @@ fn what_sinks_wrote(of: &Path, facts: &Facts) -> Vec<PathBuf> {
     facts.readers.iter().filter(has_more).map(PathBuf::from).collect()
 }
 
-/// The files of a backup, as they come.
+/// Writes the files of the stream into the backup.
 struct Files<'a> {
     folder: PathBuf,
     open: Option<OpenFile<'a>>,
@@ -95,7 +95,7 @@ enum Out<'a> {
     Compressed(Encoder<'static, Digesting<'a>>),
 }
 
-/// A file, and what was written to it.
+/// A file and the digest of what was written to it.
 struct Digesting<'a> {
     file: File,
     digest: Sha256,
@@ -134,7 +134,7 @@ impl Files<'_> {
         }
     }
 
-    /// Returns which secrets are in it.
+    /// Returns the names of the secrets in the copy.
     fn copy_started_with(&mut self, of: &Path, with_secrets: bool) -> Result<Vec<String>, BackupError> {
         let path = of.join(STARTED_WITH);
         let failed = BackupError::file("reading", &path);
@@ -182,7 +182,7 @@ impl Files<'_> {
         written.map_err(BackupError::file("writing", &open.path))
     }
 
-    /// Durable later: who waits for a disk here reads nothing meanwhile, and a crawl does not wait for ever.
+    /// The file is made durable later. An fsync here would delay reading, and the crawl does not wait for ever.
     fn end(&mut self) -> Result<(), BackupError> {
         let Some(OpenFile { name, path, out }) = self.open.take() else { return Ok(()) };
         let Digesting { digest, bytes, .. } = match out {

@@ -1,4 +1,4 @@
-//! A data folder made of a backup, in which a crawl goes on.
+//! Makes a data folder from a backup, so that the crawl can continue in it.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, ErrorKind, Read};
@@ -14,11 +14,12 @@ use super::receive::{COMPRESSED, TABLES, refuse_inside};
 use crate::folders::make_private;
 use crate::frontier::{CopiedRecord, EmbeddedFrontier};
 
-/// No key and no value of a frontier is longer.
+/// Keys and values of a frontier are shorter.
 const LONGEST: usize = 64 << 20;
 
-/// Makes the data folder `to` of the backup in `from`. Every file of it is compared with its digest before anything is made. Whole and
-/// durable when this returns; nothing is left behind an error. `read`: has the backup's bytes added as they are read, twice each.
+/// Makes the data folder `to` from the backup in `from`. First compares every file of the backup with its digest. The
+/// folder is complete and durable when this returns; after an error nothing is left. Adds the bytes read to `read`;
+/// each file is read twice.
 pub fn restore(from: &Path, to: &Path, read: &AtomicU64) -> Result<Manifest, BackupError> {
     let manifest = Manifest::load(from)?;
     refuse_inside(to, from)?;
@@ -29,12 +30,12 @@ pub fn restore(from: &Path, to: &Path, read: &AtomicU64) -> Result<Manifest, Bac
         let (path, copy) = (from.join(&file.path), draft.folder.join(&file.path));
         let folder = copy.parent().unwrap_or(&draft.folder);
         make_private(folder).map_err(BackupError::file("making", folder))?;
-        // With its rights.
+        // Copies the file's permissions as well.
         fs::copy(&path, &copy).map_err(BackupError::file("copying", &path))?;
         read.fetch_add(file.bytes, Ordering::Relaxed);
     }
     let mut left: Vec<PathBuf> = tables.into_iter().map(|file| from.join(&file.path)).collect();
-    // None of a table that the backup's version did not have.
+    // None if the version that took the backup did not have this table.
     let table = |name: &str| {
         let path = from.join(TABLES).join(name).with_extension(COMPRESSED);
         let at = left.iter().position(|left| *left == path);
@@ -49,7 +50,7 @@ pub fn restore(from: &Path, to: &Path, read: &AtomicU64) -> Result<Manifest, Bac
     Ok(manifest)
 }
 
-/// A table of the frontier, record by record.
+/// Reads a table of the frontier, record by record.
 struct Table {
     path: PathBuf,
     records: BufReader<Decoder<'static, BufReader<File>>>,

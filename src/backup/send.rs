@@ -1,4 +1,4 @@
-//! What a crawl says of itself. Nothing of it waits: of the stores a moment is taken, and read while they go on.
+//! Sends the copy of a crawl. The crawl does not wait: the stores are captured at one moment and read while they go on.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -10,14 +10,14 @@ use crate::frontier::{Frontier, FrontierCopy, FrontierError};
 use crate::page_log::{CopiedSegment, LogCopy, LogError, PageLog};
 use crate::sinks::dead_letters;
 
-/// In the data folder, beside the stores.
+/// In the data folder, next to the stores.
 const ORDERS: &str = "orders.jsonl";
-/// What client crawlers sent unseen: it is fetched again if a client is shut out.
+/// Records of what client crawlers sent and nobody checked. If a client is excluded, it is fetched again.
 const CLIENTS: &str = "clients";
 const JOURNALS: [&str; 3] = [".sent", ".sent.older", ".in_question"];
-/// In the data folder: how far sinks are that are filled from an archive of the crawl …
+/// In the data folder: the progress of sinks that are being filled from an archive …
 pub const FILLINGS: &str = "from.archive";
-/// … and what may hold passwords.
+/// … and a file that may contain passwords.
 pub(super) const STARTED_WITH: &str = "started-with.json";
 
 #[derive(Debug, thiserror::Error)]
@@ -30,12 +30,12 @@ pub enum SendError {
     File { path: PathBuf, source: io::Error },
     #[error("this frontier is on no disk")]
     NoStore,
-    /// Whoever keeps the copy takes no more.
+    /// The receiver has disconnected.
     #[error("nobody takes the copy any more: {0}")]
     Gone(#[from] io::Error),
 }
 
-/// Writes a copy of the crawl in the data folder `folder` to `out`. What goes wrong here is said there too.
+/// Writes a copy of the crawl in the data folder `folder` to `out`. Errors of the crawl are also sent to `out`.
 pub fn send(folder: &Path, frontier: &dyn Frontier, log: &PageLog, out: &mut dyn Write) -> Result<(), SendError> {
     let mut pieces = Pieces::to(out);
     match send_all(folder, frontier, log, &mut pieces) {
@@ -57,10 +57,10 @@ fn send_all(folder: &Path, frontier: &dyn Frontier, log: &PageLog, pieces: &mut 
         accepted: log.end.index,
         readers: names.collect(),
     };
-    // First: files of the log that are freed meanwhile take room until they are read.
+    // The log comes first, since segments removed in the meantime use disk space until they are read.
     send_log(log, pieces)?;
     send_letters(folder, pieces)?;
-    // After the log: a client's page is in its journal before it is in the log.
+    // After the log: a client's page is in the client's journal before it is in the log.
     send_files(folder, CLIENTS, |name| JOURNALS.iter().any(|journal| name.ends_with(journal)), pieces)?;
     send_file(&folder.join(ORDERS), ORDERS, pieces)?;
     send_frontier(&*store, pieces)?;
@@ -83,12 +83,13 @@ fn send_log(log: LogCopy, pieces: &mut Pieces) -> Result<(), SendError> {
     Ok(())
 }
 
-/// Of every sink there ever was. One that is written to meanwhile may end with half a letter, as after a kill.
+/// Dead letters of all sinks, past and present. A file that is being written may end in the middle of a letter, as
+/// after a kill.
 fn send_letters(folder: &Path, pieces: &mut Pieces) -> Result<(), SendError> {
     for sink in names_in(folder)? {
         send_files(folder, &format!("{sink}/{}", dead_letters::FOLDER), dead_letters::is_kept, pieces)?;
     }
-    // How far sinks are that are filled from an archive, and what was refused of it.
+    // The progress of sinks that are being filled from an archive, and their dead letters.
     send_files(folder, FILLINGS, |name| name.ends_with(".json") && name != STARTED_WITH, pieces)?;
     for sink in names_in(&folder.join(FILLINGS))? {
         let letters = format!("{FILLINGS}/{sink}/{}", dead_letters::FOLDER);
@@ -109,7 +110,7 @@ fn send_files(
     Ok(())
 }
 
-/// The names in a folder that are text, in order; none where there is no such folder.
+/// File names in a folder, sorted; only those that are valid text. Empty if there is no such folder.
 fn names_in(folder: &Path) -> Result<Vec<String>, SendError> {
     let read = || -> io::Result<Vec<String>> {
         let entries = std::fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
@@ -125,7 +126,7 @@ fn names_in(folder: &Path) -> Result<Vec<String>, SendError> {
     }
 }
 
-/// A file that is not there is left out.
+/// A missing file is skipped.
 fn send_file(path: &Path, name: &str, pieces: &mut Pieces) -> Result<(), SendError> {
     let file = if_there(File::open(path)).map_err(|source| SendError::File { path: path.to_owned(), source })?;
     let Some(file) = file else { return Ok(()) };
@@ -133,7 +134,7 @@ fn send_file(path: &Path, name: &str, pieces: &mut Pieces) -> Result<(), SendErr
     copy(file, path, pieces).map(|_| ())
 }
 
-/// Tells what cannot be read from what cannot be written.
+/// Distinguishes read errors from write errors.
 fn copy(mut from: impl Read, path: &Path, pieces: &mut Pieces) -> Result<u64, SendError> {
     let mut buffer = vec![0; 64 << 10];
     let mut copied = 0;
@@ -150,7 +151,7 @@ fn copy(mut from: impl Read, path: &Path, pieces: &mut Pieces) -> Result<u64, Se
     }
 }
 
-/// A file for each table; a record is two lengths (4 bytes each, little-endian), its key and its value.
+/// One file per table. A record has two lengths (4 bytes each, little-endian), then its key and its value.
 fn send_frontier(store: &dyn FrontierCopy, pieces: &mut Pieces) -> Result<(), SendError> {
     for table in store.tables() {
         pieces.begin(&format!("frontier/{table}"))?;

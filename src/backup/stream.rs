@@ -1,7 +1,7 @@
-//! Files in pieces, one behind the other. A piece: its kind (1 byte), its length (4, little-endian), so many bytes.
+//! A stream of files in pieces. A piece has its kind (1 byte), its length (4 bytes, little-endian), and its content.
 //!
-//! Kinds: `f` a file begins, its name in the backup; `d` bytes of it; `x` it goes no further, and why; `e` that was all, as
-//! [`Facts`]. A stream that ends without `e` was broken off.
+//! Kinds: `f` starts a file, with its name in the backup; `d` has bytes of that file; `x` aborts, with the reason; `e`
+//! ends the stream, with [`Facts`]. A stream without `e` is incomplete.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -13,17 +13,17 @@ const FILE: u8 = b'f';
 const DATA: u8 = b'd';
 const FAILED: u8 = b'x';
 const END: u8 = b'e';
-/// No piece is longer.
+/// Largest piece.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// What a crawl says of its copy. Places count accepted events.
+/// Facts about a copy. Numbers are indices of accepted events.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
-    /// Up to where the frontier has what was accepted.
+    /// The frontier contains events up to this one.
     pub validated: u64,
-    /// The log has events from behind this one …
+    /// The log has events after this one …
     pub oldest: u64,
-    /// … to this one.
+    /// … up to this one.
     pub accepted: u64,
     /// The readers of the log.
     pub readers: Vec<String>,
@@ -39,7 +39,7 @@ impl<'a> Pieces<'a> {
         Pieces { out, buffer: Vec::with_capacity(PIECE_BYTES) }
     }
 
-    /// What is written from now on is of the file of this name.
+    /// Starts a file; the data that follows belongs to it.
     pub fn begin(&mut self, name: &str) -> io::Result<()> {
         self.flush_data()?;
         self.piece(FILE, name.as_bytes())
@@ -95,7 +95,7 @@ pub(super) enum Piece {
     End(Facts),
 }
 
-/// The next piece; an error where there is none, as the stream's end is one.
+/// The next piece. The end of the stream is an error.
 pub(super) fn next(input: &mut dyn Read) -> Result<Piece, BackupError> {
     let broken = |error: io::Error| match error.kind() {
         ErrorKind::UnexpectedEof => BackupError::BrokenOff("it sends no more".to_owned()),

@@ -1,4 +1,4 @@
-//! Bodies in a content coding.
+//! The content codings of the demo: bodies compressed with gzip, Brotli or zstd.
 
 use std::io::{self, Write};
 

@@ -1,14 +1,14 @@
-//! One URL of the demo site, before it is put on the wire.
+//! One URL of the demo site and its answer.
 
 use std::time::Duration;
 
-/// Links followed from a seed: a crawl of the demo goes no deeper. It is what ends the calendar of the tides.
+/// How many links deep a crawl of the demo goes. This is what ends the endless calendar of the tides.
 pub const MAX_DEPTH: u16 = 12;
 
-/// A host of the town: what its pages must know to name each other.
+/// A host of the demo site, with what its pages need to link to other hosts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct House {
-    /// Without `.localhost`.
+    /// The host name without `.localhost`.
     pub name: &'static str,
     /// All hosts answer on this port.
     pub port: u16,
@@ -20,7 +20,7 @@ impl House {
         format!("http://{name}.localhost:{}{path}", self.port)
     }
 
-    /// The same of this host.
+    /// A URL of this host.
     pub(super) fn own_url(&self, path: &str) -> String {
         self.url(self.name, path)
     }
@@ -45,7 +45,7 @@ pub(super) struct Entry {
     pub path: String,
     pub status: u16,
     pub headers: Vec<(String, String)>,
-    /// As sent, but for content codings.
+    /// The body before content coding.
     pub body: Vec<u8>,
     pub delay: Duration,
     /// The first request gets a 503 with `Retry-After: 1` instead.

@@ -1,4 +1,4 @@
-//! `harbour.localhost`: ships, quays, arrivals and people; redirects of every sort; a customs house nobody may enter.
+//! `harbour.localhost`: ships, quays, arrivals and people; redirects of every kind; a section that robots.txt forbids.
 
 use super::entry::{Entry, House};
 use super::skin::{Page, list, slug};
@@ -18,7 +18,7 @@ pub(super) fn entries(house: &House) -> Vec<Entry> {
     entries
 }
 
-/// Ships, all of them.
+/// The list of all ships.
 fn fleet(house: &House) -> Entry {
     let rows: String = (0..SHIPS.len())
         .map(|index| {

@@ -1,5 +1,5 @@
-//! `library.localhost`: books, authors and subjects; pages by number; one very long catalogue; a book that only the
-//! sitemap knows.
+//! `library.localhost`: books, authors and subjects; a paginated list; one very large page; a book that only the
+//! sitemap lists.
 
 use super::coding::gzip;
 use super::entry::{Entry, House};
@@ -12,7 +12,7 @@ const BOOKS_A_PAGE: usize = 12;
 const AUTHORS: usize = 18;
 const SUBJECTS: [&str; 8] =
     ["Rivers", "Knots and splices", "Lighthouses", "Fish cookery", "Weather lore", "Voyages", "Accounts", "Gulls"];
-/// The complete catalogue's size in bytes, about.
+/// Approximate size of the large catalogue page in bytes.
 const CATALOGUE_BYTES: usize = 1 << 20;
 const HIDDEN: &str = "/books/the-book-behind-the-shelf";
 
@@ -27,12 +27,12 @@ pub(super) fn entries(house: &House) -> Vec<Entry> {
     entries
 }
 
-/// An index, a plain sitemap of the authors and a gzipped one of the books: only that one has the hidden book.
+/// A sitemap index, a plain sitemap of the authors and a gzipped one of the books. Only the last lists the hidden book.
 fn sitemaps(house: &House) -> Vec<Entry> {
     let parts = ["/sitemap-authors.xml", "/sitemap-books.xml.gz"];
     let books = (0..BOOKS).map(book_path).chain([HIDDEN.to_owned()]);
     let authors = urlset(house, (0..AUTHORS).map(author_path));
-    // Compressing into memory cannot fail; an empty file would be noticed by the catalogue's test.
+    // Compressing into memory cannot fail. A test of the catalogue would notice an empty file.
     let books = gzip(urlset(house, books).as_bytes()).unwrap_or_default();
     let index: String =
         parts.iter().map(|part| format!("<sitemap><loc>{}</loc></sitemap>\n", house.own_url(part))).collect();
@@ -83,7 +83,7 @@ fn subject_path(index: usize) -> String {
     format!("/subjects/{}", slug(SUBJECTS[index]))
 }
 
-/// The shelf of books 12 by 12, each page linking to the next: `/books/?page=3`.
+/// The list of books, 12 per page, each page linking to the next: `/books/?page=3`.
 fn shelf(house: &House, number: usize) -> Entry {
     let first = (number - 1) * BOOKS_A_PAGE;
     let books: Vec<_> = (first..first + BOOKS_A_PAGE).map(|index| (book_path(index), title(index))).collect();

@@ -1,11 +1,11 @@
-//! Listening on several loopback addresses, all at one port.
+//! Listens on several loopback addresses, all on one port.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use tokio::net::TcpListener;
 
-/// How often a port is looked for that is free on every address.
+/// How often to try for a port that is free on every address.
 const PORT_TRIES: u32 = 32;
 
 #[derive(Debug, thiserror::Error)]
@@ -18,14 +18,14 @@ pub enum ServeError {
     NoCommonPort { addresses: usize },
 }
 
-/// Listening sockets of one port, not served yet: clients wait in the backlog.
+/// Listening sockets on one port. Not served yet: clients wait in the backlog.
 #[derive(Debug)]
 pub struct Listeners {
     pub port: u16,
     pub sockets: Vec<TcpListener>,
 }
 
-/// Binds every address to one ephemeral port: pages name it.
+/// Binds all addresses to one ephemeral port, since the pages contain the port.
 pub async fn bind(addresses: &[IpAddr]) -> Result<Listeners, ServeError> {
     let (first, others) = addresses.split_first().ok_or(ServeError::NoAddress)?;
     for _ in 0..PORT_TRIES {
@@ -38,7 +38,7 @@ pub async fn bind(addresses: &[IpAddr]) -> Result<Listeners, ServeError> {
     Err(ServeError::NoCommonPort { addresses: addresses.len() })
 }
 
-/// None when somebody else has the port on one of them.
+/// None if another process uses the port on one of the addresses.
 async fn listen_all(addresses: &[IpAddr], port: u16) -> Result<Option<Vec<TcpListener>>, ServeError> {
     let mut sockets = Vec::with_capacity(addresses.len());
     for address in addresses {

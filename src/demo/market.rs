@@ -1,4 +1,4 @@
-//! `market.localhost`: stalls, goods and recipes; one list in three orders with a canonical address; adverts that are
+//! `market.localhost`: stalls, goods and recipes; one list in three orders with a canonical URL; adverts that are
 //! linked with nofollow only. It has no robots.txt.
 
 use super::entry::{Entry, House};

@@ -1,10 +1,11 @@
 //! The website that `seine demo` crawls, served on loopback by the program itself.
 //!
-//! * [`listen`]: several loopback addresses, one port.
+//! * [`listen`]: several loopback addresses on one port.
 //! * [`site`]: Saltmere, a harbour town of eight hosts, with most of what a crawler meets on the web.
 //!
-//! The rest are the parts of the site: one file a host, its words and its look. What the pages say is text in `assets/`,
-//! a folder a host: `pages.txt` has whole pages (`written`); a list has one entry a line, and `{slots}` that `words` fills.
+//! The other modules are the parts of the site: one file per host, its vocabulary and its layout. The texts are in
+//! `assets/`, one folder per host. `pages.txt` has whole pages (`written`). Lists have one entry per line, with
+//! `{slots}` that `words` fills.
 
 pub mod listen;
 pub mod site;

@@ -29,7 +29,7 @@ fn episode_path(index: usize, number: usize) -> String {
 fn programme(house: &House, index: usize) -> Entry {
     let path = programme_path(index);
     let text = Pen::new(&path).paragraphs(&RADIO_TALK, 2, 3);
-    // Relative links, against the page's own address.
+    // Links relative to the page's own URL.
     let episodes = (1..=EPISODES).map(|number| (format!("episode-{number}"), format!("Episode {number}")));
     let main = format!("{text}<h2>Episodes</h2>\n{}", list(&episodes.collect::<Vec<_>>()));
     house.page(&path, Page::new(PROGRAMMES[index], main))

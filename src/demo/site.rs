@@ -1,5 +1,5 @@
-//! Saltmere: the website that `seine demo` crawls. Eight hosts, a few hundred pages, the same at every start but for
-//! the port in their links.
+//! Saltmere, the website that `seine demo` crawls: eight hosts and a few hundred pages. They are the same at every
+//! start, except for the port in their links.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
@@ -28,15 +28,15 @@ use super::listen::{self, Listeners, ServeError};
 use super::skin::HOSTS;
 use super::{harbour, library, market, museum, radio, tides, weather, written};
 
-/// Pages of one host a crawl of the demo needs at most: a second guard against the calendar.
+/// Limit of pages per host for a crawl of the demo: a second guard against the endless calendar.
 pub const MAX_PAGES_PER_HOST: u64 = 250;
-/// Between visits of one host in the demo: polite enough to be seen, short enough to wait for.
+/// Delay between requests to a host in the demo: long enough to show politeness, short enough to wait for.
 pub const HOST_DELAY: Duration = Duration::from_millis(50);
-/// First back-off after a failure that suits the demo's unreliable lighthouse.
+/// First back-off after a failure, suited to the demo's unreliable host.
 pub const BACKOFF_BASE: Duration = Duration::from_millis(300);
-/// After a connection that could not be accepted, so that a lack of file descriptors does not spin.
+/// Pause after a connection could not be accepted, so that a lack of file descriptors does not cause a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
-/// Attempts after the first at a page that fails for the moment.
+/// Number of retries of a page that fails temporarily.
 pub const MAX_RETRIES: u16 = 2;
 
 /// The running site.
@@ -44,23 +44,23 @@ pub const MAX_RETRIES: u16 = 2;
 pub struct DemoSite {
     /// All hosts answer on this port.
     pub port: u16,
-    /// Every host and its addresses: what a crawler must be told, for these names are in no DNS.
+    /// Every host and its addresses. The crawler needs them, since these names are in no DNS.
     pub hosts: BTreeMap<String, Vec<IpAddr>>,
     /// The front page of every host.
     pub seeds: Vec<String>,
-    /// Dropped, it answers no more.
+    /// Dropping this stops the site.
     _listeners: JoinSet<()>,
 }
 
-/// Starts the site: each host on its own loopback address from 127.0.0.2 on, or all of them on 127.0.0.1 where the
-/// system has no others.
+/// Starts the site. Each host has its own loopback address from 127.0.0.2 on. If the system has no others, all hosts
+/// are on 127.0.0.1.
 pub async fn start() -> Result<DemoSite, ServeError> {
     let (listeners, addresses) = bind().await?;
     Ok(serve(listeners, addresses))
 }
 
-/// Starts it where browsers, curl and Seine itself look for names below `.localhost`: on 127.0.0.1, and on ::1 where there
-/// is one (RFC 6761 §6.3).
+/// Starts the site where browsers, curl and Seine look for names below `.localhost`: on 127.0.0.1, and on ::1 if
+/// available (RFC 6761 §6.3).
 pub async fn start_for_visitors() -> Result<DemoSite, ServeError> {
     let (four, six) = (IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST));
     let listeners = match listen::bind(&[four, six]).await {
@@ -70,7 +70,7 @@ pub async fn start_for_visitors() -> Result<DemoSite, ServeError> {
     Ok(serve(listeners, vec![four; HOSTS.len()]))
 }
 
-/// Answers from now on, on the current Tokio runtime.
+/// Serves the site on the current Tokio runtime.
 fn serve(listeners: Listeners, addresses: Vec<IpAddr>) -> DemoSite {
     let port = listeners.port;
     let site = Arc::new(Site::build(port));
@@ -89,7 +89,7 @@ async fn accept(socket: TcpListener, site: Arc<Site>) {
         tokio::select! {
             accepted = socket.accept() => match accepted {
                 Ok((stream, _)) => { connections.spawn(converse(stream, site.clone())); }
-                // Out of file descriptors, or the client left already: the listener itself is well.
+                // No file descriptors left, or the client has disconnected. The listener itself still works.
                 Err(error) => {
                     tracing::warn!(%error, "demo server: a connection could not be accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -103,7 +103,7 @@ async fn accept(socket: TcpListener, site: Arc<Site>) {
 async fn converse(stream: TcpStream, site: Arc<Site>) {
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request| site.answer(request));
-    // An error is a client that left.
+    // An error means that the client disconnected.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
@@ -120,12 +120,12 @@ async fn bind() -> Result<(Listeners, Vec<IpAddr>), ServeError> {
 
 type Answer = Response<Full<Bytes>>;
 
-/// Everything ready to send.
+/// All answers, ready to send.
 struct Site {
     port: u16,
-    /// By host (without `.localhost`), then path and query.
+    /// By host (without `.localhost`), then by path and query.
     pages: HashMap<&'static str, HashMap<String, Prepared>>,
-    /// URLs that were asked for when they were busy.
+    /// URLs whose first request was already answered with 503.
     asked: Mutex<HashSet<(&'static str, String)>>,
 }
 
@@ -133,11 +133,11 @@ struct Prepared {
     entry: Entry,
     etag: String,
     plain: Bytes,
-    /// The body in the one coding this page is offered in.
+    /// The body in the one content coding that this page has.
     coded: Option<(Coding, Bytes)>,
 }
 
-/// All there is of a host, but for the months of the calendar: [`tides::month`] makes those on request.
+/// All URLs of a host, except the months of the calendar: [`tides::month`] generates these on request.
 fn entries(house: &House) -> Vec<Entry> {
     match house.name {
         "library" => library::entries(house),
@@ -146,7 +146,7 @@ fn entries(house: &House) -> Vec<Entry> {
         "museum" => museum::entries(house),
         "radio" => radio::entries(house),
         "tides" => written::pages(house, include_str!("assets/tides/pages.txt"), &[]),
-        // Where things go wrong: pages that are slow, busy, broken, missing and gone.
+        // The host with slow, busy, broken, missing and gone pages.
         "lighthouse" => written::pages(house, include_str!("assets/lighthouse/pages.txt"), &[]),
         _ => harbour::entries(house),
     }
@@ -200,7 +200,7 @@ fn header(headers: &HeaderMap, name: HeaderName) -> &str {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// One coding a page: which one, its path decides. Small and binary bodies have none.
+/// Prepares an answer. The path determines its content coding. Small and binary bodies have none.
 fn prepare(entry: Entry) -> Prepared {
     let hash = xxh3_64(entry.path.as_bytes());
     let coding = match hash % 4 {

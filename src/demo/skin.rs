@@ -1,8 +1,8 @@
-//! The look of the town's pages: one frame, a colour a host.
+//! The layout of the pages: one frame, one colour per host.
 
 use super::entry::{Entry, House};
 
-/// A host of the town as its pages present it.
+/// A host as its pages present it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TownHost {
     /// `harbour`, of `harbour.localhost`.
@@ -12,7 +12,7 @@ pub(super) struct TownHost {
     pub colour: &'static str,
 }
 
-/// Every host, in the order of the town's menu; the first loopback address belongs to the first.
+/// All hosts in the order of the menu. The first gets the first loopback address.
 pub(super) const HOSTS: [TownHost; 8] = [
     TownHost { name: "harbour", title: "Saltmere Harbour", motto: "Where the Wend meets the sea", colour: "#1d4e6b" },
     TownHost { name: "library", title: "The Harbour Library", motto: "Dry books in a wet town", colour: "#6b3e1d" },
@@ -34,20 +34,20 @@ pub(super) const HOSTS: [TownHost; 8] = [
     TownHost { name: "lighthouse", title: "Wend Point Light", motto: "Sometimes it is dark", colour: "#6b5d1d" },
 ];
 
-/// The place called `name`; the harbour for any other.
+/// The host called `name`, or the harbour if there is none.
 pub(super) fn place(name: &str) -> &'static TownHost {
     HOSTS.iter().find(|place| place.name == name).unwrap_or(&HOSTS[0])
 }
 
-/// One page before it gets its frame.
+/// A page without its frame.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     pub title: String,
-    /// More elements of `<head>`.
+    /// Further elements of `<head>`.
     pub head: String,
     /// The content, as HTML.
     pub main: String,
-    /// `(path, text)` of the links beside it, on the same host.
+    /// `(path, text)` of links in the side column, on the same host.
     pub beside: Vec<(String, String)>,
 }
 
@@ -66,7 +66,7 @@ impl Page {
         self
     }
 
-    /// The whole document, with its own words on the charset (or none).
+    /// The whole document. `charset` is the markup that declares the charset, or empty.
     pub(super) fn declared(&self, house: &House, charset: &str) -> String {
         let TownHost { title: name, motto, colour, .. } = place(house.name);
         let Page { title, head, main, .. } = self;
@@ -85,7 +85,7 @@ impl Page {
 }
 
 impl House {
-    /// A page in UTF-8 that says so in its header.
+    /// A UTF-8 page whose header declares the charset.
     pub(super) fn page(&self, path: impl Into<String>, page: Page) -> Entry {
         self.entry(path, "text/html; charset=utf-8", page.declared(self, "<meta charset=\"utf-8\">"))
     }

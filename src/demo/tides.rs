@@ -1,5 +1,5 @@
-//! `tides.localhost`: a calendar in which every month links to the next, for ever: the trap that a crawl's limit on
-//! depth is for.
+//! `tides.localhost`: a calendar in which every month links to the next without end. The depth limit must stop this
+//! trap.
 
 use time::Month;
 
@@ -7,7 +7,7 @@ use super::entry::{Entry, House};
 use super::skin::Page;
 use super::words::{Pen, lines};
 
-/// Any month anybody asks for, as far as years have four digits.
+/// The page of a month, for years with four digits.
 pub(super) fn month(house: &House, path: &str) -> Option<Entry> {
     let (year, month) = path.strip_prefix("/calendar/")?.split_once('/')?;
     let (year, month): (u16, u16) = (year.parse().ok()?, month.parse().ok()?);

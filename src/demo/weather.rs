@@ -1,4 +1,4 @@
-//! `weather.localhost`: a few pages, and a robots.txt that asks for a second between visits.
+//! `weather.localhost`: a few pages, and a robots.txt with a crawl delay of one second.
 
 use super::entry::{Entry, House};
 use super::skin::Page;

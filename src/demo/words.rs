@@ -1,8 +1,8 @@
-//! The town's way of speaking: lists of words (`assets/words/`) and a small grammar that fills sentences with them.
+//! Generates text: lists of words (`assets/words/`) and a small grammar that fills sentences with them.
 
 use fastrand::Rng;
 
-/// Writes the same text for the same subject at every start.
+/// Writes text that is the same at every start for the same subject.
 pub(super) struct Pen(Rng);
 
 impl Pen {
@@ -67,7 +67,7 @@ impl Pen {
         format!("{} {}", self.pick(&FIRST_NAMES), self.pick(&SURNAMES))
     }
 
-    /// Paragraphs of so many sentences each. No sentence comes twice before all have come once.
+    /// Paragraphs with the given number of sentences. A sentence is repeated only after all have been used.
     pub(super) fn paragraphs(&mut self, templates: &[&str], paragraphs: usize, sentences: usize) -> String {
         let mut waiting: Vec<usize> = Vec::new();
         let mut text = String::new();
@@ -77,7 +77,7 @@ impl Pen {
                 self.0.shuffle(&mut waiting);
             }
             let mut chosen = waiting.split_off(waiting.len().saturating_sub(sentences));
-            // Lists begin with what opens a text and end with what closes it.
+            // Templates are ordered: those that open a text come first, those that close it last.
             chosen.sort_unstable();
             let filled: Vec<String> = chosen.into_iter().map(|index| self.fill(templates[index])).collect();
             text.push_str(&format!("<p>{}</p>\n", filled.join(" ")));
@@ -91,7 +91,7 @@ impl Pen {
     }
 }
 
-/// The lines of a file below `assets/`. The compiler counts them: a list that has not exactly `N` does not compile.
+/// The lines of a file in `assets/`. The compiler counts them: a file without exactly `N` lines does not compile.
 pub(super) const fn lines<const N: usize>(text: &'static str) -> [&'static str; N] {
     let mut lines = [""; N];
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Pages that need no program: they are written in `assets/HOST/pages.txt`.
+//! Static pages, written in `assets/HOST/pages.txt`.
 
 use std::time::Duration;
 
@@ -8,12 +8,21 @@ use super::entry::{Entry, House};
 use super::skin::Page;
 use super::words::Pen;
 
-/// All pages of such a file. Each begins with a line `=== PATH`; then come lines `name: value`, an empty line and the content.
+/// Reads all pages of such a file. Each begins with a line `=== PATH`, followed by lines `name: value`, an empty line
+/// and the content.
 ///
-/// `title` makes it a page in the house's frame, to which `head`, `beside` (a path and its text), `charset` (of the bytes
-/// sent; UTF-8), `meta` (what the page says of its charset) and `mark` (a byte order mark) belong. `status`, `seconds`
-/// (before the first byte) and `busy` (at the first request) are any answer's; every other name is a header's. `{port}` is
-/// the town's, `{talk}` two paragraphs of the house's own.
+/// These names belong to HTML pages with the host's frame:
+///
+/// - `title`: makes it such a page;
+/// - `head`: further elements of the head;
+/// - `beside`: a path and the text of its link;
+/// - `charset`: the encoding of the bytes sent (default UTF-8);
+/// - `meta`: the charset that the page declares;
+/// - `mark`: a byte order mark.
+///
+/// Any answer can have `status`, `seconds` (delay before the first byte) and `busy` (503 at the first request). Every
+/// other name is a response header. `{port}` is replaced by the port, `{talk}` by two paragraphs of the host's own
+/// text.
 pub(super) fn pages(house: &House, text: &str, talk: &[&str]) -> Vec<Entry> {
     let talk = if talk.is_empty() { String::new() } else { Pen::new(house.name).paragraphs(talk, 2, 3) };
     let text = text.replace("{port}", &house.port.to_string()).replace("{talk}\n", &talk);
@@ -26,7 +35,7 @@ fn entry(house: &House, text: &str) -> Entry {
     let content = if content.is_empty() { String::new() } else { format!("{content}\n") };
     let mut entry = house.entry(path, "", content.as_str());
     let mut page = Page::new("", content);
-    // A label nobody knows would show as UTF-8; the test of the charsets would tell.
+    // An unknown label would give UTF-8; the test of the charsets would notice.
     let mut encoding = encoding_rs::UTF_8;
     let (mut meta, mut mark) = ("<meta charset=\"utf-8\">", "");
     for (name, value) in lines.lines().filter_map(|line| line.split_once(':')) {

@@ -1,5 +1,5 @@
-//! A link as a list of weight indices. The first [`FIXED`] describe its position; the others are hashes of words and
-//! hosts.
+//! A link as a list of weight indices. The first [`FIXED`] describe its position; the others are hashes of words,
+//! of hosts and of their sections.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -111,7 +111,7 @@ fn place(name: &str) -> u16 {
     numbered(3, hash(name))
 }
 
-/// Weight index of a word in a field. Fields: 0 any, 1 links, 2 URLs, 3 hosts.
+/// Weight index of a word in a field. Fields: 0 any, 1 links, 2 URLs, 3 hosts and sections.
 fn numbered(field: u64, word: u16) -> u16 {
     let hashed = xxh3_64_with_seed(&word.to_le_bytes(), field);
     FIXED + (hashed % (WEIGHTS as u64 - u64::from(FIXED))) as u16

@@ -1,4 +1,4 @@
-//! A reader that begins its books anew, because its destination does not hold any more what was delivered.
+//! Resets a reader whose destination no longer has what was delivered.
 
 use super::cursor_file::{self, CursorFile, cursors_dir};
 use super::error::LogError;
@@ -7,10 +7,11 @@ use super::state::Slot;
 use crate::delivery::{BegunAnew, Cursor};
 
 impl PageLog {
-    /// Sets a reader that nobody has open back to the oldest event that the log holds, with empty books and without a state of
-    /// its own. Durable when it returns. Returns how many events came before that one.
+    /// Sets a reader that is not open back to the oldest event in the log, with counters at zero and without its own
+    /// state. Durable when it returns. Returns the index before the oldest event.
     ///
-    /// `before`: called with that number before anything has changed, while no segment can be freed; its error ends it.
+    /// `before` is called with that number before anything changes, and while no segment can be removed. If it fails,
+    /// nothing changes.
     pub fn begin_anew<E: From<LogError>>(
         &self,
         name: &str,

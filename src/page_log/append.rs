@@ -1,4 +1,5 @@
-//! The way in: events are queued, up to so many bytes, until the writer takes them, and their senders told when they are accepted.
+//! Appending: events wait in a queue, limited in bytes, until the writer takes them. Their senders are told when they
+//! are accepted.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,25 +17,25 @@ use crate::page::{PageEvent, codec};
 use crate::parse::Derived;
 use crate::planted;
 
-/// A reader that lags by so many bytes of records is near the end: well within what is kept in memory.
+/// A reader with at most this many unread bytes is near the end. Well below the limit of what is kept in memory.
 const NEAR_BYTES: u64 = if cfg!(feature = "simulate") { 64 << 10 } else { 8 << 20 };
 
-/// A promise: the event is queued.
+/// A queued event. Waits for it to be accepted.
 #[derive(Debug)]
 pub struct Ticket(oneshot::Receiver<(Position, Duration)>);
 
 impl Ticket {
-    /// Waits until the event's record is fsynced; returns the place behind it, and how long it took from the queueing on, however
-    /// late it is asked. [`LogError::Closed`]: the log ended first.
+    /// Waits until the event's record is fsynced. Returns the position after it, and how long that took from queueing,
+    /// however late this is called. [`LogError::Closed`]: the log was closed first.
     pub async fn accepted(self) -> Result<(Position, Duration), LogError> {
         self.0.await.map_err(|_| LogError::Closed)
     }
 }
 
 impl PageLog {
-    /// Queues an event, waiting for room in the queue. What has a ticket will be written even if the ticket is dropped.
+    /// Queues an event; waits for space in the queue. The event will be written even if the ticket is dropped.
     ///
-    /// `derived` is kept for readers that keep up, unless it is large or too much is kept already.
+    /// `derived` is kept for readers that keep up, unless it is large or the memory limit is reached.
     pub async fn append(&self, event: PageEvent, derived: Option<Arc<Derived>>) -> Result<Ticket, LogError> {
         let kept = derived.and_then(|derived| self.inner.deriver().keep(&event, derived));
         let mut head = Vec::with_capacity(2048);
@@ -62,7 +63,8 @@ impl PageLog {
         let before = queue.bytes;
         queue.bytes += pending.record_bytes();
         queue.items.push_back(pending);
-        // The writer wakes for the first event and when there is enough; in between it lets company gather.
+        // Wakes the writer for the first event and for a full batch. In between, the writer waits a little so that
+        // batches fill.
         if planted::is("wake_up_dropped") {
             return Ok(());
         }
@@ -72,25 +74,26 @@ impl PageLog {
         Ok(())
     }
 
-    /// No event is taken any more. The writer drains the queue, then ends; then readers find the log closed.
+    /// Closes the log: no more events are taken. The writer empties the queue and ends. Then readers see the log as
+    /// closed.
     pub fn close(&self) {
         self.inner.queue.lock().closed = true;
         self.inner.space.close();
         self.inner.filled.notify_all();
     }
 
-    /// Whether a reader has passed nearly everything, so that it finds what comes next in memory. Also true when there is
+    /// Whether a reader has read nearly everything, so that it finds the next events in memory. Also true if there is
     /// no such reader.
     pub fn is_near_end(&self, reader: &str) -> bool {
         self.inner.state.lock().unread(reader).is_none_or(|bytes| bytes <= NEAR_BYTES)
     }
 
-    /// Waits until a reader [is near the end](PageLog::is_near_end). Every change that can make it so is noticed, whoever made it:
-    /// the reader went on, was opened at another position, or is gone.
+    /// Waits until a reader [is near the end](PageLog::is_near_end). Also notices when the reader is opened at another
+    /// position or removed.
     pub async fn near_end(&self, reader: &str) {
         let mut moved = self.inner.moved.subscribe();
         loop {
-            // Before the look: a change after it is not missed.
+            // Before the check, so that a change after it is not missed.
             moved.mark_unchanged();
             if self.is_near_end(reader) {
                 return;
@@ -98,16 +101,16 @@ impl PageLog {
             if planted::is("stall_after_kill") {
                 std::future::pending::<()>().await;
             }
-            // The sender lives as long as the log.
+            // Cannot fail: the sender lives as long as the log.
             let _ = moved.changed().await;
         }
     }
 
-    /// Whether the log is below its disk limit, with what waits to be written counted in, and its disk has what is to stay
-    /// free.
+    /// Whether the log can take more: it is below its size limit, counting queued events, and its disk has enough free
+    /// space.
     pub fn room(&self) -> bool {
         let LogConfig { reserve_bytes: reserve, max_bytes, .. } = self.inner.config();
-        // Not to know is no reason to stop: a write will tell.
+        // If the free space is unknown, go on: a write will fail if the disk is full.
         if reserve > 0 && disk::free_bytes(&self.inner.lock).is_ok_and(|free| free < reserve) {
             return false;
         }

@@ -1,6 +1,7 @@
-//! A copy of the log as it is at one moment, taken while it is written to and read.
+//! A consistent copy of the log, taken while it is written and read.
 //!
-//! Its files are opened, and read later: a segment that is freed meanwhile goes from its folder, and not from who has it open.
+//! The copy opens the files and reads them later. A segment that is removed in the meantime stays readable through the
+//! open file.
 
 use std::fs::File;
 use std::io::{Read, Take};
@@ -12,28 +13,28 @@ use super::log::{Inner, PageLog};
 use super::state::Slot;
 use crate::delivery::Position;
 
-/// What a log consists of, by the names that the files have in its folder.
+/// The files of the log, named as in its folder.
 pub struct LogCopy {
     pub oldest: Position,
-    /// Behind the last accepted event.
+    /// After the last accepted event.
     pub end: Position,
-    /// The readers' cursors: none beyond `end`.
+    /// The readers' cursors; none is beyond `end`.
     pub cursors: Vec<(PathBuf, Vec<u8>)>,
     pub segments: Vec<CopiedSegment>,
 }
 
-/// A segment.
+/// One segment of the copy.
 pub struct CopiedSegment {
     pub path: PathBuf,
-    /// Up to its last accepted event.
+    /// Length up to the last accepted event.
     pub bytes: u64,
-    /// That, read from its beginning on.
+    /// That many bytes, read from the beginning.
     pub content: Take<File>,
 }
 
 impl PageLog {
-    /// Copies the cursors, calls `meanwhile`, then copies the segments: whatever place of the log `meanwhile` finds noted, the copy
-    /// has the events behind it. Holds up nobody but for a look into the folder.
+    /// Copies the cursors, calls `meanwhile`, then copies the segments. So the copy has all events after any position
+    /// that `meanwhile` finds. Blocks others only while it lists the folder.
     pub fn copy<T, E: From<LogError>>(&self, meanwhile: impl FnOnce() -> Result<T, E>) -> Result<(LogCopy, T), E> {
         let hold = Hold::on(&self.inner);
         let cursors = self.inner.copied_cursors()?;
@@ -53,7 +54,7 @@ impl PageLog {
 }
 
 impl Inner {
-    /// What is read by somebody is copied from memory: his file is being written.
+    /// Cursors of open readers are copied from memory, since their files may be in the middle of a write.
     fn copied_cursors(&self) -> Result<Vec<(PathBuf, Vec<u8>)>, LogError> {
         let dir = cursor_file::cursors_dir(&self.dir);
         let folder = Path::new(dir.file_name().unwrap_or_default());
@@ -71,7 +72,7 @@ impl Inner {
     }
 }
 
-/// Nothing is freed while there is one.
+/// While this exists, no segment is removed.
 struct Hold<'a>(&'a Inner);
 
 impl Hold<'_> {

@@ -1,8 +1,9 @@
-//! A reader's cursor on disk: `cursors/<name>.cursor`, two slots of equal size, written in turn; the newest whole one counts.
+//! A reader's cursor on disk: `cursors/<name>.cursor`. The file has two slots of equal size, written in turn. The
+//! newest intact slot counts.
 //!
-//! A slot is one line: CRC-32 (8 hex digits), a space, JSON, padded with spaces. Writing in place and in turn survives a
-//! crash at any moment, costs one fdatasync, and needs no free space: on a full disk readers can still commit, and so
-//! free segments.
+//! A slot is one line: CRC-32 (8 hex digits), a space, JSON, padded with spaces. Writing the slots in turn survives a
+//! crash at any moment and costs one fdatasync. It needs no free space: on a full disk readers can still commit, so
+//! that segments can be removed.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,14 +16,14 @@ use crate::delivery::Cursor;
 use crate::folders::{self, if_there};
 
 const SMALLEST_SLOT: usize = 4096;
-/// No cursor of ours is larger; a larger file is not read into memory.
+/// Valid cursor files are smaller. A larger file is not read.
 const LARGEST_FILE: u64 = 64 << 20;
 
-/// What a slot holds.
+/// Content of a slot.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Stored {
     sequence: u64,
-    /// A follower keeps its own cursor elsewhere; this one only holds segments.
+    /// A follower keeps its cursor elsewhere. This one only keeps segments from being removed.
     pub follower: bool,
     pub cursor: Cursor,
 }
@@ -39,7 +40,7 @@ pub(super) fn cursors_dir(dir: &Path) -> PathBuf {
     dir.join("cursors")
 }
 
-/// Every cursor file in `dir`, by reader's name.
+/// Every cursor file in `dir`, by name of the reader.
 pub(super) fn list(dir: &Path) -> Result<Vec<(String, PathBuf)>, LogError> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).map_err(LogError::io("list", dir))? {
@@ -63,7 +64,7 @@ pub(super) fn check_name(name: &str) -> Result<(), LogError> {
 }
 
 impl CursorFile {
-    /// None when there is no such file.
+    /// None if there is no such file.
     pub fn load(dir: &Path, name: &str) -> Result<Option<CursorFile>, LogError> {
         let path = path(dir, name);
         let opened = if_there(File::options().read(true).write(true).open(&path));
@@ -83,7 +84,7 @@ impl CursorFile {
         &self.stored
     }
 
-    /// Durable when it returns. After an error the last cursor still counts.
+    /// Durable when it returns. After an error the previous cursor still counts.
     pub fn write(&mut self, cursor: &Cursor) -> Result<(), LogError> {
         let stored =
             Stored { sequence: self.stored.sequence + 1, follower: self.stored.follower, cursor: cursor.clone() };
@@ -111,7 +112,7 @@ fn path(dir: &Path, name: &str) -> PathBuf {
     dir.join(format!("{name}.cursor"))
 }
 
-/// One slot's bytes; none when the slot is too small.
+/// The bytes of a slot; none if the slot is too small.
 fn slot(stored: &Stored, bytes: usize) -> Option<Vec<u8>> {
     let json = serde_json::to_vec(stored).ok()?;
     let mut slot = format!("{:08x} ", record::crc32(&[&json])).into_bytes();
@@ -124,22 +125,22 @@ fn slot(stored: &Stored, bytes: usize) -> Option<Vec<u8>> {
     Some(slot)
 }
 
-/// A file of its own for a cursor as it is.
+/// A new cursor file for the given cursor.
 pub(super) fn bytes_of(follower: bool, cursor: &Cursor) -> io::Result<Vec<u8>> {
     file_bytes(&Stored { sequence: 1, follower, cursor: cursor.clone() })
 }
 
-/// A new file with room for twice what is to be stored.
+/// A new file whose slots have twice the size needed now.
 fn file_bytes(stored: &Stored) -> io::Result<Vec<u8>> {
     let slot_bytes = (serde_json::to_vec(stored)?.len() * 2).next_power_of_two().max(SMALLEST_SLOT);
     let filled = slot(stored, slot_bytes).ok_or_else(|| io::Error::other("cursor does not fit its slot"))?;
     let empty = vec![b' '; slot_bytes];
-    // The even sequence's slot is the first.
+    // Even sequence numbers are in the first slot.
     let slots = if stored.sequence.is_multiple_of(2) { [filled, empty] } else { [empty, filled] };
     Ok(slots.concat())
 }
 
-/// A new file, put in place of an old one in one step; and the bytes of its slots.
+/// Replaces the file atomically with a new one. Returns it with the size of its slots.
 fn make(path: &Path, stored: &Stored) -> io::Result<(File, usize)> {
     let bytes = file_bytes(stored)?;
     Ok((folders::put(path, &bytes, folders::EVERYBODYS)?, bytes.len() / 2))

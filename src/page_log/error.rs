@@ -1,4 +1,4 @@
-//! What can go wrong with the page log, where, and what to do.
+//! Errors of the page log: what failed, where, and what to do.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub enum LogError {
 }
 
 impl LogError {
-    /// For `map_err`: which action on which path.
+    /// For `map_err`: the failed action and the path.
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> LogError {
         let path = path.to_owned();
         move |source| LogError::Io { action, path, source }

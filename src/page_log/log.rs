@@ -1,4 +1,4 @@
-//! The log as its parts share it.
+//! The state of the log that its parts share.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::delivery::{Deriver, Position};
 use crate::disk;
 use crate::parse::DeriveOptions;
 
-/// The page log. Cheap to clone; the folder stays locked until the last clone and reader are gone.
+/// The page log. Cheap to clone. The folder stays locked until the last clone and the last reader are dropped.
 #[derive(Debug, Clone)]
 pub struct PageLog {
     pub(super) inner: Arc<Inner>,
@@ -28,18 +28,18 @@ pub(super) struct Inner {
     pub dir: PathBuf,
     pub config: RwLock<LogConfig>,
     pub queue: Mutex<Queue>,
-    /// The queue has something, has enough, or is closed.
+    /// Signalled when the queue has its first event, has enough for a batch, or is closed.
     pub filled: Signal,
     /// Free bytes of the queue.
     pub space: Arc<Semaphore>,
-    /// Of all entries.
+    /// Derives data for all entries.
     pub deriver: RwLock<Arc<Deriver>>,
     pub state: Mutex<State>,
-    /// `state.end` or `state.finished` has changed.
+    /// Signalled when `state.end` or `state.finished` changes.
     pub published: Signal,
-    /// Marked changed, behind the change, whenever a reader's cursor has moved or a reader came or went.
+    /// Signalled after a reader's cursor has moved, or a reader was added or removed.
     pub moved: watch::Sender<()>,
-    /// While it is full: the reader that was said to be last.
+    /// While the log is full: the reader that was named in the log message.
     pub full_because: Mutex<Option<String>>,
     pub writer: Mutex<Writer>,
     pub lock: File,
@@ -63,12 +63,12 @@ impl PageLog {
         }
     }
 
-    /// Entries derive themselves by these options from now on, instead of those that it was opened with.
+    /// Uses these options from now on to derive data from entries.
     pub fn derive_by(&self, options: DeriveOptions) {
         *self.inner.deriver.write() = Deriver::keeping(KEPT_BYTES, options);
     }
 
-    /// Puts another configuration in the place of the one it was opened with.
+    /// Replaces the configuration given at opening.
     pub fn configure(&self, config: &LogConfig) {
         *self.inner.config.write() = config.clone();
         self.inner.tell_room(&self.inner.state.lock());
@@ -84,7 +84,7 @@ impl Inner {
         self.config.read().clone()
     }
 
-    /// Frees the segments that every reader has passed.
+    /// Removes the segments that every reader has passed.
     pub fn free(&self, mut state: MutexGuard<State>) {
         let freed = state.free();
         if !freed.is_empty() || self.full_because.lock().is_some() {
@@ -94,14 +94,14 @@ impl Inner {
         segment::remove(&freed);
     }
 
-    /// Says when the log is full, and when it is not any more. To be called with the state as it is now.
+    /// Logs when the log becomes full, and when it has space again. Call it with the current state.
     pub fn tell_room(&self, state: &State) {
         let closed = self.queue.lock().closed;
         let is_full = !closed && state.bytes() >= self.config().max_bytes;
         let last = state.readers.iter().min_by_key(|(_, slot)| slot.held);
         let (reader, slot) = last.map_or(("nobody", None), |(name, slot)| (name.as_str(), Some(slot)));
         let told = std::mem::replace(&mut *self.full_because.lock(), is_full.then(|| reader.to_owned()));
-        // Who was last when it filled up may have gone on meanwhile, and another be what it waits for.
+        // The reader named earlier may have gone on, so that the log now waits for another one.
         if is_full && told.as_deref() != Some(reader) {
             let bytes = slot.map_or(0, |slot| state.end.offset - slot.held.offset);
             tracing::warn!(
@@ -116,7 +116,7 @@ impl Inner {
     }
 }
 
-/// The first place that is behind both.
+/// The first position that is after both.
 pub(super) fn beyond(end: Position, other: Position) -> Position {
     Position { index: end.index.max(other.index), offset: end.offset.max(other.offset) }
 }

@@ -1,16 +1,17 @@
-//! The page log: `page_proposed`. Append-only segment files; an event is accepted when its record is fsynced.
+//! The page log: `page_proposed`. Append-only segment files. An event is accepted when its record is fsynced.
 //!
 //! # Layout
 //!
-//! * [`PageLog`]; `open`: the folder, its lock, recovery; `append`: the way in; `writer`: group commit.
-//! * [`Reader`]: events out, in order, with a durable cursor (`cursor_file`) that keeps segments until it has passed.
-//! * `segment`, `record`: the bytes on disk. `state`: what writer and readers share.
+//! * [`PageLog`]; `open`: the folder, its lock, recovery; `append`: queueing events; `writer`: group commit.
+//! * [`Reader`]: reads events in order. Its durable cursor (`cursor_file`) keeps segments until the reader has passed
+//!   them.
+//! * `segment`, `record`: the bytes on disk. `state`: shared by the writer and the readers.
 //!
 //! # Damage
 //!
-//! Only the end of the last segment can be torn by a crash, and only by records that nobody was told are accepted: it
-//! is cut. Everything else that does not match its checksum is [`Damage`]: it stays on disk, readers go on at the next
-//! whole record, and every lost event is counted, in the status and in each reader's books.
+//! A crash can tear only the end of the last segment, and only records that were not yet reported as accepted. This end
+//! is cut off. Any other bytes that do not match their checksum are [`Damage`]. They stay on disk, and readers continue
+//! at the next intact record. The status and the counters of each reader count every lost event.
 
 mod anew;
 mod append;

@@ -1,4 +1,4 @@
-//! Opening a log: its lock, what is on disk, and what a crash left behind.
+//! Opens a log: takes its lock, finds its files, and repairs what a crash left.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{File, TryLockError};
@@ -21,30 +21,30 @@ use crate::config::LogConfig;
 use crate::delivery::{Cursor, Deriver, Position};
 use crate::parse::DeriveOptions;
 
-/// What opening found.
+/// What opening the log found.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Recovery {
-    /// What a crash left of records that were never accepted. It was cut off.
+    /// The rest of records that were never accepted. It was cut off.
     pub torn: Option<Torn>,
-    /// Found in the last segment and in headers; what lies in others shows when it is read.
+    /// Damage in the last segment and in headers. Damage in other segments is found when they are read.
     pub damage: Vec<Damage>,
-    /// Readers with a cursor on disk. One that is not opened holds the log from its position on.
+    /// Readers with a cursor on disk. A reader that is not opened keeps the log from its position on.
     pub readers: Vec<(String, Position)>,
-    /// Readers whose cursor cannot be read, and why. They hold everything.
+    /// Readers whose cursor cannot be read, with the reason. They keep the whole log.
     pub unreadable: Vec<(String, String)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Torn {
     pub segment: PathBuf,
-    /// Where the last whole record ends in that file.
+    /// End of the last intact record, in that file.
     pub at: u64,
     pub bytes: u64,
 }
 
 impl PageLog {
-    /// Opens the log in `dir`, making it if there is none. Reads the last segment to its end, and only names of the others.
-    /// `derive`: how its entries derive themselves.
+    /// Opens the log in `dir`; creates it if it is missing. Reads only the last segment completely. `derive`: how to
+    /// derive data from entries.
     pub fn open(dir: &Path, config: &LogConfig, derive: DeriveOptions) -> Result<(PageLog, Recovery), LogError> {
         let cursors = cursors_dir(dir);
         let is_new = !cursors.exists();
@@ -78,7 +78,7 @@ impl PageLog {
             );
             state.end = beyond(end, ahead);
         } else if let (Some(file), Some(last)) = (writable, state.segments.back()) {
-            // Cut and fsynced.
+            // The end was cut and fsynced before, so the writer can append.
             writer.segment = Some(Active { file, path: last.path.clone(), length: last.bytes });
         }
         let inner = Inner {
@@ -109,7 +109,7 @@ fn lock(dir: &Path) -> Result<File, LogError> {
     }
 }
 
-/// Every reader that has a cursor on disk. One that cannot be read holds everything, until its reader is opened.
+/// All readers with a cursor on disk. A reader whose cursor cannot be read keeps the whole log until it is opened.
 fn known_readers(dir: &Path, recovery: &mut Recovery) -> Result<BTreeMap<String, Slot>, LogError> {
     let mut readers = BTreeMap::new();
     for (name, _) in cursor_file::list(dir)? {
@@ -129,7 +129,7 @@ fn known_readers(dir: &Path, recovery: &mut Recovery) -> Result<BTreeMap<String,
     Ok(readers)
 }
 
-/// The segments, the log's end, and the last segment's file if the writer can go on with it.
+/// The segments, the end of the log, and the file of the last segment if the writer can append to it.
 fn recover(dir: &Path, recovery: &mut Recovery) -> Result<(VecDeque<Segment>, Position, Option<File>), LogError> {
     let found = segment::list(dir)?;
     let mut segments = VecDeque::with_capacity(found.len());
@@ -153,7 +153,7 @@ fn recover(dir: &Path, recovery: &mut Recovery) -> Result<(VecDeque<Segment>, Po
     Ok((segments, last.0, last.1))
 }
 
-/// Behind the last whole record. Damage before it is noted, what is torn behind it too.
+/// Finds the end of the last intact record. Records damage before it and a torn end.
 fn last_end(file: &SegmentFile, on_disk: u64, recovery: &mut Recovery) -> Result<Position, LogError> {
     let records = on_disk.saturating_sub(FILE_HEADER);
     let limit = Position { index: segment::LARGEST, offset: file.start.offset + records };
@@ -178,7 +178,7 @@ fn last_end(file: &SegmentFile, on_disk: u64, recovery: &mut Recovery) -> Result
     Ok(end)
 }
 
-/// Cuts the last segment to `length` and makes it durable: what was read from it may not have been.
+/// Cuts the last segment to `length` and makes it durable. Its bytes may have been read from the page cache only.
 fn cut(path: &Path, length: u64) -> Result<File, LogError> {
     let file = File::options().write(true).open(path).map_err(LogError::io("open", path))?;
     file.set_len(length).map_err(LogError::io("cut", path))?;

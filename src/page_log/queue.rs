@@ -1,4 +1,4 @@
-//! What waits for the writer: a queue, bounded by bytes, that it empties; and what it has taken.
+//! The queue in front of the writer, limited in bytes, and the batch that the writer has taken.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -12,11 +12,11 @@ use super::record;
 use crate::delivery::{Kept, Position};
 use crate::page::{PageEvent, codec};
 
-/// Bytes of records that may wait to be written.
+/// Bytes of records that may wait in the queue.
 pub(super) const QUEUE_BYTES: usize = 16 << 20;
-/// Bytes that may be kept of what was derived, in the queue and behind it.
+/// Bytes of derived data that may be kept, in the queue and in the tail.
 pub(super) const KEPT_BYTES: usize = 40 << 20;
-/// With so much queued the writer does not wait for more.
+/// With this many bytes queued, the writer does not wait for more.
 pub(super) const COMPANY: usize = 512 << 10;
 
 #[derive(Debug, Default)]
@@ -26,12 +26,12 @@ pub(super) struct Queue {
     pub closed: bool,
 }
 
-/// An event on its way to the disk.
+/// An event waiting to be written.
 #[derive(Debug)]
 pub(super) struct Pending {
     pub event: Arc<PageEvent>,
     pub kept: Option<Kept>,
-    /// The payload is this and the event's body, which is not copied before the write.
+    /// The payload is `head` followed by the event's body. The body is not copied before the write.
     pub head: Vec<u8>,
     pub payload_crc: u32,
     pub queued: Instant,
@@ -40,7 +40,7 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Bytes of memory that its entry will hold: what stands in the head as text is several times that in many pieces.
+    /// Bytes of memory that the entry will use. The head as text is smaller than its many parts in memory.
     pub fn memory(&self) -> u64 {
         let kept = self.kept.as_ref().map_or(0, Kept::bytes);
         (1000 + 3 * self.head.len() + self.body().len() + kept) as u64
@@ -55,15 +55,15 @@ impl Pending {
     }
 }
 
-/// The writer's own state. It outlives a failed run, so that the next one goes on with the same events.
+/// The writer's state. It survives a failed run, so that the next run continues with the same events.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
-    /// None: a new segment is to be made.
+    /// None: the next batch needs a new segment.
     pub segment: Option<Active>,
-    /// Taken from the queue and not yet accepted.
+    /// Events taken from the queue and not yet accepted.
     pub batch: Vec<Pending>,
     pub buffer: Vec<u8>,
-    /// Bytes of `batch` may be in the file.
+    /// The file may contain bytes of `batch`.
     pub unsure: bool,
 }
 
@@ -71,6 +71,6 @@ pub(super) struct Writer {
 pub(super) struct Active {
     pub file: File,
     pub path: PathBuf,
-    /// Its durable length.
+    /// The durable length.
     pub length: u64,
 }

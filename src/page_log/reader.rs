@@ -1,4 +1,4 @@
-//! The way out: events in order, from memory for readers that keep up, from the segments for the others.
+//! Reading: events in order, from memory for readers that keep up, otherwise from the segments.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -14,27 +14,27 @@ use super::status::Damage;
 use crate::delivery::{Cursor, Entry, Position};
 use crate::page::codec;
 
-/// The longest single wait; a longer one is cut to it.
+/// Longest single wait; a longer `wait` is shortened to it.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
-/// One reader of the log. Calls block: it belongs in a thread of its own.
+/// A reader of the log. Its calls block, so it needs its own thread.
 #[derive(Debug)]
 pub struct Reader {
     inner: Arc<Inner>,
     name: String,
     file: CursorFile,
-    /// As last committed.
+    /// The last committed cursor.
     cursor: Cursor,
-    /// Behind the last event handed out.
+    /// The position after the last event returned.
     position: Position,
-    /// Damage passed and not yet committed.
+    /// Damaged ranges that were passed and not yet committed.
     passed: VecDeque<(Position, Position)>,
     segment: Option<SegmentFile>,
 }
 
 impl PageLog {
-    /// A reader with a durable cursor: a sink. A new one starts at the oldest event kept. From then on it holds the log
-    /// from its cursor on, in this run and in later ones, until its cursor file is deleted.
+    /// Opens a reader with a durable cursor, as sinks have. A new reader starts at the oldest event. The log is kept
+    /// from its cursor on, also in later runs, until its cursor file is deleted.
     pub fn reader(&self, name: &str) -> Result<Reader, LogError> {
         self.open_as(name, |dir, held| {
             let file = match CursorFile::load(dir, name)? {
@@ -46,15 +46,15 @@ impl PageLog {
         })
     }
 
-    /// A reader whose cursor lives elsewhere, and is `from`: the validator. Here it only holds the log, in later runs too,
-    /// from the segment of the position it last released.
+    /// Opens a reader that keeps its cursor elsewhere, at `from`: the validator. It keeps the log, also in later runs,
+    /// from the segment of the position that it last released.
     pub fn follower(&self, name: &str, from: Position) -> Result<Reader, LogError> {
         self.open_as(name, |dir, _| {
             self.reach(name, from)?;
             let cursor = Cursor { position: from, ..Cursor::default() };
             let file = match CursorFile::load(dir, name) {
                 Ok(Some(mut file)) => file.write(&cursor).map(|()| file),
-                // It holds nothing that `from` does not say.
+                // The cursor file of a follower has nothing that `from` does not have.
                 Ok(None) | Err(LogError::Cursor { .. }) => CursorFile::create(dir, name, true, cursor.clone()),
                 Err(e) => Err(e),
             };
@@ -62,8 +62,8 @@ impl PageLog {
         })
     }
 
-    /// Gives up a reader that nobody has open: its cursor is removed, and the segments that it alone held are freed. False
-    /// when there is no such reader.
+    /// Removes a reader that is not open: its cursor, and the segments kept only for it. Returns false if there is no
+    /// such reader.
     pub fn forget(&self, name: &str) -> Result<bool, LogError> {
         cursor_file::check_name(name)?;
         let mut state = self.inner.state.lock();
@@ -79,7 +79,7 @@ impl PageLog {
         Ok(true)
     }
 
-    /// A reader that is not there yet begins behind the last accepted event, not at the oldest one that is kept.
+    /// Makes a reader that does not exist yet start after the last accepted event instead of the oldest event.
     pub fn begin_at_end(&self, name: &str) -> Result<(), LogError> {
         cursor_file::check_name(name)?;
         let mut state = self.inner.state.lock();
@@ -92,7 +92,8 @@ impl PageLog {
         Ok(())
     }
 
-    /// Marks the reader open, holding what it held, and opens it in the folder of cursors; after an error it is open no more.
+    /// Marks a reader as open, keeping its segments, and calls `open` with the folder of cursors. After an error the
+    /// reader is closed again.
     fn open_as(
         &self,
         name: &str,
@@ -133,8 +134,8 @@ impl PageLog {
         })
     }
 
-    /// A follower that has seen more than the log holds: the log's end was lost, or the whole folder. Its numbers go on
-    /// behind the follower's, or the follower would take new events for old ones.
+    /// Handles a follower that is ahead of the log, because the end of the log or its folder was lost. New events are
+    /// numbered after the follower's position. Otherwise the follower would take new events for old ones.
     fn reach(&self, name: &str, from: Position) -> Result<(), LogError> {
         let mut state = self.inner.state.lock();
         if from.index <= state.end.index {
@@ -156,7 +157,7 @@ impl PageLog {
         Ok(())
     }
 
-    /// The place of an index, when the offset given with it is not where the next record begins.
+    /// Finds the position of an index whose offset is not the start of a record.
     fn locate(&self, at: Position) -> Result<Position, LogError> {
         let (found, end) = {
             let state = self.inner.state.lock();
@@ -184,29 +185,30 @@ impl PageLog {
 }
 
 impl Reader {
-    /// As last committed (for a follower: released).
+    /// The last committed cursor; for a follower the last released one.
     pub fn cursor(&self) -> &Cursor {
         &self.cursor
     }
 
-    /// Behind the last event handed out, and behind what was lost after it and is passed.
+    /// The position after the last event returned, and after the damage that follows it.
     pub fn position(&self) -> Position {
         self.position
     }
 
-    /// Events lost by damage that it has passed since the log began to count, committed or not.
+    /// Number of events lost to damage that this reader has passed, committed or not.
     pub fn damaged(&self) -> u64 {
         let passed = self.passed.iter().map(|(start, end)| end.index - start.index);
         self.cursor.damaged + passed.sum::<u64>()
     }
 
-    /// Behind the last accepted event.
+    /// The position after the last accepted event.
     pub fn end(&self) -> Position {
         self.inner.state.lock().end
     }
 
-    /// The next accepted events, in order: at least one, at most `max_events` and, from the second on, about `max_bytes`
-    /// of records. Waits up to `wait` for the first. Empty: none came in time, or the log is closed and all is read.
+    /// Returns the next accepted events, in order: at least one and at most `max_events`. From the second on they are
+    /// limited to about `max_bytes` of records. Waits up to `wait` for the first. Empty if none arrived in time, or the
+    /// log is closed and everything was read.
     pub fn next(&mut self, max_events: usize, max_bytes: usize, wait: Duration) -> Result<Vec<Arc<Entry>>, LogError> {
         let deadline = Instant::now() + wait.min(LONGEST_WAIT);
         let max_bytes = max_bytes as u64;
@@ -232,14 +234,14 @@ impl Reader {
         }
     }
 
-    /// The log was closed, its writer has ended, and everything was handed out.
+    /// Whether the log is closed, its writer has ended, and every event was returned.
     pub fn is_closed_and_drained(&self) -> bool {
         let state = self.inner.state.lock();
         state.finished && self.position.index >= state.end.index
     }
 
-    /// Makes the cursor durable, then frees the segments that everybody has passed. `position` must lie between the last
-    /// commit and the last event handed out. After an error the last cursor still counts.
+    /// Stores the cursor durably, then removes the segments that every reader has passed. `position` must lie between
+    /// the last commit and the last event returned. After an error the previous cursor still counts.
     pub fn commit(&mut self, cursor: Cursor) -> Result<(), LogError> {
         let cursor = self.with_own(cursor)?;
         self.file.write(&cursor)?;
@@ -248,18 +250,18 @@ impl Reader {
         Ok(())
     }
 
-    /// Whether this follower holds a segment that it would no longer hold once it releases `position`. Then, and only
-    /// then, must what it has finished before `position` be durable first.
+    /// Whether releasing `position` would let a segment be removed that this follower keeps now. Only then must the
+    /// follower's own work before `position` be durable first.
     pub fn would_free(&self, position: Position) -> bool {
         let held = self.file.stored().cursor.position;
-        // The first segment that has nothing before what is held.
+        // The first segment that lies completely after the kept position.
         let state = self.inner.state.lock();
         let next = state.segments.partition_point(|segment| segment.start.index <= held.index);
         state.segments.get(next).is_some_and(|next| next.start.index <= position.index)
     }
 
-    /// A follower has finished everything before `position`. Kept on disk once a segment; a failure to write there
-    /// only keeps segments longer.
+    /// Tells that a follower is done with everything before `position`. The cursor file is written once per segment. If
+    /// that fails, segments are only kept longer.
     pub fn release(&mut self, position: Position) {
         let cursor = match self.with_own(Cursor { position, ..self.cursor.clone() }) {
             Ok(cursor) => cursor,
@@ -273,7 +275,8 @@ impl Reader {
         self.moved(cursor, held);
     }
 
-    /// Checks a new cursor and adds what the log itself keeps in it. Damage just behind it is passed with it.
+    /// Checks a new cursor and adds the fields that the log itself maintains. Damage right after the cursor is passed
+    /// with it.
     fn with_own(&self, mut cursor: Cursor) -> Result<Cursor, LogError> {
         let (from, to, read) = (self.cursor.position.index, cursor.position.index, self.position.index);
         if to < from || to > read {
@@ -303,7 +306,8 @@ impl Reader {
         self.inner.moved.send_replace(());
     }
 
-    /// The segment to read from, and its end; none when what this reader wants next is gone, and it has moved on behind that.
+    /// The segment to read from, with its end. None if the next events were removed; the reader then moves on after
+    /// them.
     fn next_segment(&mut self, state: &mut State) -> Option<(Segment, Position)> {
         let next = state.segment_of(self.position).filter(|(segment, _)| segment.start.index <= self.position.index);
         if next.is_none() {
@@ -321,7 +325,7 @@ impl Reader {
         self.position = to;
     }
 
-    /// Reads on in one segment. Nothing when there was only damage, which is then passed.
+    /// Reads on in one segment. Returns nothing if only damage follows, which is then passed.
     fn read_disk(
         &mut self,
         segment: &Segment,
@@ -342,7 +346,7 @@ impl Reader {
             match self.read_one(&file, end) {
                 Ok(Some(entry)) => entries.push(entry),
                 Ok(None) => {}
-                // What came before it is handed out first.
+                // The entries before the error are returned first.
                 Err(_) if !entries.is_empty() => break,
                 Err(e) => return Err(e),
             }

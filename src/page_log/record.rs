@@ -1,4 +1,5 @@
-//! A record: a header of 24 bytes, then the payload (one event, as `page::codec` writes it). All numbers little-endian.
+//! A record: a header of 24 bytes, then the payload (one event, encoded by `page::codec`). All numbers are
+//! little-endian.
 //!
 //! | bytes | what |
 //! |---|---|
@@ -8,12 +9,12 @@
 //! | 4 | CRC-32 of the payload |
 //! | 4 | CRC-32 of the 20 bytes before and of the record's offset in the log |
 //!
-//! The second checksum finds a broken length before it is trusted. It covers the offset so that a record is valid only
-//! where it was written: a page that contains a piece of a page log never passes for one.
+//! The second checksum detects a damaged length before it is used. It includes the offset, so a record is valid only
+//! where it was written. A page that contains bytes of a page log cannot be mistaken for a record.
 
 pub(super) const HEADER: usize = 24;
 pub(super) const MAGIC: [u8; 4] = *b"\xA7Sr\n";
-/// The longest payload. Bodies are limited far below it.
+/// The longest payload. Bodies are limited to far less.
 pub(super) const MAX_PAYLOAD: usize = 256 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// `offset` is where the record begins in the log.
+    /// `offset` is the offset of the record in the log.
     pub fn to_bytes(self, offset: u64) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
         bytes[..4].copy_from_slice(&MAGIC);
@@ -36,7 +37,7 @@ impl Header {
         bytes
     }
 
-    /// None when these are not the first bytes of a record written at `offset`.
+    /// None if these bytes are not the header of a record written at `offset`.
     pub fn from_bytes(bytes: &[u8], offset: u64) -> Option<Header> {
         let (checked, rest) = bytes.split_first_chunk::<20>()?;
         let crc = u32::from_le_bytes(*rest.first_chunk()?);
@@ -51,7 +52,7 @@ impl Header {
         (header.length as usize <= MAX_PAYLOAD).then_some(header)
     }
 
-    /// Bytes of the whole record.
+    /// Length of the whole record in bytes.
     pub fn record_bytes(self) -> u64 {
         HEADER as u64 + u64::from(self.length)
     }

@@ -1,4 +1,4 @@
-//! Everything kept, read once from the first to the last, for an audit: no reader, no cursor, nothing is changed.
+//! Reads the whole log once, for an audit. Uses no reader or cursor and changes nothing.
 
 use super::error::LogError;
 use super::log::PageLog;
@@ -7,17 +7,17 @@ use super::status::Damage;
 use crate::delivery::Position;
 use crate::page::{PageEvent, codec};
 
-/// What a [`PageLog::scan`] found.
+/// The result of [`PageLog::scan`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scan {
-    /// Events that can be read.
+    /// Number of readable events.
     pub events: u64,
-    /// Everything else between the oldest event kept and the log's end.
+    /// Everything else between the oldest event and the end of the log.
     pub damage: Vec<Damage>,
 }
 
 impl PageLog {
-    /// Reads all segments. `visit` gets each event that can be read, with the place behind it, in order.
+    /// Reads all segments. Calls `visit` with each readable event and the position after it, in order.
     pub fn scan(&self, visit: &mut dyn FnMut(Position, &PageEvent)) -> Result<Scan, LogError> {
         let (segments, log_end) = {
             let state = self.inner.state.lock();

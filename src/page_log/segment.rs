@@ -1,8 +1,8 @@
-//! A segment file: `<index of its first event>-<its offset in the log>.log`, a header of 32 bytes, then records.
+//! A segment file: `<index of its first event>-<its offset in the log>.log`. A header of 32 bytes, then records.
 //!
-//! Header, little-endian: magic (8 bytes), format version (4), index of the first event (8), offset (8), CRC-32 of these
-//! (4). Offsets in the log count records only, so a segment ends exactly where the next one begins; bytes behind that
-//! were never accepted.
+//! The header, little-endian: magic (8 bytes), format version (4), index of the first event (8), offset (8), CRC-32 of
+//! these (4). Offsets in the log count records only. So a segment ends exactly where the next one begins; bytes after
+//! that were never accepted.
 
 use std::fs::{self, File};
 use std::io;
@@ -18,26 +18,26 @@ use crate::{disk, folders};
 
 pub(super) const FILE_HEADER: u64 = 32;
 const FILE_MAGIC: [u8; 8] = *b"SEINELOG";
-/// Of segment files: a version reads its own, and those of before.
+/// Version of the segment format. Seine reads this version and earlier ones.
 pub const FORMAT: u32 = 1;
-/// No index or offset of ours comes near it; a larger one is somebody else's, and sums could overflow.
+/// No valid index or offset is near this. A larger one is invalid, and adding to it could overflow.
 pub(super) const LARGEST: u64 = 1 << 62;
-/// Bytes looked through at once for the next whole record.
+/// Number of bytes searched at once for the next intact record.
 const WINDOW: usize = 64 << 10;
 
-/// `start` is behind the event before its first one.
+/// `start` is the position before the first event of the segment.
 pub(super) fn path(dir: &Path, start: Position) -> PathBuf {
     dir.join(format!("{:020}-{:020}.log", start.index + 1, start.offset))
 }
 
-/// Where the segment of this name starts; none when it is not a segment's name.
+/// The start of the segment with this file name; none if it is not a segment.
 fn start_of(name: &str) -> Option<Position> {
     let (first, offset) = name.strip_suffix(".log")?.split_once('-')?;
     let (first, offset) = (first.parse::<u64>().ok()?, offset.parse::<u64>().ok()?);
     (first > 0 && first < LARGEST && offset < LARGEST).then(|| Position { index: first - 1, offset })
 }
 
-/// Every segment in `dir` by start, in order. Leftovers of files that were being made are removed.
+/// All segments in `dir` in order, by start. Removes temporary files.
 pub(super) fn list(dir: &Path) -> Result<Vec<(Position, PathBuf)>, LogError> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).map_err(LogError::io("list", dir))? {
@@ -64,7 +64,7 @@ fn header_bytes(start: Position) -> [u8; FILE_HEADER as usize] {
     bytes
 }
 
-/// Makes a durable, empty segment, in place of one that held nothing durable if there is one.
+/// Creates a durable, empty segment. Replaces one of the same name that has no durable records.
 pub(super) fn create(dir: &Path, start: Position) -> Result<(File, PathBuf), LogError> {
     let path = path(dir, start);
     let file =
@@ -72,7 +72,7 @@ pub(super) fn create(dir: &Path, start: Position) -> Result<(File, PathBuf), Log
     Ok((file, path))
 }
 
-/// Removes the files of freed segments. One that stays is found and freed again at the next start.
+/// Deletes the files of removed segments. A file that cannot be deleted is found and removed at the next start.
 pub(super) fn remove(freed: &[PathBuf]) {
     for path in freed {
         if let Err(error) = std::fs::remove_file(path) {
@@ -81,13 +81,13 @@ pub(super) fn remove(freed: &[PathBuf]) {
     }
 }
 
-/// What lies at a place of a segment.
+/// What is stored at a position of a segment.
 pub(super) enum Found {
     Record {
         payload: Bytes,
         end: Position,
     },
-    /// No whole record; the next one, or the segment's end, is at `to`.
+    /// Not an intact record. The next one, or the end of the segment, is at `to`.
     Damaged {
         to: Position,
     },
@@ -111,7 +111,7 @@ impl SegmentFile {
         Ok(self.file.metadata().map_err(LogError::io("look at", &self.path))?.len())
     }
 
-    /// Where an offset of the log lies in this file.
+    /// Converts an offset in the log to an offset in this file.
     pub fn file_offset(&self, offset: u64) -> u64 {
         FILE_HEADER + offset.saturating_sub(self.start.offset)
     }
@@ -125,7 +125,7 @@ impl SegmentFile {
         }
     }
 
-    /// Whether the file's own header is whole. A newer format is an error, and so is another segment's header.
+    /// Whether the file header is intact. A newer format, or the header of another segment, is an error.
     pub fn check_header(&self) -> Result<bool, LogError> {
         let mut bytes = [0; FILE_HEADER as usize];
         let have = disk::read_at(&self.file, &mut bytes, 0).map_err(LogError::io("read", &self.path))?;
@@ -150,7 +150,7 @@ impl SegmentFile {
         Ok(true)
     }
 
-    /// Reads what lies at `at`, of the records before `end`. `at` must be before `end`.
+    /// Reads at `at`, using only records before `end`. `at` must be before `end`.
     pub fn read(&self, at: Position, end: Position) -> Result<Found, LogError> {
         let fail = LogError::io("read", &self.path);
         let found = self.header(at.offset, end).and_then(|header| match header {
@@ -166,13 +166,13 @@ impl SegmentFile {
         found.map_err(fail)
     }
 
-    /// Whether the record of the event behind `at` begins there.
+    /// Whether the record of the event after `at` starts there.
     pub fn begins_record(&self, at: Position, end: Position) -> Result<bool, LogError> {
         let header = self.header(at.offset, end).map_err(LogError::io("read", &self.path))?;
         Ok(header.is_some_and(|header| header.index == at.index + 1))
     }
 
-    /// The header at an offset of the log, when it is whole and its record ends before `end`.
+    /// The header at an offset of the log, if it is intact and its record ends before `end`.
     fn header(&self, offset: u64, end: Position) -> io::Result<Option<Header>> {
         let mut bytes = [0; record::HEADER];
         let have = disk::read_at(&self.file, &mut bytes, self.file_offset(offset))?;
@@ -187,7 +187,7 @@ impl SegmentFile {
         Ok(whole.then(|| Bytes::from(payload)))
     }
 
-    /// The place just before the next whole record behind `at`.
+    /// The position just before the next intact record after `at`.
     fn next_record(&self, at: Position, end: Position) -> io::Result<Option<Position>> {
         let magic = memchr::memmem::Finder::new(&record::MAGIC);
         let mut window = vec![0; WINDOW];
@@ -206,7 +206,7 @@ impl SegmentFile {
             if have < window.len() {
                 return Ok(None);
             }
-            // A magic may lie across two windows.
+            // The magic may be split between two windows.
             from += (have - record::MAGIC.len() + 1) as u64;
         }
         Ok(None)

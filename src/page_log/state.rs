@@ -1,4 +1,5 @@
-//! What the writer and the readers share, behind one lock: what is durable, and who needs which of it.
+//! The state that the writer and the readers share, behind one lock: which events are durable, and which of them
+//! readers still need.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -13,16 +14,17 @@ pub(super) const MOST_DAMAGE: usize = 1000;
 
 #[derive(Debug)]
 pub(super) struct State {
-    /// Behind the last accepted event.
+    /// The position after the last accepted event.
     pub end: Position,
-    /// In order and without gaps: one ends where the next starts, the last at `end`. Never empty after the writer's start.
+    /// In order and without gaps: each segment ends where the next starts, and the last ends at `end`. Never empty once
+    /// the writer has started.
     pub segments: VecDeque<Segment>,
     pub tail: Tail,
     pub readers: BTreeMap<String, Slot>,
     pub damage: Vec<Damage>,
-    /// The writer has drained the queue after `close`.
+    /// The writer has emptied the queue after `close`.
     pub finished: bool,
-    /// So many just copy the log: nothing is freed.
+    /// Number of copies being taken. While above 0, no segment is removed.
     pub holds: usize,
 }
 
@@ -33,12 +35,12 @@ pub(super) struct Segment {
     pub bytes: u64,
 }
 
-/// What is known of a reader, opened in this run or not.
+/// What the log knows of a reader, whether open or not.
 #[derive(Debug, Clone)]
 pub(super) struct Slot {
-    /// The last one committed or released.
+    /// The last committed or released cursor.
     pub cursor: Cursor,
-    /// Durable: segments behind it are kept. A follower's may lie before its cursor.
+    /// The durable position: segments after it are kept. For a follower it may be before its cursor.
     pub held: Position,
     pub follower: bool,
     pub opened: bool,
@@ -51,7 +53,7 @@ impl Slot {
 }
 
 impl State {
-    /// Before the oldest event kept.
+    /// The position before the oldest event.
     pub fn oldest(&self) -> Position {
         self.segments.front().map_or(self.end, |segment| segment.start)
     }
@@ -60,15 +62,15 @@ impl State {
         self.segments.iter().map(|segment| segment.bytes).sum()
     }
 
-    /// The segment with the event behind `at`, and where it ends; the oldest one when that is gone.
+    /// The segment with the event after `at`, and its end. If that segment was removed, the oldest one.
     pub fn segment_of(&self, at: Position) -> Option<(Segment, Position)> {
         let number = self.segments.partition_point(|segment| segment.start.index <= at.index).saturating_sub(1);
         let segment = self.segments.get(number)?.clone();
         Some((segment, self.segments.get(number + 1).map_or(self.end, |next| next.start)))
     }
 
-    /// Takes the segments out that every reader has passed; their files are to be removed. The last one always stays:
-    /// it keeps the log's place.
+    /// Takes out the segments that every reader has passed; the caller deletes their files. The last segment always
+    /// stays, since it records the end of the log.
     pub fn free(&mut self) -> Vec<PathBuf> {
         let (Some(held), Some(passed)) = (
             self.readers.values().map(|slot| slot.held).min(),
@@ -84,7 +86,7 @@ impl State {
         freed
     }
 
-    /// Notes damage once, however many readers meet it.
+    /// Records damage once, however many readers find it.
     pub fn note(&mut self, damage: Damage) {
         if self.damage.len() < MOST_DAMAGE && !self.damage.contains(&damage) {
             tracing::error!(
@@ -95,7 +97,7 @@ impl State {
         }
     }
 
-    /// Bytes of records that a reader has not passed; none when there is no such reader.
+    /// Bytes of records that a reader has not passed; none if there is no such reader.
     pub fn unread(&self, reader: &str) -> Option<u64> {
         let at = self.readers.get(reader)?.cursor.position;
         Some(self.end.offset.saturating_sub(at.offset))
@@ -127,7 +129,7 @@ impl State {
     }
 }
 
-/// The last accepted entries, without gaps. What was derived of them is kept as long as they are here.
+/// The last accepted entries, without gaps. Data derived from them is kept as long as they are here.
 #[derive(Debug, Default)]
 pub(super) struct Tail {
     entries: VecDeque<(Arc<Entry>, u64)>,
@@ -135,7 +137,7 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// `cost`: bytes of memory it holds.
+    /// `cost`: bytes of memory used by the entry.
     pub fn push(&mut self, entry: Arc<Entry>, cost: u64) {
         self.bytes += cost;
         self.entries.push_back((entry, cost));
@@ -144,7 +146,7 @@ impl Tail {
         }
     }
 
-    /// Forgets what every reader has passed.
+    /// Drops the entries that every reader has passed.
     fn trim(&mut self, passed: Position) {
         while self.entries.front().is_some_and(|(entry, _)| entry.end.index <= passed.index) {
             self.pop();
@@ -158,7 +160,7 @@ impl Tail {
         }
     }
 
-    /// Entries behind `at`, at least one if it is here, up to so many and so many bytes of records.
+    /// Entries after `at`: at least one if available, limited in number and in bytes of records.
     pub fn behind(&self, at: Position, max_events: usize, max_bytes: u64) -> Vec<Arc<Entry>> {
         let Some((first, _)) = self.entries.front() else { return Vec::new() };
         if at.index + 1 < first.end.index {

@@ -1,16 +1,16 @@
-//! What the log says of itself and of its readers.
+//! The status of the log and its readers.
 
 use std::path::PathBuf;
 
 use crate::delivery::{BegunAnew, Position};
 
-/// The validator's name as a reader.
+/// The reader name of the validator.
 pub const VALIDATOR: &str = "validator";
 
-/// One reader's books, in events. They balance when `accepted = delivered + skipped + dead + damaged + pending`.
+/// The counters of a reader, in events. They balance: `accepted = delivered + skipped + dead + damaged + pending`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Books {
-    /// Accepted by the log since this reader is there.
+    /// Events accepted since this reader exists.
     pub accepted: u64,
     pub delivered: u64,
     pub skipped: u64,
@@ -19,34 +19,34 @@ pub struct Books {
     pub pending: u64,
 }
 
-/// A range of the log whose bytes do not match their checksums.
+/// A range of the log with bytes that do not match their checksums.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     pub segment: PathBuf,
-    /// Where it begins in that file.
+    /// Start of the range in that file.
     pub offset: u64,
     pub bytes: u64,
-    /// Events lost with it.
+    /// Number of events lost.
     pub events: u64,
 }
 
-/// The log as it is now.
+/// The current status of the log.
 #[derive(Debug, Clone)]
 pub struct LogStatus {
-    /// Behind the last accepted event.
+    /// The position after the last accepted event.
     pub end: Position,
-    /// Before the oldest event kept.
+    /// The position before the oldest event.
     pub oldest: Position,
-    /// Of all segment files.
+    /// Total size of the segment files.
     pub bytes: u64,
     pub segments: usize,
     /// False at the disk limit (`page_log.max_bytes`).
     pub room: bool,
-    /// Of the log's disk; none when the system does not say.
+    /// Free bytes on the log's disk; none if the system does not tell.
     pub free_bytes: Option<u64>,
-    /// What is to stay free there (`page_log.disk_reserve`).
+    /// Bytes that must stay free there (`page_log.disk_reserve`).
     pub reserve_bytes: u64,
-    /// Damage met since the log was opened: every range once, the first 1000.
+    /// Damage found since the log was opened: each range once, the first 1000.
     pub damage: Vec<Damage>,
     pub readers: Vec<ReaderStatus>,
 }
@@ -54,24 +54,24 @@ pub struct LogStatus {
 #[derive(Debug, Clone)]
 pub struct ReaderStatus {
     pub name: String,
-    /// Its last committed (or released) place.
+    /// The last committed (or released) position.
     pub position: Position,
-    /// Accepted events behind it that it has not committed.
+    /// Accepted events after `position`.
     pub pending: u64,
-    /// Bytes of records that are kept for it.
+    /// Bytes of records that the log keeps for this reader.
     pub unread_bytes: u64,
-    /// Events accepted before it came that it was never due.
+    /// Events accepted before this reader was created, which it never gets.
     pub missed: u64,
-    /// When and why its books began anew, if they did.
+    /// When and why the reader was reset, if it was.
     pub anew: Option<BegunAnew>,
-    /// Somebody reads with it in this run. One that nobody opened still holds its segments.
+    /// Whether the reader is open in this run. A reader that is not open still keeps its segments.
     pub opened: bool,
-    /// None for a follower, which keeps its own.
+    /// None for a follower, which has its own counters.
     pub books: Option<Books>,
 }
 
 impl LogStatus {
-    /// Whether its disk has what is to stay free.
+    /// Whether the disk has the free space that is required.
     pub fn has_free_bytes(&self) -> bool {
         self.free_bytes.is_none_or(|free| free >= self.reserve_bytes)
     }
@@ -80,12 +80,12 @@ impl LogStatus {
         self.readers.iter().find(|reader| reader.name == name)
     }
 
-    /// The readers with books: the sinks.
+    /// The readers with counters: the sinks.
     pub fn sinks(&self) -> impl Iterator<Item = (&str, Books)> {
         self.readers.iter().filter_map(|reader| Some((reader.name.as_str(), reader.books?)))
     }
 
-    /// Accepted events that the validator has not passed: the table of this name.
+    /// Accepted events that the validator has not read yet: the size of the table `page_proposed`.
     pub fn page_proposed(&self) -> u64 {
         self.reader(VALIDATOR).map_or(0, |reader| reader.pending)
     }

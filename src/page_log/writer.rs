@@ -1,4 +1,4 @@
-//! Group commit: everything queued goes to the disk in one write and one fdatasync, and is then accepted.
+//! Group commit: all queued events are written with one write and one fdatasync, and are then accepted.
 
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
@@ -13,26 +13,26 @@ use super::state::Segment;
 use crate::blocking::Idle;
 use crate::delivery::{Entry, Position};
 
-/// How often an idle writer shows that it lives.
+/// How often an idle writer reports that it is alive.
 const IDLE: Duration = Duration::from_millis(200);
 
-/// Most bytes of one batch; one event may be larger.
+/// Largest batch in bytes; a single event may be larger.
 const BATCH_BYTES: u64 = 4 << 20;
 
 impl PageLog {
-    /// The group-commit loop; blocks until the log is closed and everything queued is accepted. `beat` is called after
+    /// The group-commit loop. Blocks until the log is closed and all queued events are accepted. `beat` is called after
     /// every commit and a few times a second when idle.
     ///
-    /// On an error the segment is cut back to its last durable byte and the events stay queued. Run again, it goes on
-    /// with them in a new segment: after a failed fsync nobody knows what the kernel still holds of the old one.
+    /// On an error the segment is cut back to its last durable byte, and the events stay queued. The next run writes
+    /// them to a new segment: after a failed fsync, nobody knows which bytes of the old file the kernel still has.
     pub fn run_writer(&self, beat: &mut dyn FnMut()) -> Result<(), LogError> {
         let inner = &*self.inner;
         let mut writer = inner.writer.lock();
         if writer.unsure {
-            // The last run was torn out of a commit by a panic.
+            // A panic interrupted a commit of the last run.
             writer.abandon();
         }
-        // A log that is full from the start says so, and later that it is not any more.
+        // A log that is full from the start is reported, so that the message about free space makes sense later.
         inner.tell_room(&inner.state.lock());
         let mut idle = Idle::new(IDLE);
         loop {
@@ -50,7 +50,7 @@ impl PageLog {
         Ok(())
     }
 
-    /// Closes a log whose writer has failed and is not run again: what waits for it is not accepted.
+    /// Closes a log whose writer failed and is not run again. Queued events are not accepted.
     pub fn abandon(&self) {
         self.close();
         self.inner.writer.lock().batch.clear();
@@ -61,14 +61,15 @@ impl PageLog {
 }
 
 impl Inner {
-    /// A segment is closed at this length. Well below the disk limit: only closed segments can be freed.
+    /// A segment is closed at this length. It must be well below the disk limit, since only closed segments can be
+    /// removed.
     fn segment_bytes(&self) -> u64 {
         let config = self.config();
         config.segment_bytes.min(config.max_bytes / 4)
     }
 
-    /// Waits a while for events, then a little for company, and takes up to `left` bytes of them, or one. False: the log is closed, and
-    /// there are none.
+    /// Waits for events, then a little longer so that a batch fills. Takes up to `left` bytes of events, but at least
+    /// one. Returns false if the log is closed and the queue is empty.
     fn take(&self, batch: &mut Vec<Pending>, left: u64, idle: Duration) -> bool {
         let mut queue = self.queue.lock();
         let until = Instant::now() + idle;
@@ -99,8 +100,8 @@ impl Inner {
 }
 
 impl Writer {
-    /// Makes sure of a segment that is not full; returns the bytes left in it. Full ones are closed even when nothing
-    /// waits, so that readers that have passed them can free them.
+    /// Makes sure that the segment has space; returns the bytes left in it. A full segment is closed even if no event
+    /// waits, so that it can be removed when readers have passed it.
     fn room_in_segment(&mut self, inner: &Inner) -> Result<u64, LogError> {
         let full = inner.segment_bytes();
         let left = |length: u64| full.saturating_sub(length).max(1);
@@ -113,12 +114,12 @@ impl Writer {
         let start = inner.state.lock().end;
         let (file, path) = segment::create(&inner.dir, start)?;
         let mut state = inner.state.lock();
-        // An empty last one had the same name, and is replaced.
+        // An empty last segment has the same name and is replaced.
         if state.segments.back().is_some_and(|last| last.start.index == start.index) {
             state.segments.pop_back();
         }
         state.segments.push_back(Segment { path: path.clone(), start, bytes: FILE_HEADER });
-        // Readers may have passed the one before already.
+        // Readers may have passed the previous segment already.
         let freed = state.free();
         inner.tell_room(&state);
         drop(state);
@@ -127,7 +128,7 @@ impl Writer {
         Ok(left(FILE_HEADER))
     }
 
-    /// Writes the batch, makes it durable, shows it to readers, and tells those who wait.
+    /// Writes the batch, makes it durable, publishes it to readers, and notifies the senders.
     fn commit(&mut self, inner: &Inner) -> Result<(), LogError> {
         let start = inner.state.lock().end;
         let ends = self.fill_buffer(start);
@@ -141,7 +142,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The batch's records, one after the other; returns the place behind each.
+    /// Fills the buffer with the records of the batch. Returns the position after each.
     fn fill_buffer(&mut self, start: Position) -> Vec<Position> {
         self.buffer.clear();
         self.buffer.shrink_to(2 * BATCH_BYTES as usize);
@@ -167,8 +168,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Gives the segment up, cut to what is durable. If even the cut fails, the next segment's start tells where this
-    /// one ends.
+    /// Abandons the segment, cut to its durable length. If the cut fails, the start of the next segment marks the end
+    /// of this one.
     fn abandon(&mut self) {
         self.unsure = false;
         let Some(active) = self.segment.take() else { return };
@@ -194,7 +195,7 @@ impl Writer {
         drop(state);
         inner.published.notify_all();
         for (accepted, end, queued) in told {
-            // Nobody need be waiting any more.
+            // The sender may have stopped waiting.
             let _ = accepted.send((end, queued.elapsed()));
         }
     }

@@ -31,8 +31,8 @@ pub struct RevisitPolicy {
     pub overrides: Vec<Override>,
 }
 
-/// Pages with intervals of their own. A missing value is taken from the general policy. If only `interval` is set, it
-/// is also the shortest and the longest interval.
+/// Pages with intervals of their own. If `interval` is set, a missing shortest or longest
+/// interval is equal to it. Other missing values are taken from the general policy.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Override {
     pub which: Which,
