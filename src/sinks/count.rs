@@ -1,4 +1,4 @@
-//! How much a destination holds, as far as it is cheaply told, for an audit.
+//! Counts what a destination holds, where that is cheap, for an audit.
 
 use std::fs::File;
 use std::path::Path;
@@ -11,19 +11,19 @@ use crate::config::{Destination, SinkConfig};
 use crate::formats::files::{self, FilesReader};
 use crate::formats::format::Files;
 
-/// None for destinations that cannot be asked. `folder`: the sink's own. `expected`: events that must be there, by
-/// [`id_hash`](super::dead_letters::id_hash), each once.
+/// None for destinations that cannot be asked. `folder` is the sink's own. `expected` has the
+/// [`id_hash`](super::dead_letters::id_hash) of each event that must be there, each once.
 pub fn held(config: &SinkConfig, folder: &Path, expected: &[u64]) -> Result<Option<SinkCount>, SinkError> {
     match &config.destination {
         Destination::Files { .. } if config.format == Some(files::FORMAT) => files(folder).map(Some),
         Destination::Kafka(kafka) => kafka_audit::held(kafka, expected).map(Some),
         Destination::Elasticsearch(elastic) => elasticsearch::held(elastic).map(Some),
-        // `seine verify` reads what lies in files.
+        // `seine verify` checks the content of files.
         _ => Ok(None),
     }
 }
 
-/// Reads every record.
+/// Counts by reading every record.
 fn files(folder: &Path) -> Result<SinkCount, SinkError> {
     let mut held = SinkCount::new("readable records", 0);
     if !folder.is_dir() {

@@ -1,9 +1,10 @@
-//! A sink's dead letters on disk: what its destination refused for good stays here until somebody drops it or has it
-//! delivered after all (`seine dead-letters`).
+//! A sink's dead letters on disk: events that the destination rejected for good. They stay until somebody drops or
+//! replays them (`seine dead-letters`).
 //!
-//! A folder of append-only files of [`letters`], one begun by each run and closed at 64 MiB. Whoever writes or changes a
-//! file holds its lock, so that old ones can be worked on beside a running crawl. A file remembers how many letters were
-//! taken out of it, delivered after all or dropped; an empty one ends as `.tally`, which holds that alone.
+//! They are kept in a folder of append-only files of [`letters`]. Each run begins a new file and closes it at 64 MiB. A
+//! process that writes or changes a file holds its lock, so old files can be processed while a crawl runs. Each file
+//! records how many of its letters were dropped or replayed. An emptied file is replaced by a `.tally` file with only
+//! these numbers.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -19,16 +20,16 @@ use crate::clock::wall_ms;
 use crate::formats::letters::{self, LetterError, LetterReader, Note, Tally};
 use crate::page::{PageEvent, codec};
 
-/// In a sink's own folder.
+/// The folder within the sink's own folder.
 pub(crate) const FOLDER: &str = "dead_letters";
 const SUFFIX: &str = ".letters";
 const EMPTIED: &str = ".tally";
 const FILE_BYTES: u64 = 64 << 20;
 
-/// Takes letters for one sink.
+/// Stores dead letters of one sink.
 pub struct DeadLetters {
     folder: PathBuf,
-    /// Hashes of the ids of all letters there: an event that comes again after a crash is refused again, and lies here.
+    /// Hashes of the ids of all stored letters. After a crash an event may be rejected again; it is not stored twice.
     known: HashSet<u64>,
     open: Option<OpenLetters>,
 }
@@ -40,42 +41,42 @@ struct OpenLetters {
     synced: bool,
 }
 
-/// A file of letters, being read.
+/// A letter file opened for reading.
 pub type FileReader = LetterReader<BufReader<File>>;
 
-/// What to do with a letter when its file is written anew.
+/// What to do with a letter when its file is rewritten.
 pub enum LetterAction {
     Dropped,
-    /// Delivered after all.
+    /// Dropped because it was delivered after all.
     Replayed,
-    /// With this note.
+    /// Kept, with this note.
     Keep(Note),
 }
 
-/// What a sink's dead letters account for.
+/// Counts of a sink's dead letters.
 #[derive(Debug, Default)]
 pub struct Account {
-    /// Those on disk, by [`id_hash`].
+    /// [`id_hash`] of the letters on disk.
     pub ids: HashSet<u64>,
-    /// Those that were, and are no more.
+    /// Counts of letters that were removed.
     pub tally: Tally,
     /// Files that cannot be read to their end.
     pub problems: Vec<(PathBuf, LetterError)>,
 }
 
 impl DeadLetters {
-    /// Reads the notes of what is there already. Nothing is made on disk before the first letter. `sink_folder`: the
+    /// Reads the notes of the existing letters. Creates nothing on disk before the first letter. `sink_folder` is the
     /// sink's own.
     pub fn open(sink_folder: &Path) -> Result<DeadLetters, SinkError> {
         let Account { ids, problems, .. } = account_of(files(sink_folder)?);
-        // Letters that cannot be read can still be told of, and new ones be taken.
+        // Unreadable letters are reported; new ones can still be stored.
         for (path, error) in problems {
             tracing::error!(path = %path.display(), %error, "dead letters cannot be read");
         }
         Ok(DeadLetters { folder: sink_folder.join(FOLDER), known: ids, open: None })
     }
 
-    /// Adds an event, unless it lies there already. Durable after [`sync`](DeadLetters::sync).
+    /// Stores an event unless it is stored already. Durable after [`sync`](DeadLetters::sync).
     pub fn add(&mut self, event: &PageEvent, reason: &str) -> Result<(), SinkError> {
         tracing::warn!(url = event.url, id = event.id, reason, "refused for good, kept as a dead letter");
         if !self.known.insert(id_hash(&event.id)) {
@@ -99,7 +100,7 @@ impl DeadLetters {
         Ok(())
     }
 
-    /// Makes everything added durable: to be called before the sink's cursor passes it.
+    /// Makes all stored letters durable. Call it before the sink's cursor passes their events.
     pub fn sync(&mut self) -> Result<(), SinkError> {
         if let Some(open) = self.open.as_mut().filter(|open| !open.synced) {
             open.file.sync_data().map_err(|e| file_error("syncing", &open.path, e))?;
@@ -109,12 +110,12 @@ impl DeadLetters {
     }
 }
 
-/// The files of a sink's dead letters, oldest first; none when there is no such folder.
+/// The letter files of a sink, oldest first; empty if there is no folder.
 pub fn files(sink_folder: &Path) -> Result<Vec<PathBuf>, SinkError> {
     list(sink_folder, &[SUFFIX])
 }
 
-/// Files with one of these suffixes.
+/// The files with one of these suffixes.
 fn list(sink_folder: &Path, suffixes: &[&str]) -> Result<Vec<PathBuf>, SinkError> {
     let is_one = |name: &str| suffixes.iter().any(|suffix| number_of(name, suffix).is_some());
     match list_named(&sink_folder.join(FOLDER), is_one) {
@@ -123,18 +124,18 @@ fn list(sink_folder: &Path, suffixes: &[&str]) -> Result<Vec<PathBuf>, SinkError
     }
 }
 
-/// Whether a file of this name is one of dead letters, or tells how many there were.
+/// Whether a file name belongs to a letter file or a tally.
 pub(crate) fn is_kept(name: &str) -> bool {
     number_in(name).is_some()
 }
 
-/// Bytes that a sink's dead letters take on disk.
+/// Bytes on disk used by a sink's dead letters.
 pub fn size(sink_folder: &Path) -> Result<u64, SinkError> {
     let files = files(sink_folder)?;
     Ok(files.iter().map(|path| std::fs::metadata(path).map_or(0, |metadata| metadata.len())).sum())
 }
 
-/// Calls `visit` with each note of a file, and a reader for its event.
+/// Calls `visit` with each note of a file and a reader for its event.
 pub fn for_each(
     path: &Path,
     visit: &mut dyn FnMut(Note, &mut FileReader) -> Result<(), LetterError>,
@@ -150,8 +151,8 @@ fn reader(path: &Path) -> Result<FileReader, LetterError> {
     LetterReader::new(BufReader::new(File::open(path)?))
 }
 
-/// What the destination said of an event that it refused; none of an event without a letter. Reads the notes of all letters there
-/// are; of those that cannot be read nothing is said.
+/// The reason the destination gave for rejecting an event; none if there is no letter for it. Reads the notes of all
+/// letters and skips unreadable ones.
 pub fn reason(sink_folder: &Path, event_id: &str) -> Option<String> {
     for path in files(sink_folder).ok()? {
         let mut reader = reader(&path).ok()?;
@@ -164,7 +165,7 @@ pub fn reason(sink_folder: &Path, event_id: &str) -> Option<String> {
     None
 }
 
-/// Reads the notes and tallies of all letters there are and were. A file that is damaged counts as far as it can be read.
+/// Reads the notes and tallies of all letter files. A damaged file counts up to the damage.
 pub fn account(sink_folder: &Path) -> Result<Account, SinkError> {
     Ok(account_of(list(sink_folder, &[SUFFIX, EMPTIED])?))
 }
@@ -188,7 +189,7 @@ fn add_to(account: &mut Account, path: &Path) -> Result<(), LetterError> {
     Ok(())
 }
 
-/// The lock of a file, for who changes it; none while a running crawl writes to it.
+/// Takes the lock of a file, in order to change it. None if a running crawl writes to the file.
 pub fn lock(path: &Path) -> Result<Option<File>, SinkError> {
     let file = OpenOptions::new().read(true).open(path).map_err(|e| file_error("opening", path, e))?;
     match file.try_lock() {
@@ -198,13 +199,14 @@ pub fn lock(path: &Path) -> Result<Option<File>, SinkError> {
     }
 }
 
-/// The lock of all letters of a sink, for who works through them: one process at a time. None while another one does.
+/// Takes the lock of all letters of a sink, so that one process at a time processes them. None if another process has
+/// it.
 pub fn lock_all(sink_folder: &Path) -> Result<Option<File>, SinkError> {
     lock(&sink_folder.join(FOLDER))
 }
 
-/// Writes a file anew with what `fate` keeps of it, and a tally of the rest, in one step. Hold its lock. A file that is
-/// damaged stays as it is.
+/// Rewrites a file in one step. `fate` decides for each letter; the tally counts the removed ones. The caller must hold
+/// the file's lock. A damaged file is left unchanged.
 pub fn rewrite(path: &Path, fate: &mut dyn FnMut(&Note) -> LetterAction) -> Result<(), RewriteError> {
     let at = |action| move |e| RewriteError::Sink(file_error(action, path, e));
     let mut out = WholeFile::create(path, None).map_err(at("creating a copy of"))?;
@@ -218,7 +220,7 @@ pub fn rewrite(path: &Path, fate: &mut dyn FnMut(&Note) -> LetterAction) -> Resu
     Ok(())
 }
 
-/// How many letters it kept.
+/// Returns the number of letters kept.
 fn copy_letters(
     path: &Path,
     out: &mut dyn Write,
@@ -259,7 +261,7 @@ fn create(folder: &Path) -> Result<OpenLetters, SinkError> {
     if let Some(parent) = folder.parent() {
         sync_folder(parent)?;
     }
-    // An emptied file has its number for ever.
+    // The number of an emptied file is never used again.
     let listed = folder.parent().map_or(Ok(Vec::new()), |sink_folder| list(sink_folder, &[SUFFIX, EMPTIED]))?;
     let names = listed.iter().filter_map(|path| path.file_name()?.to_str());
     let last = names.filter_map(number_in).max();
@@ -286,7 +288,7 @@ fn number_of(name: &str, suffix: &str) -> Option<u64> {
     name.strip_suffix(suffix)?.parse().ok()
 }
 
-/// By which an [`Account`] knows events.
+/// The hash by which an [`Account`] identifies events.
 pub fn id_hash(id: &str) -> u64 {
     xxh3_64(id.as_bytes())
 }

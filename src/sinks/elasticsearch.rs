@@ -1,20 +1,21 @@
-//! The ELASTICSEARCH sink: one document a URL, written with `_bulk`, for Elasticsearch 7 and newer and OpenSearch.
+//! The ELASTICSEARCH sink: one document per URL, written with `_bulk`. For Elasticsearch 7 and newer and for
+//! OpenSearch.
 //!
-//! * `client`: the hosts, who we are to them, one request.
-//! * `index`: the index is there and takes our documents.
-//! * `identity`: it is the index that the documents before went to.
-//! * `bulk`: one bulk until every document in it is judged: written, refused for good, or to be sent again.
-//! * `queue`: those that are to be sent again, narrowed down to what breaks a request.
-//! * `touch`: pages that are as they were, of which only the time is news.
-//! * `verdict`: what the server says of each.
-//! * `documents`: which ones there are, for an audit.
-//! * `place`: the document of one page, for people.
-//! * `probe`: whether the index takes pages at all.
+//! * `client`: hosts, credentials, one request.
+//! * `index`: checks or creates the index and its mapping.
+//! * `identity`: detects that the index was replaced.
+//! * `bulk`: sends a bulk until each document is decided: written, rejected, or to be retried.
+//! * `queue`: documents to retry, halved until the one that breaks a request is found.
+//! * `touch`: updates only the time of unchanged pages.
+//! * `verdict`: reads the server's answer for each document.
+//! * `documents`: lists the documents, for an audit.
+//! * `place`: finds the document of one page, for people.
+//! * `probe`: tests whether the index takes pages at all.
 //!
-//! The caller's thread makes documents; a thread of the sink's own sends them, so that both go on at once. What the
-//! server refuses for good is a dead letter. Every document, and every deletion of one, carries the fetch's time as its external
-//! version: what comes twice, or late, changes nothing, and in which order they come does not matter. For how long a deletion
-//! is remembered, the index says (`index.gc_deletes`).
+//! The caller's thread builds documents while the sink's own thread sends them. A document that the server rejects for
+//! good becomes a dead letter. Every write and every deletion has the fetch time as its external version. So a repeated
+//! or late request changes nothing, and the order of requests does not matter. The index decides how long it remembers
+//! deletions (`index.gc_deletes`).
 
 mod bulk;
 pub mod client;
@@ -52,40 +53,41 @@ use crate::formats::files::is_held;
 use crate::outside::stand_in;
 use crate::planted;
 
-/// Bulks sent and not yet answered. One is written by the server while the next is being made and sent.
+/// Number of bulks sent but not yet answered. The server writes one while the next is built and sent.
 const IN_FLIGHT: usize = 2;
-/// Without a bulk, the sink looks this often whether the index is still the same.
+/// While no bulk is sent, the index is checked at this interval.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// Writes every 2xx page to an index, and deletes what is gone.
+/// Writes every 2xx page to an index, and deletes pages that are gone.
 pub struct ElasticSink {
     upkeep: Upkeep,
     pusher: Arc<BulkSender>,
-    /// Where bulks are sent. None only while the sink is dropped.
+    /// The runtime that sends bulks. None only while the sink is dropped.
     runtime: Option<Runtime>,
-    /// A look at the index, until it is over, and when the last one began.
+    /// The check of the index in progress, and when the last one started.
     look: Option<JoinHandle<Result<(), SinkError>>>,
     looked: Instant,
-    /// Being filled.
+    /// The bulk being filled.
     next: Batch,
     in_flight: VecDeque<InFlightBulk>,
     so_far: Delivered,
     dead: DeadLetters,
-    /// Told to end before all was written: what is not in `so_far` comes again with the next start.
+    /// The sink had to end before all was written. Pages not counted in `so_far` are delivered again after the next
+    /// start.
     ended: bool,
 }
 
-/// Entries on their way into one bulk.
+/// The entries of one bulk.
 #[derive(Default)]
 struct Batch {
     items: Vec<BulkDocument>,
-    /// Of which the time alone is written.
+    /// Unchanged pages, for which only the time is written.
     touches: Vec<Arc<Entry>>,
     bytes: usize,
     skipped: u64,
-    /// Behind the last entry taken; none while it is empty.
+    /// The position after the last entry; none while the bulk is empty.
     end: Option<Position>,
-    /// When the first entry was taken.
+    /// When the first entry was added.
     since: Option<Instant>,
 }
 
@@ -96,12 +98,12 @@ struct InFlightBulk {
 }
 
 impl ElasticSink {
-    /// A sink that has delivered nothing yet.
+    /// Opens a sink that has delivered nothing yet.
     pub fn open(config: &ElasticConfig, upkeep: Upkeep, context: &SinkContext) -> Result<ElasticSink, SinkError> {
         ElasticSink::reopen(config, upkeep, context, &serde_json::Value::Null)
     }
 
-    /// Waits for no server: what is wrong with the index is told by one of the next calls. `state`: that of the last committed
+    /// Does not wait for a server; later calls report problems with the index. `state` is that of the last committed
     /// [`Delivered`].
     pub fn reopen(
         config: &ElasticConfig,
@@ -110,7 +112,7 @@ impl ElasticSink {
         state: &serde_json::Value,
     ) -> Result<ElasticSink, SinkError> {
         let client = client::Client::new(config)?;
-        // A worker rather than the caller's thread: connections live on while the caller does something else.
+        // A worker thread, not the caller's, so that connections are served while the caller does something else.
         let runtime = runtime(Builder::new_multi_thread().worker_threads(1).thread_name("elasticsearch"))?;
         let known = IndexIdentity::from_state(state);
         let pusher = Arc::new(BulkSender::new(client, config, upkeep.removed == Removed::Delete, known, context));
@@ -137,7 +139,7 @@ impl ElasticSink {
         };
         let bytes = lines.as_ref().map_or(0, Bytes::len);
         if bytes as u64 > self.pusher.config.bulk_bytes {
-            // More than a bulk by itself: it goes alone, and no two of them are on their way.
+            // A page larger than a bulk goes alone, and only one such page is in flight.
             self.send()?;
             self.settle_all()?;
         }
@@ -152,7 +154,7 @@ impl ElasticSink {
         Ok(())
     }
 
-    /// The document and the line before it.
+    /// The document and its action line.
     fn lines(&self, entry: &Entry) -> Bytes {
         let mut lines = action("index", entry);
         write_event(&entry.event, &entry.text(), self.upkeep.min_change, &mut lines);
@@ -169,7 +171,7 @@ impl ElasticSink {
             || waited.is_some_and(|waited| waited >= config.flush_interval)
     }
 
-    /// Sends what is gathered; waits for an earlier bulk when too many are on their way.
+    /// Sends the current bulk. Waits for an earlier bulk if too many are in flight.
     fn send(&mut self) -> Result<(), SinkError> {
         let batch = std::mem::take(&mut self.next);
         let Some(end) = batch.end else { return Ok(()) };
@@ -190,7 +192,7 @@ impl ElasticSink {
         Ok(())
     }
 
-    /// Waits for the first bulk on its way and counts what became of it.
+    /// Waits for the first bulk in flight and counts its result.
     fn settle_first(&mut self) -> Result<(), SinkError> {
         let (Some(flight), Some(runtime)) = (self.in_flight.pop_front(), &self.runtime) else { return Ok(()) };
         let pushed = runtime.block_on(flight.task).map_err(|error| {
@@ -198,7 +200,7 @@ impl ElasticSink {
         })?;
         match pushed {
             Ok(pushed) => {
-                // On disk before this sink's place in the log passes them.
+                // Dead letters must be on disk before the sink's cursor passes them.
                 for (entry, reason) in &pushed.dead {
                     self.dead.add(&entry.event, reason)?;
                 }
@@ -218,7 +220,8 @@ impl ElasticSink {
         }
     }
 
-    /// An index that can never take our pages is told before the first of them, and one that was replaced without any.
+    /// Reports an index that can never take our pages before the first bulk, and a replaced index even if no bulk is
+    /// sent.
     fn settle_look(&mut self) -> Result<(), SinkError> {
         let Some(runtime) = &self.runtime else { return Ok(()) };
         if let Some(look) = self.look.take_if(|look| look.is_finished()) {
@@ -231,7 +234,7 @@ impl ElasticSink {
         Ok(())
     }
 
-    /// Runs a step, unless it was told to end.
+    /// Runs a step, unless the sink has ended.
     fn step(&mut self, step: impl FnOnce(&mut Self) -> Result<(), SinkError>) -> Result<Delivered, SinkError> {
         if !self.ended {
             self.settle_look()?;
@@ -260,8 +263,8 @@ impl Sink for ElasticSink {
         })
     }
 
-    /// Waits for the server as long as it takes (an error after `max_retry_timeout` without progress), unless told to
-    /// hurry.
+    /// Waits for the server as long as it takes, but not if the process is shutting down. Returns an error after
+    /// `max_retry_timeout` without progress.
     fn flush(&mut self) -> Result<Delivered, SinkError> {
         self.step(|sink| {
             sink.send()?;
@@ -278,7 +281,7 @@ impl Drop for ElasticSink {
     }
 }
 
-/// The simulation's runtime if there is one, else a new one.
+/// The simulation's runtime, if any; otherwise a new one.
 fn runtime(builder: &mut Builder) -> Result<Runtime, SinkError> {
     if let Some(handle) = stand_in::<Handle>() {
         return Ok(Runtime::Simulated(handle));
@@ -288,14 +291,14 @@ fn runtime(builder: &mut Builder) -> Result<Runtime, SinkError> {
     Ok(Runtime::Own(built.map_err(failed)?))
 }
 
-/// The documents in the index, from whoever wrote them.
+/// The number of documents in the index, whoever wrote them.
 pub(super) fn held(config: &ElasticConfig) -> Result<SinkCount, SinkError> {
     let count = runtime(&mut Builder::new_current_thread())?
         .block_on(index::count(&client::Client::new(config)?, &config.index))?;
     Ok(SinkCount::new("documents", count))
 }
 
-/// The line before a document; of one that is deleted, all there is.
+/// The action line of a document. A deletion has nothing else.
 fn action(name: &str, entry: &Entry) -> Vec<u8> {
     let (id, version) = (document_id(&entry.event.url), document_version(&entry.event));
     let action = match planted::is("version_dropped") {

@@ -1,7 +1,7 @@
-//! One file a page, the newest fetch of a URL in its place: FILESYSTEM_HTML, FILESYSTEM_JSON and FILESYSTEM_CBOR.
+//! One file per page, with the newest fetch of its URL: FILESYSTEM_HTML, FILESYSTEM_JSON and FILESYSTEM_CBOR.
 //!
-//! A crawl's pages come in the order in which they were fetched. A dead letter comes late: so that it does not take the place
-//! of a newer fetch, the time of a file's last change is when its page was fetched.
+//! Pages of a crawl arrive in the order of their fetches. A dead letter arrives late and must not replace a newer
+//! fetch. So the modification time of a file is set to the time of the fetch.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::formats::encoder::Encoder;
 use crate::formats::filesystem::{self, Naming};
 use crate::page::EpochMs;
 
-/// Known folders of hosts; beyond, they are looked for again.
+/// Number of known host folders; further ones are looked up again.
 const MAX_HOSTS: usize = 100_000;
 
 pub(super) struct FilePerPage {
@@ -28,15 +28,15 @@ pub(super) struct FilePerPage {
     hash_file_name: bool,
     streams: Option<CompressedStreams>,
     dead: DeadLetters,
-    /// What comes are dead letters.
+    /// The pages are dead letters.
     comes_late: bool,
     staged: StagedFiles,
-    /// Folders of hosts that are there.
+    /// Host folders that exist.
     hosts: BTreeSet<String>,
 }
 
 impl FilePerPage {
-    /// Creates the folder when it is absent, and removes what an earlier run had not finished.
+    /// Creates a missing folder, and removes what an earlier run did not finish.
     pub fn open(context: &SinkContext, encoder: Box<dyn Encoder>, naming: Naming) -> Result<FilePerPage, SinkError> {
         let SinkContext { folder, letters, .. } = context;
         create_folder(folder)?;
@@ -103,7 +103,7 @@ impl LocalStore for FilePerPage {
     }
 }
 
-/// Whether the file holds a fetch of after `fetched`.
+/// Whether the file has a later fetch than `fetched`.
 fn is_newer(path: &Path, fetched: EpochMs) -> Result<bool, SinkError> {
     let modified = if_there(std::fs::metadata(path).and_then(|metadata| metadata.modified()));
     let modified = modified.map_err(|e| file_error("looking at", path, e))?;

@@ -1,4 +1,4 @@
-//! Files and folders of sinks on disk, durably, with errors that say what to do.
+//! Files and folders of sinks: durable operations, and errors that say what to do.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::sink::SinkError;
 
-/// Makes it when it is absent.
+/// Creates a missing folder.
 pub(super) fn create_folder(folder: &Path) -> Result<(), SinkError> {
     if folder.is_dir() {
         return Ok(());
@@ -18,7 +18,7 @@ pub(super) fn create_folder(folder: &Path) -> Result<(), SinkError> {
     }
 }
 
-/// The folder's files of such names, in order.
+/// The files of a folder with matching names, sorted.
 pub(super) fn list_named(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, SinkError> {
     let names = std::fs::read_dir(folder)
         .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect::<std::io::Result<Vec<_>>>())
@@ -29,7 +29,7 @@ pub(super) fn list_named(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Res
     Ok(paths)
 }
 
-/// The last `count` bytes of a file; all when there are fewer.
+/// The last `count` bytes of a file, or the whole file if it is shorter.
 pub(crate) fn last_bytes(path: &Path, count: u64) -> std::io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
@@ -39,7 +39,7 @@ pub(crate) fn last_bytes(path: &Path, count: u64) -> std::io::Result<Vec<u8>> {
     Ok(last)
 }
 
-/// Makes names that came or went durable.
+/// Makes added and removed names durable.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), SinkError> {
     File::open(folder).and_then(|it| it.sync_all()).map_err(|e| file_error("syncing", folder, e))
 }
@@ -48,7 +48,7 @@ pub(super) fn rename(from: &Path, to: &Path) -> Result<(), SinkError> {
     std::fs::rename(from, to).map_err(|e| file_error("renaming", from, e))
 }
 
-/// Cuts a file to a length, and writes what is to stand behind that.
+/// Cuts a file to a length, and appends an ending.
 pub(super) fn cut(path: &Path, length: u64, ending: &[u8]) -> Result<(), SinkError> {
     let cut = || {
         let mut file = OpenOptions::new().write(true).open(path)?;

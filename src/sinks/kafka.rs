@@ -1,10 +1,11 @@
-//! The KAFKA sink: one message a page, many in flight.
+//! The KAFKA sink: one message per page, many in flight.
 //!
-//! librdkafka sends and sends again until the broker has a message; the sink's place in the log moves, in order, past
-//! what is acknowledged. A message waits until those of its key before it are settled, so that none that is sent a second
-//! time comes behind a newer one: so a tombstone stands behind its page, too. An outage holds everything up and loses nothing.
-//! Only what is wrong with one message alone makes it a dead letter. Everything else that goes wrong for good is an error of the
-//! sink, which is then made anew and starts from its cursor.
+//! librdkafka resends each message until the broker has it. The sink's cursor advances in order over acknowledged
+//! messages. A message waits until earlier messages with its key are settled. So a resent message cannot overtake a
+//! newer one, and a tombstone always follows its page. An outage delays everything and loses nothing.
+//!
+//! A message becomes a dead letter only if the fault is in that message alone. Any other permanent failure is an error
+//! of the sink, which is then recreated and starts from its cursor.
 
 mod reports;
 
@@ -30,16 +31,16 @@ use crate::formats::encoder::Encoder;
 use crate::page::PageChange;
 use crate::shutdown::Shutdown;
 
-/// The longest single wait for reports.
+/// Longest single wait for delivery reports.
 const LOOK: Duration = Duration::from_millis(500);
-/// `flush` comes back after so long without a report.
+/// `flush` returns after this long without a report.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Once the broker answers, a producer has so long to get going: it waits up to 10 s before it connects again.
+/// After the broker answers, a producer has this long to recover: it waits up to 10 s before it reconnects.
 const GRACE: Duration = Duration::from_secs(15);
-/// More entries are not held between the first that is not settled and the last taken.
+/// Most entries kept between the first unsettled one and the last.
 const MAX_SLOTS: usize = 200_000;
 
-/// Writes every page that its format holds to one topic, and says there which are gone.
+/// Writes every page that its format stores to one topic, and announces there which pages are gone.
 pub struct KafkaSink {
     producer: Producer,
     topic: TopicWatch,
@@ -50,27 +51,27 @@ pub struct KafkaSink {
     dead: DeadLetters,
     notes: PlaceNotes,
     slots: Slots,
-    /// Messages that the producer has not reported on.
+    /// Messages without a report.
     in_flight: usize,
-    /// Refused with the batch they were in: each is sent once more, alone.
+    /// Messages rejected together with their batch. Each is sent once more, alone.
     suspects: Vec<usize>,
-    /// The suspect that is being sent.
+    /// The message being sent alone.
     alone: Option<usize>,
-    /// Those whose time the broker refused: it is too long ago, or too far ahead, for the topic.
+    /// Messages whose timestamp the broker rejected, since it is too old or too far ahead for the topic.
     untimed: Vec<usize>,
-    /// When the producer last reported, or was given work after it had none.
+    /// When the producer last reported, or got its first message after it had none.
     last_sign: Instant,
-    /// The topic's limit, once a message was too large for it.
+    /// The topic's size limit; looked up when a message was too large.
     limit: Option<Option<u64>>,
     value: Vec<u8>,
     so_far: Delivered,
-    /// Nothing is waited for once the process hurries to its end.
+    /// Stops all waiting at shutdown.
     shutdown: Shutdown,
     watch: Watch,
 }
 
 impl KafkaSink {
-    /// A sink that has delivered nothing yet.
+    /// Opens a sink that has delivered nothing yet.
     pub fn open(
         config: &KafkaConfig,
         upkeep: Upkeep,
@@ -81,8 +82,8 @@ impl KafkaSink {
         KafkaSink::reopen(config, upkeep, encoder, schema, context, &serde_json::Value::Null)
     }
 
-    /// Connects, and finds or makes the topic. `schema`: what messages say of their values. `state`: that of the last committed
-    /// [`Delivered`]. When the process hurries to its end, the sink takes nothing more.
+    /// Connects, and finds or creates the topic. `schema`: the schema name in the message headers. `state`: that of the
+    /// last committed [`Delivered`]. At shutdown the sink takes no more entries.
     pub fn reopen(
         config: &KafkaConfig,
         upkeep: Upkeep,
@@ -116,7 +117,7 @@ impl KafkaSink {
         })
     }
 
-    /// False when it was not taken, as the process is to end.
+    /// Returns false if the entry was not taken because the process is shutting down.
     fn take(&mut self, entry: &Arc<Entry>) -> Result<bool, SinkError> {
         let key = key_hash(entry);
         while self.slots.len() >= MAX_SLOTS || self.slots.has_key(key) {
@@ -138,7 +139,7 @@ impl KafkaSink {
         Ok(true)
     }
 
-    /// Makes `self.value`, empty for a tombstone. False for what has no message.
+    /// Fills `self.value`; empty for a tombstone. Returns false if the entry needs no message.
     fn encode(&mut self, entry: &Entry) -> bool {
         empty(&mut self.value);
         match self.upkeep.due(&entry.event) {
@@ -147,24 +148,25 @@ impl KafkaSink {
                 change::write(&entry.event, &mut self.value);
                 true
             }
-            // A compacted topic would take it for the page.
+            // A compacted topic would keep this message instead of the page.
             Due::Write if has_no_page(&entry.event) => false,
             Due::Write => self.encoder.encode(entry, &mut self.value) || self.must_leave(entry),
             Due::Touch | Due::Skip | Due::Delete => false,
         }
     }
 
-    /// The format does not hold what the page has become: its last message is not the page any more.
+    /// The page changed to something that the format does not store, so its last message is outdated.
     fn must_leave(&mut self, entry: &Entry) -> bool {
         empty(&mut self.value);
         let was_there = entry.event.change == Some(PageChange::Changed);
         was_there && self.upkeep.removed == Removed::Tombstone
     }
 
-    /// Gives `self.value` to the producer. Blocks while its queue is full; none when the process is to end meanwhile.
+    /// Gives `self.value` to the producer. Blocks while the producer's queue is full. Returns none if the process shuts
+    /// down meanwhile.
     fn send(&mut self, entry: &Arc<Entry>, sequence: usize) -> Result<Option<MessageState>, SinkError> {
         let key = key_of(entry);
-        // No format writes nothing of a page that it holds.
+        // Formats never write an empty value.
         let is_tombstone = self.value.is_empty();
         loop {
             let message = OutgoingMessage {
@@ -204,13 +206,13 @@ impl KafkaSink {
         }
     }
 
-    /// When the page was fetched; none where the broker refused that time, or nobody knows it.
+    /// The time of the fetch; none if it is unknown or the broker rejected it.
     fn time_of(&self, entry: &Entry, sequence: usize) -> Option<i64> {
         let known = i64::try_from(entry.event.ended_ms).ok().filter(|ms| *ms > 0);
         known.filter(|_| !self.untimed.contains(&sequence))
     }
 
-    /// Waits a while for reports and takes them in. True when some came.
+    /// Waits a while for reports and handles them. Returns true if there were any.
     fn wait(&mut self) -> Result<bool, SinkError> {
         let reports = self.producer.reports.take(LOOK);
         let came = !reports.is_empty();
@@ -225,7 +227,7 @@ impl KafkaSink {
         Ok(came)
     }
 
-    /// Passes what is settled, in order; dead letters are on disk before.
+    /// Advances over settled messages, in order. Dead letters are written to disk first.
     fn settle(&mut self) -> Result<(), SinkError> {
         while let Some(slot) = self.slots.pop() {
             match &slot.state {
@@ -247,7 +249,7 @@ impl KafkaSink {
         self.dead.sync()
     }
 
-    /// A batch is refused as a whole; which message was at fault shows when each is alone.
+    /// The broker rejects a batch as a whole. Sending each message alone shows which one was at fault.
     fn send_suspects(&mut self) -> Result<(), SinkError> {
         while !self.suspects.is_empty() {
             if !self.wait_for_all()? {
@@ -270,7 +272,7 @@ impl KafkaSink {
         self.settle()
     }
 
-    /// Until there is a report on every message; false when the process is to end before.
+    /// Waits for a report on every message. Returns false if the process shuts down first.
     fn wait_for_all(&mut self) -> Result<bool, SinkError> {
         while self.in_flight > 0 {
             if self.shutdown.is_hurrying() {
@@ -281,7 +283,7 @@ impl KafkaSink {
         Ok(true)
     }
 
-    /// No report came: is the producer still of use?
+    /// Checks whether a producer without reports is still usable.
     fn look_after(&mut self) -> Result<(), SinkError> {
         if let Some((code, reason)) = self.producer.link.fatal_error() {
             return Err(trouble(format!("{code}: {reason}"), client::REMADE));
@@ -291,12 +293,12 @@ impl KafkaSink {
         }
         let waited = self.last_sign.elapsed();
         if !client::could_deliver(&self.config, &self.shutdown) {
-            // An outage: librdkafka waits it out, and knows what it sent before.
+            // An outage. librdkafka waits for its end, and remembers what was sent.
             self.last_sign = Instant::now();
             tracing::warn!(messages = self.in_flight, "kafka: the broker does not answer; pages wait for it");
             return Ok(());
         }
-        // The broker may have come back this moment.
+        // The broker may have just come back.
         let deadline = Instant::now() + GRACE.min(self.config.stuck_after * 5);
         while Instant::now() < deadline {
             let reports = self.producer.reports.take(LOOK);

@@ -1,7 +1,7 @@
-//! The events that a topic holds, by their ids, for an audit: what is there twice makes up for nothing that is lost.
+//! Counts the events in a topic by their ids, for an audit. Duplicates do not hide losses.
 //!
-//! Costs: the topic is read, once for each 16 million messages in it; 8 bytes of memory a message, 128 MiB at most. Ids are
-//! compared by 64-bit hashes: of a billion messages two share one in 3 of 100 audits.
+//! The topic is read once per 16 million messages. This takes 8 bytes of memory per message, at most 128 MiB. Ids are
+//! compared as 64-bit hashes. With a billion messages, 3 of 100 audits have two ids with the same hash.
 
 use rdkafka::message::{BorrowedMessage, Headers, Message};
 
@@ -13,10 +13,10 @@ use super::sink::{SinkCount, SinkError};
 use crate::config::KafkaConfig;
 use crate::shutdown::Shutdown;
 
-/// Ids that are in memory at once.
+/// Ids kept in memory at once.
 const IDS_AT_ONCE: u64 = 16 << 20;
 
-/// How many different events the topic holds, from whoever wrote them, and how many of `expected` (hashes, each once).
+/// How many distinct events the topic holds, whoever wrote them, and how many of `expected` (distinct hashes).
 pub(super) fn held(config: &KafkaConfig, expected: &[u64]) -> Result<SinkCount, SinkError> {
     client::require_topic(config, &Shutdown::default())?;
     let failed = |error: ReadError| {
@@ -45,7 +45,7 @@ pub(super) fn held(config: &KafkaConfig, expected: &[u64]) -> Result<SinkCount, 
         distinct += ids.len() as u64;
         found += expected.iter().filter(|id| ids.binary_search(id).is_ok()).count() as u64;
     }
-    // Before the first offset by retention, among the others by compaction.
+    // Offsets before the first were removed by retention, gaps between the others by compaction.
     let removed =
         partitions.values().map(|offsets| offsets.start as u64).sum::<u64>() + offsets.saturating_sub(messages);
     let mut notes = Vec::new();

@@ -1,4 +1,4 @@
-//! What the KAFKA sink asks of its brokers about the topic, and what it makes of the answers.
+//! The KAFKA sink's questions to the brokers about the topic.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,19 +12,19 @@ use crate::config::KafkaConfig;
 use crate::shutdown::Shutdown;
 
 pub(super) const REMADE: &str = "the producer is made anew and goes on from the last acknowledged page";
-/// For one question to the broker.
+/// Timeout of one question to the broker.
 pub(super) const ANSWER: Duration = Duration::from_secs(10);
-/// After each of these, a look whether there is anybody to answer.
+/// Between slices of this length, check whether any broker can be reached.
 const SLICE: Duration = Duration::from_secs(1);
-/// Around the messages of a batch.
+/// Space for the framing of a batch.
 const BATCH_OVERHEAD: u64 = 64 << 10;
-/// `max.message.bytes` of a topic for which nothing is said.
+/// Kafka's default for a topic's `max.message.bytes`.
 const KAFKA_DEFAULT: u64 = 1_048_588;
-/// Of a topic that is made: it keeps the last message of each page, for as long as the page is there. Readers who were away
-/// for up to a week still meet the tombstones.
+/// Settings of a topic that Seine creates. It is compacted: it keeps the last message of each page as long as the page
+/// exists. A consumer that was away for up to a week still gets the tombstones.
 const COMPACTED: [(&str, &str); 2] = [("cleanup.policy", "compact"), ("delete.retention.ms", "604800000")];
 
-/// A producer, where its reports arrive, and whom it asks.
+/// A producer, its delivery reports, and its connection for questions.
 pub(super) struct Producer {
     pub link: Box<dyn KafkaLink>,
     pub reports: Arc<Reports>,
@@ -34,8 +34,8 @@ pub(super) fn code_of(error: &KafkaError) -> RDKafkaErrorCode {
     error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Unknown)
 }
 
-/// A producer whose topic is there. No answer is waited for once the process hurries to its end. `is_known`: messages went to the topic
-/// before, so it is not created.
+/// Creates a producer and makes sure that the topic exists. At shutdown it waits for no answer. `is_known`: messages
+/// went to the topic before, so it must not be created.
 pub(super) fn connect(config: &KafkaConfig, is_known: bool, shutdown: &Shutdown) -> Result<Producer, SinkError> {
     let producer = Producer::new(config).map_err(|e| {
         trouble(format!("no producer can be made: {e}"), "correct target_storage.data_format.kafka.properties")
@@ -57,8 +57,8 @@ pub(super) fn connect(config: &KafkaConfig, is_known: bool, shutdown: &Shutdown)
     Ok(producer)
 }
 
-/// Whether a broker answers and every partition of the topic has a leader. Asked through a connection of its own: the
-/// producer's may be what is stuck.
+/// Whether a broker answers and every partition of the topic has a leader. Uses its own connection, since the
+/// producer's may be the one that is stuck.
 pub(super) fn could_deliver(config: &KafkaConfig, shutdown: &Shutdown) -> bool {
     let metadata = Producer::new(config).and_then(|producer| producer.metadata(Some(&config.topic), shutdown));
     let Ok(metadata) = metadata else { return false };
@@ -68,7 +68,7 @@ pub(super) fn could_deliver(config: &KafkaConfig, shutdown: &Shutdown) -> bool {
     metadata.topics.iter().all(leads)
 }
 
-/// An error when the broker does not show the topic.
+/// Fails if the broker does not show the topic.
 pub(super) fn require_topic(config: &KafkaConfig, shutdown: &Shutdown) -> Result<(), SinkError> {
     let producer = Producer::new(config)
         .map_err(|error| trouble(format!("no client can be made: {error}"), "correct its properties"))?;
@@ -88,7 +88,7 @@ impl Producer {
         Ok(Producer { link: cluster().connect(config, &reports)?, reports })
     }
 
-    /// Asks for all topics: asked for one by name, a broker may make it.
+    /// Lists all topics, since a broker may create a topic that is asked for by name.
     fn has_topic(&self, config: &KafkaConfig, shutdown: &Shutdown) -> Result<bool, SinkError> {
         let topic = &config.topic;
         let metadata = self.metadata(None, shutdown).map_err(|error| self.no_answer(config, &error))?;
@@ -101,8 +101,9 @@ impl Producer {
         }
     }
 
-    /// Whether the brokers would make a topic that they are asked for (`auto.create.topics.enable`). Whoever wrote to them
-    /// before did not have to say more, and here it is made with a limit that fits. False when they do not tell.
+    /// Whether the brokers create topics on demand (`auto.create.topics.enable`). Then the user may expect that no
+    /// setting is needed, and Seine creates the topic itself, with a suitable size limit. Returns false if the brokers
+    /// do not tell.
     fn brokers_make_topics(&self, shutdown: &Shutdown) -> bool {
         let Ok(metadata) = self.metadata(None, shutdown) else { return false };
         let Some(broker) = metadata.brokers.first() else { return false };
@@ -110,19 +111,19 @@ impl Producer {
         setting.is_some_and(|value| value.trim() == "true")
     }
 
-    /// How many partitions a topic has; none when the broker shows no such topic.
+    /// Number of partitions of a topic; none if the broker does not show it.
     pub fn partitions(&self, topic: &str, shutdown: &Shutdown) -> KafkaResult<Option<u32>> {
         let metadata = self.metadata(None, shutdown)?;
         let found = metadata.topics.iter().find(|it| it.name == topic && it.error.is_none());
         Ok(found.map(|topic| topic.partitions.len() as u32))
     }
 
-    /// The offset behind a partition's last message; none when nobody tells.
+    /// The offset after a partition's last message; none if unknown.
     pub fn end(&self, topic: &str, partition: i32) -> Option<i64> {
         self.link.end(topic, partition, SLICE).ok()
     }
 
-    /// The topic's `max.message.bytes`: how large a batch may be, compressed. None when the broker does not tell.
+    /// The topic's `max.message.bytes`: the largest compressed batch. None if the broker does not tell.
     pub fn topic_limit(&self, topic: &str) -> Option<u64> {
         self.link.setting(SettingOf::Topic(topic), "max.message.bytes")?.parse().ok()
     }
@@ -147,7 +148,7 @@ impl Producer {
         )
     }
 
-    /// What a message that failed for good, or a queue that took it not, says of the producer.
+    /// Turns a permanent failure, or a rejection by the producer's queue, into an error of the sink.
     pub fn failure(&self, topic: &str, code: RDKafkaErrorCode) -> SinkError {
         match (self.link.fatal_error(), code) {
             (Some((code, reason)), _) => trouble(format!("{code}: {reason}"), REMADE),
@@ -191,7 +192,8 @@ fn create_topic(producer: &Producer, config: &KafkaConfig) -> Result<(), SinkErr
     Ok(())
 }
 
-/// What a topic must take for every message of ours: a broker's default is 1 MB, and a page of 3 MB is a message of 4 MB.
+/// The largest batch that a topic must accept for our messages. The broker's default is 1 MB, and a page of 3 MB needs
+/// a message of 4 MB.
 fn largest_batch(config: &KafkaConfig) -> u64 {
     let message = config.properties.get("message.max.bytes").and_then(|it| it.expose().trim().parse::<u64>().ok());
     message.unwrap_or_default().saturating_add(BATCH_OVERHEAD).clamp(KAFKA_DEFAULT, i32::MAX as u64)

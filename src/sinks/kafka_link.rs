@@ -1,5 +1,5 @@
-//! The edge of the KAFKA sink: what it asks of a Kafka client. [`librdkafka`](super::librdkafka) is the real one; the simulation
-//! brings a model.
+//! The interface between the KAFKA sink and a Kafka client. [`librdkafka`](super::librdkafka) is the real client; the
+//! simulation has a model.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,16 +13,16 @@ use super::librdkafka::Librdkafka;
 use crate::blocking::Signal;
 use crate::config::KafkaConfig;
 
-/// The same trouble is logged again after so long.
+/// The same problem is logged again after this long.
 const TELL_AGAIN: Duration = Duration::from_secs(60);
 
-/// Makes clients of a cluster.
+/// Creates clients of a cluster.
 pub trait KafkaCluster: Send + Sync {
-    /// A new producer with connections of its own. It reports on its messages to `reports`.
+    /// A new producer with connections of its own. It sends delivery reports to `reports`.
     fn connect(&self, config: &KafkaConfig, reports: &Arc<Reports>) -> KafkaResult<Box<dyn KafkaLink>>;
 }
 
-/// One producer, and what it can ask the brokers.
+/// One producer, with its questions to the brokers.
 pub trait KafkaLink: Send + Sync {
     /// Queues a message. A [`Report`] follows unless this fails.
     fn send(&self, message: OutgoingMessage<'_>) -> Result<(), RDKafkaErrorCode>;
@@ -30,49 +30,49 @@ pub trait KafkaLink: Send + Sync {
     /// Why the producer can send nothing any more.
     fn fatal_error(&self) -> Option<(RDKafkaErrorCode, String)>;
 
-    /// Brokers and topics. Without a name all topics; asked for one by name, a broker may create it.
+    /// Brokers and topics. Without a name all topics; a broker may create a topic that is asked for by name.
     fn metadata(&self, topic: Option<&str>, patience: Duration) -> KafkaResult<ClusterMetadata>;
 
-    /// The offset behind a partition's last message.
+    /// The offset after a partition's last message.
     fn end(&self, topic: &str, partition: i32, patience: Duration) -> KafkaResult<i64>;
 
-    /// One setting; none when the broker does not tell.
+    /// One setting; none if the broker does not tell.
     fn setting(&self, of: SettingOf<'_>, name: &str) -> Option<String>;
 
     /// Returns why the broker refused, if it did.
     fn create_topic(&self, topic: &TopicToCreate<'_>) -> KafkaResult<Option<RDKafkaErrorCode>>;
 }
 
-/// A message on its way to the producer.
+/// A message for the producer.
 pub struct OutgoingMessage<'a> {
     pub topic: &'a str,
     pub key: &'a str,
     /// None for a tombstone.
     pub value: Option<&'a [u8]>,
     pub headers: OwnedHeaders,
-    /// None: the one that the partitioner chooses by the key.
+    /// None: the partitioner chooses by the key.
     pub partition: Option<i32>,
-    /// None: the time at which it is sent.
+    /// None: the time of sending.
     pub timestamp_ms: Option<i64>,
-    /// In the report on it.
+    /// Identifies the message in its report.
     pub sequence: usize,
 }
 
-/// What became of a message.
+/// The delivery report of a message.
 pub struct Report {
     pub sequence: usize,
-    /// Partition and offset, where the broker told them; or why the message was not delivered.
+    /// Partition and offset, if the broker told them; or why the message was not delivered.
     pub delivered: Result<Option<(i32, i64)>, RDKafkaErrorCode>,
 }
 
-/// Whose setting is asked for.
+/// Where a setting belongs.
 #[derive(Debug, Clone, Copy)]
 pub enum SettingOf<'a> {
     Broker(i32),
     Topic(&'a str),
 }
 
-/// A topic that is to be created.
+/// A topic to create.
 pub struct TopicToCreate<'a> {
     pub name: &'a str,
     /// None: the broker's default.
@@ -81,7 +81,7 @@ pub struct TopicToCreate<'a> {
     pub settings: &'a [(&'a str, &'a str)],
 }
 
-/// What a broker says of its cluster.
+/// What a broker reports about its cluster.
 #[derive(Debug, Clone, Default)]
 pub struct ClusterMetadata {
     pub brokers: Vec<i32>,
@@ -98,12 +98,12 @@ pub struct TopicMetadata {
 #[derive(Debug, Clone)]
 pub struct PartitionMetadata {
     pub id: i32,
-    /// Negative: none.
+    /// Negative if there is none.
     pub leader: i32,
     pub error: Option<RDKafkaErrorCode>,
 }
 
-/// Where reports wait for the sink, and what the client last complained of.
+/// Delivery reports waiting for the sink, and the last problem of the client.
 #[derive(Default)]
 pub struct Reports {
     waiting: Mutex<Vec<Report>>,
@@ -118,7 +118,7 @@ impl Reports {
         self.arrived.notify_all();
     }
 
-    /// The reports that came since the last call; waits up to `wait` for the first.
+    /// Takes the reports since the last call; waits up to `wait` for the first.
     pub(super) fn take(&self, wait: Duration) -> Vec<Report> {
         let mut waiting = self.waiting.lock();
         if waiting.is_empty() && !wait.is_zero() {
@@ -127,9 +127,9 @@ impl Reports {
         std::mem::take(&mut waiting)
     }
 
-    /// Notes what went wrong with a connection. The client goes on trying.
+    /// Records a connection problem. The client keeps trying.
     pub fn complain(&self, reason: &str) {
-        // Behind it stands how long it took and how often it came.
+        // Cuts off how long it took and how often it happened, which differ each time.
         let gist = reason.split(" (after ").next().unwrap_or(reason);
         let mut complaint = self.complaint.lock();
         let same = complaint.as_ref().is_some_and(|(last, at)| last == gist && at.elapsed() < TELL_AGAIN);
@@ -139,12 +139,12 @@ impl Reports {
         }
     }
 
-    /// What went wrong last with a connection.
+    /// The last connection problem.
     pub(super) fn complaint(&self) -> Option<String> {
         self.complaint.lock().as_ref().map(|(complaint, _)| complaint.clone())
     }
 
-    /// Every broker known was tried and cannot be reached.
+    /// No known broker can be reached.
     pub fn set_all_down(&self) {
         self.all_down.store(true, Ordering::Relaxed);
     }
@@ -154,7 +154,7 @@ impl Reports {
     }
 }
 
-/// The cluster that sinks write to: the real one, unless the simulation has put another in its place.
+/// The cluster that sinks write to: the real one, or the simulation's.
 pub(super) fn cluster() -> Arc<dyn KafkaCluster> {
     crate::outside::stand_in::<Arc<dyn KafkaCluster>>().unwrap_or_else(|| Arc::new(Librdkafka))
 }

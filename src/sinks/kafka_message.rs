@@ -1,4 +1,4 @@
-//! What stands beside the value in a message.
+//! The key and headers of a message.
 
 use rdkafka::message::{Header, OwnedHeaders};
 use xxhash_rust::xxh3::xxh3_64;
@@ -9,10 +9,15 @@ use crate::delivery::Entry;
 use crate::formats::change;
 use crate::page::{DuplicateOf, PageChange, Truncated};
 
-/// `event_id`, `schema`, `status`, `change` (see [`PageChange`]), which events of before it was noted lack, of what has changed
-/// the `distance`, where it is known, and of what is gone the `reason`. Where a page classifier was asked, what it said: `relevance`,
-/// `is_relevant`, and its name as `relevance_model`. What publishers ask, if they do: `preferences`, JSON. Of a duplicate whose it is
-/// (`duplicate_of`), its kind and its distance. Of a body that was cut why it was (`truncated`).
+/// The headers of a message:
+///
+/// - `event_id`, `schema`, `status`;
+/// - `change` (see [`PageChange`]); missing in events of old versions;
+/// - `distance` of a changed page, if known; `reason` for a page that is gone;
+/// - `relevance`, `is_relevant` and `relevance_model`, if a page classifier was used;
+/// - `preferences` as JSON, if the publisher states any;
+/// - `duplicate_of` with kind and distance, for a duplicate;
+/// - `truncated`: why a body was cut.
 ///
 /// `is_tombstone`: the message has no value.
 pub(super) fn headers(entry: &Entry, upkeep: Upkeep, schema: &'static str, is_tombstone: bool) -> OwnedHeaders {
@@ -20,10 +25,10 @@ pub(super) fn headers(entry: &Entry, upkeep: Upkeep, schema: &'static str, is_to
     let due = upkeep.due(event);
     let schema = if due == Due::Event { change::SCHEMA } else { schema };
     let status = event.response().map(|response| response.status.to_string());
-    // A duplicate leaves those who skip such, and is there for others.
+    // A duplicate counts as gone at a destination that skips duplicates.
     let leaves = is_tombstone || due == Due::Event;
     let change = if leaves { Some(PageChange::Gone) } else { event.change };
-    // What became of a page that is there, and whose format holds it no more.
+    // The page exists, but the format can no longer store it.
     let is_not_held = is_tombstone && due == Due::Write;
     let reason = (change == Some(PageChange::Gone)).then(|| change::reason(event));
     let reason = if is_not_held { Some("not_held".to_owned()) } else { reason };
@@ -53,7 +58,7 @@ pub(super) fn headers(entry: &Entry, upkeep: Upkeep, schema: &'static str, is_to
     given.fold(OwnedHeaders::new_with_capacity(14), |all, (key, value)| all.insert(Header { key, value }))
 }
 
-/// Of the tombstone in a partition that the page does not belong to any more, as partitions were added.
+/// Headers of a tombstone in a partition that the page left because partitions were added.
 pub(super) fn moved_headers(entry: &Entry) -> OwnedHeaders {
     let headers = [("event_id", entry.event.id.as_str()), ("change", "moved")];
     headers
@@ -66,7 +71,7 @@ pub(super) fn key_of(entry: &Entry) -> String {
     url::form_urlencoded::byte_serialize(entry.event.url.as_bytes()).collect()
 }
 
-/// Messages of one URL have one key.
+/// Hash of the key. All messages of one URL have the same key.
 pub(super) fn key_hash(entry: &Entry) -> u64 {
     xxh3_64(entry.event.url.as_bytes())
 }

@@ -1,4 +1,4 @@
-//! The message of one page: read where the sink noted that it went, among the few hundred around it.
+//! Finds the message of one page. The sink's notes narrow it down to a few hundred offsets.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::page_place::{NotTold, PagePlace, SoughtPage, noted};
 use super::place_notes::{NotedPlace, Span};
 use crate::config::KafkaConfig;
 
-/// The last message of the page there; of the event, where its id is known.
+/// The last message of the page there, or the message of the event if its id is known.
 pub(super) fn find(
     config: &KafkaConfig,
     folder: &Path,

@@ -1,4 +1,4 @@
-//! Reads what a topic holds, from any offsets on, and leaves no trace at the broker.
+//! Reads a topic from given offsets. Changes nothing at the broker.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,9 +11,9 @@ use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 
 use super::kafka_client::ANSWER;
 
-/// One wait for messages.
+/// Longest single wait for messages.
 const LOOK: Duration = Duration::from_millis(200);
-/// See [`TopicReader::patience`], unless said otherwise.
+/// Default of [`TopicReader::patience`].
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Reads partitions of one topic.
@@ -21,14 +21,14 @@ pub(crate) struct TopicReader {
     consumer: BaseConsumer,
     topic: String,
     last_sign: Instant,
-    /// Without a message for so long, although some are missing, a broker counts as gone.
+    /// If messages are missing and none arrives for this long, the broker counts as down.
     patience: Duration,
 }
 
-/// What came next.
+/// The next item of a topic.
 pub(crate) enum Next<'r> {
     Message(BorrowedMessage<'r>),
-    /// This partition has no more.
+    /// The end of this partition.
     End(i32),
 }
 
@@ -41,31 +41,32 @@ pub(crate) enum ReadError {
 }
 
 impl TopicReader {
-    /// `client`: how to reach the broker. `group`: the name it is told.
+    /// `client`: how to reach the broker. `group`: the consumer group to name.
     pub fn open(client: &mut ClientConfig, group: &str, topic: &str) -> KafkaResult<TopicReader> {
         let consumer = client
-            // Never joined, and never committed to.
+            // A group name is required, but this reader never joins or commits.
             .set("group.id", group)
             .set("enable.auto.commit", "false")
             .set("enable.auto.offset.store", "false")
-            // Tells when nothing more comes although the last offsets hold no message, as after compaction.
+            // Reports the end of a partition even if its last offsets have no message, as after compaction.
             .set("enable.partition.eof", "true")
             .set("isolation.level", "read_committed")
-            // What is read ahead, in KiB and bytes.
+            // Limits of the read-ahead, in KiB and bytes.
             .set("queued.max.messages.kbytes", "32768")
             .set("fetch.message.max.bytes", "8388608")
             .create()?;
         Ok(TopicReader { consumer, topic: topic.to_owned(), last_sign: Instant::now(), patience: PATIENCE })
     }
 
-    /// For who does not wait for long.
+    /// Sets a shorter wait.
     pub fn with_patience(self, patience: Duration) -> TopicReader {
         TopicReader { patience, ..self }
     }
 
-    /// The first offset of each partition, and the one behind its last; none when the broker shows no such topic.
+    /// For each partition, its first offset and the offset after its last message. None if the broker does not show the
+    /// topic.
     pub fn partitions(&self) -> KafkaResult<Option<BTreeMap<i32, Range<i64>>>> {
-        // All topics: asked for one by name, a broker may make it.
+        // Lists all topics, since a broker may create a topic that is asked for by name.
         let answer = ANSWER.min(self.patience);
         let metadata = self.consumer.fetch_metadata(None, answer)?;
         let Some(found) = metadata.topics().iter().find(|it| it.name() == self.topic) else { return Ok(None) };
@@ -74,7 +75,7 @@ impl TopicReader {
         numbers.map(|number| Ok((number, bounds(number)?))).collect::<KafkaResult<_>>().map(Some)
     }
 
-    /// Goes to these offsets of these partitions.
+    /// Starts reading at these offsets.
     pub fn go_to(&mut self, places: impl IntoIterator<Item = (i32, i64)>) -> Result<(), KafkaError> {
         let mut assigned = TopicPartitionList::new();
         for (number, offset) in places {
@@ -84,7 +85,7 @@ impl TopicReader {
         self.consumer.assign(&assigned)
     }
 
-    /// Visits the messages of partitions from one offset up to another.
+    /// Visits the messages within a range of offsets per partition.
     pub fn read(
         &mut self,
         mut left: BTreeMap<i32, Range<i64>>,
@@ -109,7 +110,7 @@ impl TopicReader {
         Ok(())
     }
 
-    /// Waits for what comes next.
+    /// Waits for the next item.
     pub fn next(&mut self) -> Result<Next<'_>, ReadError> {
         loop {
             match self.consumer.poll(LOOK) {
@@ -118,7 +119,7 @@ impl TopicReader {
                     return Ok(Next::Message(message));
                 }
                 Some(Err(KafkaError::PartitionEOF(number))) => return Ok(Next::End(number)),
-                // librdkafka goes on trying after each of these.
+                // librdkafka keeps trying after these errors.
                 Some(Err(error)) => tracing::warn!(%error, "kafka"),
                 None if self.last_sign.elapsed() < self.patience => {}
                 None => return Err(ReadError::Silence(self.patience)),

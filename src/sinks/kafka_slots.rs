@@ -1,4 +1,4 @@
-//! What a Kafka sink has taken and not passed, in the log's order.
+//! The messages that a Kafka sink has taken and not yet passed, in the order of the log.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use super::kafka_message::key_hash;
 use crate::delivery::{Entry, Position};
 
-/// Each slot has a number for good, its sequence.
+/// Each slot has a permanent number, its sequence.
 #[derive(Default)]
 pub(super) struct Slots {
     slots: VecDeque<MessageSlot>,
-    /// The first slot's sequence.
+    /// Sequence of the first slot.
     first: usize,
-    /// Hashes of the keys of messages that are not settled. Of one key one is under way.
+    /// Key hashes of unsettled messages. Only one message per key is in flight.
     keys: HashSet<u64>,
 }
 
@@ -23,16 +23,17 @@ pub(super) struct MessageSlot {
 
 pub(super) enum MessageState {
     InFlight(Arc<Entry>),
-    /// It went to this place, and so many tombstones are on their way to where messages of its key lay before partitions were added.
+    /// The message was written to `place`. Tombstones are in flight to the partitions that its key had before
+    /// partitions were added.
     Moving {
         entry: Arc<Entry>,
         place: (i32, i64),
         tombstones: usize,
     },
-    /// To this partition and offset.
+    /// Written to this partition and offset.
     Delivered(Option<(i32, i64)>),
     Skipped,
-    /// With the reason.
+    /// Rejected, with the reason.
     Dead(Arc<Entry>, String),
 }
 
@@ -41,12 +42,12 @@ impl Slots {
         self.slots.len()
     }
 
-    /// The next slot's.
+    /// Sequence of the next slot.
     pub fn sequence(&self) -> usize {
         self.first + self.slots.len()
     }
 
-    /// A message of this key is under way.
+    /// Whether a message with this key is in flight.
     pub fn has_key(&self, key: u64) -> bool {
         self.keys.contains(&key)
     }
@@ -62,7 +63,7 @@ impl Slots {
         Some(&self.slots.get(sequence.checked_sub(self.first)?)?.state)
     }
 
-    /// Of a message that is not settled.
+    /// Changes the state of an unsettled message.
     pub fn set(&mut self, sequence: usize, state: impl FnOnce(Arc<Entry>) -> MessageState) {
         let slot = sequence.checked_sub(self.first).and_then(|at| self.slots.get_mut(at));
         if let Some(slot) = slot
@@ -76,7 +77,7 @@ impl Slots {
         }
     }
 
-    /// The first slot, if it is settled.
+    /// Removes the first slot if it is settled.
     pub fn pop(&mut self) -> Option<MessageSlot> {
         if self.slots.front()?.is_under_way() {
             return None;

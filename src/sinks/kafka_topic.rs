@@ -1,11 +1,11 @@
-//! Which topic the messages went to, and in which partitions their keys lie.
+//! Remembers which topic the messages went to, and in which partitions their keys are.
 //!
-//! A broker tells its clients no identity of a topic that librdkafka passes on. But a topic that ends before an offset that was
-//! acknowledged is another one, or has lost messages: either way it does not hold what was delivered.
+//! Brokers give a topic no identity that librdkafka passes on. But if a topic ends before an acknowledged offset, it
+//! was recreated or has lost messages. In both cases it does not hold what was delivered.
 //!
-//! Partitions that are added move keys: the next message of a URL goes to another partition than the last one, which stays in its own,
-//! as compaction looks at each partition alone. So the sink keeps how many partitions there were before, and puts a tombstone where the
-//! key used to lie.
+//! Adding partitions moves keys: the next message of a URL goes to another partition. Its last message stays in the old
+//! one, because compaction works within a partition. So the sink remembers the former numbers of partitions, and writes
+//! a tombstone to the key's old partition.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -18,39 +18,39 @@ use super::sink::SinkError;
 use crate::config::KafkaConfig;
 use crate::shutdown::Shutdown;
 
-/// Without a message, the sink looks this often whether the topic is still the same.
+/// While no message is sent, the topic is checked at this interval.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
-/// Kept in the sink's committed state.
+/// Saved in the sink's committed state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct KnownTopic {
     /// The largest acknowledged offset of each partition.
     #[serde(default)]
     acknowledged: BTreeMap<i32, i64>,
-    /// How many partitions there were, the number of today last.
+    /// All numbers of partitions so far, the present one last.
     #[serde(default)]
     partitions: Vec<u32>,
 }
 
-/// The topic of one sink.
+/// Watches the topic of one sink.
 pub(super) struct TopicWatch {
     known: KnownTopic,
     partitioner: Option<Partitioner>,
     looked: Instant,
 }
 
-/// Which partition a key belongs to.
+/// Computes the hash that decides the partition of a key.
 type Partitioner = fn(&[u8]) -> u32;
 
 impl KnownTopic {
-    /// None where nothing was delivered yet, and of states of before there were any.
+    /// None if nothing was delivered, or if the state is from a version without this.
     pub fn from_state(state: &Value) -> Option<KnownTopic> {
         KnownTopic::deserialize(state).ok().filter(|known| !known.partitions.is_empty())
     }
 }
 
 impl TopicWatch {
-    /// Of a topic that is there. An error when it is not the one that was delivered into.
+    /// For an existing topic. Fails if it is not the topic that messages went to.
     pub fn open(
         known: Option<KnownTopic>,
         config: &KafkaConfig,
@@ -67,7 +67,7 @@ impl TopicWatch {
         Ok(watch)
     }
 
-    /// Compares the topic with what is known of it, if that was not done lately.
+    /// Compares the topic with its known state, if the last check was some time ago.
     pub fn look_now_and_then(
         &mut self,
         topic: &str,
@@ -92,7 +92,7 @@ impl TopicWatch {
     }
 
     fn look_at_partitions(&mut self, topic: &str, producer: &Producer, shutdown: &Shutdown) -> Result<(), SinkError> {
-        // A broker that does not answer is none of this one's business.
+        // If the broker does not answer, others report that.
         let Ok(found) = producer.partitions(topic, shutdown) else { return Ok(()) };
         let Some(now) = found else { return Err(gone(topic)) };
         match self.known.partitions.last().copied() {
@@ -117,7 +117,7 @@ impl TopicWatch {
         Ok(())
     }
 
-    /// Takes in where a message went. An error when the topic shows by it that it is another one.
+    /// Records the offset of a message. Fails if that shows that the topic was recreated.
     pub fn acknowledge(&mut self, topic: &str, producer: &Producer, place: (i32, i64)) -> Result<(), SinkError> {
         let (partition, offset) = place;
         let largest = self.known.acknowledged.entry(partition).or_insert(offset);
@@ -128,7 +128,7 @@ impl TopicWatch {
         Ok(())
     }
 
-    /// The partitions in which older messages of a key may lie that went to `partition` now.
+    /// The partitions that may hold older messages of a key whose message now went to `partition`.
     pub fn former(
         &mut self,
         topic: &str,
@@ -142,7 +142,7 @@ impl TopicWatch {
         if !is_known(self) {
             self.look_at_partitions(topic, producer, shutdown)?;
             if !is_known(self) {
-                // A partitioner of another version: nothing can be said of where keys lay.
+                // The broker side uses another partitioner, so the old partitions of keys are unknown.
                 self.partitioner = None;
                 return Ok(Vec::new());
             }
@@ -156,7 +156,7 @@ impl TopicWatch {
     }
 }
 
-/// An error when a partition ends before what was acknowledged. False when the broker does not say where it ends.
+/// Fails if the partition ends before an acknowledged offset. Returns false if the broker does not tell its end.
 fn check_end(topic: &str, producer: &Producer, partition: i32, acknowledged: i64) -> Result<bool, SinkError> {
     match producer.end(topic, partition) {
         Some(end) if end <= acknowledged => Err(replaced(format!(
@@ -175,7 +175,7 @@ fn replaced(how: String) -> SinkError {
     SinkError::Replaced { sink: "kafka", how }
 }
 
-/// As Kafka's own clients and librdkafka use it.
+/// The murmur2 hash as in Kafka's own clients and librdkafka.
 fn murmur2_of(key: &[u8]) -> u32 {
     const M: u32 = 0x5bd1_e995;
     let mut hash = 0x9747_b28c_u32 ^ key.len() as u32;
@@ -195,6 +195,6 @@ fn murmur2_of(key: &[u8]) -> u32 {
     hash ^= hash >> 13;
     hash = hash.wrapping_mul(M);
     hash ^= hash >> 15;
-    // The sign is left out.
+    // Clears the sign bit.
     hash & 0x7fff_ffff
 }

@@ -19,16 +19,16 @@ use super::kafka_link::{
 };
 use crate::config::KafkaConfig;
 
-/// Makes clients by librdkafka.
+/// Creates clients based on librdkafka.
 pub(super) struct Librdkafka;
 
-/// librdkafka's producer, which reports on every message in a thread of its own.
+/// librdkafka's producer. Its own thread delivers the reports.
 struct RealLink {
     config: ClientConfig,
     producer: ThreadedProducer<Context>,
 }
 
-/// Takes what librdkafka's thread has to say.
+/// Receives callbacks from librdkafka's thread.
 struct Context(Arc<Reports>);
 
 impl KafkaCluster for Librdkafka {
@@ -77,7 +77,7 @@ impl KafkaLink for RealLink {
 
     fn create_topic(&self, topic: &TopicToCreate<'_>) -> KafkaResult<Option<RDKafkaErrorCode>> {
         let admin: AdminClient<DefaultClientContext> = self.config.create()?;
-        // -1 is the broker's default.
+        // -1 means the broker's default.
         let (partitions, replicas) = (topic.partitions.map_or(-1, i32::from), topic.replicas.map_or(-1, i32::from));
         let plain = NewTopic::new(topic.name, partitions, TopicReplication::Fixed(replicas));
         let new = topic.settings.iter().fold(plain, |new, (name, value)| new.set(name, value));
@@ -91,10 +91,10 @@ impl ClientContext for Context {
         tracing::debug!(facility, "librdkafka: {message}");
     }
 
-    /// librdkafka goes on trying after each of these.
+    /// librdkafka keeps trying after these errors.
     fn error(&self, error: KafkaError, reason: &str) {
         match code_of(&error) {
-            // Why each of them is down has been logged.
+            // The reason for each broker was logged before.
             RDKafkaErrorCode::AllBrokersDown => self.0.set_all_down(),
             _ => self.0.complain(reason),
         }
@@ -108,7 +108,7 @@ impl ProducerContext<NoCustomPartitioner> for Context {
 
     fn delivery(&self, result: &DeliveryResult<'_>, sequence: usize) {
         let delivered = match result {
-            // Nobody tells the offset where nobody acknowledges.
+            // Without acknowledgements the offset is unknown.
             Ok(message) => Ok(Some((message.partition(), message.offset())).filter(|(_, offset)| *offset >= 0)),
             Err((error, _)) => Err(code_of(error)),
         };
@@ -141,7 +141,7 @@ fn admin_options() -> AdminOptions {
     AdminOptions::new().request_timeout(Some(ANSWER)).operation_timeout(Some(ANSWER))
 }
 
-/// Waits for an answer, which a thread of librdkafka's brings.
+/// Waits for an answer from a thread of librdkafka.
 fn wait<T>(answer: impl Future<Output = KafkaResult<T>>) -> KafkaResult<T> {
     match tokio::runtime::Builder::new_current_thread().build() {
         Ok(runtime) => runtime.block_on(answer),

@@ -1,4 +1,4 @@
-//! Destinations on this machine: what they are given is durable once they are synced.
+//! Sinks on this machine: pages are durable after a sync.
 
 use std::sync::Arc;
 
@@ -7,30 +7,31 @@ use super::upkeep::Due;
 use crate::config::Upkeep;
 use crate::delivery::Entry;
 
-/// A place for pages that answers at once.
+/// A local store that takes pages at once.
 pub(super) trait LocalStore: Send {
-    /// Takes one entry, durable with the next [`sync`](LocalStore::sync).
+    /// Takes an entry. It is durable after the next [`sync`](LocalStore::sync).
     fn put(&mut self, entry: &Entry) -> Result<Disposition, SinkError>;
 
-    /// Makes everything durable that was put. Returns the state to commit with it.
+    /// Makes all entries durable. Returns the state to commit.
     fn sync(&mut self) -> Result<serde_json::Value, SinkError>;
 
-    /// Ends cleanly.
+    /// Closes the store.
     fn close(&mut self) -> Result<(), SinkError> {
         Ok(())
     }
 }
 
-/// What became of an entry.
+/// What happened to an entry.
 pub(super) enum Disposition {
     Delivered,
-    /// Not held by the format, or not wanted.
+    /// The format does not store it, or it is not wanted.
     Skipped,
-    /// In the dead letters.
+    /// Stored as a dead letter.
     Dead,
 }
 
-/// Keeps nothing, and everything counts as delivered: for measuring a crawl, and for crawls whose only fruit is the frontier.
+/// Stores nothing and counts everything as delivered. For measuring a crawl, and for crawls that only need the
+/// frontier.
 pub(super) struct Void;
 
 impl LocalStore for Void {
@@ -43,7 +44,7 @@ impl LocalStore for Void {
     }
 }
 
-/// The sink of such a place.
+/// The sink for a local store.
 pub(super) struct LocalSink<L> {
     place: L,
     upkeep: Upkeep,
@@ -61,7 +62,7 @@ impl<L: LocalStore> Sink for LocalSink<L> {
         for entry in entries {
             let fate = match self.upkeep.due(&entry.event) {
                 Due::Skip => Disposition::Skipped,
-                // Nothing is taken away here: of a page that is gone, the format decides whether it holds the answer.
+                // Local stores delete nothing. For a page that is gone, the format decides whether to store the answer.
                 _ => self.place.put(entry)?,
             };
             match fate {

@@ -1,4 +1,4 @@
-//! Sinks: destinations, each taking any encoder that suits it. A sink sees entries and never the frontier.
+//! Sinks: destinations, each with any suitable encoder. A sink gets entries and never sees the frontier.
 
 pub(crate) mod count;
 pub mod dead_letters;
@@ -39,7 +39,7 @@ use self::rolling_sink::RollingSink;
 pub use self::sink::{Delivered, Sink, SinkContext, SinkError};
 use crate::config::{Destination, SinkConfig, Upkeep};
 
-/// Builds a sink. `state`: what its last committed [`Delivered`] carried, null for a sink that never delivered.
+/// Builds a sink. `state` is that of its last committed [`Delivered`]; null for a sink that has delivered nothing.
 pub fn open(config: &SinkConfig, context: &SinkContext, state: &serde_json::Value) -> Result<Box<dyn Sink>, SinkError> {
     let encoder = config.format.map(|format| (format.encoder)(&config.options));
     Ok(match (&config.destination, encoder) {

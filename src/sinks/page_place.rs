@@ -1,16 +1,16 @@
-//! Which page is looked for at a destination, and what is told of where it is.
+//! Types for finding a page at a destination.
 
 use std::path::{Path, PathBuf};
 
 use super::place_notes::{self, Span};
 use crate::page::EpochMs;
 
-/// A page that is looked for.
+/// The page to find.
 #[derive(Debug, Clone)]
 pub struct SoughtPage {
     pub url: String,
     pub fetched_ms: EpochMs,
-    /// The number in the log of the event that brought it, and its id, where that is known.
+    /// Index of the page's event in the log, and its id if known.
     pub event: u64,
     pub event_id: Option<String>,
 }
@@ -24,25 +24,25 @@ pub enum PagePlace {
     File(PathBuf),
 }
 
-/// Pages of a file of many, one of them the one.
+/// A range of pages in a file; one of them is the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pages {
     pub file: PathBuf,
-    /// The first of them, from 1 …
+    /// The first page of the range, from 1 …
     pub first: u64,
-    /// … and where that begins, in bytes; none in a stream, which is read from its beginning.
+    /// … and its offset in bytes; none for a compressed stream, which must be read from its beginning.
     pub start: Option<u64>,
     pub count: u64,
 }
 
-/// What cannot be told, and why.
+/// Why the place of a page is unknown.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct NotTold(pub String);
 
 pub(super) const NOT_NOTED: &str = "where it went is not noted: it was delivered before that was, or too long ago";
 
-/// The events around that of the page, and where they went.
+/// The span of events around the page's event, from the sink's notes.
 pub(super) fn noted(folder: &Path, page: &SoughtPage) -> Result<Span, NotTold> {
     let span = place_notes::find(folder, page.event);
     let span = span.map_err(|error| NotTold(format!("the sink's notes cannot be read: {error}")))?;

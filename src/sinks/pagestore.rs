@@ -1,7 +1,8 @@
-//! The PAGESTORE sink: pages by day, and feeds with their new articles below them.
+//! The PAGESTORE sink: pages by day, and feeds with their new articles.
 //!
-//! A page is an article when a feed announced it before it was ever stored: it lies in the folder of that feed, of the day
-//! when the feed was scanned, once. Every other page lies in the folder of the day it was fetched.
+//! A page is an article if a feed announced it before it was first stored. It is then stored once, in the folder of
+//! that feed and of the day when the feed was scanned. Every other page is stored in the folder of the day of its
+//! fetch.
 
 mod index;
 
@@ -29,12 +30,12 @@ pub(super) struct Pagestore {
     base: PathBuf,
     index: Index,
     staged: StagedFiles,
-    /// Lines to be added, by the path of their `META` below the base folder.
+    /// Lines to append, by the path of their `META` file in the base folder.
     lines: BTreeMap<String, Vec<u8>>,
 }
 
 impl Pagestore {
-    /// `base`: made when absent. One process at a time.
+    /// Creates a missing `base`. Only one process can open it.
     pub fn open(base: &Path) -> Result<Pagestore, SinkError> {
         create_folder(base)?;
         Ok(Pagestore {
@@ -47,7 +48,7 @@ impl Pagestore {
 
     fn store(&mut self, entry: &Entry, derived: &Derived) -> Result<Disposition, SinkError> {
         let page = UrlHash::written(&entry.event.url);
-        // In stores of before folders had the name that META gives, a page is known by its URL as it was.
+        // In older stores, folders were not named as in META, and a page is known by its original URL.
         let before = Some(UrlHash::of(&entry.event.url)).filter(|before| *before != page);
         let known_before = before.map(|before| self.index.known_id(before)).transpose()?.flatten();
         if known_before.is_none()
@@ -76,7 +77,7 @@ impl Pagestore {
         Ok(Disposition::Delivered)
     }
 
-    /// Notes a feed's articles that are new.
+    /// Records the new articles of a feed.
     fn announce(&mut self, derived: &Derived, article: &Article) -> Result<(), SinkError> {
         for link in &derived.links {
             let page = UrlHash::written(&link.url);
@@ -95,7 +96,7 @@ impl Pagestore {
         article: Article,
     ) -> Result<Disposition, SinkError> {
         if article.stored {
-            // Fetched again it is not new, and the feed it is of was scanned long ago.
+            // A second fetch is not a new article, and its feed was scanned long ago.
             return Ok(Disposition::Skipped);
         }
         let Article { feed, feed_id, day, ref language, .. } = article;
@@ -121,7 +122,7 @@ impl Pagestore {
         MetaEntry::new(url, Some(details)).write(self.lines.entry(meta).or_default());
     }
 
-    /// Each `META` is cut back to what was acknowledged of it, and goes on from there.
+    /// Cuts each `META` file back to its acknowledged length, then appends.
     fn append_lines(&mut self) -> Result<(), SinkError> {
         for (meta, mut lines) in std::mem::take(&mut self.lines) {
             let path = self.base.join(&meta);
@@ -146,8 +147,8 @@ impl Pagestore {
         Ok(())
     }
 
-    /// A `META` that the index does not know: another program's, or ours from before a crash. Its whole lines stay, and what
-    /// they list is not listed again. Returns their length.
+    /// Handles a `META` file that the index does not know: written by another program, or by Seine before a crash.
+    /// Keeps its complete lines, and does not list the same pages again. Returns their length.
     fn adopt(&mut self, meta: &str, path: &Path, lines: &mut Vec<u8>) -> Result<u64, SinkError> {
         let reading = |e| file_error("reading", path, e);
         let Some(file) = if_there(File::open(path)).map_err(reading)? else { return Ok(0) };
@@ -164,8 +165,8 @@ impl Pagestore {
     }
 }
 
-/// For whoever is about to write the `META` files anew: the next delivery takes each as it stands then, and does not cut
-/// it back to the length it had. An error while a sink has the store open.
+/// For programs that are about to rewrite the `META` files. The next delivery takes each file as it then is, and does
+/// not cut it to its old length. Fails while a sink has the store open.
 pub fn forget_lists(base: &Path) -> Result<(), SinkError> {
     if base.join(INDEX_FOLDER).is_dir() { Index::open(base)?.forget_meta_lengths() } else { Ok(()) }
 }

@@ -1,5 +1,5 @@
-//! Where a page is at a destination, for people: asked of the destination itself, near where the sink noted that it went.
-//! Answers take as long as the destination does; whoever asks waits no longer than he likes.
+//! Finds a page at a destination, for people. Asks the destination itself, near the place in the sink's notes. An
+//! answer may take long, so callers must set a limit.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::formats::Format;
 use crate::formats::filesystem;
 use crate::formats::pagestore::{StorePath, UrlHash, day_of};
 
-/// `folder`: the sink's own. `patience`: what is waited for each answer.
+/// `folder` is the sink's own. `patience`: how long to wait for each answer.
 pub fn find(
     config: &SinkConfig,
     folder: &Path,

@@ -1,8 +1,8 @@
-//! A sink's notes of where events of the log went: few, bounded and never synced, for people who ask where a page is
-//! (`seine why`). Nothing depends on them: what is lost, or was forgotten, is only not told.
+//! A sink's notes about where it put its events, for people who ask where a page is (`seine why`). The notes are few,
+//! bounded and never synced. Nothing depends on them: without a note, the answer is unknown.
 //!
-//! Lines of JSON, each a [`Span`] of events that went to one place or near each other. Who looks for an event reads there
-//! what stands between. Of events that were delivered twice the later span holds.
+//! A notes file has lines of JSON. Each is a [`Span`] of events that went to one place or close together. To find an
+//! event, search the places of its span. If an event was delivered twice, the later span counts.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -15,19 +15,20 @@ use serde::{Deserialize, Serialize};
 use super::sink::SinkContext;
 use crate::folders::{if_there, make_private};
 
-/// In the data folder: beside the sinks' own, in which others look for pages alone. Each sink has one of its name there.
+/// In the data folder, with one folder per sink. Not inside the sinks' own folders, where other programs expect only
+/// pages.
 pub const FOLDER: &str = "~places";
 const FILE: &str = "notes";
 const OLD: &str = "notes.old";
-/// A larger file is put aside, in the place of the one before: about ten million events are remembered.
+/// A larger file is renamed and replaces the old one. So about ten million events are remembered.
 const FILE_BYTES: u64 = 4 << 20;
-/// Events of a span, and so many more for each partition.
+/// Number of events in a span, plus some for each partition.
 const EVENTS: u64 = 256;
 const EVENTS_A_PARTITION: u64 = 16;
-/// The open span is written again no more often.
+/// The open span is rewritten at most this often.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// Events of the log, by their numbers, those between included, and where they went.
+/// A range of events of the log, by index, and where they went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     pub from: u64,
@@ -40,7 +41,8 @@ pub struct Span {
 pub enum NotedPlace {
     /// The first and the last offset, by partition.
     Offsets(BTreeMap<i32, (i64, i64)>),
-    /// A file, the how manieth page in it, from 1, is the first, and where its record begins, in bytes; 0 in a stream.
+    /// A file, the number (from 1) of its first page in the span, and that record's offset in bytes; 0 for a compressed
+    /// stream.
     File { name: String, page: u64, start: u64 },
 }
 
@@ -51,7 +53,7 @@ impl NotedPlace {
 }
 
 impl Span {
-    /// Takes in what comes behind it; false when that is another span.
+    /// Adds the next event. Returns false if it belongs to another span.
     fn takes(&mut self, index: u64, place: &NotedPlace) -> bool {
         let most = match &self.place {
             NotedPlace::Offsets(offsets) => EVENTS + EVENTS_A_PARTITION * offsets.len() as u64,
@@ -75,27 +77,27 @@ impl Span {
     }
 }
 
-/// Takes notes for one sink, if somebody wants them.
+/// Writes the notes of one sink, if they are wanted.
 pub(super) struct PlaceNotes {
-    /// None: none are taken, or one could not be written. Nobody waits for notes.
+    /// None if no notes are wanted, or writing one has failed. Delivery never waits for notes.
     folder: Option<PathBuf>,
-    /// Made with the first note.
+    /// Created with the first note.
     file: Option<File>,
-    /// Being filled, and where its line begins in the file.
+    /// The span being filled, and the offset of its line in the file.
     open: Option<(Span, u64)>,
-    /// When it was written last, if it is as it was then.
+    /// When the open span was written, if it has not changed since.
     written: Option<Instant>,
     last_written: Option<Instant>,
 }
 
 impl PlaceNotes {
-    /// Nothing is made before the first note.
+    /// Creates nothing before the first note.
     pub fn new(context: &SinkContext) -> PlaceNotes {
         let folder = context.notes_places.then(|| notes_of(&context.folder));
         PlaceNotes { folder, file: None, open: None, written: None, last_written: None }
     }
 
-    /// Event number `index` is at `place`. In order of the events.
+    /// Records that event `index` is at `place`. Events must come in order.
     pub fn add(&mut self, index: u64, place: impl FnOnce() -> Option<NotedPlace>) {
         let Some(place) = self.folder.as_ref().and_then(|_| place()) else { return };
         let is_taken = self.open.as_mut().is_some_and(|(span, _)| span.takes(index, &place));
@@ -106,7 +108,7 @@ impl PlaceNotes {
         self.written = None;
     }
 
-    /// Writes what is new, now and then; `now`: at once.
+    /// Writes changes at most every [`EVERY`]; `now`: at once.
     pub fn write(&mut self, now: bool) {
         let is_early = self.last_written.is_some_and(|last| last.elapsed() < EVERY) && !now;
         if self.open.is_some() && self.written.is_none() && !is_early {
@@ -114,7 +116,7 @@ impl PlaceNotes {
         }
     }
 
-    /// Where the next span begins in the file.
+    /// Ends the open span. Returns where the next one begins in the file.
     fn end_span(&mut self) -> u64 {
         if self.written.is_none() {
             self.write_span();
@@ -135,7 +137,7 @@ impl PlaceNotes {
         self.written = self.last_written;
     }
 
-    /// The file, for a line at `start`: moved to its end when it was just opened or put aside.
+    /// The file for a line at `start`. Changes `start` to the end of the file if the file was just opened or renamed.
     fn file_for(&mut self, folder: &Path, start: &mut u64) -> std::io::Result<&File> {
         if self.file.is_some() && *start > FILE_BYTES {
             std::fs::rename(folder.join(FILE), folder.join(OLD))?;
@@ -154,7 +156,7 @@ impl PlaceNotes {
     }
 }
 
-/// `folder`: the sink's own.
+/// `folder` is the sink's own.
 fn notes_of(folder: &Path) -> PathBuf {
     folder.with_file_name(FOLDER).join(folder.file_name().unwrap_or_default())
 }
@@ -165,13 +167,13 @@ impl Drop for PlaceNotes {
     }
 }
 
-/// A span only grows while it is open, and so does its line: one stands where the other stood. The line feed before it ends
-/// what a crash may have cut.
+/// An open span only grows, and so does its line, which can be overwritten in place. The leading line feed ends a line
+/// that a crash cut.
 fn line(span: &Span) -> Vec<u8> {
     format!("\n{}\n", serde_json::to_string(span).unwrap_or_default()).into_bytes()
 }
 
-/// The last span that has event number `index`; none: it was not noted, or is forgotten.
+/// The last span with event `index`; none if there is no such note.
 pub(super) fn find(folder: &Path, index: u64) -> std::io::Result<Option<Span>> {
     for name in [FILE, OLD] {
         let Some(text) = if_there(std::fs::read(notes_of(folder).join(name)))? else { continue };

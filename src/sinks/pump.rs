@@ -1,4 +1,4 @@
-//! One sink's loop, whoever feeds it: takes entries, delivers them, commits what is durable at the destination.
+//! The loop of a sink: takes entries from any feed, delivers them, and commits what is durable at the destination.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,46 +8,47 @@ use crate::config::SinkConfig;
 use crate::delivery::{Cursor, Entry, Position};
 use crate::planted;
 
-/// Entries and bytes of bodies that are delivered together.
+/// Limits of entries and body bytes that are delivered together.
 pub(crate) const BATCH_EVENTS: usize = 1024;
 pub(crate) const BATCH_BYTES: usize = 8 << 20;
 
-/// Where a sink's entries come from, and where its place among them is kept.
+/// Where a sink's entries come from and its cursor is kept.
 pub(crate) trait Feed {
-    /// What was committed last.
+    /// The last committed cursor.
     fn cursor(&self) -> Cursor;
 
-    /// The next entries, at most a batch of them. None, after a while, when there are none just now.
+    /// The next entries, at most one batch. Returns none after a while if there are none.
     fn next(&mut self) -> anyhow::Result<Vec<Arc<Entry>>>;
 
-    /// Nothing comes any more.
+    /// Whether no more entries will come.
     fn has_ended(&self) -> bool;
 
     /// Durable when it returns.
     fn commit(&mut self, cursor: Cursor) -> anyhow::Result<()>;
 
-    /// Called after every step, for who watches.
+    /// Called after every step, for monitoring.
     fn stepped(&mut self, step: Step);
 }
 
-/// One call of the sink.
+/// The result of one call of the sink.
 pub(crate) struct Step {
-    /// Events that the cursor passed: delivered, skipped or dead. Taking alone is none.
+    /// Events that the cursor passed: delivered, skipped or dead. Taking an entry does not count.
     pub passed: u64,
-    /// Of these, what the destination has taken or refused for good. What its format does not hold says nothing of it.
+    /// Of these, events that the destination took or rejected. Events that the format does not store say nothing about
+    /// the destination.
     pub acknowledged: u64,
     /// Everything given to the sink so far is settled.
     pub settled: bool,
     pub took: Duration,
 }
 
-/// Runs until the feed has ended and all of it is settled, or the process hurries to its end. Called again after a failure, it starts
-/// from the committed cursor with a new sink.
+/// Runs until the feed has ended and everything is settled, or the process shuts down. After a failure, call it again:
+/// it starts at the committed cursor with a new sink.
 pub(crate) fn pump(feed: &mut dyn Feed, config: &SinkConfig, context: &SinkContext) -> anyhow::Result<()> {
     let before = feed.cursor();
     let mut sink = super::open(config, context, &before.state)?;
     context.watch.opened();
-    // What the sink opened is noted before anything is delivered into it, so that a crash finds it.
+    // The sink's initial state is committed before the first delivery, so that it survives a crash.
     let opened = sink.flush()?;
     commit(feed, &before, &opened)?;
     let mut acknowledged = 0;
@@ -78,8 +79,8 @@ pub(crate) fn pump(feed: &mut dyn Feed, config: &SinkConfig, context: &SinkConte
     }
 }
 
-/// Moves the cursor when the sink came further, and says by how many events. The sink counts since it was opened, the
-/// cursor over its whole life.
+/// Advances the cursor if the sink has made progress. Returns by how many events. The sink counts since it was opened;
+/// the cursor counts since it was created.
 fn commit(feed: &mut dyn Feed, before: &Cursor, delivered: &Delivered) -> anyhow::Result<u64> {
     let last = feed.cursor();
     let passed = delivered.up_to.index.saturating_sub(last.position.index);

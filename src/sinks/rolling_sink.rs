@@ -1,4 +1,4 @@
-//! Rolling files of any format with many records in a file.
+//! The sink for rolling files of any format with many records per file.
 
 use super::local::{Disposition, LocalStore};
 use super::place_notes::{NotedPlace, PlaceNotes};
@@ -9,23 +9,24 @@ use crate::delivery::Entry;
 use crate::formats::encoder::{Encoder, NewFile};
 use crate::formats::format::Files;
 
-/// Writes every page that its format holds; what it acknowledges is on disk. The records of a page are in one file.
+/// Writes every page that its format stores; acknowledged pages are durable. The records of one page are in the same
+/// file.
 pub(super) struct RollingSink {
     files: RollingFiles,
     indexes: Option<Indexes>,
     encoder: Box<dyn Encoder>,
     record_end: &'static [u8],
-    /// Of this machine.
+    /// Name of this machine.
     hostname: Option<String>,
     record: Vec<u8>,
     notes: PlaceNotes,
 }
 
 impl RollingSink {
-    /// Puts its folder (created when absent) in the state that `state` was taken in: nothing that will be delivered again
-    /// stays in the files, and the indexes are as the files are. With null, what an earlier writer left unfinished is
-    /// closed as far as it is readable. Commit what [`sync`](super::local::LocalStore::sync) returns before the first page: a crash before the
-    /// first commit leaves pages in the files that come again.
+    /// Restores its folder to `state`; creates it if it is missing. Pages that will be delivered again are removed, and
+    /// the indexes match the files. With a null state, unfinished files of an earlier writer are closed as far as they
+    /// are readable. Commit the result of [`sync`](super::local::LocalStore::sync) before the first page. Otherwise a
+    /// crash before the first commit leaves pages in the files that are delivered again.
     pub fn open(
         config: &SinkConfig,
         encoder: Box<dyn Encoder>,

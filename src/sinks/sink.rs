@@ -1,4 +1,4 @@
-//! What a sink is to whoever drives it.
+//! The interface of a sink to the code that drives it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,41 +8,40 @@ use crate::delivery::{Entry, Position};
 use crate::large;
 use crate::shutdown::Shutdown;
 
-/// A destination. One task drives it. After a failed call it is not used on, as what it has in hand no longer matches what was
-/// acknowledged: it is built anew from its saved state.
+/// A destination. One thread drives it. After a failed call it must not be used again, since its state no longer
+/// matches what was acknowledged. Build a new one from the saved state.
 pub trait Sink: Send {
-    /// Takes entries in order. Blocks while it writes. Returns what is durable at the destination by now, which may be
-    /// less than what was taken: the rest is in flight until a later `deliver` or `flush`.
+    /// Takes entries in order. Blocks while it writes. Returns what is durable at the destination now. That may be less
+    /// than what was taken; the rest is in flight until a later `deliver` or `flush`.
     fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError>;
 
-    /// Waits until everything taken is durable at the destination. A sink whose server does not answer may come back
-    /// with what is durable by now, so that the caller can look around; it is called again for the rest.
+    /// Waits until everything taken is durable at the destination. If the server does not answer, it may return early
+    /// with what is durable, so that the caller can check for shutdown. The caller then calls it again.
     fn flush(&mut self) -> Result<Delivered, SinkError>;
 
-    /// Ends cleanly: files are closed, connections too. Called after `flush`.
+    /// Closes files and connections. Called after `flush`.
     fn close(&mut self) -> Result<(), SinkError> {
         Ok(())
     }
 }
 
-/// Where a sink works, and whom it heeds.
+/// The environment of a sink.
 #[derive(Clone)]
 pub struct SinkContext {
-    /// The sink's own, for what it keeps on disk.
+    /// The sink's own folder.
     pub folder: PathBuf,
-    /// Dead letters are kept below it; another folder for pages that are dead letters already.
+    /// Folder for dead letters. It is a different one when dead letters are being replayed.
     pub letters: PathBuf,
-    /// When the process hurries to its end, a sink that waits for a server stops waiting, and [`Sink::flush`] returns what is
-    /// durable.
+    /// At shutdown, a sink that waits for a server stops waiting, and [`Sink::flush`] returns what is durable.
     pub shutdown: Shutdown,
-    /// Where a sink that waits for a server shows whether it gets on.
+    /// Where a sink reports progress while it waits for a server.
     pub watch: Watch,
-    /// Somebody will ask where pages are.
+    /// Whether to write notes about where pages are.
     pub notes_places: bool,
 }
 
 impl SinkContext {
-    /// All is kept in one folder, and nobody watches.
+    /// Uses one folder for everything; nobody watches the progress.
     pub fn new(folder: impl Into<PathBuf>) -> SinkContext {
         let folder = folder.into();
         let letters = folder.clone();
@@ -50,20 +49,21 @@ impl SinkContext {
     }
 }
 
-/// How far a sink has come, to be committed with its cursor in one atomic write.
+/// The progress of a sink. It is committed with its cursor in one atomic write.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Delivered {
-    /// Everything before it is delivered, skipped or dead. The default as long as nothing was taken.
+    /// Everything before it is delivered, skipped or dead. The default if nothing was taken.
     pub up_to: Position,
-    /// Since the sink was built: entries delivered, those the format does not hold, and those refused for good.
+    /// Counts since the sink was built: entries delivered, entries that the format does not store, and entries rejected
+    /// for good.
     pub delivered: u64,
     pub skipped: u64,
     pub dead: u64,
-    /// What the sink wants back when it is built again (FILES: the open file and its length).
+    /// What the sink needs to be built again (FILES: the open file and its length).
     pub state: serde_json::Value,
 }
 
-/// Empties a buffer between pages, and gives back what a large one needed.
+/// Empties a buffer for the next page, and frees the extra memory of a large page.
 pub(super) fn empty(buffer: &mut Vec<u8>) {
     buffer.clear();
     buffer.shrink_to(large::SMALL as usize);
@@ -73,10 +73,10 @@ pub(super) fn empty(buffer: &mut Vec<u8>) {
 pub enum SinkError {
     #[error("{action} {path}: {source}; {remedy}")]
     File { action: &'static str, path: String, source: std::io::Error, remedy: &'static str },
-    /// Trying again is of no use.
+    /// The reader of the pipe is gone; a retry is useless.
     #[error("stdout: whoever read standard output has gone away; keep the reading end of the pipe open")]
     ReaderGone,
-    /// Whoever drives the sink begins its books anew and opens it without a state.
+    /// The destination was replaced. The caller resets the sink's counters and opens it without a state.
     #[error("{sink}: {how}; it does not hold what was delivered before")]
     Replaced { sink: &'static str, how: String },
     #[error("{sink}: {problem}; {remedy}")]
@@ -88,16 +88,16 @@ pub enum SinkError {
 pub struct SinkCount {
     pub what: &'static str,
     pub count: u64,
-    /// Taken by the destination and removed by it since, as its settings say.
+    /// Taken by the destination and removed since, according to its settings.
     pub removed: u64,
-    /// How many of the events that were asked for are there; none for who knows no events.
+    /// How many of the expected events are there; none if the destination does not know events.
     pub found: Option<u64>,
-    /// What the one who reads the count should know.
+    /// Remarks for the reader of the count.
     pub notes: Vec<String>,
 }
 
 impl SinkCount {
-    /// A number, and nothing more.
+    /// A number without remarks.
     pub fn new(what: &'static str, count: u64) -> SinkCount {
         SinkCount { what, count, removed: 0, found: None, notes: Vec::new() }
     }

@@ -1,7 +1,6 @@
-//! Files that are there whole or not at all: written under another name, and given their own when they are on disk.
+//! Writes files that are complete or missing: first under a temporary name, then renamed when they are on disk.
 //!
-//! The disk is asked once a batch, for everything (`syncfs`): an `fsync` for each small file would cost more than fetching
-//! what is in it.
+//! The disk is synced once per batch (`syncfs`). An `fsync` for each small file would cost more than fetching its page.
 
 use std::fs::File;
 use std::io::Write;
@@ -13,25 +12,25 @@ use super::sink::SinkError;
 use crate::folders::if_there;
 use crate::page::EpochMs;
 
-/// Where files are on their way, below the sink's folder. No URL's or day's folder has such a name.
+/// Folder for unfinished files, in the sink's folder. No folder of a URL or day has this name.
 pub const WRITING: &str = "~writing";
 
-/// A batch of files on their way.
+/// A batch of unfinished files.
 pub(super) struct StagedFiles {
     folder: PathBuf,
     waiting: Vec<StagedFile>,
-    /// Files have got their names since the last [`sync`](StagedFiles::sync).
+    /// Files were renamed since the last [`sync`](StagedFiles::sync).
     is_unsynced: bool,
 }
 
-/// Written, and without its own name.
+/// A file with a temporary name.
 struct StagedFile {
     temporary: PathBuf,
     path: PathBuf,
 }
 
 impl StagedFiles {
-    /// Removes what an earlier run had not finished.
+    /// Removes files that an earlier run did not finish.
     pub fn open(folder: &Path) -> Result<StagedFiles, SinkError> {
         let writing = folder.join(WRITING);
         if_there(std::fs::remove_dir_all(&writing)).map_err(|e| file_error("emptying", &writing, e))?;
@@ -39,8 +38,8 @@ impl StagedFiles {
         Ok(StagedFiles { folder: folder.into(), waiting: Vec::new(), is_unsynced: false })
     }
 
-    /// Writes a file that will be at `path`, whose folder is there. `time`: what it shows as the time of its last change;
-    /// else when it was written.
+    /// Writes a file for `path`, whose folder must exist. `time` becomes its modification time; the default is the time
+    /// of writing.
     pub fn write(&mut self, path: PathBuf, content: &[u8], time: Option<EpochMs>) -> Result<(), SinkError> {
         let temporary = self.folder.join(WRITING).join(self.waiting.len().to_string());
         let write = || {
@@ -53,7 +52,7 @@ impl StagedFiles {
         Ok(())
     }
 
-    /// Everything written gets its name; the last of one path stays. Durable after [`sync`](StagedFiles::sync).
+    /// Renames all written files; for equal paths the last one stays. Durable after [`sync`](StagedFiles::sync).
     pub fn place(&mut self) -> Result<(), SinkError> {
         if self.waiting.is_empty() {
             return Ok(());
@@ -66,8 +65,8 @@ impl StagedFiles {
         Ok(())
     }
 
-    /// Makes durable what was placed, and whatever else was written on this disk; asks nothing of it when nothing was placed,
-    /// as an idle sink is flushed several times a second.
+    /// Makes renamed files durable, along with everything else on this disk. Does nothing if no file was renamed, since
+    /// an idle sink is flushed several times a second.
     pub fn sync(&mut self) -> Result<(), SinkError> {
         if self.is_unsynced {
             self.sync_disk()?;

@@ -1,6 +1,6 @@
-//! One JSON object a page, one a line, to standard output: for pipes (`seine crawl --sink stdout | jq …`).
+//! Writes one JSON object per page and line to standard output, for pipes (`seine crawl --sink stdout | jq …`).
 //!
-//! Pages are written, as into FILES: answers of other statuses, sitemaps and failures are not.
+//! Writes pages only, as for FILES. Answers with another status, sitemaps and failures are left out.
 
 use std::io::{BufWriter, ErrorKind, Write};
 use std::net::IpAddr;
@@ -20,11 +20,11 @@ use crate::page::{DuplicateOf, Headers, HttpVersion, PageEvent, Relevance, Respo
 use crate::parse::clean_text::{CleanText, Extractor, TextOptions, clean_text};
 use crate::parse::{Derived, language};
 
-/// Pages are gathered up to this many bytes before they are written.
+/// Bytes collected before each write.
 const BUFFER: usize = 256 << 10;
 
-/// A sink that writes lines to standard output, or whatever else takes them. `encoder`: of records that are lines; none:
-/// Seine's own, a page with everything that a pipe may want to know of it.
+/// A sink that writes lines to standard output, or to another writer. `encoder` must write one line per record. Without
+/// one, Seine's own format is used, with everything that a pipe may need.
 pub fn sink(out: impl Write + Send + 'static, encoder: Option<Box<dyn Encoder>>, upkeep: Upkeep) -> Box<dyn Sink> {
     let encoder = encoder.unwrap_or_else(|| Box::new(PageLines));
     let out = BufWriter::with_capacity(BUFFER, out);
@@ -47,13 +47,13 @@ impl Encoder for PageLines {
     }
 }
 
-/// What is written of a page.
+/// The JSON object of a page.
 #[serde_with::skip_serializing_none]
 #[derive(Serialize)]
 struct PageLine<'a> {
     id: &'a str,
     url: &'a str,
-    /// The final URL, when a redirect was followed.
+    /// The final URL, if there was a redirect.
     #[serialize_always]
     redirected_url: Option<&'a str>,
     redirects: Vec<Redirect<'a>>,
@@ -63,45 +63,45 @@ struct PageLine<'a> {
     #[serialize_always]
     ip: Option<IpAddr>,
     fetch_started: IsoTime,
-    /// After the body's last byte.
+    /// When the last byte of the body arrived.
     fetch_time: IsoTime,
     depth: u16,
     attempt: u16,
     #[serialize_always]
     content_type: Option<&'a str>,
-    /// Of an HTML page.
+    /// Title of an HTML page.
     #[serialize_always]
     title: Option<&'a str>,
     /// Pairs of name and value, as received.
     headers: &'a Headers,
-    /// Why the body is shorter than what the server had.
+    /// Why the body was cut.
     #[serialize_always]
     truncated: Option<Truncated>,
     relevance: Relevance,
-    /// The page classifier, where one was asked.
+    /// Name of the page classifier, if one was used.
     relevance_model: Option<&'a str>,
-    /// What publishers say of the page's use, if they do.
+    /// What publishers say about the use of the page, if anything.
     preferences: Option<&'a [Statement]>,
-    /// The first page with the same content or nearly the same text, if this is not it.
+    /// The first page with the same content or nearly the same text, if that is another page.
     duplicate_of: Option<&'a str>,
     /// `exact`, `near`.
     duplicate_kind: Option<&'static str>,
-    /// Bits of a simhash that both texts differ in.
+    /// Number of bits in which the simhashes of both texts differ.
     duplicate_distance: Option<u8>,
     crawler_id: &'a str,
-    /// How many links the page has.
+    /// Number of links in the page.
     links: usize,
-    /// Bytes of the body, content codings removed.
+    /// Length of the decoded body in bytes.
     size: usize,
-    /// The main text of an HTML page as Markdown, and what may be expected of it, 0 to 1, when they are asked for.
+    /// The main text of an HTML page as Markdown, and the confidence in it (0 to 1), if configured.
     markdown: Option<&'a str>,
     text_confidence: Option<f64>,
-    /// ISO 639-1: what that text is in, and how sure that is, 0.9 to 1.
+    /// Language of that text (ISO 639-1), and the confidence in it (0.9 to 1).
     language_detected: Option<&'static str>,
     language_confidence: Option<f64>,
-    /// The body when it is text, …
+    /// The body if it is text, …
     content: Option<&'a str>,
-    /// … and when it is not.
+    /// … and otherwise in base64.
     content_base64: Option<&'a str>,
 }
 
@@ -113,7 +113,7 @@ struct Redirect<'a> {
 
 impl<W: Write + Send> LocalStore for Lines<W> {
     fn put(&mut self, entry: &Entry) -> Result<Disposition, SinkError> {
-        // Nothing of the page is held while it is written: whoever reads the pipe may take his time.
+        // Keeps nothing of the page while writing, since the reader of the pipe may be slow.
         if !self.encoder.encode(entry, &mut self.line) {
             return Ok(Disposition::Skipped);
         }
@@ -133,7 +133,7 @@ impl<W: Write + Send> LocalStore for Lines<W> {
     }
 }
 
-/// Appends the page's line, without its line feed.
+/// Appends the page's line without the line feed.
 fn write_page(event: &PageEvent, response: &Response, derived: &Derived, options: TextOptions, line: &mut Vec<u8>) {
     let clean = match options.markdown && derived.is_html {
         true => {

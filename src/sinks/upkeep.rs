@@ -1,15 +1,15 @@
-//! What a destination does with an event, so that in the end it holds the pages that are live.
+//! Decides what a destination does with an event, so that in the end it holds exactly the live pages.
 
 use crate::config::{Answers, Removed, Unchanged, Upkeep};
 use crate::page::{PageChange, PageEvent, WasDuplicate, Withheld};
 use crate::planted;
 
-/// What is to be done with an event.
+/// What to do with an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// Written, if the format holds it.
+    /// Write the page, if the format can store it.
     Write,
-    /// The page's time is brought up to date.
+    /// Update only the page's time.
     Touch,
     Skip,
     /// The page is gone: …
@@ -29,12 +29,12 @@ impl Upkeep {
         let (is_gone, keeps) = (change == Some(PageChange::Gone), self.removed == Removed::Keep);
         let is_left_out = event.withheld.as_ref().is_some_and(|withheld| !self.takes(withheld));
         if self.skip_duplicates && event.duplicate_of().is_some() {
-            // Of one that was there before it became a duplicate: as of any that leaves.
+            // A page that was delivered before it became a duplicate leaves like any other.
             let was_there = change != Some(PageChange::New) && event.was_duplicate != WasDuplicate::Yes;
             return if was_there { self.leaving() } else { Due::Skip };
         }
         if self.skip_duplicates && is_gone && event.was_duplicate == WasDuplicate::Yes {
-            // What is not there need not leave.
+            // A skipped duplicate was never delivered, so there is nothing to remove.
             return if keeps && !is_left_out { Due::Write } else { Due::Skip };
         }
         if is_gone && !keeps {
@@ -43,7 +43,7 @@ impl Upkeep {
         if is_left_out {
             return Due::Skip;
         }
-        // It is new here, whatever it is to others.
+        // The page was a skipped duplicate, so it is new to this destination.
         if was_left_out && matches!(change, Some(PageChange::Changed | PageChange::Unchanged)) && !is_bare(event) {
             return Due::Write;
         }
@@ -56,7 +56,7 @@ impl Upkeep {
         }
     }
 
-    /// Whether an answer goes there though it is not its URL's page.
+    /// Whether an answer is delivered although it is not the page of its URL.
     fn takes(self, withheld: &Withheld) -> bool {
         match self.answers {
             Answers::None => false,
@@ -75,13 +75,13 @@ impl Upkeep {
         }
     }
 
-    /// The page has changed by less than matters here. What is not known to be little is much.
+    /// Whether the page has changed by less than `min_change`. An unknown distance counts as large.
     fn is_small(self, event: &PageEvent) -> bool {
         event.distance(self.min_change).is_some_and(|distance| distance < self.min_change)
     }
 }
 
-/// What came says of a page that it is as it was, or gone, and the page is not in it. WARC holds such answers.
+/// Whether the answer only says that the page is unchanged or gone, without its content. WARC stores such answers.
 pub(crate) fn has_no_page(event: &PageEvent) -> bool {
     (event.change == Some(PageChange::Gone) && event.withheld.is_none()) || is_bare(event)
 }

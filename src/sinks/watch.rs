@@ -1,12 +1,12 @@
-//! What a sink that waits for its server shows of itself meanwhile: its place in the log does not move for longer than a
-//! batch takes, whether it gets on or not.
+//! Progress of a sink while it waits for its server. Its cursor does not move during a batch, so the cursor cannot show
+//! whether the sink makes progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-/// Cheap to clone: the sink holds one, whoever watches it another.
+/// Cheap to clone: the sink has one, and its observer another.
 #[derive(Debug, Clone, Default)]
 pub struct Watch(Arc<Progress>);
 
@@ -19,43 +19,43 @@ struct Progress {
 }
 
 impl Watch {
-    /// Something was acknowledged, or came closer to it.
+    /// Reports that something was acknowledged or came closer to it.
     pub fn moved(&self) {
         self.0.moves.fetch_add(1, Ordering::Relaxed);
         *self.0.trouble.lock() = None;
     }
 
-    /// What it had on a disk is in order, and it takes what comes.
+    /// Reports that the sink's files are in order and that it takes entries.
     pub fn opened(&self) {
         self.0.was_opened.store(true, Ordering::Relaxed);
     }
 
-    /// Since the start, once at least.
+    /// Whether the sink was opened at least once since the start.
     pub fn was_opened(&self) -> bool {
         self.0.was_opened.load(Ordering::Relaxed)
     }
 
-    /// So many more pages are settled that are none of the log.
+    /// Counts settled pages that came from an archive and not from the log.
     pub fn filled(&self, pages: u64) {
         self.0.filled.fetch_add(pages, Ordering::Relaxed);
     }
 
-    /// How many those are by now.
+    /// Number of settled pages from an archive.
     pub fn pages_filled(&self) -> u64 {
         self.0.filled.load(Ordering::Relaxed)
     }
 
-    /// Nothing can be delivered just now, and why.
+    /// Reports that nothing can be delivered at the moment, and why.
     pub fn waits(&self, why: impl Into<String>) {
         *self.0.trouble.lock() = Some(why.into());
     }
 
-    /// Grows with every [`moved`](Watch::moved).
+    /// Number of [`moved`](Watch::moved) calls.
     pub fn moves(&self) -> u64 {
         self.0.moves.load(Ordering::Relaxed)
     }
 
-    /// What it waits for, as far as it has said.
+    /// The reason for waiting, if one was reported.
     pub fn trouble(&self) -> Option<String> {
         self.0.trouble.lock().clone()
     }

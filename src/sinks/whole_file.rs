@@ -1,4 +1,4 @@
-//! A file that is there whole or not at all: written beside its name, and there under it when it is complete.
+//! A file that is complete or missing: written under a temporary name, then renamed.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::formats::zlib_stream::ZlibStream;
 
-/// Behind the name of one that is not complete.
+/// Suffix of an incomplete file.
 pub(crate) const UNFINISHED: &str = ".tmp";
 
 pub(crate) struct WholeFile {
@@ -18,7 +18,7 @@ pub(crate) struct WholeFile {
 }
 
 impl WholeFile {
-    /// `level`: zlib's, for one compressed stream; none: as it is given.
+    /// `level`: zlib level for a compressed stream; none: not compressed.
     pub fn create(path: &Path, level: Option<u32>) -> io::Result<WholeFile> {
         let mut copy = path.to_path_buf();
         copy.as_mut_os_string().push(UNFINISHED);
@@ -26,7 +26,7 @@ impl WholeFile {
         Ok(WholeFile { path: path.into(), copy, file, stream: level.map(ZlibStream::new), pending: Vec::new() })
     }
 
-    /// In the place of what has its name. Durable when this returns.
+    /// Replaces the file of this name. Durable when this returns.
     pub fn finish(mut self) -> io::Result<()> {
         if let Some(stream) = &mut self.stream {
             stream.finish(&mut self.pending)?;
@@ -54,7 +54,7 @@ impl Write for WholeFile {
 }
 
 impl Drop for WholeFile {
-    /// What is not complete does not stay.
+    /// An incomplete file is deleted.
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.copy);
     }

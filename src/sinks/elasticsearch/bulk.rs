@@ -1,8 +1,9 @@
-//! One bulk until every document in it is judged.
+//! Sends one bulk until every document in it is decided.
 //!
-//! What is refused, or breaks the request it is in, is looked at twice: with the index well, it is that document's fault,
-//! and it is dead; with the index refusing any page ([`probe`]), it is an outage, and everything waits. What the server fails
-//! at (5xx) while it takes others is tried some times, as what breaks its request.
+//! A rejected document, or one in a request that broke, needs a second check with the [`probe`]. If the index takes
+//! other pages, the document is at fault and becomes a dead letter. If the index rejects every page, this is an outage
+//! and everything waits. If the server fails at some documents (5xx) and takes others, these are retried several times,
+//! like documents that break a request.
 
 mod rollover;
 
@@ -29,13 +30,13 @@ use crate::sinks::sink::{SinkContext, SinkError};
 use crate::sinks::watch::Watch;
 
 const LAST_BACK_OFF: Duration = Duration::from_secs(5);
-/// Told to hurry, a request under way still has this long.
+/// At shutdown, a request in progress may still take this long.
 const LAST_CHANCE: Duration = Duration::from_secs(3);
 
 pub(super) enum BulkFailure {
-    /// Told to hurry.
+    /// The process is shutting down.
     Hurried,
-    /// Without progress for too long, or never to succeed.
+    /// No progress for too long, or success is impossible.
     Failed(SinkError),
 }
 
@@ -43,33 +44,33 @@ pub(super) enum BulkFailure {
 pub(super) struct BulkSender {
     client: Client,
     pub config: ElasticConfig,
-    /// Documents will be deleted.
+    /// Whether documents will be deleted.
     with_deletes: bool,
     shutdown: Shutdown,
-    /// The index was found to be there, with its mapping.
+    /// Whether the index and its mapping were checked.
     is_ready: Mutex<bool>,
-    /// The one that documents went to, as far as the server tells.
+    /// The identity of the index that documents went to, if the server tells.
     known: parking_lot::Mutex<Option<IndexIdentity>>,
-    /// Behind the alias, besides the one that is written to.
+    /// The other indices behind the alias, apart from its write index.
     others: parking_lot::Mutex<Vec<String>>,
-    /// How often these were found to be others.
+    /// Counts the changes of `others`.
     turns: AtomicU64,
     watch: Watch,
 }
 
-/// How one attempt went.
+/// The result of one attempt.
 enum Attempt {
-    /// Everything in it is judged; `again` is what the server could not take now, and why; `failed` is what it failed at.
+    /// All documents are decided. `again`: documents to retry and why; `failed`: documents at which the server failed.
     Judged { pushed: BulkOutcome, again: RetryLater, failed: RetryLater },
-    /// Nothing in it is judged.
+    /// No document is decided; retry later.
     Later(String),
-    /// It is too much at once, or may be.
+    /// The request is too large, or may be; send it in halves.
     Halve { reason: String, is_final: bool },
-    /// It was under way when the connection broke, the time was over, or the server failed.
+    /// The request was in progress when the connection broke, the time ran out, or the server failed.
     Broke(String),
 }
 
-/// What is left to do of one bulk, and what came of the rest.
+/// The rest of a bulk, and the results so far.
 struct Work {
     queue: VecDeque<QueuedBulk>,
     all: BulkOutcome,
@@ -103,7 +104,7 @@ impl BulkSender {
         Backoff::new()
     }
 
-    /// Returns when every document is judged. `touches`: of pages that are as they were, the time alone.
+    /// Returns when every document is decided. `touches`: unchanged pages, for which only the time is written.
     pub async fn push(
         self: Arc<Self>,
         bulk: Vec<BulkDocument>,
@@ -116,7 +117,7 @@ impl BulkSender {
         }
     }
 
-    /// Touches come last: their documents may be among those written.
+    /// Touches come last, since their documents may be in the same bulk.
     async fn push_and_touch(
         &self,
         bulk: Vec<BulkDocument>,
@@ -170,14 +171,14 @@ impl BulkSender {
         Ok(work.all)
     }
 
-    /// Of a bulk whose request broke. Returns why the next attempt has to wait, if it has to.
+    /// Handles a bulk whose request broke. Returns the reason to wait before the next attempt, if any.
     async fn find_what_breaks(&self, mut broken: QueuedBulk, reason: String, work: &mut Work) -> Option<String> {
         if let Err(why) = self.look_for_the_fault(broken.bulk.first()).await {
             broken.broke = Some(reason);
             work.queue.push_front(broken);
             return Some(why);
         }
-        // Closer to what breaks it: that is progress.
+        // Halving the bulk counts as progress, since it comes closer to the fault.
         work.backoff = self.moved();
         narrow_down(broken, &reason, &mut work.queue, &mut work.all);
         let fewest = work.queue.iter().map(|next| next.breaks).min().unwrap_or_default();
@@ -185,7 +186,7 @@ impl BulkSender {
         (fewest > 0).then_some(reason)
     }
 
-    /// Takes in how an attempt went. Returns why the next one has to wait, if it has to.
+    /// Handles the result of an attempt. Returns the reason to wait before the next attempt, if any.
     fn settle(&self, tried: QueuedBulk, attempt: Attempt, work: &mut Work) -> Option<String> {
         let (queue, all) = (&mut work.queue, &mut work.all);
         match attempt {
@@ -197,7 +198,7 @@ impl BulkSender {
                 all.dead.extend(pushed.dead);
                 let breaks = tried.breaks;
                 if all.written == 0 && !work.is_single {
-                    // Nothing gets through: that is no fault of one document.
+                    // The server took nothing, so no single document is at fault.
                     again.add(failed);
                 } else if !failed.items.is_empty() {
                     queue.push_back(QueuedBulk { bulk: failed.items, broke: Some(failed.reason), breaks });
@@ -227,13 +228,13 @@ impl BulkSender {
         }
     }
 
-    /// Well: what went wrong was the fault of what was sent. Else why nothing can be sent now. Asked of the shard that
-    /// `item` belongs to: another may be well.
+    /// Returns Ok if the index takes pages, so that the documents sent were at fault. Otherwise returns why nothing can
+    /// be sent now. Probes the shard of `item`, since other shards may work.
     async fn look_for_the_fault(&self, item: Option<&BulkDocument>) -> Result<(), String> {
         match self.prepare().await {
             Ok(()) => {}
             Err(NotReady::Yet(reason)) => return Err(reason),
-            // The next attempt says so. To ask an index that is gone would make it.
+            // The next attempt reports this error. A probe would create the missing index.
             Err(NotReady::Ever(error)) => return Err(error.to_string()),
         }
         let id = item.map(|item| document_id(&item.entry.event.url));
@@ -241,7 +242,7 @@ impl BulkSender {
             ProbeResult::Well => Ok(()),
             ProbeResult::NotNow(reason) => Err(reason),
             ProbeResult::RefusesAll(reason) => {
-                // It may not be the index any more that was found.
+                // The index may have been replaced.
                 *self.is_ready.lock().await = false;
                 let remedy = probe::remedy(&reason);
                 Err(format!("{} refuses any page: {reason}; {remedy}; pages wait meanwhile", self.config.index))
@@ -249,7 +250,7 @@ impl BulkSender {
         }
     }
 
-    /// An error: it can never succeed.
+    /// Returns an error if success is impossible.
     async fn attempt(&self, bulk: &[BulkDocument]) -> Result<Attempt, SinkError> {
         match self.prepare().await {
             Ok(()) => {}
@@ -261,7 +262,7 @@ impl BulkSender {
         let answer = match self.client.send(Method::Post, &bulk_path(&self.config.index), Some((body, NDJSON))).await {
             Ok(answer) => answer,
             Err(NoAnswer::Unreachable(reason)) => return Ok(Attempt::Later(reason)),
-            // A server that gives up in the middle of a body may have found it too long.
+            // A server that closes the connection within a body may have found the body too long.
             Err(NoAnswer::Broken(reason)) => return Ok(Attempt::Broke(reason)),
         };
         let too_long = || format!("413: {size} bytes are more than the server takes (http.max_content_length)");
@@ -272,9 +273,9 @@ impl BulkSender {
                 Ok(()) => Attempt::Halve { reason: answer.shown(), is_final: true },
                 Err(reason) => Attempt::Later(reason),
             },
-            // Of the whole request: it alone may be more than `indexing_pressure.memory.limit`.
+            // The whole request was refused: it may exceed `indexing_pressure.memory.limit`.
             429 => Attempt::Halve { reason: answer.shown(), is_final: is_over_the_limit(&answer) },
-            // Of the server, or of a proxy before it that had no answer.
+            // From the server, or from a proxy that got no answer from it.
             500 | 502 | 504 => Attempt::Broke(answer.shown()),
             401 => return answer.denied().map_or_else(|| Ok(Attempt::Later(answer.shown())), Err),
             _ => Attempt::Later(answer.shown()),
@@ -294,7 +295,7 @@ impl BulkSender {
         let index_is_gone = verdicts.iter().any(|verdict| verdict.status == 404 && !verdict.has_no_document());
         for (item, verdict) in bulk.iter().zip(verdicts) {
             match verdict.judge() {
-                // 409: the index holds this document, or a newer one of the same URL.
+                // 409: the index has this document, or a newer one of the same URL.
                 DocumentVerdict::Written => pushed.written += 1,
                 DocumentVerdict::Refused(reason) => refused.push((item, reason)),
                 DocumentVerdict::Failed(reason) => failed.push(item, reason),
@@ -312,7 +313,7 @@ impl BulkSender {
                 }
                 Err(reason) => {
                     let items = refused.into_iter().map(|(item, _)| item.clone()).collect();
-                    // It says more than what single documents meet.
+                    // This reason tells more than those of single documents, so it comes first.
                     let others = std::mem::replace(&mut again, RetryLater { items, reason });
                     again.add(others);
                 }
@@ -321,7 +322,7 @@ impl BulkSender {
         Attempt::Judged { pushed, again, failed }
     }
 
-    /// Finds or makes the index, for an error that is told at the start. What passes is not waited for.
+    /// Checks or creates the index at the start, in order to report errors early. Does not wait for temporary problems.
     pub async fn look(self: Arc<Self>) -> Result<(), SinkError> {
         match self.prepare().await {
             Err(NotReady::Ever(error)) => Err(error),
@@ -329,7 +330,7 @@ impl BulkSender {
         }
     }
 
-    /// Before each request that may write. An error, too, when the index is not the one any more that documents went to.
+    /// Runs before each request that may write. Also fails if the index was replaced.
     async fn prepare(&self) -> Result<(), NotReady> {
         let mut is_ready = self.is_ready.lock().await;
         let mut found = identity::find(&self.client, &self.config.index).await?;
@@ -343,7 +344,7 @@ impl BulkSender {
         }
         if let Found::Index(found) = found {
             if self.looks_at_alias(&found).await? {
-                // Its new index may be mapped otherwise.
+                // The alias has a new write index, which may have another mapping.
                 index::prepare(&self.client, &self.config, self.with_deletes).await?;
             }
             *self.known.lock() = Some(found);
@@ -351,7 +352,7 @@ impl BulkSender {
         Ok(())
     }
 
-    /// For the sink's committed state; none as long as nothing is known.
+    /// The identity as saved in the sink's committed state; none if nothing is known.
     pub fn known(&self) -> Option<serde_json::Value> {
         self.known.lock().as_ref().map(IndexIdentity::to_state)
     }

@@ -1,4 +1,4 @@
-//! The hosts, taken in turn; who we are to them; one request and its answer.
+//! The hosts of the cluster, used in turn; credentials; one request and its answer.
 
 use std::iter::successors;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ const SINK: &str = "elasticsearch";
 pub(super) const JSON: &str = "application/json";
 pub(super) const NDJSON: &str = "application/x-ndjson";
 const LONGEST_REASON: usize = 500;
-/// A host that could not be reached is left alone for so long, as long as another one can be.
+/// A host that could not be reached is skipped for this long, while others can be reached.
 const REST: Duration = Duration::from_secs(10);
 
-/// A server that stands in for the configured hosts: the simulation's.
+/// A server that the simulation uses instead of the configured hosts.
 pub trait ElasticServer: Send + Sync {
-    /// Answers a request, later perhaps. If the client drops the future, the request may still have been carried out.
+    /// Answers a request, possibly later. If the client drops the future, the request may still have been carried out.
     fn ask(
         &self,
         method: Method,
@@ -42,7 +42,7 @@ pub(super) struct Client {
     hosts: Vec<Host>,
     stand_in: Option<Arc<dyn ElasticServer>>,
     socket_timeout: Duration,
-    /// Where the next request begins its search for a host.
+    /// The host that the next request tries first.
     turn: AtomicUsize,
     connect_timeout: Duration,
 }
@@ -51,12 +51,12 @@ struct Host {
     transport: Transport,
     /// For messages.
     url: Url,
-    /// It answered last time; otherwise it is tried whether it can be connected to at all.
+    /// The host answered last time. Otherwise the connection is tested first.
     is_known: AtomicBool,
     rests_until: Mutex<Option<Instant>>,
 }
 
-/// What a server said.
+/// The answer of a server.
 #[derive(Debug)]
 pub struct ServerReply {
     pub status: u16,
@@ -66,10 +66,10 @@ pub struct ServerReply {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum NoAnswer {
-    /// No host could be connected to.
+    /// No host could be reached.
     #[error("{0}")]
     Unreachable(String),
-    /// The request was under way: it broke, or took too long.
+    /// The request was in progress and broke or took too long.
     #[error("{0}")]
     Broken(String),
 }
@@ -87,7 +87,7 @@ impl Client {
         })
     }
 
-    /// Sends a request to the next host that can be connected to. `path` as it stands in the URL, query included.
+    /// Sends a request to the next host that can be reached. `path` includes the query, in URL form.
     pub async fn send(
         &self,
         method: Method,
@@ -123,7 +123,7 @@ impl Client {
         answered.unwrap_or_else(|_| Err(NoAnswer::Broken(format!("no answer within {:?}", self.socket_timeout))))
     }
 
-    /// Every host once, beginning with another one each time; those at rest last.
+    /// All hosts once, starting with another one each time; skipped hosts come last.
     fn in_turn(&self) -> Vec<&Host> {
         let first = self.turn.fetch_add(1, Ordering::Relaxed) % self.hosts.len().max(1);
         let now = Instant::now();
@@ -136,7 +136,7 @@ impl Client {
 
 impl Host {
     fn new(url: &Url, config: &ElasticConfig, certificate: Option<&[u8]>) -> Result<Host, SinkError> {
-        // As the Java client: a proxy in the environment is for the web, not for one's own servers.
+        // Like the Java client: a proxy in the environment is for the web, not for the user's own servers.
         let mut builder = TransportBuilder::new(SingleNodeConnectionPool::new(url.clone()))
             .disable_proxy()
             .enable_meta_header(false)
@@ -155,8 +155,8 @@ impl Host {
         Ok(Host { transport, url: url.clone(), is_known: AtomicBool::new(false), rests_until: Mutex::new(None) })
     }
 
-    /// Tries to connect, unless the host answered last time: the client behind `transport` has no time limit of its own
-    /// for that.
+    /// Tests the connection, unless the host answered last time. The client behind `transport` has no connect timeout
+    /// of its own.
     async fn reach(&self, limit: Duration) -> Result<(), String> {
         if self.is_known.load(Ordering::Relaxed) {
             return Ok(());
@@ -198,13 +198,13 @@ impl ServerReply {
         (200..300).contains(&self.status)
     }
 
-    /// For messages: the status and the body's beginning.
+    /// For messages: the status and the beginning of the body.
     pub fn shown(&self) -> String {
         let text = String::from_utf8_lossy(self.body.get(..2000).unwrap_or(&self.body)).into_owned();
         format!("{} {}", self.status, cut(text.trim()))
     }
 
-    /// The user may not do this, or is not known.
+    /// An error if the user is unknown or lacks a right.
     pub(super) fn denied(&self) -> Option<SinkError> {
         match self.status {
             401 => Some(other(
@@ -217,7 +217,7 @@ impl ServerReply {
     }
 }
 
-/// An error with all its causes: the client's own text leaves out the one that matters.
+/// An error with all its causes. The client's own text omits the cause that matters.
 fn in_full(error: &dyn std::error::Error) -> String {
     let causes = successors(error.source(), |cause| cause.source()).map(ToString::to_string);
     causes.fold(error.to_string(), |text, cause| if text.contains(&cause) { text } else { format!("{text}: {cause}") })
@@ -245,12 +245,12 @@ pub(super) fn other(problem: String, remedy: &'static str) -> SinkError {
     SinkError::Other { sink: SINK, problem, remedy }
 }
 
-/// A server's words at a length that suits a message.
+/// Cuts a server's text to a length that suits a message.
 pub(super) fn cut(text: &str) -> &str {
     text.get(..text.floor_char_boundary(LONGEST_REASON)).unwrap_or(text)
 }
 
-/// Where bulks for an index go, and what of the answer is wanted.
+/// The URL path of a bulk for an index, with the parts of the answer that are needed.
 pub(super) fn bulk_path(index: &str) -> String {
     format!("/{index}/_bulk?filter_path=items.*.status,items.*.error.type,items.*.error.reason,items.*.error.caused_by")
 }

@@ -1,4 +1,4 @@
-//! Which documents an index holds, for an audit: by their ids, one for each page.
+//! Lists which documents an index holds, for an audit. There is one document id per page.
 
 use std::collections::HashSet;
 
@@ -13,15 +13,15 @@ use crate::config::ElasticConfig;
 use crate::formats::elastic::document_id;
 use crate::sinks::sink::SinkError;
 
-/// Ids in one question. Each is 512 bytes at most.
+/// Number of ids per request. Each has at most 512 bytes.
 pub(crate) const AT_ONCE: usize = 200;
-/// Documents in one answer, when all are asked for.
+/// Number of documents per answer when all are listed.
 const PAGE: usize = 1000;
-/// How long the server keeps what is being read, from one answer to the next.
+/// How long the server keeps a scroll between two requests.
 const KEPT: &str = "5m";
 const REMEDY: &str = "start the server, or correct target_storage.data_format.elasticsearch";
 
-/// Reads one index, or all behind an alias.
+/// Reads one index, or all indices behind an alias.
 pub(crate) struct IndexReader {
     runtime: Runtime,
     client: Client,
@@ -47,7 +47,7 @@ struct Hit {
 }
 
 impl IndexReader {
-    /// What was written last is found, too, if the user may refresh the index.
+    /// Also finds the documents written last, if the user may refresh the index.
     pub fn open(config: &ElasticConfig) -> Result<IndexReader, SinkError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime
@@ -57,17 +57,17 @@ impl IndexReader {
         Ok(reader)
     }
 
-    /// Which of these pages have a document; [`AT_ONCE`] at most.
+    /// Which of these pages have a document; at most [`AT_ONCE`] pages.
     pub fn held_of<'u>(&self, urls: &[&'u str]) -> Result<HashSet<&'u str>, SinkError> {
         let ids: Vec<_> = urls.iter().map(|url| document_id(url)).collect();
-        // Of an alias that was rolled over, some may be in several indices.
+        // After a rollover of the alias, a document may be in several indices.
         let query = json!({ "size": AT_ONCE * 10, "_source": false, "query": { "ids": { "values": ids } } });
         let found = self.search(&format!("/{}/_search", self.index), query)?;
         let held: HashSet<String> = found.hits.hits.into_iter().map(|hit| hit.id).collect();
         Ok(urls.iter().copied().filter(|url| held.contains(&*document_id(url))).collect())
     }
 
-    /// The id of every document.
+    /// Visits the id of every document.
     pub fn visit(&self, visit: &mut dyn FnMut(&str) -> Result<(), SinkError>) -> Result<(), SinkError> {
         let query = json!({ "size": PAGE, "_source": false, "sort": ["_doc"] });
         let mut found = self.search(&format!("/{}/_search?scroll={KEPT}", self.index), query)?;

@@ -1,7 +1,7 @@
-//! Which index the documents went to: its UUID, or those of all indices behind an alias.
+//! Detects that the index was replaced, by its UUID or by the UUIDs of all indices behind an alias.
 //!
-//! A server makes an index that is missing by itself when a bulk arrives, with a mapping that it guesses. So Seine asks for the UUIDs
-//! before each bulk. An index that is missing, or that has another UUID, does not hold what was delivered before.
+//! If an index is missing, a bulk makes the server create it with a mapping that it guesses. So Seine asks for the
+//! UUIDs before each bulk. An index that is missing or has another UUID does not hold the documents delivered before.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::index::NotReady;
 use crate::planted;
 use crate::sinks::sink::SinkError;
 
-/// UUIDs by the index's name. Kept in the sink's committed state.
+/// UUIDs by index name. Saved in the sink's committed state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct IndexIdentity {
     uuids: BTreeMap<String, String>,
@@ -34,14 +34,14 @@ pub(super) async fn find(client: &Client, index: &str) -> Result<Found, NotReady
     let answer = client.send(Method::Get, &path, None).await?;
     Ok(match answer.status {
         200 => uuids(&answer).map_or(Found::Unknown, |uuids| Found::Index(IndexIdentity { uuids })),
-        // A proxy before the server may have a 404 of its own.
+        // A 404 may also come from a proxy in front of the server.
         404 if memchr::memmem::find(&answer.body, b"index_not_found_exception").is_some() => Found::Nothing,
         429 | 500.. => return Err(NotReady::Yet(answer.shown())),
         _ => Found::Unknown,
     })
 }
 
-/// None where the answer names no index.
+/// None if the answer names no index.
 fn uuids(answer: &ServerReply) -> Option<BTreeMap<String, String>> {
     let found: Value = serde_json::from_slice(&answer.body).ok()?;
     let uuid = |(name, described): (&String, &Value)| {
@@ -52,12 +52,12 @@ fn uuids(answer: &ServerReply) -> Option<BTreeMap<String, String>> {
 }
 
 impl IndexIdentity {
-    /// What is kept of an earlier run; none where nothing is.
+    /// The identity saved by an earlier run; none if nothing is saved.
     pub fn from_state(state: &Value) -> Option<IndexIdentity> {
         IndexIdentity::deserialize(state).ok().filter(|known| !known.uuids.is_empty())
     }
 
-    /// Of the indices.
+    /// Names of the indices.
     pub fn names(&self) -> impl Iterator<Item = &String> {
         self.uuids.keys()
     }
@@ -66,7 +66,7 @@ impl IndexIdentity {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// An error when one of the indices that documents went to is not there any more. `name`: the configured one.
+    /// Fails if one of the indices that documents went to no longer exists. `name` is the configured name.
     pub fn check(&self, found: &Found, name: &str) -> Result<(), SinkError> {
         let found = match found {
             _ if planted::is("emptied_unnoticed") => return Ok(()),

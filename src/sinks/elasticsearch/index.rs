@@ -1,4 +1,4 @@
-//! The index is there and takes our documents: made with its mapping when absent, checked when not.
+//! Creates a missing index with its mapping, and checks an existing one.
 
 use bytes::Bytes;
 use elasticsearch::http::Method;
@@ -12,9 +12,9 @@ use crate::sinks::sink::SinkError;
 
 /// Why the index is not ready.
 pub(super) enum NotReady {
-    /// Later it may be.
+    /// It may be ready later.
     Yet(String),
-    /// Only when somebody changes something.
+    /// Somebody must change something first.
     Ever(SinkError),
 }
 
@@ -24,7 +24,7 @@ impl From<NoAnswer> for NotReady {
     }
 }
 
-/// Makes sure of the index, and of its template where it is to have one. `with_deletes`: documents will be deleted.
+/// Checks or creates the index, and its template if one is configured. `with_deletes`: documents will be deleted.
 pub(super) async fn prepare(client: &Client, config: &ElasticConfig, with_deletes: bool) -> Result<(), NotReady> {
     let index = config.index.as_str();
     if config.index_template {
@@ -41,11 +41,11 @@ pub(super) async fn prepare(client: &Client, config: &ElasticConfig, with_delete
     }
 }
 
-/// How many documents the index holds, the last ones included.
+/// The number of documents in the index, including the last ones.
 pub(super) async fn count(client: &Client, index: &str) -> Result<u64, SinkError> {
     let remedy = "start the server, or correct target_storage.data_format.elasticsearch";
     let unanswered = |why: NoAnswer| other(format!("no answer: {why}"), remedy);
-    // What was written last is counted once it is refreshed; without the right to, it soon will be.
+    // A refresh makes the last documents visible. Without the right to refresh they become visible soon anyway.
     client.send(Method::Post, &format!("/{index}/_refresh"), None).await.map_err(unanswered)?;
     let answer = client.send(Method::Get, &format!("/{index}/_count"), None).await.map_err(unanswered)?;
     let counted = serde_json::from_slice::<Value>(&answer.body).ok().and_then(|answer| answer["count"].as_u64());
@@ -67,10 +67,10 @@ async fn create(client: &Client, index: &str) -> Result<(), NotReady> {
     Err(unexpected(&answer, "creating the index"))
 }
 
-/// The mapping of an index that is there, or of all behind an alias.
+/// Checks the mapping of an index, or of all indices behind an alias.
 async fn check(client: &Client, index: &str, answer: &ServerReply) -> Result<(), NotReady> {
     let found: Value = serde_json::from_slice(&answer.body).map_err(|_| unexpected(answer, "reading its mapping"))?;
-    // The indices behind a data stream are named so, and no others.
+    // Only the indices behind a data stream have such names.
     if found.as_object().is_some_and(|indices| indices.keys().any(|name| name.starts_with(".ds-"))) {
         return Err(NotReady::Ever(other(format!("{index} is a data stream"), remedy("data stream"))));
     }
@@ -93,7 +93,8 @@ async fn check(client: &Client, index: &str, answer: &ServerReply) -> Result<(),
     if missing.is_empty() { Ok(()) } else { add_fields(client, index, &missing).await }
 }
 
-/// Warns of an index, of any behind an alias, that forgets sooner than ours what was deleted. Who may not look is not told.
+/// Warns if the index, or one behind the alias, remembers deletions for a shorter time than the index that Seine
+/// creates. Skipped if the user may not read the settings.
 async fn check_deletes(client: &Client, index: &str) -> Result<(), NotReady> {
     let path = format!("/{index}/_settings/index.gc_deletes,index.uuid?flat_settings=true");
     let answer = client.send(Method::Get, &path, None).await?;
@@ -126,7 +127,7 @@ async fn add_fields(client: &Client, index: &str, missing: &[String]) -> Result<
     Err(unexpected(&answer, "adding fields to the index"))
 }
 
-/// A server that refuses the template can be used all the same.
+/// A server that refuses the template can still be used.
 async fn put_template(client: &Client, index: &str) -> Result<(), NotReady> {
     let path = format!("/_index_template/seine-{index}");
     let answer = put_mapped(client, &path, |headers| template_body(index, headers)).await?;
@@ -143,7 +144,7 @@ async fn put_template(client: &Client, index: &str) -> Result<(), NotReady> {
     Ok(())
 }
 
-/// Puts a body that maps the response headers in the first way that the server has.
+/// Sends a body with a mapping of the response headers. Tries each way of mapping until the server accepts one.
 async fn put_mapped(client: &Client, path: &str, body: impl Fn(HeaderType) -> Value) -> Result<ServerReply, NoAnswer> {
     let mut last = None;
     for headers in HeaderType::ALL {

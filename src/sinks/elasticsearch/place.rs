@@ -1,4 +1,4 @@
-//! The document of one page.
+//! Finds the document of one page.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ struct Answer {
     _version: i64,
 }
 
-/// Asks the index, which may have got it from somebody else. `patience`: for the answer.
+/// Asks the index; another writer may have put the document there. `patience`: how long to wait for the answer.
 pub(in crate::sinks) fn find(config: &ElasticConfig, url: &str, patience: Duration) -> Result<PagePlace, NotTold> {
     let failed = |problem: String| NotTold(format!("the index cannot be asked: {problem}"));
     let runtime = super::runtime(&mut Builder::new_current_thread());

@@ -1,7 +1,8 @@
-//! Whose fault it is that a document was not taken: asked with a document that there is nothing wrong with.
+//! The probe: finds out whether the page or the index is at fault when a document is rejected, by sending a harmless
+//! document.
 //!
-//! It goes the way of every page, pipeline and mapping included, and is never written: it is to replace a version of itself
-//! that there is not. An index that takes pages answers that with a version conflict.
+//! The probe passes through pipeline and mapping like any page but is never written: it asks to replace a version that
+//! does not exist. An index that takes pages answers with a version conflict.
 
 use std::sync::LazyLock;
 
@@ -15,23 +16,23 @@ use crate::formats::elastic_about::{ElasticAbout, TimeSource};
 use crate::page::PageChange;
 use crate::page::preferences::{Says, Scheme, Source, Statement, Usage};
 
-/// About a page's size: what only small requests get through must not look well.
+/// About the size of a page, so that an index that takes only small requests does not pass.
 const BODY_BYTES: usize = 16 << 10;
 
-/// What the probe found.
+/// The result of the probe.
 pub(super) enum ProbeResult {
-    /// The index takes pages: what it refused was wrong with the page.
+    /// The index takes pages, so the rejected page was at fault.
     Well,
-    /// It refuses any page, and why.
+    /// The index rejects every page, with the reason.
     RefusesAll(String),
-    /// It does not take pages just now.
+    /// The index does not take pages at the moment.
     NotNow(String),
 }
 
-/// Asks the index. Writes nothing. `beside`: the id of a document; asked is the shard that it belongs to.
+/// Probes the index without writing. `beside` is a document id; its shard is probed.
 pub(super) async fn probe(client: &Client, index: &str, beside: Option<&str>) -> ProbeResult {
     match ask(client, index, beside).await {
-        // An alias may say itself which shard its documents go to.
+        // The alias may set the routing itself, so try again without it.
         ProbeResult::RefusesAll(reason) if beside.is_some() && reason.contains("routing") => {
             ask(client, index, None).await
         }
@@ -59,7 +60,7 @@ async fn ask(client: &Client, index: &str, beside: Option<&str>) -> ProbeResult 
     }
 }
 
-/// What an operator can do about a server that refuses any page, by its own words.
+/// What an operator can do about a server that rejects every page, judged by its message.
 pub(super) fn remedy(reason: &str) -> &'static str {
     let says = |words: &[&str]| words.iter().any(|word| reason.contains(word));
     if says(&["data stream"]) {
@@ -76,7 +77,7 @@ pub(super) fn remedy(reason: &str) -> &'static str {
 }
 
 fn lines(beside: Option<&str>) -> Bytes {
-    // No document has got so far: Elasticsearch counts from 0.
+    // Elasticsearch counts from 0, so no document has this sequence number.
     let mut action = serde_json::json!({
         "index": { "_id": "seine-asks-whether-pages-are-taken", "if_seq_no": 1_u64 << 52, "if_primary_term": 1 }
     });
@@ -95,7 +96,7 @@ static DOCUMENT: LazyLock<Vec<u8>> = LazyLock::new(|| {
     json
 });
 
-/// Every field as an ordinary page has it.
+/// Every field as in an ordinary page.
 fn document() -> ElasticDocument<'static> {
     let text = "An ordinary page, with which Seine asks whether this index takes pages. ";
     let html = format!("<html lang=en><title>Probe</title><body>{}", text.repeat(BODY_BYTES / text.len()));

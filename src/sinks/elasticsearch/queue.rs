@@ -1,4 +1,4 @@
-//! The documents of one bulk that wait for their turn, narrowed down to what breaks a request.
+//! The documents of one bulk still to be sent, divided to find the ones that break a request.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use bytes::{Bytes, BytesMut};
 use crate::delivery::Entry;
 
 const FIRST_BACK_OFF: Duration = Duration::from_millis(100);
-/// A document that breaks the request it is alone in, or that the server fails at, is tried so often, each time with the
-/// server found well behind it.
+/// A document that breaks a request alone, or at which the server fails, is tried this many times. After each time the
+/// index must pass the probe.
 const MOST_BREAKS: u32 = 6;
 
-/// A document and the line before it.
+/// A document and its action line.
 #[derive(Clone)]
 pub(super) struct BulkDocument {
     pub entry: Arc<Entry>,
     pub lines: Bytes,
 }
 
-/// Of the request with these documents.
+/// The body of a request with these documents.
 pub(super) fn body(bulk: &[BulkDocument]) -> Bytes {
     if let [item] = bulk {
         return item.lines.clone();
@@ -30,21 +30,21 @@ pub(super) fn body(bulk: &[BulkDocument]) -> Bytes {
     body.freeze()
 }
 
-/// What became of a bulk.
+/// The result of a bulk.
 #[derive(Default)]
 pub(super) struct BulkOutcome {
-    /// They, or newer ones, are in the index.
+    /// Number of documents in the index, in this or a newer version.
     pub written: u64,
-    /// Refused for good, and why.
+    /// Documents rejected for good, with the reason.
     pub dead: Vec<(Arc<Entry>, String)>,
 }
 
-/// Documents that wait for their turn.
+/// Documents waiting to be sent.
 pub(super) struct QueuedBulk {
     pub bulk: Vec<BulkDocument>,
-    /// How the last request with them broke, or what the server failed of, when it did.
+    /// How the last request with them broke, or why the server failed at them.
     pub broke: Option<String>,
-    /// How often it has, with the server found well behind it. Counted for a document alone.
+    /// How often that happened while the index passed the probe. Counted only for a single document.
     pub breaks: u32,
 }
 
@@ -54,7 +54,7 @@ impl QueuedBulk {
     }
 }
 
-/// How long a bulk has been without progress.
+/// How long a bulk has made no progress.
 pub(super) struct Backoff {
     pub since: Instant,
     pub back_off: Duration,
@@ -67,8 +67,8 @@ impl Backoff {
     }
 }
 
-/// A request broke, and the server is well: with several documents in it each half is tried, and one that is alone is
-/// tried again behind the others, and in the end set aside.
+/// Handles a broken request while the index takes pages. Several documents are split into halves. A single document is
+/// retried after the others, and given up in the end.
 pub(super) fn narrow_down(broken: QueuedBulk, reason: &str, queue: &mut VecDeque<QueuedBulk>, all: &mut BulkOutcome) {
     if broken.bulk.len() > 1 {
         return halve(broken.bulk, reason, queue);
@@ -92,11 +92,11 @@ pub(super) fn halve(mut bulk: Vec<BulkDocument>, reason: &str, queue: &mut VecDe
     queue.push_front(QueuedBulk::new(bulk));
 }
 
-/// What is to be sent again, and why.
+/// Documents to send again, and why.
 #[derive(Default)]
 pub(super) struct RetryLater {
     pub items: Vec<BulkDocument>,
-    /// The first one's.
+    /// The reason of the first document.
     pub reason: String,
 }
 

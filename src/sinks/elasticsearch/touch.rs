@@ -1,8 +1,9 @@
-//! Pages that are as they were, and of which nothing came but that (304): `retrieved` of their documents is brought up to date.
+//! Updates `retrieved` in the documents of pages that were unchanged (304).
 //!
-//! An update takes no external version. It adds 1 to the document's, one millisecond, so that every later fetch still has a
-//! higher one and every older a lower. But it would set an older time in a newer document: so the documents are looked at first,
-//! and those that are older are updated if nobody has changed them meanwhile. One that is not there stays so: a 304 has no page.
+//! An update cannot have an external version. It adds 1 to the document's version, which is one millisecond. Later
+//! fetches still have a higher version, and older ones a lower. But an update could set an older time in a newer
+//! document. So the sink reads the documents first, and updates only the older ones, if nobody has changed them in
+//! between. A missing document stays missing, since a 304 has no page.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,12 +22,12 @@ struct Documents {
     docs: Vec<Document>,
 }
 
-/// As `_mget` shows it.
+/// A document in the answer of `_mget`.
 #[derive(Deserialize)]
 struct Document {
     #[serde(default)]
     found: bool,
-    /// It could not be looked at.
+    /// Set if the document could not be read.
     error: Option<Value>,
     #[serde(rename = "_seq_no")]
     seq_no: Option<u64>,
@@ -36,9 +37,9 @@ struct Document {
     source: Value,
 }
 
-/// The updates that are needed; an error says why the server cannot tell now.
+/// The updates needed. An error tells why the server cannot answer now.
 pub(super) async fn updates(client: &Client, index: &str, touches: &[Arc<Entry>]) -> Result<Vec<BulkDocument>, String> {
-    // Of one URL the last.
+    // For each URL only the last touch counts.
     let mut urls = HashSet::new();
     let touches: Vec<&Arc<Entry>> = touches.iter().rev().filter(|entry| urls.insert(&entry.event.url)).collect();
     let ids: Vec<_> = touches.iter().map(|entry| document_id(&entry.event.url)).collect();
@@ -46,7 +47,7 @@ pub(super) async fn updates(client: &Client, index: &str, touches: &[Arc<Entry>]
     let body = json!({ "ids": ids }).to_string();
     let answer = client.send(Method::Post, &path, Some((body.into(), JSON))).await;
     let answer = answer.map_err(|why| why.to_string())?;
-    // Who may write and not read touches unseen.
+    // A user who may write but not read updates without this check.
     if answer.status == 403 {
         return Ok(touches.into_iter().map(|entry| update(entry, None)).collect());
     }
@@ -66,7 +67,7 @@ impl Document {
     }
 }
 
-/// `as_seen`: where the document stood; it is left alone if it has changed since.
+/// `as_seen`: sequence number and term of the document; it is not updated if these changed.
 fn update(entry: &Arc<Entry>, as_seen: Option<(u64, u64)>) -> BulkDocument {
     let mut action = json!({ "_id": document_id(&entry.event.url) });
     if let Some((seq_no, primary_term)) = as_seen {

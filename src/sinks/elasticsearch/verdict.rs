@@ -1,4 +1,4 @@
-//! What a server says of a bulk, and of each document in it.
+//! Reads the server's answer to a bulk, and for each document.
 
 use std::collections::HashMap;
 
@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use super::client::{ServerReply, cut};
 
-/// Of a 429: the request is larger than the node ever takes, whatever else it has in hand. It says so in the words
-/// `… operation_bytes=N, max_…_bytes=M`.
+/// For a 429: whether the request is larger than the node ever takes, even when idle. The node says so with `…
+/// operation_bytes=N, max_…_bytes=M`.
 pub(super) fn is_over_the_limit(answer: &ServerReply) -> bool {
     let text = String::from_utf8_lossy(&answer.body);
     let number_behind = |text: &str| {
@@ -21,7 +21,7 @@ pub(super) fn is_over_the_limit(answer: &ServerReply) -> bool {
 
 #[derive(Deserialize)]
 pub(super) struct BulkAnswer {
-    /// One a document, in order; each with the action's name around it.
+    /// One per document, in order, each keyed by the action's name.
     items: Vec<HashMap<String, ItemAnswer>>,
 }
 
@@ -49,18 +49,18 @@ struct ItemError {
 pub(super) enum DocumentVerdict {
     Written,
     Refused(String),
-    /// The server failed at it: it alone, or at any just now.
+    /// The server failed, at this document only or at all of them.
     Failed(String),
     Later(String),
 }
 
 impl ItemAnswer {
-    /// It was written, or there is another version.
+    /// The document was written, or another version exists.
     pub fn is_there(&self) -> bool {
         matches!(self.status, 200..300 | 409)
     }
 
-    /// There is no document to delete or to touch.
+    /// There is no document to delete or to update.
     pub fn has_no_document(&self) -> bool {
         let is_said = |error: &ItemError| error.kind == "document_missing_exception";
         self.status == 404 && self.error.as_ref().is_none_or(is_said)
@@ -73,12 +73,12 @@ impl ItemAnswer {
             400 if self.is_about_the_index() => DocumentVerdict::Later(shown),
             400 | 413 => DocumentVerdict::Refused(shown),
             500..600 => DocumentVerdict::Failed(shown),
-            // 429: too busy; 403 and 404: the index is blocked or gone, and somebody may help.
+            // 429: too busy; 403 and 404: the index is blocked or missing, which an operator may fix.
             _ => DocumentVerdict::Later(shown),
         }
     }
 
-    /// A refusal that would meet any document.
+    /// Whether the reason applies to every document.
     fn is_about_the_index(&self) -> bool {
         self.error.as_ref().is_some_and(|error| {
             matches!(error.kind.as_str(), "index_closed_exception" | "invalid_index_name_exception")

@@ -1,4 +1,4 @@
-//! What becomes of messages, as the producer reports it.
+//! Handles the producer's delivery reports.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -68,7 +68,7 @@ impl KafkaSink {
         Ok(())
     }
 
-    /// A message is where it belongs, or a tombstone of one whose key has moved.
+    /// A page's message was written, or a tombstone for a key that moved to another partition.
     fn arrived(&mut self, sequence: usize, place: Option<(i32, i64)>) -> Result<(), SinkError> {
         if let Some(place) = place {
             self.topic.acknowledge(&self.config.topic, &self.producer, place)?;
@@ -93,7 +93,7 @@ impl KafkaSink {
         }
     }
 
-    /// Sends tombstones to where older messages of the key may lie, if it has moved to another partition.
+    /// If the key has moved to another partition, sends tombstones to the partitions with older messages of the key.
     fn clean_up_behind(
         &mut self,
         entry: &Arc<Entry>,
@@ -121,7 +121,7 @@ impl KafkaSink {
                 timestamp_ms: None,
                 sequence,
             };
-            // A full queue, too: the sink is made anew, and sends the page again.
+            // A full queue is an error as well: the sink is recreated and sends the page again.
             self.producer.link.send(message).map_err(|code| self.producer.failure(&self.config.topic, code))?;
             self.in_flight += 1;
         }

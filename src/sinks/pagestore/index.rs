@@ -1,5 +1,5 @@
-//! What a pagestore's folders alone do not say: the pages' ids, which articles belong to which feed, how long each `META`
-//! is, and which page is in which.
+//! The index of a pagestore, with what the folders do not show: ids of pages, articles of feeds, lengths of `META`
+//! files, and their pages.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,15 +11,15 @@ use crate::folders;
 use crate::formats::pagestore::{UrlHash, day, day_path};
 use crate::sinks::sink::SinkError;
 
-/// Below the store's base folder; no year has such a name.
+/// In the store's base folder; no year has this name.
 pub const FOLDER: &str = "~index";
 
-/// A small table of everything, in one embedded store. Changes wait in a batch and are committed together.
+/// One small table in an embedded store. Changes are collected in a batch and committed together.
 pub struct Index {
     database: Database,
     table: Keyspace,
     batch: OwnedWriteBatch,
-    /// What the batch changes, so that it can be read at once.
+    /// Changes in the batch, so that they can be read before the commit.
     changed: HashMap<Vec<u8>, Vec<u8>>,
 }
 
@@ -28,22 +28,22 @@ pub struct Index {
 pub struct Article {
     pub feed: UrlHash,
     pub feed_id: u64,
-    /// When the feed was scanned.
+    /// The day when the feed was scanned.
     pub day: Date,
     /// The feed's language.
     pub language: Option<String>,
-    /// It was fetched, and lies in the store.
+    /// Whether the article is stored.
     pub stored: bool,
 }
 
 const NEXT_ID: &[u8] = b"next id";
 
 impl Index {
-    /// `base`: the store's folder, which is there.
+    /// `base` is the store's folder and must exist.
     pub fn open(base: &Path) -> Result<Index, SinkError> {
         let place = base.join(FOLDER);
         if !place.try_exists().map_err(failed)? {
-            // fjall does not open a folder whose making was interrupted.
+            // fjall cannot open a folder that it was creating when interrupted.
             let draft = folders::draft(&place).map_err(failed)?;
             let (database, _) = open_table(&draft)?;
             database.persist(PersistMode::SyncAll).map_err(failed)?;
@@ -55,7 +55,7 @@ impl Index {
         Ok(Index { database, table, batch, changed: HashMap::new() })
     }
 
-    /// The page's id: a number of its own, from 1, for as long as the store lives. `before`: that it had under another hash.
+    /// The id of a page: a number from 1 that never changes. `before`: its id under its former hash.
     pub fn id_of(&mut self, page: UrlHash, before: Option<u64>) -> Result<u64, SinkError> {
         if let Some(id) = self.known_id(page)? {
             return Ok(id);
@@ -70,14 +70,14 @@ impl Index {
         Ok(next)
     }
 
-    /// The id of a page that was stored as one before.
+    /// The id of a page that was stored before.
     pub fn known_id(&self, page: UrlHash) -> Result<Option<u64>, SinkError> {
         self.number(&key("id", &page.to_string()))
     }
 
     pub fn article(&self, page: UrlHash) -> Result<Option<Article>, SinkError> {
         let bytes = self.get(&key("article", &page.to_string()))?;
-        // One that cannot be read counts as none: the page is then stored as any other.
+        // An unreadable record counts as none: the page is then stored as an ordinary page.
         Ok(bytes.and_then(|bytes| read_article(std::str::from_utf8(&bytes).ok()?)))
     }
 
@@ -85,7 +85,7 @@ impl Index {
         self.put(key("article", &page.to_string()), write_article(article).into_bytes());
     }
 
-    /// Bytes of a `META` that are acknowledged, by its path below the base folder; none when it was never written to.
+    /// The acknowledged length of a `META` file; none if it was never written. `path` is relative to the base folder.
     pub fn meta_length(&self, path: &str) -> Result<Option<u64>, SinkError> {
         self.number(&key("length", path))
     }
@@ -94,7 +94,7 @@ impl Index {
         self.put(key("length", path), length.to_be_bytes().to_vec());
     }
 
-    /// Knows no length any more, of any `META`.
+    /// Forgets the lengths of all `META` files.
     pub fn forget_meta_lengths(&mut self) -> Result<(), SinkError> {
         let mut batch = new_batch(&self.database);
         for entry in self.table.prefix(key("length", "")) {
@@ -103,7 +103,7 @@ impl Index {
         batch.commit().map_err(failed)
     }
 
-    /// Notes that a `META` lists a page. False when it did before.
+    /// Records that a `META` file lists a page. Returns false if it did before.
     pub fn list(&mut self, path: &str, page: UrlHash) -> Result<bool, SinkError> {
         let is_new = !self.is_listed(path, page)?;
         if is_new {
@@ -112,12 +112,12 @@ impl Index {
         Ok(is_new)
     }
 
-    /// Whether a `META` lists a page.
+    /// Whether a `META` file lists a page.
     pub fn is_listed(&self, path: &str, page: UrlHash) -> Result<bool, SinkError> {
         Ok(self.get(&listed(path, page))?.is_some())
     }
 
-    /// Makes every change durable.
+    /// Makes all changes durable.
     pub fn commit(&mut self) -> Result<(), SinkError> {
         if self.changed.is_empty() {
             return Ok(());
@@ -145,7 +145,7 @@ impl Index {
     }
 }
 
-/// `<feed> <feed's id> <day> <1 when stored, else 0> <language>`
+/// `<feed> <feed's id> <day> <1 if stored, else 0> <language>`
 fn write_article(article: &Article) -> String {
     let Article { feed, feed_id, day, language, stored } = article;
     let language = language.as_deref().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Indexes beside files: `<file><suffix>`. An index is made from its closed file, whole or not at all; so it can be made
-//! again at any time, and a crash leaves none that is wrong.
+//! Index files next to archive files: `<file><suffix>`. An index is made from a closed file, in one step. So it can be
+//! rebuilt at any time, and a crash leaves no wrong index.
 
 use std::fs::File;
 use std::io::Write;
@@ -23,7 +23,7 @@ impl Indexes {
         Indexes { folder: folder.into(), index }
     }
 
-    /// Makes the index of a closed file. It is held in memory meanwhile, some 300 bytes a page.
+    /// Writes the index of a closed file. Uses about 300 bytes of memory per page.
     pub fn write(&self, name: &str) -> Result<(), SinkError> {
         let path = self.folder.join(name);
         let file = if_there(File::open(&path)).map_err(|e| file_error("reading", &path, e))?;
@@ -40,7 +40,7 @@ impl Indexes {
         written.map_err(|e| file_error("writing", &path, e))
     }
 
-    /// Removes the index of a file, if there is one: it may be of more than is acknowledged.
+    /// Removes the index of a file, if any. It may contain more than what is acknowledged.
     pub fn remove(&self, name: &str) -> Result<(), SinkError> {
         if name.contains(std::path::is_separator) {
             return Ok(()); // whatever the state names, it is not in this folder
@@ -49,8 +49,8 @@ impl Indexes {
         if_there(std::fs::remove_file(&path)).map(drop).map_err(|e| file_error("removing", &path, e))
     }
 
-    /// After the files were put right: removes what has no file any more or was not finished; with `complete`, makes those
-    /// that are not there yet.
+    /// Call it after the files were restored. Removes indexes without a file and incomplete ones. With `complete`, also
+    /// creates missing ones.
     pub fn tidy(&self, rolling: &RollingOptions, complete: bool) -> Result<(), SinkError> {
         let file_of = |name: &str| name.strip_suffix(self.index.suffix).map(str::to_owned);
         let is_stale = |name: &str| match name.strip_suffix(UNFINISHED) {

@@ -1,9 +1,10 @@
-//! Rolling files of whole records: appended to, never by a later run, and after a crash cut back to exactly what was
-//! acknowledged.
+//! Rolling files: append-only files of complete records. A later run never appends to the files of an earlier run.
+//! After a crash the files are cut back to exactly what was acknowledged.
 //!
-//! The sink's committed state says how: it names the open file with its length at the last acknowledgement, and reserves a
-//! time for the names of files opened after it. A file with the reserved time holds nothing acknowledged, or a later state
-//! would have been committed. Formats differ in one thing alone, [`FileContent`](crate::formats::layout::FileContent): how an acknowledged beginning is closed.
+//! The sink's committed state makes this possible. It has the name of the open file and its length at the last
+//! acknowledgement. It also reserves a time for the names of files opened later. A file with the reserved time has
+//! nothing acknowledged; otherwise a later state would have been committed. Formats differ only in how a cut file is
+//! closed, see [`FileContent`](crate::formats::layout::FileContent).
 
 mod indexes;
 mod names;
@@ -23,29 +24,29 @@ use super::folder::{create_folder, sync_folder};
 use super::sink::SinkError;
 use crate::page::EpochMs;
 
-/// The files of one folder; the folder is the sink's own.
+/// The rolling files of one sink, in its own folder.
 pub struct RollingFiles {
     folder: PathBuf,
     rolling: RollingOptions,
-    /// The time in the next file's name.
+    /// The time in the name of the next file.
     reserved: EpochMs,
-    /// A file has it in its name: the next acknowledgement reserves another. Without one nothing changes: an idle sink is
-    /// asked several times a second, and what changed is written.
+    /// A file uses the reserved time, so the next acknowledgement reserves another. Otherwise the state stays the same.
+    /// An idle sink is synced several times a second, and only a changed state is written.
     is_used: bool,
     current: Option<OpenFile>,
 }
 
 impl RollingFiles {
-    /// Creates the folder when it is absent, and takes back what `state` does not acknowledge. With a null state nothing
-    /// is taken back: files that an earlier writer left unfinished are closed behind their last whole record.
+    /// Creates a missing folder, and removes what `state` does not acknowledge. With a null state it removes nothing:
+    /// unfinished files are closed after their last complete record.
     pub fn open(folder: &Path, rolling: RollingOptions, state: &serde_json::Value) -> Result<RollingFiles, SinkError> {
         create_folder(folder)?;
         let reserved = taken_back::restore(folder, &rolling, state)?;
         Ok(RollingFiles { folder: folder.into(), rolling, reserved, is_used: false, current: None })
     }
 
-    /// Adds a whole record to the open file, or to a new one when it might not fit; a new file begins with what `first`
-    /// makes of its name. Returns the name of a file that was closed for it.
+    /// Appends a complete record. If it might not fit, closes the file and starts a new one; `first` makes its
+    /// beginning from its name. Returns the name of a file closed for that.
     pub fn append(&mut self, record: &[u8], first: impl FnOnce(&str) -> Vec<u8>) -> Result<Option<String>, SinkError> {
         let most = self.rolling.max_file_size;
         let is_full = self.current.as_ref().is_some_and(|it| it.at_most_after(record.len()) > most);
@@ -65,15 +66,15 @@ impl RollingFiles {
         Ok(closed)
     }
 
-    /// Where the page stands that was added last, in `length` bytes: the file's name, the how manieth there, and where it begins; 0
-    /// in a stream.
+    /// Where the last record of `length` bytes is: the file name, the number of its page there, and its offset; 0 for a
+    /// compressed stream.
     pub fn place_of_last(&self, length: usize) -> Option<(&str, u64, u64)> {
         let current = self.current.as_ref()?;
         let start = current.length().map_or(0, |end| end.saturating_sub(length as u64));
         Some((&current.name, current.pages, start))
     }
 
-    /// Makes everything added durable, and of a stream readable. Returns the state to commit with it.
+    /// Makes all records durable, and a compressed stream readable. Returns the state to commit.
     pub fn sync(&mut self) -> Result<serde_json::Value, SinkError> {
         match &mut self.current {
             Some(current) => current.sync()?,
@@ -95,7 +96,7 @@ impl RollingFiles {
     }
 }
 
-/// An error when the folder was deleted meanwhile: what was written there is not there any more.
+/// Fails if the folder was deleted, since its files are lost.
 fn has_folder(folder: &Path) -> Result<(), SinkError> {
     match folder.is_dir() {
         true => Ok(()),
@@ -103,7 +104,7 @@ fn has_folder(folder: &Path) -> Result<(), SinkError> {
     }
 }
 
-/// What was delivered is delivered again, as far as the page log still holds it.
+/// The pages are delivered again as far as the page log still has them.
 fn gone(how: String) -> SinkError {
     SinkError::Replaced { sink: "files", how }
 }

@@ -1,4 +1,4 @@
-//! What rolling files are called.
+//! Names of rolling files.
 
 use time::OffsetDateTime;
 use time::macros::format_description;
@@ -7,18 +7,18 @@ use crate::formats::layout::{FileContent, NameStamp, RollingLayout};
 use crate::page::EpochMs;
 
 const PREFIX: &str = "crawl_data-";
-/// Behind the name of a file that cannot be read as it is while it is written.
+/// Suffix of a file that is not readable while it is written.
 pub(in crate::sinks) const OPEN: &str = ".open";
 
 /// How files are rolled.
 #[derive(Debug, Clone, Copy)]
 pub struct RollingOptions {
     pub layout: RollingLayout,
-    /// Of new files: one of the shape's.
+    /// Suffix of new files; one of the layout's suffixes.
     pub suffix: &'static str,
-    /// Of a stream: zlib's.
+    /// zlib level for compressed streams.
     pub level: u32,
-    /// A larger file is closed and the next one begun; only a single record that is larger makes a larger file.
+    /// A file of this size is closed and the next one started. Only a single larger record makes a larger file.
     pub max_file_size: u64,
 }
 
@@ -30,7 +30,7 @@ impl RollingOptions {
         }
     }
 
-    /// Of a file while it is written.
+    /// The name of a file while it is written.
     pub(super) fn written_name(&self, name: &str) -> String {
         match self.layout.content {
             FileContent::Stream => name.to_owned(),
@@ -38,14 +38,14 @@ impl RollingOptions {
         }
     }
 
-    /// Whether a file name, with or without `.open`, is one of these.
+    /// Whether a file name, with or without `.open`, belongs to this layout.
     pub(super) fn is_ours(&self, name: &str) -> bool {
         let name = name.strip_suffix(OPEN).unwrap_or(name);
         is_named_by(&self.layout, name) && !name.contains(std::path::is_separator)
     }
 }
 
-/// Whether a file that the shape's sink, or ACHE's, has closed, or leaves readable while it writes, has such a name.
+/// Whether a file name is one that this layout's sink, or ACHE's, gives to files that can be read.
 pub(crate) fn is_named_by(layout: &RollingLayout, name: &str) -> bool {
     name.starts_with(PREFIX) && layout.suffixes.iter().any(|suffix| name.ends_with(suffix))
 }

@@ -15,27 +15,27 @@ use crate::page::EpochMs;
 use crate::sinks::folder::{file_error, rename, sync_folder};
 use crate::sinks::sink::SinkError;
 
-/// Bytes are gathered up to this many before they are written.
+/// Bytes collected before each write.
 const WRITE_BYTES: usize = 256 << 10;
 
 pub(super) struct OpenFile {
-    /// As it will be, once it is finished.
+    /// The name of the finished file.
     pub name: String,
     path: PathBuf,
     file: File,
     stream: Option<ZlibStream>,
-    /// Pages in it.
+    /// Number of pages in it.
     pub pages: u64,
-    /// Not yet written to `file`.
+    /// Bytes not yet written to `file`.
     pending: Vec<u8>,
-    /// Bytes in `file`.
+    /// Bytes written to `file`.
     written: u64,
-    /// Bytes of them that are on disk for certain.
+    /// Bytes of `file` that are durable.
     synced: u64,
 }
 
 impl OpenFile {
-    /// A new file under the first free name, durable before anything in it is acknowledged.
+    /// A new file with the first free name. The name is durable before anything in the file is acknowledged.
     pub fn create(folder: &Path, epoch_ms: EpochMs, rolling: &RollingOptions) -> Result<OpenFile, SinkError> {
         let (prefix, digits) = (rolling.prefix(epoch_ms), rolling.layout.serial_digits);
         let mut serial = 0_u32;
@@ -59,12 +59,12 @@ impl OpenFile {
         Ok(OpenFile { name, path, file, stream, pages: 0, pending: Vec::new(), written: 0, synced: 0 })
     }
 
-    /// Its bytes, written or not; of a stream that is not known.
+    /// Its length with pending bytes; unknown for a compressed stream.
     pub fn length(&self) -> Option<u64> {
         self.stream.is_none().then_some(self.written + self.pending.len() as u64)
     }
 
-    /// The most that the file's size can be once `more` bytes are added and it is finished.
+    /// The largest size the finished file can have after adding `more` bytes.
     pub fn at_most_after(&self, more: usize) -> u64 {
         let more = self.stream.as_ref().map_or(more as u64, |stream| stream.at_most_after(more));
         self.written + self.pending.len() as u64 + more
@@ -92,7 +92,7 @@ impl OpenFile {
             stream.flush(&mut self.pending).map_err(|e| file_error("compressing for", &self.path, e.into()))?;
         }
         self.write_pending()?;
-        // Nothing may be pending and yet not be synced: much is written before anybody asks.
+        // Written bytes may be unsynced even if none are pending, since much is written before a sync.
         if self.synced < self.written {
             self.file.sync_data().map_err(|e| file_error("syncing", &self.path, e))?;
             self.synced = self.written;
@@ -100,7 +100,7 @@ impl OpenFile {
         self.is_in_its_place()
     }
 
-    /// An error when the file was deleted or moved, alone or with its folder: what is written to it, nobody finds.
+    /// Fails if the file was deleted or moved, alone or with its folder. Nobody would find what is written to it.
     fn is_in_its_place(&self) -> Result<(), SinkError> {
         let looking = |error| file_error("looking at", &self.path, error);
         let ours = self.file.metadata().map_err(looking)?;
@@ -111,13 +111,13 @@ impl OpenFile {
         }
     }
 
-    /// As of the last [`sync`](OpenFile::sync).
+    /// The state at the last [`sync`](OpenFile::sync).
     pub fn acknowledged(&self) -> Acknowledged {
         let adler32 = self.stream.as_ref().map(ZlibStream::adler32);
         Acknowledged { name: self.name.clone(), length: self.written, adler32 }
     }
 
-    /// Returns its name, which is its own now.
+    /// Gives the file its final name and returns it.
     pub fn finish(mut self, folder: &Path) -> Result<String, SinkError> {
         if let Some(stream) = &mut self.stream {
             stream.finish(&mut self.pending).map_err(|e| file_error("compressing for", &self.path, e.into()))?;
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use crate::formats::layout::{NameStamp, RollingLayout};
 
-    /// No file system lets a test see this from outside.
+    /// A unit test, since no file system shows this from outside.
     #[test]
     fn what_was_written_before_anybody_asked_is_synced_too() {
         let folder = tempfile::tempdir().unwrap();

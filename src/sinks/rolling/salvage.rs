@@ -1,5 +1,5 @@
-//! Files that a writer left unfinished and no saved state knows: what is readable of them, up to the last whole line, is
-//! kept as a valid stream. Finished files are left as they are, damaged ones too.
+//! Closes unfinished files that no saved state knows. Keeps what is readable up to the last complete line, as a valid
+//! stream. Finished files are left unchanged, even damaged ones.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,10 +11,10 @@ use crate::sinks::folder::{file_error, last_bytes};
 use crate::sinks::sink::SinkError;
 use crate::sinks::whole_file::WholeFile;
 
-/// Closes those of the files that are unfinished.
+/// Closes the unfinished ones of these files.
 pub(super) fn close_unfinished(files: &[PathBuf], level: u32) -> Result<(), SinkError> {
     for path in files {
-        // Spares reading the whole file.
+        // Avoids reading the whole file.
         let last = last_bytes(path, 10).map_err(|e| file_error("reading", path, e))?;
         if !zlib_stream::looks_finished(&last) {
             close_file(path, level)?;
@@ -23,7 +23,7 @@ pub(super) fn close_unfinished(files: &[PathBuf], level: u32) -> Result<(), Sink
     Ok(())
 }
 
-/// Closes one file, if it is unfinished. Its end is anywhere inside the compressed data, so it is written anew.
+/// Closes a file if it is unfinished. It may end anywhere within the compressed data, so it is rewritten.
 pub(super) fn close_file(path: &Path, level: u32) -> Result<(), SinkError> {
     let file = File::open(path).map_err(|e| file_error("reading", path, e))?;
     if file.metadata().map_err(|e| file_error("reading", path, e))?.len() == 0 {
@@ -44,7 +44,7 @@ pub(super) fn close_file(path: &Path, level: u32) -> Result<(), SinkError> {
     }
 }
 
-/// How many uncompressed bytes of a stream that breaks off are whole lines; none of one that is finished.
+/// The number of uncompressed bytes in complete lines of a cut stream; none if the stream is finished.
 fn whole_lines(mut stream: Inflating<File>) -> Result<Option<u64>, StreamError> {
     let (mut read, mut lines) = (0, 0);
     loop {
@@ -61,7 +61,7 @@ fn whole_lines(mut stream: Inflating<File>) -> Result<Option<u64>, StreamError> 
     }
 }
 
-/// Writes a file anew as a finished stream of its first so many uncompressed bytes.
+/// Rewrites a file as a finished stream of its first `bytes` uncompressed bytes.
 fn rewrite(path: &Path, bytes: u64, level: u32) -> std::io::Result<()> {
     let mut from = Inflating::new(File::open(path)?).take(bytes);
     let mut to = WholeFile::create(path, Some(level))?;

@@ -1,4 +1,4 @@
-//! Bringing a folder back to what was acknowledged. Can be broken off and done again at any point.
+//! Restores a folder to what was acknowledged. Can be interrupted and repeated at any point.
 
 use std::fs::File;
 use std::path::Path;
@@ -15,24 +15,24 @@ use crate::page::EpochMs;
 use crate::sinks::folder::{cut, file_error, list_named, rename, sync_folder};
 use crate::sinks::sink::SinkError;
 
-/// What is committed with the cursor.
+/// The state committed with the cursor.
 #[derive(Serialize, Deserialize)]
 pub(super) struct SavedState {
     pub open: Option<Acknowledged>,
     pub reserved: EpochMs,
 }
 
-/// A file as of an acknowledgement: of a stream, it ends with a flush there.
+/// The open file at an acknowledgement. A compressed stream has a flush point there.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Acknowledged {
     pub name: String,
     pub length: u64,
-    /// Of a stream's uncompressed bytes.
+    /// Checksum of a stream's uncompressed bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adler32: Option<u32>,
 }
 
-/// Puts right what is there, and returns the time for the names of new files.
+/// Restores the folder. Returns the time for the names of new files.
 pub(super) fn restore(
     folder: &Path,
     rolling: &RollingOptions,
@@ -52,7 +52,8 @@ pub(super) fn restore(
     Ok(reserved)
 }
 
-/// None when there is none. One that cannot be read counts as lost, which may deliver pages twice but loses none.
+/// None if there is no state. An unreadable state counts as none: some pages may then be delivered twice, but none is
+/// lost.
 fn read_state(state: &serde_json::Value, rolling: &RollingOptions) -> Option<SavedState> {
     if state.is_null() {
         return None;
@@ -82,7 +83,7 @@ fn take_back(folder: &Path, saved: &SavedState, rolling: &RollingOptions) -> Res
     }
 }
 
-/// Cuts the file to its acknowledged length, ends it there and gives it its final name. It may have that already.
+/// Cuts the file to its acknowledged length, closes it and gives it its final name. It may already have that name.
 fn cut_back(folder: &Path, open: &Acknowledged, rolling: &RollingOptions) -> Result<(), SinkError> {
     let done = folder.join(&open.name);
     let writing = folder.join(rolling.written_name(&open.name));
@@ -105,7 +106,7 @@ fn cut_back(folder: &Path, open: &Acknowledged, rolling: &RollingOptions) -> Res
     if path == &done { Ok(()) } else { rename(path, &done) }
 }
 
-/// What an earlier writer left unfinished, and no state knows of.
+/// Closes files of an earlier writer that no state knows.
 fn close_left_open(folder: &Path, rolling: &RollingOptions) -> Result<(), SinkError> {
     let whole_length = match rolling.layout.content {
         FileContent::Stream => {

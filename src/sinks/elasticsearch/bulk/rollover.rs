@@ -1,7 +1,8 @@
-//! An alias with several indices behind it, as after a rollover: bulks go to its write index alone, and older documents stay in the
-//! others. So behind each document that is written or deleted, the sink deletes older ones of the same id in the other indices.
+//! Handles an alias with several indices, as after a rollover. Bulks go only to its write index, and older documents
+//! stay in the other indices. So after writing or deleting a document, the sink deletes older documents of the same id
+//! from the other indices.
 //!
-//! A page that is as it was (304) stays where it is: it has one document.
+//! An unchanged page (304) keeps its one document where it is.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -30,7 +31,7 @@ struct Alias {
     is_write_index: Option<bool>,
 }
 
-/// The indices behind the alias that bulks do not go to; none where there is one index.
+/// The indices behind the alias other than its write index; empty if there is only one.
 async fn others(client: &Client, name: &str, found: &IndexIdentity) -> Result<Vec<String>, NotReady> {
     if found.names().count() < 2 {
         return Ok(Vec::new());
@@ -61,7 +62,7 @@ fn cannot_tell(name: &str, answer: &str) -> SinkError {
 }
 
 impl BulkSender {
-    /// True when the alias writes to another index than before, or has others behind it.
+    /// Returns true if the alias has a new write index, or other indices behind it.
     pub(super) async fn looks_at_alias(&self, found: &IndexIdentity) -> Result<bool, NotReady> {
         let others = others(&self.client, &self.config.index, found).await?;
         if *self.others.lock() == others {
@@ -77,17 +78,18 @@ impl BulkSender {
         Ok(true)
     }
 
-    /// Which turn of the alias it is; none where one index is behind it.
+    /// The number of alias changes so far; none if there is only one index.
     pub(super) async fn alias_turn(&self) -> Option<u64> {
         if self.others.lock().is_empty() {
             return None;
         }
-        // Whoever writes next is told what is wrong.
+        // The next write reports any error.
         let _ = self.prepare().await;
         Some(self.turns.load(Ordering::Relaxed))
     }
 
-    /// Deletes what the other indices behind the alias hold of pages that were written or deleted. `since`: the alias's turn before that.
+    /// Deletes the documents of written or deleted pages from the other indices. `since` is the number of alias changes
+    /// before the write.
     pub(super) async fn clean_up_behind(
         &self,
         entries: &[Arc<Entry>],
@@ -97,7 +99,8 @@ impl BulkSender {
         if self.others.lock().is_empty() {
             return Ok(());
         }
-        // A document of the same fetch is a copy, unless it may be the one that was just written, to what was the write index then.
+        // Another index may have a document of the same fetch. It is a copy and is deleted, unless the alias changed:
+        // then it may be the one just written.
         let is_same_turn = since.is_some() && self.alias_turn().await == since;
         let others = self.others.lock().clone();
         let dead: HashSet<&str> = outcome.dead.iter().map(|(entry, _)| entry.event.id.as_str()).collect();
