@@ -2,12 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Effective, Loaded, Secret};
+use super::{Config, Destination, Effective, Loaded, Secret, SinkConfig};
 
 const MODEL: &str = "target_storage.model";
 const READ_TOKEN: &str = "http.api.read_token";
 const OPERATE_TOKEN: &str = "http.api.operate_token";
 const CLIENTS: &str = "work.clients";
+const PASSWORD: &str = "target_storage.data_format.elasticsearch.rest.password";
+const API_KEY: &str = "target_storage.data_format.elasticsearch.rest.api_key";
+const SINKS: &str = "target_storage.sinks";
 const COOKIES: &str = "crawler_manager.downloader.cookies";
 const WHITELIST: &str = "link_storage.link_strategy.whitelist";
 const BLACKLIST: &str = "link_storage.link_strategy.blacklist";
@@ -37,6 +40,9 @@ pub fn changes(before: &Loaded, now: &Loaded) -> Vec<KeyChanged> {
             changes.push(KeyChanged { key: key.to_owned(), before, now, is_live });
         }
     }
+    // Of a sink, credentials alone can be changed.
+    let is_live = without_credentials(&before.config) == without_credentials(&now.config);
+    changes.iter_mut().filter(|change| change.key == SINKS).for_each(|change| change.is_live = is_live);
     // The same folder with other files in it.
     let names = [before, now].map(|loaded| loaded.config.classifier.as_ref().map(|it| it.name().to_string()));
     if let [Some(was), Some(is)] = names
@@ -55,7 +61,10 @@ fn hidden(before: &Loaded, now: &Loaded, shown: &[KeyChanged]) -> Vec<KeyChanged
     let (before, now) = (&before.config, &now.config);
     let is_shown = |key: &str| shown.iter().any(|change| change.key == key);
     // Sinks are made of many keys; where one of those differs, it says so.
-    let is_sinks = before.sinks != now.sinks && shown.iter().all(|change| change.is_live);
+    let can_sinks = without_credentials(before) == without_credentials(now);
+    let is_sinks = !can_sinks && shown.iter().all(|change| change.is_live);
+    let is_shown_of_sinks = [PASSWORD, API_KEY, SINKS].into_iter().any(is_shown);
+    let is_credentials = can_sinks && secrets(before) != secrets(now) && !is_shown_of_sinks;
     [
         (READ_TOKEN, true, before.http.read_token != now.http.read_token && !is_shown(READ_TOKEN)),
         (OPERATE_TOKEN, true, before.http.operate_token != now.http.operate_token && !is_shown(OPERATE_TOKEN)),
@@ -65,6 +74,7 @@ fn hidden(before: &Loaded, now: &Loaded, shown: &[KeyChanged]) -> Vec<KeyChanged
         ("link_blacklist.txt", true, before.scope.deny != now.scope.deny && !is_shown(BLACKLIST)),
         ("link_filters.yml", true, before.scope.link_filters != now.scope.link_filters),
         ("a secret of target_storage", false, is_sinks),
+        ("a secret of elasticsearch", true, is_credentials),
     ]
     .into_iter()
     .filter(|(_, _, differs)| *differs)
@@ -75,4 +85,26 @@ fn hidden(before: &Loaded, now: &Loaded, shown: &[KeyChanged]) -> Vec<KeyChanged
         is_live,
     })
     .collect()
+}
+
+/// The sinks as they would be if Elasticsearch asked nobody who they are.
+fn without_credentials(config: &Config) -> Vec<SinkConfig> {
+    let mut sinks = config.sinks.clone();
+    for sink in &mut sinks {
+        if let Destination::Elasticsearch(elastic) = &mut sink.destination {
+            (elastic.username, elastic.password, elastic.api_key) = (None, None, None);
+        }
+    }
+    sinks
+}
+
+/// Passwords and keys of Elasticsearch.
+fn secrets(config: &Config) -> Vec<(&Option<Secret>, &Option<Secret>)> {
+    let destinations = config.sinks.iter().map(|sink| &sink.destination);
+    destinations
+        .filter_map(|destination| match destination {
+            Destination::Elasticsearch(elastic) => Some((&elastic.password, &elastic.api_key)),
+            _ => None,
+        })
+        .collect()
 }

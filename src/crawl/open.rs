@@ -80,7 +80,6 @@ pub(super) fn open(
     };
     Ok(Running {
         watches: config.sinks.iter().map(|sink| (sink.name().to_owned(), Watch::default())).collect(),
-        sinks: config.sinks.clone(),
         in_force: Mutex::new(loaded),
         started_with,
         following: Default::default(),

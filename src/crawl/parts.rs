@@ -49,10 +49,10 @@ pub(super) fn start(running: &Arc<Running>, handle: &Handle) {
         Ok(())
     });
 
-    for sink in running.sinks.clone() {
+    for sink in running.config().sinks.clone() {
         let at = running.clone();
         supervisor.start(&format!("sink {}", sink.name()), stuck_after(STUCK_AFTER), move |beat| {
-            match deliver_or_begin_anew(&at, &sink, beat) {
+            match deliver_or_begin_anew(&at, sink.name(), beat) {
                 Err(error) if matches!(error.downcast_ref(), Some(SinkError::ReaderGone)) => {
                     at.reader_gone.notify_one();
                     Ok(())
@@ -81,25 +81,32 @@ fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> anyhow::Resul
     let mut feed = LogFeed { running, name, reader, seconds, beat, idle: Idle::new(IDLE) };
     let context = SinkContext {
         shutdown: running.shutdown.clone(),
-        watch: running.watches.get(name).cloned().unwrap_or_default(),
+        watch: running.watch(name),
         notes_places: true,
         ..SinkContext::new(running.folder.join(name))
     };
     pump(&mut feed, config, &context)
 }
 
-/// A destination that is to be filled anew begins again at once. One that is another one than before gets what the log still holds, from empty books on. The error ends this attempt; the
-/// next one finds the destination as at a first start.
-fn deliver_or_begin_anew(running: &Running, sink: &SinkConfig, beat: &Beat) -> anyhow::Result<()> {
-    let mut result = deliver(running, sink, beat);
-    while result.as_ref().is_err_and(|error| error.is::<RefillOrdered>()) {
-        result = deliver(running, sink, beat);
+/// A destination that is to be filled anew, or whose configuration has changed, begins again at once. One that is another one than before
+/// gets what the log still holds, from empty books on. The error ends this attempt; the next one finds the destination as at a first start.
+fn deliver_or_begin_anew(running: &Running, name: &str, beat: &Beat) -> anyhow::Result<()> {
+    loop {
+        running.watch(name).is_up_to_date();
+        let config = running.config();
+        let Some(sink) = config.sink(name) else { return Ok(()) };
+        let result = deliver(running, sink, beat);
+        let Err(error) = &result else { return result };
+        match error.downcast_ref() {
+            Some(SinkError::Outdated) => tracing::info!(sink = name, "{error}"),
+            Some(SinkError::Replaced { .. }) => {
+                anew::begin(running, sink, &error.to_string())?;
+                return result;
+            }
+            _ if error.is::<RefillOrdered>() => {}
+            _ => return result,
+        }
     }
-    let Err(error) = &result else { return result };
-    if let Some(SinkError::Replaced { .. }) = error.downcast_ref() {
-        anew::begin(running, sink, &error.to_string())?;
-    }
-    result
 }
 
 /// The sink is opened again, and begins anew.
@@ -130,6 +137,9 @@ impl Feed for LogFeed<'_> {
     fn next(&mut self) -> anyhow::Result<Vec<Arc<Entry>>> {
         if refill::is_ordered(&self.running.folder, self.name) {
             return Err(RefillOrdered.into());
+        }
+        if self.running.watch(self.name).is_outdated() {
+            return Err(SinkError::Outdated.into());
         }
         if self.is_paused() {
             self.beat.idle();

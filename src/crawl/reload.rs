@@ -54,7 +54,7 @@ impl Running {
 
     /// Puts a configuration in force of which only such keys differ as can. Visits under way end with the one they began with.
     fn put(&self, config: &Config) -> Result<(), Refusal> {
-        let (visitor, mut config) = (self.visitor(), config.clone());
+        let (visitor, before, mut config) = (self.visitor(), self.config(), config.clone());
         self.limits.lay_over(&mut config.frontier);
         visitor.scope.change(|scope| {
             Scope::from_note(&config.scope, &scope.to_note(), &[]).map_err(|error| Refusal::Conflict(error.to_string()))
@@ -66,9 +66,17 @@ impl Running {
         let thresholds = config.thresholds();
         let visitor = Visitor { config: Arc::new(config), thresholds, ..Visitor::clone(&visitor) };
         *self.visitor.write() = Arc::new(visitor);
+        self.outdate_sinks(&before);
         self.visitor().changed.send_replace(());
         self.shutdown.wake();
         Ok(())
+    }
+
+    /// Sinks that have other credentials are opened again.
+    fn outdate_sinks(&self, before: &Config) {
+        for sink in self.config().sinks.iter().filter(|sink| before.sink(sink.name()) != Some(sink)) {
+            self.watch(sink.name()).outdate();
+        }
     }
 
     /// What is known is brought in line with the configuration, beside the crawl, as a start does it. Broken off by the crawl's end,

@@ -17,7 +17,7 @@ use super::spending::Spending;
 use super::stall::Stall;
 use crate::budgets::{Budget, Period, What, Whom};
 use crate::clock::now_ms;
-use crate::config::{Config, Loaded, SinkConfig, StartedWith};
+use crate::config::{Config, Loaded, StartedWith};
 use crate::frontier::Frontier;
 use crate::page::EpochMs;
 use crate::page_log::PageLog;
@@ -35,8 +35,6 @@ pub(crate) struct Running {
     pub started_with: StartedWith,
     /// What is known is being brought in line with it.
     pub following: Arc<Mutex<()>>,
-    /// Of this run: they stay as they are.
-    pub sinks: Vec<SinkConfig>,
     pub folder: PathBuf,
     pub frontier: Arc<dyn Frontier>,
     pub log: PageLog,
@@ -82,6 +80,11 @@ impl Running {
 
     pub fn config(&self) -> Arc<Config> {
         self.visitor.read().config.clone()
+    }
+
+    /// Of a sink.
+    pub fn watch(&self, sink: &str) -> Watch {
+        self.watches.get(sink).cloned().unwrap_or_default()
     }
 
     /// For what its operator asks and orders.

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use super::filling;
 use super::running::Running;
 use crate::config::Destination;
-use crate::sinks::watch::Watch;
 
 /// What is acknowledged without the sink's place in the log moving (parts of a batch, a page that is being looked for) counts
 /// as moving for so many times as long as it would be waited for: a sink that is made anew is told the same again.
@@ -37,7 +36,7 @@ impl Stillness {
 
     /// Looks whether any of them moves. True when none has for too long. With a disk full it is room that is waited for.
     pub fn has_run_out(&mut self, running: &Running) -> bool {
-        let seen: Vec<_> = behind(running).map(|(name, place, _)| (place, moves(running, name))).collect();
+        let seen: Vec<_> = behind(running).iter().map(|(name, place, _)| (*place, moves(running, name))).collect();
         let places = |seen: &[(u64, u64)]| seen.iter().map(|(place, _)| *place).collect::<Vec<_>>();
         if seen.is_empty() || places(&seen) != places(&self.seen) || running.room.is_said_to_lack() {
             self.begin_anew();
@@ -48,13 +47,13 @@ impl Stillness {
         let waited = self.since.elapsed();
         !self.seen.is_empty()
             && waited >= self.limit
-            && (waited >= AT_WORK || behind(running).all(|(name, ..)| trouble(running, name).is_some()))
+            && (waited >= AT_WORK || behind(running).iter().all(|(name, ..)| trouble(running, name).is_some()))
     }
 
     /// Says who was waited for in vain.
     pub fn tell(&self, running: &Running) {
         for (sink, _, pending) in behind(running) {
-            let why = trouble(running, sink).unwrap_or_default();
+            let why = trouble(running, &sink).unwrap_or_default();
             let seconds = self.since.elapsed().as_secs();
             tracing::warn!(sink, pending, why, "not moved for {seconds} s: the run ends without it");
         }
@@ -63,16 +62,17 @@ impl Stillness {
 
 /// The sinks of this run with something pending: name, place in the log, how much. Not standard output: whoever reads it is
 /// there and may take all the time, or gone, which is noticed.
-fn behind(running: &Running) -> impl Iterator<Item = (&str, u64, u64)> {
-    let log = running.log.status();
-    let sinks = running.sinks.iter().filter(|sink| sink.destination != Destination::Stdout);
-    sinks.filter_map(move |sink| {
+fn behind(running: &Running) -> Vec<(String, u64, u64)> {
+    let (log, config) = (running.log.status(), running.config());
+    let sinks = config.sinks.iter().filter(|sink| sink.destination != Destination::Stdout);
+    let behind = sinks.filter_map(|sink| {
         let reader = log.reader(sink.name())?;
         let is_filling = filling::is_unfinished(&running.folder, &running.log, sink.name());
         // What it gets from an archive counts as the log's.
-        let filled = running.watches.get(sink.name()).map_or(0, Watch::pages_filled);
-        (reader.pending > 0 || is_filling).then(|| (sink.name(), reader.position.index + filled, reader.pending))
-    })
+        let place = reader.position.index + running.watch(sink.name()).pages_filled();
+        (reader.pending > 0 || is_filling).then(|| (sink.name().to_owned(), place, reader.pending))
+    });
+    behind.collect()
 }
 
 fn moves(running: &Running, sink: &str) -> u64 {

@@ -41,7 +41,7 @@ use self::client::other;
 pub(crate) use self::documents::{AT_ONCE, IndexReader};
 use self::identity::IndexIdentity;
 pub(super) use self::place::find;
-use self::queue::{BulkDocument, BulkOutcome};
+use self::queue::{Bulk, BulkDocument, BulkOutcome, Written};
 use super::dead_letters::DeadLetters;
 use super::sink::{Delivered, Sink, SinkContext, SinkCount, SinkError};
 use super::upkeep::Due;
@@ -51,6 +51,7 @@ use crate::delivery::{Entry, Position};
 use crate::formats::elastic::{document_id, document_version, write_event};
 use crate::formats::files::is_held;
 use crate::outside::stand_in;
+use crate::page::{PageEvent, Withheld};
 use crate::planted;
 
 /// Number of bulks sent but not yet answered. The server writes one while the next is built and sent.
@@ -70,6 +71,8 @@ pub struct ElasticSink {
     /// The bulk being filled.
     next: Batch,
     in_flight: VecDeque<InFlightBulk>,
+    /// Told when the last bulk on its way is written.
+    last: Written,
     so_far: Delivered,
     dead: DeadLetters,
     /// The sink had to end before all was written. Pages not counted in `so_far` are delivered again after the next
@@ -81,6 +84,8 @@ pub struct ElasticSink {
 #[derive(Default)]
 struct Batch {
     items: Vec<BulkDocument>,
+    /// Deletions of pages that became aliases. They come last, so that the page that each leads to is there before.
+    leaving: Vec<BulkDocument>,
     /// Unchanged pages, for which only the time is written.
     touches: Vec<Arc<Entry>>,
     bytes: usize,
@@ -89,6 +94,12 @@ struct Batch {
     end: Option<Position>,
     /// When the first entry was added.
     since: Option<Instant>,
+}
+
+impl Batch {
+    fn documents(&self) -> usize {
+        self.items.len() + self.leaving.len() + self.touches.len()
+    }
 }
 
 struct InFlightBulk {
@@ -124,6 +135,7 @@ impl ElasticSink {
             runtime: Some(runtime),
             next: Batch::default(),
             in_flight: VecDeque::new(),
+            last: Written::nothing(),
             so_far: Delivered { state: state.clone(), ..Delivered::default() },
             dead: DeadLetters::open(&context.letters)?,
             ended: false,
@@ -147,6 +159,9 @@ impl ElasticSink {
         self.next.end = Some(entry.end);
         self.next.bytes += bytes;
         match lines {
+            Some(lines) if is_alias(&entry.event) => {
+                self.next.leaving.push(BulkDocument { entry: entry.clone(), lines })
+            }
             Some(lines) => self.next.items.push(BulkDocument { entry: entry.clone(), lines }),
             None if due == Due::Touch => self.next.touches.push(entry.clone()),
             None => self.next.skipped += 1,
@@ -166,7 +181,7 @@ impl ElasticSink {
     fn is_due(&self) -> bool {
         let config = &self.pusher.config;
         let waited = self.next.since.map(|since| since.elapsed());
-        self.next.items.len() + self.next.touches.len() >= config.bulk_documents
+        self.next.documents() >= config.bulk_documents
             || self.next.bytes as u64 >= config.bulk_bytes
             || waited.is_some_and(|waited| waited >= config.flush_interval)
     }
@@ -179,7 +194,10 @@ impl ElasticSink {
             self.settle_first()?;
         }
         if let Some(runtime) = self.runtime.as_ref().filter(|_| !self.ended) {
-            let task = runtime.handle().spawn(self.pusher.clone().push(batch.items, batch.touches));
+            let (written, last) = Written::channel();
+            let bulk = Bulk { items: batch.items, leaving: batch.leaving, touches: batch.touches };
+            let before = std::mem::replace(&mut self.last, last);
+            let task = runtime.handle().spawn(self.pusher.clone().push(bulk, before, written));
             self.in_flight.push_back(InFlightBulk { task, end, skipped: batch.skipped });
         }
         Ok(())
@@ -289,6 +307,11 @@ fn runtime(builder: &mut Builder) -> Result<Runtime, SinkError> {
     let built = builder.enable_all().build();
     let failed = |error| other(format!("no thread can be started: {error}"), "raise the limit of threads");
     Ok(Runtime::Own(built.map_err(failed)?))
+}
+
+/// It had a page of its own, perhaps, and has another's now.
+fn is_alias(event: &PageEvent) -> bool {
+    matches!(event.withheld, Some(Withheld::Alias { .. }))
 }
 
 /// The number of documents in the index, whoever wrote them.

@@ -79,6 +79,9 @@ pub enum SinkError {
     /// The destination was replaced. The caller resets the sink's counters and opens it without a state.
     #[error("{sink}: {how}; it does not hold what was delivered before")]
     Replaced { sink: &'static str, how: String },
+    /// The driver opens the sink again with the configuration now in force.
+    #[error("its configuration has changed; it is opened again")]
+    Outdated,
     #[error("{sink}: {problem}; {remedy}")]
     Other { sink: &'static str, problem: String, remedy: &'static str },
 }

@@ -15,6 +15,7 @@ struct Progress {
     moves: AtomicU64,
     filled: AtomicU64,
     was_opened: AtomicBool,
+    is_outdated: AtomicBool,
     trouble: Mutex<Option<String>>,
 }
 
@@ -28,6 +29,20 @@ impl Watch {
     /// Reports that the sink's files are in order and that it takes entries.
     pub fn opened(&self) {
         self.0.was_opened.store(true, Ordering::Relaxed);
+    }
+
+    /// The sink is to be opened again: its configuration has changed. Told after the new configuration is in force.
+    pub fn outdate(&self) {
+        self.0.is_outdated.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on it has the configuration that is in force. Called before that is read.
+    pub fn is_up_to_date(&self) {
+        self.0.is_outdated.store(false, Ordering::Relaxed);
+    }
+
+    pub fn is_outdated(&self) -> bool {
+        self.0.is_outdated.load(Ordering::Relaxed)
     }
 
     /// Whether the sink was opened at least once since the start.

@@ -2,8 +2,10 @@
 //!
 //! The servers come from Maven Central by `scripts/services/`, once, and need Java 17. They are started one at a time.
 
+mod aliases;
 mod conformance;
 mod crawl;
+mod credentials;
 mod document;
 #[path = "../support/event.rs"]
 mod event;

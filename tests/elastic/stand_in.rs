@@ -15,6 +15,8 @@ pub struct Asked {
     pub method: String,
     pub path: String,
     pub body: Vec<u8>,
+    /// Who asks.
+    pub authorization: String,
 }
 
 impl Asked {
@@ -62,17 +64,18 @@ fn read(input: &mut BufReader<TcpStream>) -> Option<Asked> {
     input.read_line(&mut line).ok().filter(|read| *read > 0)?;
     let mut words = line.split(' ').map(str::to_owned);
     let (method, path) = (words.next()?, words.next()?);
-    let mut length = 0;
+    let (mut length, mut authorization) = (0, String::new());
     loop {
         let mut line = String::new();
         input.read_line(&mut line).ok()?;
         match line.trim().split_once(": ") {
             None => break,
             Some((name, value)) if name.eq_ignore_ascii_case("content-length") => length = value.parse().ok()?,
+            Some((name, value)) if name.eq_ignore_ascii_case("authorization") => authorization = value.to_owned(),
             Some(_) => {}
         }
     }
     let mut body = vec![0; length];
     input.read_exact(&mut body).ok()?;
-    Some(Asked { method, path, body })
+    Some(Asked { method, path, body, authorization })
 }

@@ -142,9 +142,9 @@ pub(super) const ELASTIC: &[Key] = &[
     key("target_storage.data_format.elasticsearch.skip_duplicates", SkipDuplicates("elasticsearch")),
     key("target_storage.data_format.elasticsearch.removed", Removed("elasticsearch", &["delete", "keep"])),
     key("target_storage.data_format.elasticsearch.index_template", Bool(|d, v| d.elastic.index_template = v)),
-    key("target_storage.data_format.elasticsearch.rest.username", MaybeText(elastic::set_username)),
-    secret(key("target_storage.data_format.elasticsearch.rest.password", MaybeText(elastic::set_password))),
-    secret(key("target_storage.data_format.elasticsearch.rest.api_key", MaybeText(elastic::set_api_key))),
+    live("target_storage.data_format.elasticsearch.rest.username", MaybeText(elastic::set_username)),
+    secret(live("target_storage.data_format.elasticsearch.rest.password", MaybeText(elastic::set_password))),
+    secret(live("target_storage.data_format.elasticsearch.rest.api_key", MaybeText(elastic::set_api_key))),
     key("target_storage.data_format.elasticsearch.rest.ca_file", MaybeText(elastic::set_ca_file)),
     key(
         "target_storage.data_format.elasticsearch.rest.connect_timeout",

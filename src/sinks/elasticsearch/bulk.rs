@@ -13,13 +13,15 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use elasticsearch::http::Method;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, oneshot};
 
 use super::client::{Client, NDJSON, NoAnswer, ServerReply, bulk_path, other};
 use super::identity::{self, Found, IndexIdentity};
 use super::index::{self, NotReady};
 use super::probe::{self, ProbeResult};
-use super::queue::{Backoff, BulkDocument, BulkOutcome, QueuedBulk, RetryLater, body, halve, narrow_down};
+use super::queue::{
+    Backoff, Bulk, BulkDocument, BulkOutcome, QueuedBulk, RetryLater, Written, body, halve, narrow_down,
+};
 use super::touch;
 use super::verdict::{BulkAnswer, DocumentVerdict, ItemAnswer, is_over_the_limit};
 use crate::config::ElasticConfig;
@@ -104,37 +106,47 @@ impl BulkSender {
         Backoff::new()
     }
 
-    /// Returns when every document is decided. `touches`: unchanged pages, for which only the time is written.
+    /// Returns when every document is judged. `before`: of the bulk before this one. `written` is told when this one is.
     pub async fn push(
         self: Arc<Self>,
-        bulk: Vec<BulkDocument>,
-        touches: Vec<Arc<Entry>>,
+        bulk: Bulk,
+        before: Written,
+        written: oneshot::Sender<()>,
     ) -> Result<BulkOutcome, BulkFailure> {
-        tokio::select! {
+        let pushed = tokio::select! {
             biased;
-            pushed = self.push_and_touch(bulk, &touches) => pushed,
-            () = self.out_of_time() => Err(BulkFailure::Hurried),
-        }
+            pushed = self.push_in_order(bulk, before) => pushed?,
+            () = self.out_of_time() => return Err(BulkFailure::Hurried),
+        };
+        let _ = written.send(()); // nobody waits for the last one
+        Ok(pushed)
     }
 
-    /// Touches come last, since their documents may be in the same bulk.
-    async fn push_and_touch(
-        &self,
-        bulk: Vec<BulkDocument>,
-        touches: &[Arc<Entry>],
-    ) -> Result<BulkOutcome, BulkFailure> {
-        let entries: Vec<_> = bulk.iter().map(|document| document.entry.clone()).collect();
-        let since = self.alias_turn().await;
-        let mut all = self.push_all(bulk).await?;
-        self.clean_up_behind(&entries, &all, since).await?;
-        if !touches.is_empty() {
-            let updates = self.updates(touches).await?;
-            all.written += (touches.len() - updates.len()) as u64;
-            let touched = self.push_all(updates).await?;
-            all.written += touched.written;
-            all.dead.extend(touched.dead);
+    /// A page that became an alias leaves when the page that it leads to is written, which may be in the bulk before. Touches come last:
+    /// their documents may be among those written.
+    async fn push_in_order(&self, bulk: Bulk, before: Written) -> Result<BulkOutcome, BulkFailure> {
+        let mut all = self.push_and_clean_up(bulk.items).await?;
+        if !before.is_so().await {
+            return Err(BulkFailure::Hurried); // that one says why
+        }
+        all.add(self.push_and_clean_up(bulk.leaving).await?);
+        if !bulk.touches.is_empty() {
+            let updates = self.updates(&bulk.touches).await?;
+            all.written += (bulk.touches.len() - updates.len()) as u64;
+            all.add(self.push_all(updates).await?);
         }
         Ok(all)
+    }
+
+    async fn push_and_clean_up(&self, documents: Vec<BulkDocument>) -> Result<BulkOutcome, BulkFailure> {
+        if documents.is_empty() {
+            return Ok(BulkOutcome::default());
+        }
+        let entries: Vec<_> = documents.iter().map(|document| document.entry.clone()).collect();
+        let since = self.alias_turn().await;
+        let outcome = self.push_all(documents).await?;
+        self.clean_up_behind(&entries, &outcome, since).await?;
+        Ok(outcome)
     }
 
     async fn updates(&self, touches: &[Arc<Entry>]) -> Result<Vec<BulkDocument>, BulkFailure> {
@@ -359,6 +371,9 @@ impl BulkSender {
 
     /// Waits before the next attempt; longer each time.
     async fn wait(&self, patience: &mut Backoff, reason: String) -> Result<(), BulkFailure> {
+        if self.watch.is_outdated() {
+            return Err(BulkFailure::Failed(SinkError::Outdated));
+        }
         self.watch.waits(reason.as_str());
         let (index, waited) = (&self.config.index, patience.since.elapsed());
         if waited >= self.config.max_retry {

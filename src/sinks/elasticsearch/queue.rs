@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
+use tokio::sync::oneshot;
 
 use crate::delivery::Entry;
 
@@ -18,6 +19,38 @@ const MOST_BREAKS: u32 = 6;
 pub(super) struct BulkDocument {
     pub entry: Arc<Entry>,
     pub lines: Bytes,
+}
+
+/// What is sent together.
+pub(super) struct Bulk {
+    pub items: Vec<BulkDocument>,
+    /// Deletions of pages that became aliases.
+    pub leaving: Vec<BulkDocument>,
+    /// Pages that are as they were: of their documents the time alone is written.
+    pub touches: Vec<Arc<Entry>>,
+}
+
+/// Whether another bulk is written, which may still be on its way.
+pub(super) struct Written(Option<oneshot::Receiver<()>>);
+
+impl Written {
+    /// Where there is no such bulk.
+    pub fn nothing() -> Written {
+        Written(None)
+    }
+
+    pub fn channel() -> (oneshot::Sender<()>, Written) {
+        let (sender, receiver) = oneshot::channel();
+        (sender, Written(Some(receiver)))
+    }
+
+    /// Waits for it. False when it failed.
+    pub async fn is_so(self) -> bool {
+        match self.0 {
+            Some(receiver) => receiver.await.is_ok(),
+            None => true,
+        }
+    }
 }
 
 /// The body of a request with these documents.
@@ -37,6 +70,13 @@ pub(super) struct BulkOutcome {
     pub written: u64,
     /// Documents rejected for good, with the reason.
     pub dead: Vec<(Arc<Entry>, String)>,
+}
+
+impl BulkOutcome {
+    pub fn add(&mut self, other: BulkOutcome) {
+        self.written += other.written;
+        self.dead.extend(other.dead);
+    }
 }
 
 /// Documents waiting to be sent.
