@@ -1,6 +1,6 @@
-//! Which format a file has, by its content: by what its first bytes are once they are decompressed. Only where a format's
-//! files are named after the pages in them do the name and the files beside it tell, too ([`super::trees`]): such a page's
-//! body may be anything.
+//! Detects the format of a file from its first bytes, after decompression. A few formats name files after the pages in
+//! them, and such a page can have any content. For these, the name and the neighbouring files count, too
+//! ([`super::trees`]).
 
 use std::fs::File;
 use std::io::Read;
@@ -14,15 +14,15 @@ use crate::formats::{Format, pagestore};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Detected {
     Format(Format),
-    /// Nothing in it, and so nothing to read.
+    /// An empty file; there is nothing to read.
     Empty,
-    /// Read with another file: a page of a pagestore, which its `META` lists.
+    /// A page of a pagestore. It is read through the `META` file that lists it.
     Beside,
-    /// None of the formats; how it begins, for people.
+    /// None of the formats; the text describes its beginning, for people.
     Unknown(String),
 }
 
-/// Looks at the file's start, and at its name; where those do not tell, at the files beside it.
+/// Looks at the beginning and the name of a file; if these are not enough, at the neighbouring files.
 pub fn detect(path: &Path, trees: &mut Trees) -> std::io::Result<Detected> {
     if pagestore::meta_path(path).is_some() {
         return Ok(Detected::Format(pagestore::FORMAT));
@@ -35,7 +35,7 @@ pub fn detect(path: &Path, trees: &mut Trees) -> std::io::Result<Detected> {
     Ok(trees.format_of(path, &decompressed(&start)).map_or_else(|| by_content(&start), Detected::Format))
 }
 
-/// The same for bytes that begin a file.
+/// Detects the format from the first bytes of a file.
 pub fn by_content(start: &[u8]) -> Detected {
     if start.is_empty() {
         return Detected::Empty;
@@ -47,14 +47,14 @@ pub fn by_content(start: &[u8]) -> Detected {
     }
 }
 
-/// Whether a `META` file above lists it, or could.
+/// Whether a `META` file above lists the file, or could.
 fn is_in_store(path: &Path) -> bool {
     let is_contents = path.file_name().is_some_and(|name| name == pagestore::CONTENTS);
     let meta = path.parent().and_then(Path::parent).map(|folder| folder.join(pagestore::META));
     is_contents && meta.is_some_and(|meta| pagestore::meta_path(&meta).is_some() && meta.is_file())
 }
 
-/// How it begins: text as text, anything else in hex.
+/// Describes the beginning of a file: as text if it is text, otherwise in hex.
 fn describe(start: &[u8], plain: &[u8]) -> String {
     const SHOWN: usize = 24;
     let head = &plain[..plain.len().min(SHOWN)];

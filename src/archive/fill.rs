@@ -1,4 +1,4 @@
-//! What a format demands of a page and its archive does not hold: filled in, and counted, so that it can be said.
+//! Fills in fields that a format demands and the source archive does not have. Counts them, so that the user is told.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,11 +9,11 @@ use crate::formats::Format;
 use crate::formats::held::Field;
 use crate::page::EpochMs;
 
-/// What was filled in, and in how many pages of which format.
+/// How many pages of each format got which field filled in.
 pub type Filled = BTreeMap<(Format, Field), u64>;
 
-/// What can be filled in, and with what: the other URL, how most answers go, when the archive's file was changed last (of a
-/// topic, now), and the relevance of a crawl without a classifier.
+/// The fields that can be filled in, and with what: the other URL, the usual status, the modification time of the
+/// archive's file (for a topic the present time), or the relevance as without a classifier.
 const FILLINGS: [(Field, &str); 5] = [
     (Field::Url, "the final one"),
     (Field::FinalUrl, "the requested one"),
@@ -22,25 +22,25 @@ const FILLINGS: [(Field, &str); 5] = [
     (Field::Relevance, "1 for HTML, else 0"),
 ];
 
-/// Whether a page has what a format cannot do without and nobody can fill in: its content.
+/// Whether a page has what a format needs and nobody can fill in: its content.
 pub(super) fn has_content_for(page: &Page, to: Format) -> bool {
     !(to.demands(Field::Body) && page.lacks.has(Field::Body))
 }
 
-/// Fills in what `to` demands and the page lacks. `changed_ms`: of the part that the page is in.
+/// Fills in what `to` demands and the page lacks. `changed_ms`: modification time of the page's file.
 pub fn fill(page: &mut Page, to: Format, changed_ms: EpochMs, filled: &mut Filled) {
     for (field, _) in FILLINGS {
         if to.demands(field) && page.lacks.has(field) {
             *filled.entry((page.format, field)).or_default() += 1;
         }
     }
-    // Everything else stands in the event already.
+    // Other fields already have suitable values in the event.
     if to.demands(Field::Fetched) && page.lacks.has(Field::Fetched) {
         (page.event.started_ms, page.event.ended_ms) = (changed_ms, changed_ms);
     }
 }
 
-/// When a part was changed last.
+/// Modification time of an input.
 pub(super) fn changed_ms(input: &ArchiveInput) -> EpochMs {
     let changed = match &input.input {
         InputKind::File { path, .. } => std::fs::metadata(path).and_then(|it| it.modified()).ok(),
@@ -50,7 +50,7 @@ pub(super) fn changed_ms(input: &ArchiveInput) -> EpochMs {
     EpochMs::try_from(since.as_millis()).unwrap_or(EpochMs::MAX)
 }
 
-/// In sentences, one a line: what of which pages was filled in.
+/// Sentences for people, one per line: what was filled in, for how many pages.
 pub fn text(filled: &Filled, to: &str) -> String {
     let with = |field| FILLINGS.iter().find(|(it, _)| *it == field).map_or("", |(_, with)| with);
     let line = |(&(from, field), pages): (&(Format, Field), &u64)| {

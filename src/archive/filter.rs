@@ -1,4 +1,4 @@
-//! Only some of an archive's pages.
+//! Selects some pages of an archive.
 
 use regex::Regex;
 use time::OffsetDateTime;
@@ -10,20 +10,20 @@ use crate::formats::text::parse_iso;
 use crate::page::EpochMs;
 use crate::parse::url::host;
 
-/// What a page must be to be taken; the default takes all.
+/// Conditions for a page; the default selects all pages.
 #[derive(Debug, Clone, Default)]
 pub struct PageFilter {
-    /// Matches the URL asked for or the final one, somewhere.
+    /// Must match somewhere in the URL requested or the final URL.
     pub url: Option<Regex>,
-    /// One of these is the URL's host, or begins with a dot and is the end of it.
+    /// One of these must be the host of the URL. If it begins with a dot, the host must end with it.
     pub hosts: Vec<String>,
-    /// Fetched at this time or later; not when nobody knows when.
+    /// Fetched at this time or later. Excludes pages with an unknown time.
     pub from: Option<EpochMs>,
     /// Fetched before this time.
     pub until: Option<EpochMs>,
-    /// Its status is in one of these ranges.
+    /// The status must be in one of these ranges.
     pub statuses: Vec<(u16, u16)>,
-    /// Its media type is one of these: `text/html`, `image/*`.
+    /// The media type must be one of these: `text/html`, `image/*`.
     pub types: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ impl PageFilter {
         })
     }
 
-    /// Where no status is held there is none but 2xx, and it may be any of these.
+    /// Formats without a status contain only 2xx pages. Such a page may have any 2xx status.
     fn has_status(&self, page: &Page, status: u16) -> bool {
         let (low, high) = if page.lacks.has(Field::Status) { (200, 299) } else { (status, status) };
         self.statuses.iter().any(|(first, last)| *first <= high && low <= *last)
@@ -76,12 +76,12 @@ pub fn parse_status(text: &str) -> Result<(u16, u16), String> {
     range.ok_or_else(|| "a status (200), a class (4xx) or a range (200-299)".into())
 }
 
-/// The beginning of a day (`2026-11-21`, in UTC), or a moment (`2026-11-21T14:30:00Z`).
+/// The beginning of a day (`2026-11-21`, in UTC), or a time (`2026-11-21T14:30:00Z`).
 pub fn parse_from(text: &str) -> Result<EpochMs, String> {
     parse_time(text, 0)
 }
 
-/// The end of a day, or a moment.
+/// The end of a day, or a time.
 pub fn parse_until(text: &str) -> Result<EpochMs, String> {
     parse_time(text, 86_400_000)
 }

@@ -1,5 +1,5 @@
-//! What a user names as an archive, taken apart: files, folders (with all below them), patterns, topics of Kafka. Parts
-//! come in the order of their names, numbers in them by value; nothing is listed before it is needed.
+//! Expands what a user names as an archive: files, folders with everything below, patterns, and Kafka topics. Inputs
+//! come in the order of their names, with numbers by value. Folders are listed only when needed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -21,16 +21,16 @@ use crate::formats::format::Files;
 use crate::sinks::rolling::is_named_by;
 use crate::sinks::{pagestore, place_notes, staging};
 
-/// Folders that sinks keep for themselves beside their files.
+/// Folders that sinks use internally, next to their output.
 const OF_SINKS: [&str; 3] = [staging::WRITING, pagestore::INDEX_FOLDER, place_notes::FOLDER];
 
-/// Something to read from its beginning to its end.
+/// One input: a file or a partition.
 #[derive(Debug, Clone)]
 pub struct ArchiveInput {
     /// Path or address, for people and for finding it again.
     pub name: Arc<str>,
     pub input: InputKind,
-    /// In bytes as they are stored; 0 when nobody knows.
+    /// Stored size in bytes; 0 if unknown.
     pub bytes: u64,
 }
 
@@ -40,15 +40,15 @@ pub enum InputKind {
         path: PathBuf,
         format: Format,
     },
-    /// Each message says what it is.
+    /// Each message names its own format.
     Topic(Partition),
 }
 
-/// What is met on the way.
+/// What was found while expanding the names.
 #[derive(Debug, Clone)]
 pub enum FoundInput {
     Input(ArchiveInput),
-    /// Lies in a folder and is nothing to read.
+    /// Something in a folder that is not read.
     PassedOver {
         name: Arc<str>,
         why: SkipReason,
@@ -66,14 +66,14 @@ impl FoundInput {
     }
 }
 
-/// Why something is passed over.
+/// Why something is not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SkipReason {
-    /// It is none of an archive.
+    /// It does not belong to an archive.
     Other(String),
-    /// Nothing is in it, and its name is that of a file of pages.
+    /// An empty file that is named like a file of pages.
     Emptied,
-    /// There may be pages in it: nobody could look, or only its name is that of a file of pages.
+    /// There may be pages in it, but it cannot be read, or only its name is that of a file of pages.
     Unread(String),
 }
 
@@ -86,19 +86,19 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// How an archive is looked at.
+/// Options for reading an archive.
 #[derive(Debug, Clone, Default)]
 pub struct InputOptions {
-    /// Of every file; without it each one's content tells.
+    /// The format of all files. None: detect it from the content of each.
     pub format: Option<Format>,
-    /// For topics: librdkafka's properties besides the servers, such as those for TLS.
+    /// For topics: properties of librdkafka besides the servers, for example for TLS.
     pub kafka: BTreeMap<String, String>,
-    /// What is written to meanwhile: this folder is left out.
+    /// The output folder, which must not be read.
     pub without: Option<PathBuf>,
 }
 
 impl InputOptions {
-    /// Whether it is the folder that is left out, or below it. That may be made only later, so it is looked for each time.
+    /// Whether the path is in the excluded folder. The folder may be created later, so this looks each time.
     fn is_without(&self, path: &Path) -> bool {
         let folder = self.without.as_ref().and_then(|folder| folder.canonicalize().ok());
         folder.is_some_and(|folder| path.canonicalize().is_ok_and(|path| path.starts_with(folder)))
@@ -128,25 +128,25 @@ pub enum InputError {
     Topic(#[from] TopicError),
 }
 
-/// The parts of everything named, in order.
+/// The inputs of everything named, in order.
 pub struct ArchiveInputs {
     options: InputOptions,
     named: VecDeque<Named>,
     walk: Option<walkdir::IntoIter>,
-    /// The folder that is walked through, its links resolved.
+    /// The folder being walked, with symbolic links resolved.
     root: Option<PathBuf>,
     trees: Trees,
 }
 
 enum Named {
-    /// A file by its own name: it must be readable.
+    /// A file that was named itself, so it must be readable.
     File(PathBuf),
     Folder(PathBuf),
     Partition(Partition),
 }
 
 impl ArchiveInputs {
-    /// Finds what is named; nothing is read yet. A name that is nothing is an error.
+    /// Finds what is named without reading it. A name that matches nothing is an error.
     pub fn open(names: &[String], options: InputOptions) -> Result<ArchiveInputs, InputError> {
         let mut named = VecDeque::new();
         for name in names {
@@ -160,7 +160,7 @@ impl ArchiveInputs {
         Ok(ArchiveInputs { options, named, walk: None, root: None, trees: Trees::default() })
     }
 
-    /// Bytes of everything to come, as far as the file system tells.
+    /// Total bytes of the inputs, as far as the file system knows.
     pub fn measure(names: &[String], options: &InputOptions) -> u64 {
         let Ok(source) = ArchiveInputs::open(names, options.clone()) else { return 0 };
         let files = source.named.into_iter().map(|named| match named {
@@ -171,7 +171,7 @@ impl ArchiveInputs {
         files.sum()
     }
 
-    /// The next file of the folder that is walked through; none when that is done.
+    /// The next file of the folder being walked; none at its end.
     fn walk_on(&mut self) -> Option<FoundInput> {
         loop {
             let walk = self.walk.as_mut()?;
@@ -206,8 +206,8 @@ impl ArchiveInputs {
         }
     }
 
-    /// Whether a link leads to something in the folder that is walked through. Whoever made an archive is not to have other
-    /// files of this machine read.
+    /// Whether a link leads to something inside the folder being walked. An archive made by somebody else must not make
+    /// Seine read other files of this machine.
     fn is_inside(&self, path: &Path) -> bool {
         self.root.as_deref().is_some_and(|root| path.canonicalize().is_ok_and(|path| path.starts_with(root)))
     }
@@ -219,7 +219,7 @@ impl ArchiveInputs {
         }
     }
 
-    /// None for what is read with another file.
+    /// None for a file that is read through another one.
     fn file_in_folder(&mut self, path: PathBuf) -> Option<FoundInput> {
         let why = match self.detect(&path) {
             Ok(Detected::Format(format)) => return Some(FoundInput::file(path, format)),
@@ -274,7 +274,7 @@ impl Iterator for ArchiveInputs {
     }
 }
 
-/// What a name stands for.
+/// Expands one name.
 fn resolve(name: &str, options: &InputOptions) -> Result<Vec<Named>, InputError> {
     if name.starts_with(topic::SCHEME) {
         let partitions = topic::partitions(name, &options.kafka)?;
@@ -316,7 +316,7 @@ fn walk(folder: &Path) -> walkdir::IntoIter {
     WalkDir::new(folder).sort_by(order).into_iter()
 }
 
-/// The frontier and the page log of a crawl, and its fetch log beside them, which has no pages.
+/// Whether this belongs to a crawl: its frontier, its page log, or its fetch log. None of these are archives.
 fn is_of_crawl(entry: &DirEntry) -> bool {
     let is_locked = |folder: &Path| entry.file_type().is_dir() && folder.join("lock").is_file();
     match entry.file_name().to_str() {
@@ -330,17 +330,17 @@ fn is_of_sink(entry: &DirEntry) -> bool {
     entry.depth() > 0 && entry.file_type().is_dir() && name.is_some_and(|name| OF_SINKS.contains(&name))
 }
 
-/// A CDXJ index of the file beside it.
+/// Whether this is the CDXJ index of the file next to it.
 fn is_index(path: &Path) -> bool {
     path.extension().is_some_and(|it| it == "cdxj") && path.with_extension("").is_file()
 }
 
-/// A file, or a link to one. Links to folders are not followed.
+/// A file, or a link to a file. Links to folders are not followed.
 fn is_file(entry: &DirEntry) -> bool {
     entry.file_type().is_file() || (entry.path_is_symlink() && entry.path().is_file())
 }
 
-/// Of the file itself, not of a link to it.
+/// Size of the file; links are followed.
 fn size(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |it| it.len())
 }
@@ -349,7 +349,7 @@ fn empty(path: &Path) -> SkipReason {
     if is_named_as_archive(path) { SkipReason::Emptied } else { SkipReason::Other("empty".into()) }
 }
 
-/// Files that are still being written are not meant: there may be nothing in them yet.
+/// Files with an `.open` name are excluded: they may still be empty.
 fn is_named_as_archive(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     Format::ALL.iter().any(|format| matches!(&format.files, Files::Rolling(layout) if is_named_by(layout, &name)))

@@ -1,9 +1,9 @@
-//! Old pagestores made new: the lines of their `META` files get the ids, kinds and languages that Bayes-Swarm's revision
-//! 367 added (“PageStore” in its wiki, “Historical Notes and Migrations”). `contents.html` is never touched, those of old
-//! feeds neither, as documented.
+//! Migrates old pagestores. Their `META` lines get the ids, kinds and languages that Bayes-Swarm's revision 367 added
+//! (“PageStore” in its wiki, “Historical Notes and Migrations”). `contents.html` never changes, nor do the lists of old
+//! feeds, as documented there.
 //!
-//! What a line gets comes from a table that the user gives, else from what lies in the page's folder. Each `META` is written
-//! beside itself and put in its place whole: a migration that was broken off is simply run again.
+//! The values come from the user's table, or else from the page's folder. Each `META` file is written under another
+//! name and then renamed. So an interrupted migration can simply be repeated.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -22,23 +22,23 @@ use crate::parse::{DeriveOptions, derive};
 use crate::sinks::whole_file::WholeFile;
 use crate::sinks::{SinkError, pagestore as pagestore_sink};
 
-/// So much of a page is read to find out what it is; its language stands at its beginning.
+/// Bytes of a page that are read to detect its kind and language.
 const LOOKED_AT: u64 = 256 << 10;
 
-/// What is known of pages from elsewhere: URL hash → id, kind, language.
+/// Known pages: URL hash → id, kind, language.
 pub type DetailsTable = HashMap<UrlHash, Details>;
 
-/// What was done.
+/// Counts of a migration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Migrated {
-    /// `META` files read, and those written anew.
+    /// `META` files read, and how many of them were rewritten.
     pub lists: u64,
     pub rewritten: u64,
-    /// Lines that were new already, and those that got what they lacked: from the table, or by looking at the page.
+    /// Lines that were complete already, and lines completed from the table or by reading the page.
     pub kept: u64,
     pub from_table: u64,
     pub by_looking: u64,
-    /// Lines that say nothing that could be understood: they stay as they are.
+    /// Lines that could not be parsed; they stay unchanged.
     pub unreadable: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ pub enum MigrateError {
     Index(#[from] SinkError),
 }
 
-/// Reads a table: a line a page, `url id kind language`; empty lines and those that begin with `#` are passed over.
+/// Reads a table with one page per line: `url id kind language`. Skips empty lines and lines that begin with `#`.
 pub fn read_table(path: &Path) -> Result<DetailsTable, MigrateError> {
     let at = |source| MigrateError::File { path: path.into(), source };
     let mut table = DetailsTable::new();
@@ -76,7 +76,8 @@ pub fn read_table(path: &Path) -> Result<DetailsTable, MigrateError> {
     Ok(table)
 }
 
-/// Enriches every `META` of the store. `tell`: called with each list's path when it is done. Memory: some 50 bytes a URL.
+/// Migrates every `META` file of the store. Calls `tell` with the path of each finished file. Uses about 50 bytes of
+/// memory per URL.
 pub fn migrate(base: &Path, table: &DetailsTable, mut tell: impl FnMut(&Path)) -> Result<Migrated, MigrateError> {
     let days = days(base)?;
     if days.is_empty() {
@@ -98,7 +99,7 @@ pub fn migrate(base: &Path, table: &DetailsTable, mut tell: impl FnMut(&Path)) -
     Ok(done)
 }
 
-/// Ids that are taken, and the next that is free.
+/// The ids in use, and the next free one.
 struct Ids {
     known: HashMap<UrlHash, u64>,
     next: u64,
@@ -126,7 +127,7 @@ impl Ids {
     }
 }
 
-/// The folders of days with a list in them, oldest first.
+/// The folders of days with a list, oldest first.
 fn days(base: &Path) -> Result<Vec<(Date, PathBuf)>, MigrateError> {
     let mut found = Vec::new();
     for entry in WalkDir::new(base).min_depth(3).max_depth(3) {
@@ -179,7 +180,7 @@ fn migrate_day(folder: &Path, table: &DetailsTable, ids: &mut Ids, done: &mut Mi
     Ok(())
 }
 
-/// Writes a list anew with what its lines lacked, which `details_of` counts; one that lacks nothing is left alone.
+/// Rewrites a list, adding what its lines lack (from `details_of`). A complete list is left unchanged.
 fn enrich(
     list: &Path,
     done: &mut Migrated,
@@ -211,7 +212,8 @@ fn enrich(
     out.finish().map_err(failed)
 }
 
-/// Calls for each line that is not blank, its line feed included, with what it says; none when that is nothing.
+/// Calls `take` for each line that is not blank, including its line feed, with its parsed content; none if it cannot be
+/// parsed.
 fn each_line(
     list: &Path,
     mut take: impl FnMut(&[u8], Option<MetaEntry>) -> std::io::Result<()>,
@@ -234,10 +236,10 @@ fn each_line(
     Ok(())
 }
 
-/// Finds out what a page is by its folder: a feed has a list of its own, or looks like one.
+/// Detects from its folder what a page is: a feed has a list of its own, or its content is a feed.
 fn look(url: &str, folder: &Path, id: u64) -> Details {
     let mut body = Vec::new();
-    // Without contents there is nothing to see, and the line is kept all the same.
+    // If the content is missing, the line is still kept.
     let _ = File::open(folder.join(CONTENTS)).and_then(|file| file.take(LOOKED_AT).read_to_end(&mut body));
     let mut event = PageEvent::read_back(url);
     if let Outcome::Response(response) = &mut event.outcome {

@@ -1,15 +1,18 @@
-//! Archives: files of any format, read as pages, and pages written as files of any format.
+//! Archives: reads files of any format as pages, and writes pages as files of any format.
 //!
 //! # Layout
 //!
-//! * [`detect`]: which format a file has, by its content; [`trees`]: of files that are named after their pages.
-//! * [`inputs`]: what a user names (files, folders, patterns, topics) as parts, in order. [`topic`]: those of Kafka.
-//! * [`read`]: any part as pages, each with its place; `readers` opens what the formats' own readers read. [`filter`]: only some of them.
-//! * [`transfer`]: pages through a sink, acknowledged place by place: conversion and replay. [`transfer_state`]: how far it is.
-//! * [`place`]: one page in a file, from where it is known to be on.
-//! * [`fill`]: what a format demands and another does not hold.
-//! * [`migrate`]: old pagestores made new.
-//! * [`verify`]: is everything whole? [`recover`]: what can be saved of a damaged file?
+//! * [`detect`]: the format of a file, by its content; [`trees`]: the format of files that are named after their pages.
+//! * [`inputs`]: expands what a user names (files, folders, patterns, topics) into inputs. [`topic`]: inputs from
+//!   Kafka.
+//! * [`read`]: reads an input as pages with their locations; `readers` opens the formats' own readers. [`filter`]:
+//!   selects pages.
+//! * [`transfer`]: sends pages through a sink with acknowledgements: conversion and replay. [`transfer_state`]: its
+//!   progress on disk.
+//! * [`place`]: finds one page in a file, given its approximate location.
+//! * [`fill`]: fills in what a format demands and another does not have.
+//! * [`migrate`]: migrates old pagestores.
+//! * [`verify`]: checks whether an archive is intact. [`recover`]: saves records from a damaged file.
 
 pub mod detect;
 pub mod fill;

@@ -1,8 +1,8 @@
-//! The order of files by their names.
+//! Sorts files by their names.
 
 use std::cmp::Ordering;
 
-/// The numbers in them by their value: `data-9` before `data-10`.
+/// Compares names with the numbers in them by value: `data-9` before `data-10`.
 pub(super) fn by_name(a: &str, b: &str) -> Ordering {
     let (mut left, mut right) = (a, b);
     while let (Some(x), Some(y)) = (left.chars().next(), right.chars().next()) {
@@ -22,7 +22,7 @@ pub(super) fn by_name(a: &str, b: &str) -> Ordering {
     left.len().cmp(&right.len()).then(a.cmp(b))
 }
 
-/// The digits it begins with, without leading zeros, and what is behind them.
+/// Splits off leading digits, without leading zeros.
 fn split_number(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     (text[..end].trim_start_matches('0'), &text[end..])

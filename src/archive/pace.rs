@@ -1,4 +1,4 @@
-//! A transfer held to a rate.
+//! Limits a transfer to a rate.
 
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,12 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// `rate`: pages a second, at most.
+    /// `rate`: most pages per second.
     pub fn new(rate: f64) -> Pace {
         Pace { rate, started: Instant::now(), count: 0 }
     }
 
-    /// How many pages go at once: those of a tenth of a second.
+    /// Number of pages sent at once: those of a tenth of a second.
     pub fn batch(&self) -> usize {
         (self.rate / 10.0).clamp(1.0, BATCH_EVENTS as f64) as usize
     }

@@ -1,4 +1,4 @@
-//! One page in a file of many, from where it is known to be on.
+//! Finds one page in a file, given its approximate location.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,17 +9,17 @@ use crate::formats::records::ArchiveRecord;
 use crate::page::EpochMs;
 use crate::sinks::page_place::Pages;
 
-/// Where its record is.
+/// Where a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordPlace {
-    /// The how manieth page of the file, from 1.
+    /// Number of the page in the file, from 1.
     pub number: u64,
-    /// Where it begins: in bytes of the file or, of a stream, of what is in it.
+    /// Its start in bytes: in the file, or in the uncompressed content of a stream.
     pub offset: Option<u64>,
 }
 
-/// The page of this URL that was fetched then, or else its last, among `pages`; none: it is not there, or was not found before
-/// `until`.
+/// Finds the page with this URL and fetch time among `pages`; otherwise the last page with this URL. None if it is not
+/// there or was not found before `until`.
 ///
 /// # Errors
 /// The file cannot be opened.
@@ -35,14 +35,14 @@ pub fn find(
     let mut last = None;
     while number < pages.first + pages.count && Instant::now() < until {
         let Some(record) = records.next() else { break };
-        // A record that cannot be read was one.
+        // An unreadable record counts as a record.
         let ArchiveRecord::Page(event) = record else {
             number += u64::from(matches!(record, ArchiveRecord::Problem(_)));
             continue;
         };
         if event.url == url {
             last = Some(RecordPlace { number, offset: records.offset().map(|offset| offset + start) });
-            // Some formats keep seconds, and some no time.
+            // Some formats store only seconds, and some no time.
             if event.ended_ms == 0 || event.ended_ms / 1000 == fetched / 1000 {
                 break;
             }

@@ -1,4 +1,5 @@
-//! Any part of an archive as pages, each with its place. One record at a time: memory does not grow with the archive.
+//! Reads any input of an archive as pages with their locations. Reads one record at a time, so memory does not grow
+//! with the archive.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,28 +15,28 @@ use crate::formats::records::{ArchiveReader, ArchiveRecord};
 use crate::page::{PageEvent, Relevance};
 use crate::parse::is_html;
 
-/// A page, and where it was.
+/// A page and its location.
 #[derive(Debug, Clone)]
 pub struct Page {
     pub event: PageEvent,
     pub format: Format,
     pub place: RecordLocation,
-    /// What stands in the event, because one cannot be without it, and in the archive not.
+    /// Fields that an event must have but the archive does not; the event has made-up values.
     pub lacks: Lacks,
 }
 
-/// Where something is in an archive.
+/// A location in an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordLocation {
     pub input: Arc<str>,
-    /// The how manieth record of its part, from 1, unreadable ones counted; of a topic the message's offset and 1.
+    /// Number of the record in its input, from 1, including unreadable ones. In a topic: the message's offset plus 1.
     pub number: u64,
-    /// Where it begins, in bytes of the decompressed part or, where records are compressed one by one, of the file. None
-    /// where there are no such bytes.
+    /// Start of the record: in bytes of the decompressed input, or of the file if records are compressed one by one.
+    /// None if there is no such offset.
     pub offset: Option<u64>,
 }
 
-/// A record that could not be read, or is not as it should be.
+/// A record that is unreadable or invalid.
 #[derive(Debug, Clone)]
 pub struct Problem {
     pub place: RecordLocation,
@@ -58,33 +59,32 @@ pub struct OpenError {
 const DISTRUSTED: &str = "the compressed data around it is damaged, so that what follows may be anything: seine recover saves \
     what is behind the damage";
 
-/// The pages of one part, in order.
+/// The pages of one input, in order.
 pub struct Pages {
     input: Arc<str>,
-    /// Of a file.
+    /// Path of a file.
     path: Option<PathBuf>,
     records: Box<dyn ArchiveReader>,
-    /// The stream that was looked at last, if it is sound, by its place.
+    /// Start of the last stream that was checked, if it is intact.
     sound: Option<u64>,
-    /// Nothing that follows can be trusted.
+    /// What follows cannot be trusted, so reading has stopped.
     has_ended: bool,
-    /// Of the record that came last.
+    /// Of the last record.
     format: Format,
     number: u64,
     others: u64,
 }
 
 impl Pages {
-    /// `after`: the number of the last record that is of no interest; 0 for all. `counter`: has the bytes read from disk
-    /// added.
+    /// `after`: number of the last record to skip; 0 for none. Adds the bytes read from disk to `counter`.
     pub fn open(input: &ArchiveInput, after: u64, counter: &Arc<AtomicU64>) -> Result<Pages, OpenError> {
         let mut pages = Pages::new(input, after, counter, false)?;
         while matches!(input.input, InputKind::File { .. }) && pages.number < after && pages.step().is_some() {}
         Ok(pages)
     }
 
-    /// All of a part, to see whether it is whole. Of formats whose records state digests these are compared, and of the
-    /// pages only the URLs given.
+    /// Opens an input to check that it is intact. Compares digests where records state them. Pages contain only their
+    /// URL.
     pub fn check(input: &ArchiveInput, counter: &Arc<AtomicU64>) -> Result<Pages, OpenError> {
         Pages::new(input, 0, counter, true)
     }
@@ -105,23 +105,23 @@ impl Pages {
         Ok(Pages { input, path, records, sound: None, has_ended: false, format, number: 0, others: 0 })
     }
 
-    /// Whether the part breaks off, as when its writer was killed or still writes. Known at its end.
+    /// Whether the input is incomplete, because its writer was killed or still writes. Known only at the end.
     pub fn truncated(&self) -> bool {
         self.records.truncated()
     }
 
-    /// The part that is read.
+    /// The input being read.
     pub fn input(&self) -> &Arc<str> {
         &self.input
     }
 
-    /// Records so far that are no pages and need not be.
+    /// Number of records so far that are no pages and need not be.
     pub fn others(&self) -> u64 {
         self.others
     }
 
-    /// A record as long as what is read is what was written: behind a bad one in a stream that is not sound, nothing is. By the
-    /// same rule `seine recover` saves it.
+    /// Reads the next record. After a bad record in a damaged stream it stops, since the following data may differ from
+    /// what was written. `seine recover` uses the same rule.
     fn step(&mut self) -> Option<ArchiveRecord> {
         if self.has_ended {
             return None;
@@ -169,7 +169,7 @@ impl Iterator for Pages {
     }
 }
 
-/// What is not known of a page, and an event cannot be without.
+/// Fills in what an event must have, for pages that lack it.
 fn completed(mut event: PageEvent, lacks: Lacks) -> PageEvent {
     if lacks.has(Field::Started) {
         event.started_ms = event.ended_ms;

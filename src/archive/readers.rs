@@ -1,4 +1,4 @@
-//! The readers of all formats, opened on files.
+//! Opens the readers of all formats on files.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -10,8 +10,8 @@ use super::recover::scan;
 use crate::formats::Format;
 use crate::formats::records::{ArchiveReader, ReadSeek, ReaderInput};
 
-/// Opens a file of this format at a place where a record begins, as if the file began there. `counter`: has the bytes read added.
-/// `is_check`: to see whether it is whole; where records state digests these are compared.
+/// Opens a file of this format at the start of a record, as if the file began there. Adds the bytes read to `counter`.
+/// `is_check`: compare digests where records state them.
 pub(super) fn open_file(
     path: &Path,
     format: Format,
@@ -27,7 +27,7 @@ pub(super) fn open_file(
     (format.reader)(ReaderInput { bytes: Box::new(bytes), length, path: path.to_owned(), beside, is_check })
 }
 
-/// Opens what lies beside a file, and not what a symbolic link there leads out to.
+/// Opens files next to a file, but no symbolic link that leads out of the folder.
 fn opener_beside(
     path: &Path,
     counter: &Arc<AtomicU64>,
@@ -54,7 +54,7 @@ fn is_inside(path: &Path, folder: &Path) -> bool {
     inside.unwrap_or(false)
 }
 
-/// A file that was still being written when it was listed may have lost its `.open` since.
+/// A file that was being written when it was listed may have lost its `.open` since.
 fn open_or_renamed(path: &Path) -> std::io::Result<File> {
     match (File::open(path), path.extension()) {
         (Err(error), Some(open)) if error.kind() == ErrorKind::NotFound && open == "open" => {
@@ -64,14 +64,14 @@ fn open_or_renamed(path: &Path) -> std::io::Result<File> {
     }
 }
 
-/// What of a file is behind a place. Its reading is counted, each byte once.
+/// The rest of a file after a position. Counts each byte read once.
 struct CountedFile {
     file: File,
     start: u64,
     counter: Arc<AtomicU64>,
-    /// From `start` on, as what follows.
+    /// The current position, relative to `start`.
     at: u64,
-    /// Up to here it was read before.
+    /// Bytes before this were counted already.
     read_to: u64,
 }
 
@@ -102,7 +102,7 @@ impl Seek for CountedFile {
     }
 }
 
-/// Whether a compressed stream of a file, which begins at `stream`, holds what was written.
+/// Whether the compressed stream at `stream` is intact.
 pub(super) fn is_sound(path: &Path, stream: u64) -> bool {
     open_or_renamed(path).and_then(|file| scan::is_sound(&file, stream)).unwrap_or(false)
 }

@@ -1,4 +1,4 @@
-//! A Kafka topic as an archive: each partition from its beginning to where it ended when it was looked at.
+//! A Kafka topic as an archive: each partition from its first offset to its end at the time of opening.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,10 +14,10 @@ use crate::formats::records::{ArchiveReader, ArchiveRecord, ReaderInput};
 use crate::formats::{Format, change};
 use crate::sinks::kafka_reader::{Next, TopicReader};
 
-/// What a topic's address begins with: `kafka://localhost:9092/pages`.
+/// The prefix of a topic's address: `kafka://localhost:9092/pages`.
 pub const SCHEME: &str = "kafka://";
 
-/// One partition, and the offsets it had when it was looked at.
+/// One partition with its range of offsets at the time of opening.
 #[derive(Debug, Clone)]
 pub struct Partition {
     servers: String,
@@ -35,14 +35,14 @@ pub enum TopicError {
     Broker { address: String, problem: String },
 }
 
-/// Reads one partition: its messages, each in its own format.
+/// Reads the messages of one partition, each in its own format.
 pub struct PartitionReader {
     reader: TopicReader,
     partition: Partition,
-    /// Behind the last message.
+    /// The offset after the last message.
     next: i64,
     failed: bool,
-    /// Of the message that came last: what it is of, and what it lacks.
+    /// Format of the last message, and the fields that it lacks.
     format: Format,
     lacks: Lacks,
 }
@@ -53,7 +53,7 @@ impl fmt::Display for Partition {
     }
 }
 
-/// The partitions of a topic, as they are now. `properties`: librdkafka's, besides the servers.
+/// The partitions of a topic, as they are now. `properties`: those of librdkafka besides the servers.
 pub fn partitions(address: &str, properties: &BTreeMap<String, String>) -> Result<Vec<Partition>, TopicError> {
     let bad = || TopicError::Address(address.to_owned());
     let (servers, topic) = address.strip_prefix(SCHEME).ok_or_else(bad)?.split_once('/').ok_or_else(bad)?;
@@ -77,7 +77,7 @@ fn connect(servers: &str, topic: &str, properties: &BTreeMap<String, String>) ->
 }
 
 impl PartitionReader {
-    /// `after`: the number of the last message that is of no interest; 0 for all.
+    /// `after`: number of the last message to skip; 0 for none.
     pub fn open(partition: &Partition, after: u64) -> Result<PartitionReader, TopicError> {
         let broker =
             |error: KafkaError| TopicError::Broker { address: partition.to_string(), problem: error.to_string() };
@@ -88,7 +88,7 @@ impl PartitionReader {
         Ok(PartitionReader { reader, partition: partition.clone(), next, failed: false, format, lacks })
     }
 
-    /// What a message comes to: its page, or what is wrong with it.
+    /// Turns a message into a page, or an error text.
     fn record(&mut self, format: Option<Format>, value: Vec<u8>) -> Result<ArchiveRecord, String> {
         self.lacks = Lacks::default();
         if value.is_empty() {
@@ -109,7 +109,7 @@ impl PartitionReader {
 }
 
 impl ArchiveReader for PartitionReader {
-    /// The next message; none behind the end that the partition had when it was looked at.
+    /// The next message; none after the offset at which the partition ended when it was opened.
     fn next(&mut self) -> Option<ArchiveRecord> {
         let end = self.partition.offsets.end;
         while !self.failed && self.next < end {
@@ -137,13 +137,14 @@ impl ArchiveReader for PartitionReader {
         self.lacks
     }
 
-    /// The number is the message's offset and 1.
+    /// The number of a message is its offset plus 1.
     fn message(&self) -> Option<(Format, u64)> {
         Some((self.format, u64::try_from(self.next).unwrap_or_default()))
     }
 }
 
-/// The value and what it is of, where the message tells; none for what is no page: a tombstone, a change event.
+/// The value of a message and its format, if the message tells. None for messages without a page: a tombstone or a
+/// change event.
 fn value_of(message: &BorrowedMessage<'_>) -> Option<(Option<Format>, Vec<u8>)> {
     let schema = message.headers().and_then(|headers| headers.iter().find(|it| it.key == "schema")?.value);
     let value = message.payload().filter(|_| schema != Some(change::SCHEMA.as_bytes()))?.to_vec();

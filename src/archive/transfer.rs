@@ -1,5 +1,5 @@
-//! Pages of an archive through a sink: the same sinks, in the same loop, as a crawl's. Every acknowledgement is kept with
-//! the place in the archive, so that a transfer that was killed goes on there.
+//! Sends the pages of an archive through a sink, with the same sinks and the same loop as a crawl. Each acknowledgement
+//! is stored with the location in the archive, so that a killed transfer can continue there.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -19,80 +19,80 @@ use crate::parse::DeriveOptions;
 use crate::sinks::SinkContext;
 use crate::sinks::pump::{BATCH_BYTES, BATCH_EVENTS, Feed, Step, pump};
 
-/// A decoded body is not cut below this, whatever a crawl would do: what an archive holds is to be kept.
+/// Decoded bodies up to this size are never cut, whatever limit the crawl has. An archive's content should be kept.
 const MAX_DECODED_BYTES: u64 = 256 << 20;
-/// As many parts are named that were passed over or break off.
+/// Limit of the lists of inputs that were skipped or are incomplete.
 const MAX_NAMED: usize = 100;
 
-/// Which pages are meant.
+/// Selects pages.
 pub type Wanted = Box<dyn FnMut(&Page) -> anyhow::Result<bool>>;
 
-/// What goes where.
+/// What to transfer, and where to.
 pub struct Transfer {
     pub source: ArchiveInputs,
     pub wanted: Wanted,
     pub sink: SinkConfig,
-    /// It ends early once the process hurries, and goes on when it is run again.
+    /// The transfer stops early at shutdown, and continues when it is run again.
     pub context: SinkContext,
     pub derive: DeriveOptions,
-    /// Where progress is kept, and what it was at the start; none for a destination that cannot go on.
+    /// The progress at the start, and the file where it is stored. No file for a destination that cannot continue.
     pub state: TransferState,
     pub state_file: Option<PathBuf>,
-    /// At most so many pages a second.
+    /// Most pages per second.
     pub rate: Option<f64>,
-    /// Has the bytes read from disk added.
+    /// The transfer adds the bytes read from disk.
     pub read: Arc<AtomicU64>,
 }
 
-/// Who wants to know how it goes.
+/// Gets told how a transfer goes.
 pub trait TransferObserver {
-    /// A problem with one record, or with a part that cannot be read (record 0); reading goes on.
+    /// A problem with a record, or with an unreadable input (record 0). Reading continues.
     fn problem(&mut self, problem: &Problem);
 
-    /// The first page of a format.
+    /// The first page of a format was read.
     fn format(&mut self, format: Format);
 
-    /// Now and then.
+    /// Called now and then.
     fn progress(&mut self, so_far: &Summary);
 
-    /// Nothing is read for now; asked again and again.
+    /// While this returns true, nothing is read.
     fn is_paused(&mut self) -> bool {
         false
     }
 }
 
-/// What came of it, over all runs of one task.
+/// The result over all runs of a task.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Summary {
-    /// Delivered, left out by the format, refused for good.
+    /// Counts of pages: delivered, not stored by the format, and rejected for good.
     pub delivered: u64,
     pub skipped: u64,
     pub dead: u64,
     pub not_sent: NotSent,
-    /// What was filled in, in this run.
+    /// Fields filled in, in this run.
     pub filled: Filled,
-    /// Bodies that were cut at the limit for decoding, in this run.
+    /// Bodies cut at the limit for decoding, in this run.
     pub cut: u64,
-    /// Parts begun in this run.
+    /// Inputs started in this run.
     pub parts: u64,
-    /// Pages that had been settled by earlier runs.
+    /// Pages settled by earlier runs.
     pub before: u64,
-    /// Pages by format, of this run.
+    /// Pages by format, in this run.
     pub formats: BTreeMap<Format, u64>,
-    /// Parts that break off; every whole record was read. The first of them.
+    /// Incomplete inputs; all their complete records were read. Limited in number.
     pub truncated: Vec<Arc<str>>,
-    /// What is none of an archive, and why. The first of them.
+    /// Things that are not archives, and why. Limited in number.
     pub passed_over: Vec<(Arc<str>, String)>,
-    /// Those that are not named.
+    /// Number of those missing from the two lists.
     pub unnamed: u64,
-    /// Parts passed over that there may be pages in; each was told as a problem.
+    /// Skipped inputs that may contain pages. Each was reported as a problem.
     pub unread: u64,
-    /// Files of pages with nothing in them.
+    /// Empty files that are named like files of pages.
     pub emptied: u64,
 }
 
 impl Summary {
-    /// Whether nothing was lost on the way.
+    /// Whether nothing was lost.
     pub fn is_success(&self) -> bool {
         let is_all_left_out = self.not_sent.without_content > 0 && self.delivered + self.skipped == 0;
         self.not_sent.unreadable + self.unread + self.dead + self.cut == 0
@@ -100,7 +100,7 @@ impl Summary {
             && !is_all_left_out
     }
 
-    /// Whether there was nothing that could be read, or nothing of it. A file that a crawl has just begun is no such.
+    /// Whether nothing could be read. A file that a crawl has just started does not count as unreadable.
     pub fn is_nothing_read(&self) -> bool {
         let NotSent { unreadable, left_out, without_content } = self.not_sent;
         let pages = self.delivered + self.skipped + self.dead + left_out + without_content;
@@ -110,7 +110,7 @@ impl Summary {
 }
 
 impl Transfer {
-    /// Runs to the end of the archive. A failure leaves what was acknowledged in the state file.
+    /// Runs to the end of the archive. After a failure, the state file has everything that was acknowledged.
     pub fn run(self, observer: &mut dyn TransferObserver) -> anyhow::Result<Summary> {
         let (sink, context) = (self.sink.clone(), self.context.clone());
         let max_decoded_bytes = self.derive.max_decoded_bytes.max(MAX_DECODED_BYTES);
@@ -135,13 +135,13 @@ impl Transfer {
 
 struct ArchiveFeed<'a> {
     transfer: Transfer,
-    /// Where an earlier run stopped, until that place is found.
+    /// Where an earlier run stopped; none once that location was reached.
     resume: Option<(String, u64)>,
     pages: Option<Pages>,
-    /// Pages given to the sink and not settled, in order.
+    /// Pages given to the sink and not yet settled, in order.
     sent: VecDeque<Sent>,
     next_index: u64,
-    /// When the part that is read was changed last.
+    /// Modification time of the current input.
     changed_ms: EpochMs,
     deriver: Arc<Deriver>,
     summary: Summary,
@@ -150,7 +150,7 @@ struct ArchiveFeed<'a> {
     observer: &'a mut dyn TransferObserver,
 }
 
-/// A page on its way, and what the books are once it is settled.
+/// A page in flight, and the counters to store once it is settled.
 struct Sent {
     index: u64,
     input: Arc<str>,
@@ -204,7 +204,7 @@ impl Feed for ArchiveFeed<'_> {
 }
 
 impl ArchiveFeed<'_> {
-    /// The next page that is asked for.
+    /// The next selected page.
     fn next_page(&mut self) -> anyhow::Result<Option<Page>> {
         loop {
             let Some(pages) = &mut self.pages else {
@@ -235,7 +235,7 @@ impl ArchiveFeed<'_> {
         }
     }
 
-    /// Opens the next part to be read; false behind the last.
+    /// Opens the next input; returns false if there are no more.
     fn next_part(&mut self) -> anyhow::Result<bool> {
         loop {
             let input = match self.transfer.source.next() {
@@ -259,7 +259,7 @@ impl ArchiveFeed<'_> {
         }
     }
 
-    /// Behind which record the part is to be read; none for one that an earlier run has done.
+    /// The number of the record after which to read the input; none if an earlier run completed it.
     fn resume_in(&mut self, input: &ArchiveInput) -> Option<u64> {
         match &self.resume {
             None => Some(0),

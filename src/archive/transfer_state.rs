@@ -1,5 +1,5 @@
-//! How far a conversion or replay is, on disk: replaced in one step with every acknowledgement, so that a killed one goes
-//! on where its destination had acknowledged.
+//! Progress of a conversion or replay on disk. It is replaced in one step with every acknowledgement, so that a killed
+//! transfer continues after the last one.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,36 +10,36 @@ use crate::delivery::Cursor;
 use crate::folders::if_there;
 use crate::sinks::whole_file::WholeFile;
 
-/// A conversion's state, in the folder it writes to.
+/// File name of the progress, in the output folder of a conversion.
 pub const FILE_NAME: &str = ".seine-convert.json";
 
-/// Whether a file of this name is a state, or one being written.
+/// Whether a file name is that of a progress file, finished or not.
 pub fn is_own(name: &std::ffi::OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".seine-convert.")
 }
 
-/// What is kept.
+/// The stored progress.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TransferState {
-    /// What is done, in words that change when something else is asked for: what goes where, and which pages.
+    /// A description of the task: source, destination and selected pages. It differs if another task is requested.
     pub task: Vec<String>,
-    /// The sink's place, counted in pages since the beginning, its books and its own state.
+    /// The sink's cursor, counted in pages since the start, with its counters and its own state.
     pub cursor: Cursor,
-    /// The last record that is settled: the part's name, and the record's number in it.
+    /// The last settled record: the name of its input, and its number there.
     pub settled: Option<(String, u64)>,
-    /// Before it.
+    /// Counts of pages before that record.
     #[serde(flatten)]
     pub not_sent: NotSent,
-    /// Everything there was is settled.
+    /// Everything is settled.
     pub done: bool,
 }
 
-/// What was met and not sent.
+/// Records that were not sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct NotSent {
-    /// Records that could not be read.
+    /// Unreadable records.
     pub unreadable: u64,
-    /// Pages that were not asked for.
+    /// Pages that were not selected.
     pub left_out: u64,
     /// Pages without the content that the destination demands.
     #[serde(default)]
@@ -59,7 +59,7 @@ pub enum TransferStateError {
 }
 
 impl TransferState {
-    /// The state of this task; new when there is no file.
+    /// Loads the progress of this task; new if there is no file.
     pub fn load(path: &Path, task: Vec<String>) -> Result<TransferState, TransferStateError> {
         let Some(state) = TransferState::read(path)? else {
             return Ok(TransferState { task, ..TransferState::default() });
@@ -70,7 +70,7 @@ impl TransferState {
         Ok(state)
     }
 
-    /// The state of whatever task; none when there is no file.
+    /// Reads the progress of any task; none if there is no file.
     pub fn read(path: &Path) -> Result<Option<TransferState>, TransferStateError> {
         let text = if_there(std::fs::read(path)).map_err(|source| file_error("reading", path, source))?;
         let state = text.map(|text| serde_json::from_slice(&text)).transpose();

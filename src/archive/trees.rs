@@ -1,6 +1,6 @@
-//! Trees of files that are named after their pages: which of the three formats a file in one is of. Its own content says so
-//! while it is whole. When it is damaged, what stands beside it tells, and without that what is left of it: a page's body
-//! may be anything, so a record that is none any more would else be taken for one.
+//! Trees of files that are named after their pages, and which of three formats such a file has. An intact file tells by
+//! its content. For a damaged file the neighbouring files decide, otherwise its remains. Without this rule a damaged
+//! record would pass for a page's body, which can be anything.
 
 use std::fs::{DirEntry, File};
 use std::io::Read;
@@ -12,23 +12,23 @@ use crate::formats::filesystem::{self, has_hashed_name, is_at, url_of_path};
 use crate::formats::sniff::{LOOK_BYTES, Prefix, decompressed};
 use crate::formats::{Format, cbor, files};
 
-/// So many files of a tree are looked at, from each folder so many, among so many entries.
+/// Limits of the search: files of a tree, files of each folder, and directory entries.
 const MAX_LOOKED_AT: usize = 64;
 const MAX_OF_FOLDER: usize = 8;
 const MAX_ENTRIES: usize = 4096;
 
-/// What files beside one another are, kept for the tree that was looked at last.
+/// The neighbouring files of the last tree.
 #[derive(Default)]
 pub struct Trees {
     last: Option<(PathBuf, Neighbours)>,
 }
 
-/// Files of a tree, and the format that each of them says it has.
+/// Files of a tree, each with the format that its content shows.
 type Neighbours = Vec<(PathBuf, Option<Format>)>;
 
 impl Trees {
-    /// The format of a file that is named after its page, or as such a file may be. None for any other. `plain`: its
-    /// beginning, decompressed.
+    /// The format of a file that is or may be named after its page. None for any other. `plain`: its decompressed
+    /// beginning.
     pub(super) fn format_of(&mut self, path: &Path, plain: &[u8]) -> Option<Format> {
         if let Some(said) = says(path, plain) {
             return Some(said);
@@ -57,7 +57,7 @@ impl Trees {
     }
 }
 
-/// What a file is whose content tells the page that its place is of.
+/// The format of a file whose content is the page that its name belongs to.
 fn says(path: &Path, plain: &[u8]) -> Option<Format> {
     let (url, format) = match plain.first()? {
         b'{' if Format::sniff(&Prefix::new(plain)) == Some(files::FORMAT) => (first_url(plain)?, filesystem::JSON),
@@ -67,17 +67,17 @@ fn says(path: &Path, plain: &[u8]) -> Option<Format> {
     (is_at(path, &url, false) || is_at(path, &url, true)).then_some(format)
 }
 
-/// What a record was, as far as keys of it are left.
+/// The format of a damaged record, from the keys that are left.
 fn remains(plain: &[u8]) -> Option<Format> {
     let has = |key: &[u8]| memmem::find(plain, key).is_some();
     if has(b"\"redirected_url\":") && (plain.starts_with(b"{\"url\":\"") || has(b"\"content\":\"")) {
         return Some(filesystem::JSON);
     }
-    // Each key with the byte that says it is a text of that length.
+    // Each key with its CBOR byte for a text of that length.
     (has(b"\x68imported") && has(b"\x69timestamp")).then_some(filesystem::CBOR)
 }
 
-/// Some of the files below a folder of folders that may be named after pages.
+/// Some files in subfolders that may be named after pages.
 fn look_around(root: &Path) -> Neighbours {
     let root = if root == Path::new("") { Path::new(".") } else { root };
     let mut found = Neighbours::new();
@@ -97,7 +97,7 @@ fn look_around(root: &Path) -> Neighbours {
     found
 }
 
-/// At most `left` of them. A folder that cannot be listed tells nothing.
+/// At most `left` entries. Empty if the folder cannot be listed.
 fn entries(folder: &Path, left: &mut usize) -> Vec<DirEntry> {
     let listed = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let entries: Vec<_> = listed.take(*left).collect();

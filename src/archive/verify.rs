@@ -1,4 +1,4 @@
-//! Is everything in an archive whole? Reads all of it, checksums and digests included.
+//! Checks whether an archive is intact. Reads everything, including checksums and digests.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,21 +9,21 @@ use super::read::{OpenError, Pages, Problem};
 use crate::formats::Format;
 use crate::sinks::folder::last_bytes;
 
-/// So many problems of a part are kept by name.
+/// Most problems listed per input.
 pub const MAX_PROBLEMS: usize = 10;
 
-/// What was found in one part.
+/// The result for one input.
 #[derive(Debug, Clone)]
 pub struct VerifyReport {
     pub input: Arc<str>,
-    /// None for a topic, whose messages each say what they are.
+    /// None for a topic, whose messages have their own formats.
     pub format: Option<Format>,
     pub pages: u64,
     /// Records that are no pages and need not be.
     pub others: u64,
-    /// Bytes of the part as it is stored.
+    /// Stored size of the input in bytes.
     pub bytes: u64,
-    /// How many records are damaged, and the first of them.
+    /// Number of damaged records, and the first of them.
     pub damaged: u64,
     pub problems: Vec<Problem>,
     pub verdict: Integrity,
@@ -31,11 +31,11 @@ pub struct VerifyReport {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Integrity {
-    /// From the first byte to the last.
+    /// Intact from the first byte to the last.
     Whole,
-    /// Whole so far; its writer has not ended it.
+    /// Intact so far; its writer has not ended it.
     Open,
-    /// Breaks off inside a record or a stream.
+    /// Ends inside a record or a stream.
     Cut,
     Damaged,
 }
@@ -56,8 +56,9 @@ impl Integrity {
     }
 }
 
-/// Its writer has not ended it yet: its name says so or, as FILES has the same name open and closed, what a writer of a zlib
-/// stream leaves with every acknowledgement.
+/// Whether the input is still being written. Its name tells, except for FILES, whose open and closed files have the
+/// same name. There the flush marker at the end tells, which a writer of a zlib stream leaves with every
+/// acknowledgement.
 fn is_being_written(input: &ArchiveInput) -> bool {
     const FLUSH: [u8; 4] = [0x00, 0x00, 0xff, 0xff];
     if Path::new(&*input.name).extension().is_some_and(|it| it == "open") {
@@ -67,7 +68,7 @@ fn is_being_written(input: &ArchiveInput) -> bool {
     format.is_stream() && last_bytes(path, FLUSH.len() as u64).is_ok_and(|last| last == FLUSH)
 }
 
-/// Reads a part from its beginning to its end. `tick`: called after each record, with the pages so far.
+/// Reads an input from beginning to end. Calls `tick` after each record with the number of pages so far.
 pub fn verify(
     input: &ArchiveInput,
     counter: &Arc<AtomicU64>,

@@ -1,11 +1,11 @@
-//! Saving the records of formats with one a line or a row, plain or in compressed streams.
+//! Saves records of formats with one record per line or row, plain or in compressed streams.
 //!
-//! A file of plain text is read line by line to its end, as `seine cat` reads it; in lines that are no record, records and
-//! streams are looked for. In a compressed stream reading goes on as far as it can. Then the next place is looked for where
-//! a stream or a line begins, from behind the last whole record; a place counts only if what is read there begins with a
-//! whole record. Streams with flushes in them, as Seine writes, can be read again behind a flush that forgot what was
-//! before; others are lost from the damage to their end: what is decompressed behind damage is not trusted, however much it
-//! looks like records.
+//! Plain text is read line by line to its end, as by `seine cat`. Lines that are not records are searched for records
+//! and streams inside. A compressed stream is read as far as possible. Then the next start of a stream or line is
+//! searched for, after the last complete record. A start counts only if a complete record follows it.
+//!
+//! A damaged stream is readable again after a full flush, as Seine writes. Other streams are lost from the damage to
+//! their end: data decompressed after damage is not trusted, even if it looks like records.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -23,15 +23,15 @@ use crate::sinks::whole_file::WholeFile;
 
 const NO_RECORD: &str = "no whole record";
 const NO_START: &str = "nothing that begins a stream or a record";
-/// What one step of reading on trial costs besides its bytes.
+/// Cost of one step of trial reading, in addition to its bytes.
 const TRIAL_STEP: u64 = 16 << 10;
 
-/// Reading on trial costs at most so many times the file's length, and this besides: a file made of false starts must not
+/// Limits of trial reading: this many times the file's length plus a constant. A file full of false starts must not
 /// take for ever.
 const TRIAL_TIMES: u64 = 64;
 const TRIAL_BYTES: u64 = 256 << 20;
 
-/// The longest record that is held. Of a cell each quote is doubled, at the worst.
+/// Longest record kept in memory. In the worst case every quote of a cell is doubled.
 fn longest(shape: RecordSplit) -> usize {
     if shape.is_row { 2 * MAX_CELL + PIECE_KEPT } else { MAX_LINE }
 }
@@ -42,25 +42,25 @@ struct LineSalvage<'a> {
     output: &'a mut WholeFile,
     recovery: &'a mut RecoveryReport,
     tick: &'a mut dyn FnMut(u64, u64),
-    /// Everything before it is saved or counted as lost.
+    /// Everything before this is saved or counted as lost.
     settled: u64,
-    /// A line behind it was no record.
+    /// A line after it was not a record.
     gap: bool,
-    /// Records of the piece that was read last: they come again when reading begins anew inside it.
+    /// Records of the last piece. They occur again if reading restarts inside it.
     recent: HashSet<u64>,
-    /// Those of the reading before, and up to where they may come again.
+    /// Records of the previous reading, and up to where they may occur again.
     before: (HashSet<u64>, u64),
     trials: u64,
-    /// What a stream ended with behind its last line feed, and where: the next stream may go on with it.
+    /// The rest of a stream after its last line feed, and its position. The next stream may continue this line.
     rest: (Vec<u8>, u64),
 }
 
-/// How reading from a place ended.
+/// How reading from a position ended.
 enum ReadEnd {
-    /// As it should.
+    /// At a proper end.
     Ended,
     Broken(&'static str),
-    /// Inside a line of text that is no record, a stream begins here.
+    /// A stream starts inside a line of text that is not a record.
     Found(u64, Start),
 }
 
@@ -107,7 +107,7 @@ pub(super) fn save(
             ReadEnd::Broken(problem) => problem,
         };
         saving.gap = false;
-        // Never from the same place twice.
+        // Never starts twice at the same position.
         from = saving.settled.max(at + 1);
         if is_text && start.is_none() {
             start = Some((from, Start::Text));
@@ -118,7 +118,7 @@ pub(super) fn save(
 }
 
 impl LineSalvage<'_> {
-    /// The next place from `from` on where a whole record can be read, before `until`.
+    /// The next position between `from` and `until` where a complete record can be read.
     fn find(&mut self, mut from: u64, until: u64) -> Result<Option<(u64, Start)>, RecoveryError> {
         while let Some((at, start)) = self.input.next_start(from, until)? {
             if self.first_record(at, start)?.is_some() {
@@ -127,14 +127,14 @@ impl LineSalvage<'_> {
             if self.trials > TRIAL_BYTES + TRIAL_TIMES * self.input.length {
                 return Ok(None);
             }
-            // A flush is found by the bytes before it.
+            // A flush is recognised by the three bytes before its position.
             from = if start == Start::Flush { at - 3 } else { at + 1 };
             (self.tick)(self.recovery.records, from);
         }
         Ok(None)
     }
 
-    /// The line that stands there, if it is a record.
+    /// The line at this position, if it is a record.
     fn first_record(&mut self, at: u64, start: Start) -> io::Result<Option<Vec<u8>>> {
         let mut pieces = Pieces::new(self.input, at, start);
         let mut ends = RecordEnds::new(self.shape);
@@ -154,7 +154,7 @@ impl LineSalvage<'_> {
         }
     }
 
-    /// Saves the records from a place on.
+    /// Saves the records from a position on.
     fn read(&mut self, at: u64, start: Start) -> Result<ReadEnd, RecoveryError> {
         let mut pieces = Pieces::new(self.input, at, start);
         let mut ends = RecordEnds::new(self.shape);
@@ -163,10 +163,10 @@ impl LineSalvage<'_> {
         if rest_at != at || start == Start::Text {
             line.clear();
         }
-        // Where the line begins; in a stream, where the piece that it begins in was read.
+        // The start of the line; in a stream, the start of its piece.
         let mut line_at = at;
         let mut is_too_long = false;
-        // Whether the lines of the stream are those that were written, records or not.
+        // Whether the stream is intact, so that its lines are those that were written.
         let mut sound = None;
         loop {
             let piece_at = pieces.at();
@@ -211,7 +211,7 @@ impl LineSalvage<'_> {
                 Got::More => {}
                 Got::End => return self.end(line, line_at, &pieces, is_too_long),
                 Got::Broken(why) => {
-                    // It may have broken off just before the record's line end.
+                    // The file may have been cut just before the line feed of this record.
                     if got.is_last() && !is_too_long {
                         self.take(&line, line_at, pieces.at())?;
                     }
@@ -221,7 +221,8 @@ impl LineSalvage<'_> {
         }
     }
 
-    /// Saves the records in a piece of text that is none as a whole. Where a stream begins in it, that is to be read first.
+    /// Saves the records inside a piece of text that is not a record. If a stream starts inside, returns its position,
+    /// since it must be read first.
     fn look_inside(&mut self, from: u64, until: u64) -> Result<Option<(u64, Start)>, RecoveryError> {
         let mut from = from + 1;
         while let Some((at, start)) = self.find(from, until)? {
@@ -232,12 +233,13 @@ impl LineSalvage<'_> {
             from = at + record.len() as u64;
             self.take(&record, at, from)?;
         }
-        // What is behind the last of them is of no use.
+        // The rest after the last record is useless.
         self.gap = true;
         Ok(None)
     }
 
-    /// Nothing comes any more, and this was behind the last line feed. A record may be whole without one.
+    /// Handles the end of the input, with the rest after the last line feed. A record may be complete without a line
+    /// feed.
     fn end(
         &mut self,
         line: Vec<u8>,
@@ -264,7 +266,7 @@ impl LineSalvage<'_> {
         Ok(ReadEnd::Ended)
     }
 
-    /// Saves a line if it is a record. What could not be saved before it is told then.
+    /// Saves a line if it is a record. Then reports what was lost before it.
     fn take(&mut self, line: &[u8], from: u64, to: u64) -> Result<bool, RecoveryError> {
         if line.trim_ascii().is_empty() {
             return Ok(true);
@@ -294,15 +296,15 @@ impl LineSalvage<'_> {
     }
 }
 
-/// Whether a line can be no record, however it goes on.
+/// Whether a line cannot be a record, whatever follows.
 fn is_junk(line: &[u8]) -> bool {
     line.len() >= LOOKED_AT && !matches!(line.trim_ascii_start().first(), Some(b'{' | b'"'))
 }
 
-/// No more memory than this is kept from one line to the next.
+/// Most memory kept from one line to the next.
 const PIECE_KEPT: usize = 1 << 20;
 
-/// Finds where lines or rows end, in bytes that come in pieces.
+/// Finds the ends of lines or rows in bytes that arrive in pieces.
 enum RecordEnds {
     Lines,
     Rows(Box<csv_core::Reader>),
@@ -313,7 +315,7 @@ impl RecordEnds {
         if shape.is_row { RecordEnds::Rows(Box::new(csv_core::Reader::new())) } else { RecordEnds::Lines }
     }
 
-    /// Behind the end of the one that the bytes begin or go on with; none when it does not end in them.
+    /// The position after the end of the current line or row; none if it does not end in these bytes.
     fn next(&mut self, bytes: &[u8]) -> Option<usize> {
         let csv = match self {
             RecordEnds::Lines => return memchr::memchr(b'\n', bytes).map(|at| at + 1),
@@ -321,7 +323,7 @@ impl RecordEnds {
         };
         let mut room = [0; 4 << 10];
         let mut at = 0;
-        // No bytes at all would tell it that the input ends.
+        // An empty slice would signal the end of the input to the reader.
         while at < bytes.len() {
             let (result, taken, _) = csv.read_field(&bytes[at..], &mut room);
             at += taken;

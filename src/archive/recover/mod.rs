@@ -1,8 +1,8 @@
-//! What can be saved of a damaged file: every record that is whole, in a clean file of the same format, and a list of the
-//! bytes that are lost.
+//! Saves what is intact in a damaged file: every complete record goes to a clean file of the same format, and the lost
+//! byte ranges are listed.
 //!
-//! * `scan`: where compressed streams and lines begin again behind damage.
-//! * `lines`: the formats with a record a line; the others find their records themselves.
+//! * `scan`: finds where compressed streams and lines start again after damage.
+//! * `lines`: formats with one record per line. The other formats find their records themselves.
 
 mod lines;
 mod report;
@@ -19,7 +19,7 @@ use crate::formats::recovery::{DamagedFile, RecoveryError, RecoveryMethod, Salva
 use crate::formats::{Format, pagestore};
 use crate::sinks::whole_file::WholeFile;
 
-/// Zlib's usual one.
+/// zlib's default level.
 const LEVEL: u32 = 6;
 
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +41,7 @@ pub enum RecoverError {
     Empty(PathBuf),
 }
 
-/// Saves records that a codec finds.
+/// Saves records found by a format's own codec.
 struct CodecSalvage<'a> {
     output: &'a mut WholeFile,
     recovery: &'a mut RecoveryReport,
@@ -61,8 +61,9 @@ impl Salvage for CodecSalvage<'_> {
     }
 }
 
-/// Saves what is whole in `damaged` to `out`, which must not be there; it appears when it is complete. `format`: instead of
-/// looking at the beginning, which may be damaged. `tick`: called now and then with records and bytes so far.
+/// Saves the intact records of `damaged` to `out`, which must not exist and appears only when it is complete. `format`
+/// replaces detection by the first bytes, which may be damaged. Calls `tick` now and then with the records and bytes so
+/// far.
 pub fn recover(
     damaged: &Path,
     out: &Path,

@@ -1,30 +1,30 @@
-//! What came of a recovery.
+//! The result of a recovery.
 
 use crate::formats::Format;
 
-/// So many ranges are kept by name.
+/// Most ranges that are listed.
 pub const MAX_RANGES: usize = 1000;
 
-/// What came of it.
+/// The result of a recovery.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecoveryReport {
     pub format: Format,
-    /// Whole records, all of which are in the new file.
+    /// Complete records, all of which are in the new file.
     pub records: u64,
-    /// Bytes of the damaged file.
+    /// Length of the damaged file in bytes.
     pub length: u64,
-    /// What of it is lost: the first ranges, how many there are, and their bytes.
+    /// What was lost: the first ranges, the number of ranges, and their total bytes.
     pub lost: Vec<LostRange>,
     pub ranges: u64,
     pub lost_bytes: u64,
 }
 
-/// A range of the damaged file of which nothing could be saved. Inside a compressed stream the edges are those of the
-/// nearest few kilobytes.
+/// A range of the damaged file from which nothing could be saved. Inside a compressed stream its bounds are accurate to
+/// a few kilobytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostRange {
     pub from: u64,
-    /// Behind its last byte.
+    /// The position after its last byte.
     pub to: u64,
     pub why: String,
 }

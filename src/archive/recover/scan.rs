@@ -1,4 +1,4 @@
-//! Where something readable may begin again in a damaged file, and reading it from there.
+//! Finds where readable data may start again in a damaged file, and reads from there.
 
 use std::fs::File;
 use std::io;
@@ -8,11 +8,11 @@ use flate2::{Decompress, FlushDecompress, Status};
 use crate::disk;
 use crate::formats::inflate;
 
-/// Read at once, from the second time on.
+/// Bytes read at once, from the second read on.
 const BLOCK: usize = 64 << 10;
-/// Most places where something might begin are told from the first bytes.
+/// The first bytes are enough to judge most positions.
 const FIRST_BLOCK: usize = 4 << 10;
-/// Decompressed at once. Small: damage is told to the nearest such piece.
+/// Bytes decompressed at once. A small size locates damage more exactly.
 const PIECE: usize = 16 << 10;
 /// The largest window of deflate, as its logarithm.
 const WINDOW_BITS: u8 = 15;
@@ -24,19 +24,19 @@ pub(super) struct DamagedInput<'a> {
     pub length: u64,
 }
 
-/// What may begin at a place.
+/// What may start at a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Start {
     Zlib,
     Gzip,
-    /// Behind a flush inside a zlib stream: deflate data without its head.
+    /// After a flush inside a zlib stream: deflate data without a header.
     Flush,
-    /// An object as text, or a quoted one.
+    /// A JSON object as text, or in quotes.
     Text,
 }
 
 impl Start {
-    /// What begins with these bytes, and how many of them come before it.
+    /// What starts with these bytes, and the number of bytes before it.
     fn of(bytes: &[u8]) -> Option<(Start, u64)> {
         match bytes {
             [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..] => Some((Start::Zlib, 0)),
@@ -49,35 +49,35 @@ impl Start {
     }
 }
 
-/// Whether a key of an object follows, or blanks as far as can be seen.
+/// Whether an object's key follows, or only blanks are visible.
 fn is_key(bytes: &[u8], quote: &[u8]) -> bool {
     let rest = bytes.trim_ascii_start();
     if rest.is_empty() { !bytes.is_empty() } else { rest.starts_with(quote) }
 }
 
 impl DamagedInput<'_> {
-    /// Bytes from `at` on, as many as fit; fewer only at the file's end.
+    /// Reads from `at` until the buffer is full or the file ends.
     pub fn read(&self, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
         disk::read_at(self.file, buffer, at)
     }
 
-    /// What begins exactly at `at`.
+    /// What starts exactly at `at`.
     pub fn start_at(&self, at: u64) -> io::Result<Option<Start>> {
         let mut bytes = [0; 64];
         let count = self.read(at, &mut bytes)?;
         let start = Start::of(&bytes[..count]).filter(|(_, before)| *before == 0).map(|(start, _)| start);
-        // Whatever window its writer had.
+        // Accepts any window size.
         let is_zlib = inflate::is_compressed(&bytes[..count]) && !bytes.starts_with(&[0x1f, 0x8b]);
         Ok(start.or(is_zlib.then_some(Start::Zlib)))
     }
 
-    /// Whether it begins as text does.
+    /// Whether the file begins like text.
     pub fn is_text(&self) -> io::Result<bool> {
         let mut first = [0];
         Ok(self.read(0, &mut first)? == 1 && matches!(first[0], b'\t' | b'\r' | b'\n' | b' '..=b'~' | 0xef))
     }
 
-    /// The next place from `from` on, and before `until`, where something may begin. None behind the last.
+    /// The next position between `from` and `until` where something may start; none if there is no further one.
     pub fn next_start(&self, from: u64, until: u64) -> io::Result<Option<(u64, Start)>> {
         const OVERLAP: usize = 3;
         let mut block =
@@ -100,8 +100,8 @@ impl DamagedInput<'_> {
     }
 }
 
-/// Whether a stream can be read from its beginning to its end, or to where the file breaks off: nothing contradicts what it
-/// holds. Behind damage, what is decompressed may look like records and be none that anybody wrote.
+/// Whether a compressed stream is intact up to its end or the end of the file. After damage, decompressed data may look
+/// like records that nobody wrote.
 pub(in crate::archive) fn is_sound(file: &File, at: u64) -> io::Result<bool> {
     let input = DamagedInput { file, length: file.metadata()?.len() };
     let Some(start) = input.start_at(at)? else { return Ok(false) };
@@ -116,31 +116,32 @@ pub(in crate::archive) fn is_sound(file: &File, at: u64) -> io::Result<bool> {
 
 const BREAKS_OFF: &str = "the compressed data breaks off";
 
-/// Plain bytes from some place on, piece by piece.
+/// Decompressed bytes from a position on, piece by piece.
 pub(super) struct Pieces<'a> {
     input: DamagedInput<'a>,
     decompress: Option<Decompress>,
-    /// Behind the bytes used up.
+    /// The position after the bytes used.
     at: u64,
     block: Vec<u8>,
     used: usize,
     piece: Vec<u8>,
-    /// Bytes of a checksum behind the compressed data that nobody else reads.
+    /// Bytes of the checksum after the compressed data. The decompressor does not read them.
     tail: u64,
 }
 
-/// How a piece was got.
+/// The result of reading a piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Got {
     More,
-    /// The stream has ended as it should.
+    /// The stream has ended properly.
     End,
-    /// Nothing can be read on.
+    /// Reading cannot continue.
     Broken(&'static str),
 }
 
 impl Got {
-    /// Whether nothing comes any more, and nothing contradicts what came: the stream has ended, or the file within it.
+    /// Whether the data ended without a contradiction: at the end of the stream, or at the end of the file within the
+    /// stream.
     pub fn is_last(&self) -> bool {
         matches!(self, Got::End | Got::Broken(BREAKS_OFF))
     }
@@ -158,7 +159,7 @@ impl<'a> Pieces<'a> {
         Pieces { input, decompress, at, block: Vec::new(), used: 0, piece: Vec::new(), tail }
     }
 
-    /// Where in the file reading is.
+    /// The current position in the file.
     pub fn at(&self) -> u64 {
         self.at
     }
@@ -167,7 +168,7 @@ impl<'a> Pieces<'a> {
         self.decompress.is_none()
     }
 
-    /// The piece that [`advance`](Pieces::advance) got.
+    /// The piece read by the last [`advance`](Pieces::advance).
     pub fn piece(&self) -> &[u8] {
         &self.piece
     }
