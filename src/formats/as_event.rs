@@ -1,4 +1,4 @@
-//! What the formats that keep less than the wire share when they say what they know of a page.
+//! Helpers to turn records back into page events, for formats that store less than the HTTP exchange.
 
 use std::borrow::Cow;
 
@@ -10,8 +10,8 @@ use crate::parse::charset;
 /// A header's name and its values.
 pub type Header<'a> = (Cow<'a, str>, Vec<Cow<'a, str>>);
 
-/// Headers kept as names with their values, one by one. `content_type`: what the format keeps beside them, taken when no
-/// header says it.
+/// Headers stored as names with their values, as single headers. `content_type` is stored separately by some formats,
+/// and is used if no header has it.
 pub(super) fn each_header<'a>(
     gathered: impl IntoIterator<Item = Header<'a>>,
     content_type: Option<Cow<'a, str>>,
@@ -28,7 +28,7 @@ pub(super) fn each_header<'a>(
     headers
 }
 
-/// Gives a read-back event its answer, and the id that such an answer always has.
+/// Gives an event from an archive its answer, and the id that this answer always gets.
 pub(super) fn answer(event: &mut PageEvent, headers: Headers, body: Bytes) {
     if let Some(response) = response_mut(event) {
         response.headers = headers;
@@ -37,7 +37,7 @@ pub(super) fn answer(event: &mut PageEvent, headers: Headers, body: Bytes) {
     event.give_id();
 }
 
-/// Notes of a read-back event why its body was cut, if it was.
+/// Sets why the body of an event from an archive was cut, if it was.
 pub(super) fn mark_truncated(event: &mut PageEvent, truncated: Option<Truncated>) {
     if let Some(response) = response_mut(event) {
         response.truncated = truncated;
@@ -51,11 +51,12 @@ pub(super) fn response_mut(event: &mut PageEvent) -> Option<&mut Response> {
     }
 }
 
-/// Bytes that are read as this text again: in the charset that the page itself claims where that can say all of it, which
-/// is what was received; else as UTF-8 with a byte order mark, which nothing overrules.
+/// Encodes a text so that it is read as the same text again. Uses the charset that the page declares if it can encode
+/// the whole text, since these are the bytes received. Otherwise uses UTF-8 with a byte order mark, which overrides any
+/// declaration.
 pub(super) fn body_of_text(text: String, content_type: Option<&str>) -> Bytes {
     let reads_as_text = |bytes: &[u8]| charset::decode_text(bytes, charset::detect(bytes, content_type)) == text;
-    // ACHE leaves the byte order mark in the text: it stands before the body as it does there.
+    // ACHE keeps the byte order mark in the text, so it may be there already.
     if text.starts_with('\u{feff}') || reads_as_text(text.as_bytes()) {
         return Bytes::from(text);
     }

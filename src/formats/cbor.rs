@@ -3,8 +3,9 @@
 //!
 //! Keys in this order: `url` · `imported` (null) · `key` (`<reversed host with _>_<sha1 of url>_<timestamp>`) ·
 //! `timestamp` (when the page was fetched, epoch seconds) · `request` {`headers`, `method`, `client` {`hostname`,
-//! `address`, `software`, `contact` {`name`, `email`}, `robots`}, `body`} · `response` {`body`}. A body that is text is a
-//! text string, decoded from its charset; any other is a byte string (ACHE makes text of it, and so spoils it).
+//! `address`, `software`, `contact` {`name`, `email`}, `robots`}, `body`} · `response` {`body`}. A text body is a text
+//! string, decoded from its charset; any other body is a byte string. (ACHE makes every body a text string, which
+//! damages binary ones.)
 
 use std::borrow::Cow;
 
@@ -21,10 +22,10 @@ use crate::page::{Headers, Outcome, PageEvent};
 use crate::parse::url::host;
 use crate::parse::{Derived, is_html};
 
-/// A page, as FILESYSTEM_CBOR keeps it.
+/// A FILESYSTEM_CBOR record.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CborRecord<'a> {
-    /// The URL asked for.
+    /// The URL requested.
     pub url: Cow<'a, str>,
     /// When the page was fetched, epoch seconds.
     pub timestamp: u64,
@@ -47,14 +48,14 @@ pub enum CborError {
     Missing(&'static str),
 }
 
-/// Appends the page's file to `out`. Returns false and appends nothing for what the format does not hold: sitemaps,
-/// failures, answers other than 2xx.
+/// Appends the page's file to `out`. Returns false and appends nothing for events that the format does not store:
+/// sitemaps, failures, answers other than 2xx.
 pub fn write_event(event: &PageEvent, derived: &Derived, out: &mut Vec<u8>) -> bool {
     CborRecord::from_event(event, derived).inspect(|record| record.write(out)).is_some()
 }
 
 impl<'a> CborRecord<'a> {
-    /// The page's record; none for what the format does not hold.
+    /// The record of a page; none for events that the format does not store.
     pub fn from_event(event: &'a PageEvent, derived: &'a Derived) -> Option<CborRecord<'a>> {
         let response = page_of(event)?;
         let text = match derived.is_html {
@@ -76,8 +77,7 @@ impl<'a> CborRecord<'a> {
         done.expect("a Vec takes every byte");
     }
 
-    /// What it says of the page. Text is UTF-8 now, whatever the page was in, unless it is HTML that claims another
-    /// charset.
+    /// Turns the record into an event. A text body becomes UTF-8, unless it is HTML that declares another charset.
     pub fn into_event(self) -> PageEvent {
         let mut event = PageEvent::read_back(self.url);
         event.ended_ms = self.timestamp.saturating_mul(1000);
@@ -127,7 +127,7 @@ impl<'a> CborRecord<'a> {
     }
 }
 
-/// Reads one file, ACHE's included: keys in any order, unknown ones passed over.
+/// Reads one file, also from ACHE: keys in any order; unknown keys are skipped.
 pub fn parse(bytes: &[u8]) -> Result<CborRecord<'static>, CborError> {
     let mut record = CborRecord::default();
     let mut has_url = false;
@@ -153,7 +153,7 @@ pub fn parse(bytes: &[u8]) -> Result<CborRecord<'static>, CborError> {
     if has_url { Ok(record) } else { Err(CborError::Missing("url")) }
 }
 
-/// The `url` of a map whose first key that is. For who has only the file's beginning.
+/// The value of `url`, if that is the first key of the map. For callers that have only the beginning of a file.
 pub fn url_at_start(bytes: &[u8]) -> Option<String> {
     let mut input = Decoder::new(bytes);
     input.map().ok()?;
@@ -174,8 +174,8 @@ fn request(input: &mut Decoder, record: &mut CborRecord) -> Result<(), decode::E
     })
 }
 
-/// Calls for each entry of a map with text keys, its length told before or not; `take` reads the value. Null is an empty
-/// map.
+/// Calls `take` for each entry of a map with text keys; `take` reads the value. Accepts maps of definite and indefinite
+/// length. Null is an empty map.
 fn each_entry(
     input: &mut Decoder,
     mut take: impl FnMut(&str, &mut Decoder) -> Result<(), decode::Error>,
@@ -196,7 +196,7 @@ fn each_entry(
     }
 }
 
-/// A text string in one piece or several; null is none.
+/// Reads a text string of one or several pieces; null is an empty string.
 fn text(input: &mut Decoder) -> Result<String, decode::Error> {
     match input.datatype()? {
         Type::Null => input.null().map(|()| String::new()),

@@ -1,12 +1,12 @@
-//! Memex CDR 3.1 (the schema of DARPA's Memex programme; `CDR31` of ACHE's KAFKA format): one HTML page as one JSON object.
+//! Memex CDR 3.1 (the schema of DARPA's Memex programme; `CDR31` of ACHE's KAFKA format): one HTML page as one JSON
+//! object.
 //!
 //! Keys in this order: `_id` (upper-case hex SHA-256 of `<url>-<timestamp_crawl>`) · `content_type` · `crawler` ·
 //! `objects` (media objects; Seine writes none) · `raw_content` (the page as text) · `response_headers` (name → values
-//! joined with `,`) · `team` (left out when none is set) · `timestamp_crawl` and `timestamp_index`
-//! (`yyyy-MM-ddTHH:mm:ssZ`, UTC) · `url` (final) · `version` (the number 3.1). Behind them ours, of a body that was cut alone:
-//! `truncated`, with the reason.
+//! joined with `,`) · `team` (omitted if not set) · `timestamp_crawl` and `timestamp_index` (`yyyy-MM-ddTHH:mm:ssZ`,
+//! UTC) · `url` (final) · `version` (the number 3.1). Seine adds `truncated` with the reason if the body was cut.
 //!
-//! ACHE hashes the time as Java's `Date` prints it in the machine's time zone; the same page has another `_id` there.
+//! ACHE hashes the time as printed by Java's `Date` in the machine's time zone, so its `_id` of the same page differs.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -58,13 +58,13 @@ pub const FORMAT: Format = Format(&FormatSpec {
     recovery: RecoveryMethod::Lines(RecordSplit { is_record: |line| parse_document(line).is_ok(), is_row: false }),
 });
 
-/// What `version` says.
+/// The value of `version`.
 pub const VERSION: f64 = 3.1;
 
-/// Names, and the values of each as one.
+/// Header names, each with its values joined into one.
 type JoinedHeaders<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 
-/// A page, as CDR 3.1 has it.
+/// A CDR 3.1 record.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CdrRecord<'a> {
@@ -73,29 +73,30 @@ pub struct CdrRecord<'a> {
     /// The `Content-Type` header as sent.
     pub content_type: Option<Cow<'a, str>>,
     pub crawler: Cow<'a, str>,
-    /// Media objects, as others wrote them.
+    /// Media objects written by other programs.
     #[serde(default, deserialize_with = "json::or_default")]
     pub objects: Vec<serde_json::Value>,
     pub raw_content: Cow<'a, str>,
-    /// In order; the values of one name joined with `,`.
+    /// In order; the values of one name are joined with `,`.
     #[serde(default, serialize_with = "json::write_pairs", deserialize_with = "read_headers")]
     pub response_headers: JoinedHeaders<'a>,
     pub team: Option<Cow<'a, str>>,
     /// When the page was fetched.
     pub timestamp_crawl: IsoSeconds,
-    /// When the document was made.
+    /// When the document was written.
     pub timestamp_index: Option<IsoSeconds>,
     /// The final URL.
     pub url: Cow<'a, str>,
-    /// [`VERSION`], of older documents 3.0.
+    /// [`VERSION`]; 3.0 in older documents.
     #[serde(deserialize_with = "read_version")]
     pub version: f64,
-    /// Why the body is shorter than what the server had.
+    /// Why the body was cut.
     pub truncated: Option<Truncated>,
 }
 
-/// Appends the page's document to `out`, without a line feed. Returns false and appends nothing for what CDR does not
-/// hold: sitemaps, failures, answers other than 2xx, and what is not HTML. `index_ms`: now.
+/// Appends the page's document to `out`, without a line feed. Returns false and appends nothing for events that CDR
+/// does not store: sitemaps, failures, answers other than 2xx, and pages that are not HTML. `index_ms`: the present
+/// time.
 pub fn write_event(
     event: &PageEvent,
     derived: &Derived,
@@ -107,7 +108,7 @@ pub fn write_event(
     let headers = headers_of(response, &derived.body).into_iter();
     CdrRecord {
         id: id_of(&event.final_url, event.ended_ms).into(),
-        // None is sent with a page that only looks like HTML: its type is what it was taken for.
+        // A page without this header is here only because it looks like HTML.
         content_type: Some(response.content_type().unwrap_or("text/html").into()),
         crawler: Cow::from(&*event.crawler_id),
         objects: Vec::new(),
@@ -124,17 +125,17 @@ pub fn write_event(
     true
 }
 
-/// Reads one document, CDR 3.1 or 3.0 (which has no response headers), keys in any order, unknown ones passed over.
+/// Reads one document, CDR 3.1 or 3.0 (without response headers). Keys in any order; unknown keys are skipped.
 pub fn parse_document(json: &[u8]) -> Result<CdrRecord<'static>, serde_json::Error> {
     serde_json::from_slice(json)
 }
 
-/// `_id` of a page: of its final URL and when it was fetched.
+/// The `_id` of a page, from its final URL and the time of the fetch.
 pub fn id_of(url: &str, crawled_ms: EpochMs) -> String {
     format!("{:X}", Sha256::digest(format!("{url}-{}", IsoSeconds(crawled_ms))))
 }
 
-/// Reads a file of documents, one a line, see [`JsonLines`].
+/// Reads a file with one document per line, see [`JsonLines`].
 pub type CdrReader<R> = JsonLines<R, CdrRecord<'static>>;
 
 impl<R: Read> JsonLines<R, CdrRecord<'static>> {
@@ -144,13 +145,14 @@ impl<R: Read> JsonLines<R, CdrRecord<'static>> {
 }
 
 impl CdrRecord<'_> {
-    /// What the document says of a page; its URL is the final one. The body is one that reads as `raw_content`.
+    /// Turns the document into an event. Its URL is the final URL. The body is encoded so that it reads as
+    /// `raw_content`.
     pub fn into_event(self) -> PageEvent {
         let mut event = PageEvent::read_back(&*self.url);
         event.ended_ms = self.timestamp_crawl.0;
         event.relevance = Relevance::by_type(true);
         event.crawler_id = Arc::from(&*self.crawler);
-        // Where there was no header to say so, what looks like HTML is written as such.
+        // The writer sets this content type itself if there was no header, so it is ignored here.
         let is_made_up = |given: &str| given == "text/html" && is_html(None, self.raw_content.as_bytes());
         let content_type = self.content_type.filter(|given| !is_made_up(given));
         let headers = self.response_headers.into_iter().map(|(name, value)| (name, vec![value]));

@@ -1,11 +1,11 @@
-//! A change event: what a topic has of a page that is gone where no tombstone is wanted (`removed: event`). One JSON object,
-//! whatever the format of the pages: `url` · `change` · `reason` · `status` · `time` · `event_id`.
+//! A change event: the message that a topic gets for a page that is gone if tombstones are not wanted (`removed:
+//! event`). One JSON object for all formats: `url` · `change` · `reason` · `status` · `time` · `event_id`.
 
 use serde::Serialize;
 
 use crate::page::{EpochMs, Outcome, PageChange, PageEvent};
 
-/// What a message says of it in the header `schema`.
+/// The value of the message header `schema`.
 pub const SCHEMA: &str = "change";
 
 #[derive(Serialize)]
@@ -13,14 +13,14 @@ struct ChangeEvent<'a> {
     url: &'a str,
     change: PageChange,
     reason: String,
-    /// None when there was no answer.
+    /// None if there was no answer.
     status: Option<u16>,
-    /// When it was found out.
+    /// The time when the change was found.
     time: EpochMs,
     event_id: &'a str,
 }
 
-/// Appends it to `out`.
+/// Appends the change event to `out`.
 pub fn write(event: &PageEvent, out: &mut Vec<u8>) {
     let change = ChangeEvent {
         url: &event.url,
@@ -33,7 +33,8 @@ pub fn write(event: &PageEvent, out: &mut Vec<u8>) {
     serde_json::to_writer(out, &change).expect("strings and numbers are always JSON, and a Vec takes every byte");
 }
 
-/// Why a page is gone: what it is withheld for (`noindex`, `alias`), `duplicate` of one that is there, `http_404`, or a failure's name.
+/// Why a page is gone: the reason for which it is withheld (`noindex`, `alias`), `duplicate`, `http_404`, or the name
+/// of a failure.
 pub fn reason(event: &PageEvent) -> String {
     if let Some(withheld) = &event.withheld {
         return withheld.name().to_owned();

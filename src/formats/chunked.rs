@@ -1,23 +1,23 @@
-//! The chunked transfer coding (RFC 9112 §7.1) taken apart into body and framing, so that the two give back the same
-//! bytes. Piece by piece: what comes in is held nowhere but in what goes out.
+//! Splits the chunked transfer coding (RFC 9112 §7.1) into body and framing, from which the same bytes can be rebuilt.
+//! Works piece by piece and buffers only its output.
 
 use crate::page::wire::Framing;
 
-/// The longest line of a chunk size or a trailer, in bytes.
+/// Longest line of a chunk size or a trailer, in bytes.
 const MAX_LINE: usize = 16 << 10;
-/// Of all chunk sizes and trailers of one body. Chunks of a byte each need five times the body.
+/// Limit for all chunk sizes and trailers of one body. Chunks of one byte need five times the size of the body.
 const MAX_FRAMING: usize = 64 << 20;
 
-/// Takes a chunked body apart.
+/// Splits a chunked body.
 #[derive(Debug, Default)]
 pub struct Dechunker {
     state: ChunkState,
-    /// Bytes of the line being read.
+    /// Bytes of the current line.
     line: Vec<u8>,
     /// Framing since the last byte of the body.
     pending: Vec<u8>,
     framing: Vec<Framing>,
-    /// Bytes of framing so far, and of the body.
+    /// Bytes of framing and of body so far.
     framed: usize,
     body: u64,
 }
@@ -26,16 +26,16 @@ pub struct Dechunker {
 enum ChunkState {
     #[default]
     Size,
-    /// Inside a chunk, with so many bytes to come.
+    /// Inside a chunk, with the number of bytes left.
     Data(u64),
-    /// At the line end behind a chunk.
+    /// At the line end after a chunk.
     DataEnd,
     Trailers,
     Ended,
     Broken,
 }
 
-/// A body that is not chunked as it says.
+/// A body with invalid chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("after {body} bytes of the body: no valid chunk")]
 pub struct BadChunk {
@@ -43,8 +43,8 @@ pub struct BadChunk {
 }
 
 impl Dechunker {
-    /// Appends the body's bytes of `input` to `body`. Returns how many bytes were taken: all of them, unless the body ended
-    /// before. An error stays an error.
+    /// Appends the body's bytes in `input` to `body`. Returns how many bytes of `input` were used: all of them, unless
+    /// the body ended earlier. After an error every call fails.
     pub fn feed(&mut self, input: &[u8], body: &mut Vec<u8>) -> Result<usize, BadChunk> {
         let mut at = 0;
         while at < input.len() && self.state != ChunkState::Ended {
@@ -57,7 +57,7 @@ impl Dechunker {
         Ok(at)
     }
 
-    /// Whether a whole line with a chunk's size was read.
+    /// Whether at least one complete chunk size was read.
     pub(super) fn is_begun(&self) -> bool {
         !self.pending.is_empty() || !self.framing.is_empty()
     }
@@ -67,7 +67,7 @@ impl Dechunker {
         self.state == ChunkState::Ended
     }
 
-    /// What stood between the bytes of the body; when it broke off inside a line, that beginning too.
+    /// The framing between the bytes of the body. Includes the beginning of a line that was cut.
     pub fn into_framing(mut self) -> Vec<Framing> {
         self.pending.append(&mut self.line);
         self.place_framing();
@@ -128,7 +128,7 @@ impl Dechunker {
     }
 }
 
-/// Hexadecimal digits, then nothing or an extension.
+/// Hexadecimal digits, optionally followed by an extension.
 fn chunk_size(line: &[u8]) -> Option<u64> {
     let end = line.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(line.len());
     let (digits, behind) = line.split_at(end);

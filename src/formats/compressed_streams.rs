@@ -1,10 +1,10 @@
-//! Compressed streams, each in one go: the gzip members of WARC (ISO 28500, annex D), the zlib streams of Tianwang.
+//! Compressed streams made in one call: gzip members of WARC (ISO 28500, annex D) and zlib streams of Tianwang.
 
 use flate2::{Compress, Compression, FlushCompress, Status};
 
 const WINDOW_BITS: u8 = 15;
 
-/// Makes streams one after the other, and keeps the compressor's memory in between.
+/// Makes one stream after the other and reuses the compressor's memory.
 pub(crate) struct CompressedStreams {
     compress: Compress,
 }
@@ -19,7 +19,7 @@ impl CompressedStreams {
         CompressedStreams { compress: Compress::new(Compression::default(), true) }
     }
 
-    /// Appends a stream that holds the pieces one behind the other.
+    /// Appends one stream with the concatenated pieces.
     pub fn write(&mut self, pieces: &[&[u8]], out: &mut Vec<u8>) {
         self.compress.reset();
         let total: usize = pieces.iter().map(|piece| piece.len()).sum();

@@ -1,4 +1,4 @@
-//! CSV files (RFC 4180) of one column, read cell by cell from any input: also gzip or zlib, cut off, or damaged.
+//! Reads CSV files (RFC 4180) with one column cell by cell. The input may be gzip or zlib, cut or damaged.
 
 use std::io::Read;
 
@@ -6,16 +6,16 @@ use csv_core::ReadFieldResult;
 
 use super::inflate::{Inflating, StreamError};
 
-/// The longest cell that is read, in bytes.
+/// Longest cell that is read, in bytes.
 pub const MAX_CELL: usize = 16 << 20;
 
 /// Why a cell could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CellError {
-    /// Reading goes on with the next row.
+    /// Reading continues with the next row.
     #[error("row {row} is longer than {MAX_CELL} bytes and was passed over; is a quote missing?")]
     TooLong { row: u64 },
-    /// Nothing can be read behind it.
+    /// Nothing after it can be read.
     #[error("after {rows} rows: {source}")]
     Stream { rows: u64, source: StreamError },
 }
@@ -40,12 +40,12 @@ impl<R: Read> Cells<R> {
         }
     }
 
-    /// Whether the file broke off inside a compressed stream or a row. Known once the iterator has ended.
+    /// Whether the file ends inside a compressed stream or a row. Known after the iterator has ended.
     pub fn truncated(&self) -> bool {
         self.stream.truncated() || self.unfinished
     }
 
-    /// Whether the row that was given last has no end: the input had ended before.
+    /// Whether the last row had no end, because the input ended first.
     pub fn unfinished(&self) -> bool {
         self.unfinished
     }
@@ -55,12 +55,12 @@ impl<R: Read> Cells<R> {
         self.stream.stream()
     }
 
-    /// The row that was given last, from 1.
+    /// Number of the last row, from 1.
     pub fn row(&self) -> u64 {
         self.rows
     }
 
-    /// The next row's first cell. None at the end.
+    /// The first cell of the next row. None at the end.
     fn cell(&mut self) -> Result<Option<Vec<u8>>, CellError> {
         let mut cell = Vec::new();
         let mut is_first = true;
@@ -82,7 +82,7 @@ impl<R: Read> Cells<R> {
             match result {
                 ReadFieldResult::InputEmpty | ReadFieldResult::OutputFull => {}
                 ReadFieldResult::Field { record_end: false } => is_first = false,
-                // The end of the input closes an open quote too.
+                // The end of the input also closes an open quote.
                 ReadFieldResult::Field { record_end: true } => {
                     self.unfinished = at_end;
                     self.rows += 1;

@@ -1,11 +1,18 @@
 //! ACHE's ELASTICSEARCH document (its documentation, “Data Formats”): one page as one JSON object.
 //!
 //! The documented fields, in this order: `domain` · `url` · `title` · `text` · `retrieved` · `words` · `wordsMeta` ·
-//! `topPrivateDomain` · `html` · `responseHeaders` · `isRelevant` · `relevance` · `crawlerId`. Behind them ours:
-//! `redirectedUrl` · `status` · `contentType` · `language` · `digest` · `eventId` · `change`, of a body that was cut `truncated` (the reason), and where they are known `distance`,
-//! `relevanceModel`, `preferences`, `duplicateOf`, `duplicateKind` and `duplicateDistance`; `markdown` and `textConfidence` where they
-//! are asked for, `languageDetected` and `languageConfidence` where the text says it; then what the page says about itself (`elastic_about`), as far as it does.
-//! What is not HTML has null for `title`, `text`, `words`, `wordsMeta` and `html`, as in ACHE.
+//! `topPrivateDomain` · `html` · `responseHeaders` · `isRelevant` · `relevance` · `crawlerId`.
+//!
+//! Seine adds:
+//!
+//! - always: `redirectedUrl` · `status` · `contentType` · `language` · `digest` · `eventId` · `change`;
+//! - if the body was cut: `truncated` with the reason;
+//! - if known: `distance`, `relevanceModel`, `preferences`, `duplicateOf`, `duplicateKind` and `duplicateDistance`;
+//! - if configured: `markdown` and `textConfidence`;
+//! - if the text shows its language: `languageDetected` and `languageConfidence`;
+//! - what the page says about itself (`elastic_about`).
+//!
+//! For pages that are not HTML, `title`, `text`, `words`, `wordsMeta` and `html` are null, as in ACHE.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -83,94 +90,95 @@ pub const FORMAT: Format = Format(&FormatSpec {
     recovery: RecoveryMethod::Lines(RecordSplit { is_record: |line| parse_document(line).is_ok(), is_row: false }),
 });
 
-/// Elasticsearch refuses longer document ids, in bytes.
+/// Longest document id that Elasticsearch accepts, in bytes.
 pub const MAX_ID_BYTES: usize = 512;
 
-/// A page, as the index holds it. Borrows from the event when it is written, owns everything when it was read.
+/// An ELASTICSEARCH document. It borrows from the event when written, and owns its data when read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ElasticDocument<'a> {
     /// The URL's host, without a leading `www.`
     #[serde(default)]
     pub domain: Cow<'a, str>,
-    /// The URL asked for.
+    /// The URL requested.
     pub url: Cow<'a, str>,
-    /// None for what is not HTML, empty for a page without a title.
+    /// None if the page is not HTML; empty if it has no title.
     pub title: Option<Cow<'a, str>>,
     /// The main text, see [`crate::parse::clean_text`].
     #[serde(serialize_with = "json::write_text")]
     pub text: Option<String>,
-    /// When the last byte of the body had arrived.
+    /// When the last byte of the body arrived.
     #[serde(default, serialize_with = "write_with_offset", deserialize_with = "read_time")]
     pub retrieved: EpochMs,
-    /// Different words, most significant first, see [`crate::parse::words`].
+    /// Distinct words, most significant first, see [`crate::parse::words`].
     pub words: Option<Words>,
     pub words_meta: Option<Words>,
-    /// By the Public Suffix List; an IP address is its own.
+    /// According to the Public Suffix List; for an IP address the address.
     #[serde(default)]
     pub top_private_domain: Cow<'a, str>,
     /// The body as text in its charset.
     #[serde(serialize_with = "json::write_text")]
     pub html: Option<Cow<'a, str>>,
-    /// Name → values, names in order of first appearance.
+    /// Name → values, ordered by first appearance.
     #[serde(default, serialize_with = "json::write_pairs", deserialize_with = "read_headers")]
     pub response_headers: Vec<Header<'a>>,
     /// `relevant` or `irrelevant`.
     #[serde(default, serialize_with = "write_relevant", deserialize_with = "read_relevant")]
     pub is_relevant: bool,
-    /// No number when nobody knows.
+    /// NaN if unknown.
     #[serde(default = "unknown")]
     pub relevance: f64,
     #[serde(default)]
     pub crawler_id: Cow<'a, str>,
-    /// The final URL, when a redirect was followed.
+    /// The final URL, if there was a redirect.
     pub redirected_url: Option<Cow<'a, str>>,
-    /// None in documents of others.
+    /// None in documents written by other programs.
     pub status: Option<u16>,
     /// The `Content-Type` header, parameters included.
     pub content_type: Option<Cow<'a, str>>,
-    /// `<html lang>` as written; what the text is in is [`language_detected`](Self::language_detected).
+    /// `<html lang>` as written. The language of the text is [`language_detected`](Self::language_detected).
     pub language: Option<Cow<'a, str>>,
-    /// SHA-256 of the body, content codings removed: 64 lower-case hex digits.
+    /// SHA-256 of the decoded body: 64 lower-case hex digits.
     pub digest: Option<Cow<'a, str>>,
     /// The event's id.
     pub event_id: Option<Cow<'a, str>>,
-    /// What became of the page since the fetch before this one, see [`crate::page::PageChange`].
+    /// How the page changed since its previous fetch, see [`crate::page::PageChange`].
     pub change: Option<PageChange>,
-    /// Why the body is shorter than what the server had.
+    /// Why the body was cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncated: Option<Truncated>,
-    /// Of a changed page: how far its main text is from the one before, see [`PageEvent::distance`].
+    /// For a changed page: distance of its main text from the previous one, see [`PageEvent::distance`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distance: Option<u8>,
-    /// The page classifier, where one was asked: what `relevance` is by.
+    /// The page classifier that gave `relevance`, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relevance_model: Option<Cow<'a, str>>,
-    /// What publishers say of the page's use, if they do.
+    /// What publishers say about the use of the page, if anything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preferences: Option<Cow<'a, [Statement]>>,
-    /// The first page with the same content, or with nearly the same main text, if this is not it; …
+    /// The first page with the same content or nearly the same main text, if that is another page; …
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate_of: Option<Cow<'a, str>>,
     /// … `exact` or `near`; …
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate_kind: Option<Cow<'a, str>>,
-    /// … and the bits of a simhash that both texts differ in.
+    /// … and the number of bits in which their simhashes differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate_distance: Option<u8>,
-    /// The main text as Markdown, see [`crate::parse::readable`]; none unless it is asked for.
+    /// The main text as Markdown, see [`crate::parse::readable`]; only if configured.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::write_text")]
     pub markdown: Option<String>,
-    /// What may be expected of the readable extractor's text, 0 to 1.
+    /// Confidence in the text of the readable extractor, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text_confidence: Option<f64>,
-    /// ISO 639-1: what the main text is in, or without one what is seen; see [`crate::parse::language`].
+    /// ISO 639-1 code of the language of the main text, or of the visible text if there is no main text; see
+    /// [`crate::parse::language`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub language_detected: Option<Cow<'a, str>>,
     /// 0.9 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub language_confidence: Option<f64>,
-    /// It says nothing that is not in `html` and `responseHeaders`, and is not read back.
+    /// Repeats facts from `html` and `responseHeaders`, so it is not read back.
     #[serde(flatten, skip_deserializing)]
     pub about: ElasticAbout,
 }
@@ -179,13 +187,13 @@ fn unknown() -> f64 {
     f64::NAN
 }
 
-/// Appends the page's document to `out`, without a line feed and without one in it. Returns false and appends nothing for
-/// what the format does not hold: sitemaps, failures, answers other than 2xx. `min_change`: the destination's.
+/// Appends the page's document to `out`, without any line feed. Returns false and appends nothing for events that the
+/// format does not store: sitemaps, failures, answers other than 2xx. `min_change`: that of the destination.
 pub fn write_event(event: &PageEvent, text: &PageText, min_change: u8, out: &mut Vec<u8>) -> bool {
     ElasticDocument::from_event(event, text, min_change).inspect(|document| document.write(out)).is_some()
 }
 
-/// Appends what an update changes in the document of a page that is as it was: the time, and nothing else.
+/// Appends the partial document that updates an unchanged page: only its time.
 pub fn write_touch(event: &PageEvent, out: &mut Vec<u8>) {
     #[derive(Serialize)]
     struct Touch {
@@ -195,18 +203,20 @@ pub fn write_touch(event: &PageEvent, out: &mut Vec<u8>) {
     serde_json::to_writer(out, &Touch { retrieved: event.ended_ms }).expect("a time is always JSON");
 }
 
-/// The document's `_id`: the URL asked for; its SHA-256 in lower-case hex when the URL is longer than [`MAX_ID_BYTES`].
+/// The document's `_id`: the URL requested, or its SHA-256 in lower-case hex if the URL is longer than
+/// [`MAX_ID_BYTES`].
 pub fn document_id(url: &str) -> Cow<'_, str> {
     if url.len() <= MAX_ID_BYTES { Cow::Borrowed(url) } else { Cow::Owned(HEXLOWER.encode(&Sha256::digest(url))) }
 }
 
-/// The document's external version: of two fetches of one URL the later wins, whatever the order they come in.
+/// The document's external version. The later of two fetches of a URL wins, in whatever order they arrive.
 pub fn document_version(event: &PageEvent) -> EpochMs {
     event.ended_ms
 }
 
-/// Reads a document back: as it is, as a search hit (`_source`), or as ACHE's update request has it (`doc`). Takes what
-/// ACHE and its forerunners wrote: absent fields but `url`, unknown ones, headers with a single value.
+/// Reads a document: plain, from a search hit (`_source`), or from ACHE's update request (`doc`). Accepts documents of
+/// ACHE and its predecessors: any field but `url` may be missing, unknown fields are skipped, and headers may have a
+/// single value.
 pub fn parse_document(json: &[u8]) -> Result<ElasticDocument<'static>, serde_json::Error> {
     #[derive(Deserialize)]
     struct Wrapped {
@@ -219,7 +229,7 @@ pub fn parse_document(json: &[u8]) -> Result<ElasticDocument<'static>, serde_jso
     })
 }
 
-/// Reads a file of documents, one a line, see [`JsonLines`].
+/// Reads a file with one document per line, see [`JsonLines`].
 pub type ElasticReader<R> = JsonLines<R, ElasticDocument<'static>>;
 
 impl<R: Read> JsonLines<R, ElasticDocument<'static>> {
@@ -229,14 +239,16 @@ impl<R: Read> JsonLines<R, ElasticDocument<'static>> {
 }
 
 impl ElasticDocument<'_> {
-    /// What it lacks besides what the format does not hold: of what is no HTML the content, and what others leave out.
+    /// The fields that this document lacks, in addition to those that the format never stores: the content if it is not
+    /// HTML, and what other programs omit.
     fn lacks(&self) -> Lacks {
         let lacks = Lacks::default().and(Field::Body, self.html.is_none());
         let lacks = lacks.and(Field::Status, self.status.is_none());
         lacks.and(Field::Relevance, self.relevance.is_nan())
     }
 
-    /// What the document says of a page. The body is one that reads as `html`; of what is not HTML there is none.
+    /// Turns the document into an event. The body is encoded so that it reads as `html`; there is none if the page is
+    /// not HTML.
     pub fn into_event(self) -> PageEvent {
         let mut event = PageEvent::read_back(&*self.url);
         if let Some(target) = self.redirected_url {
@@ -259,7 +271,8 @@ impl ElasticDocument<'_> {
         }
         event.change = self.change;
         event.preferences = self.preferences.map(Cow::into_owned);
-        // Of which threshold it is, it does not say; what is sent at all counts at 0.
+        // The document does not tell the threshold of its distance. A document is stored under threshold 0, since it
+        // was sent.
         event.text =
             self.distance.map(|distance| TextChange { distances: [(0, distance)].into(), ..Default::default() });
         event
@@ -267,7 +280,7 @@ impl ElasticDocument<'_> {
 }
 
 impl<'a> ElasticDocument<'a> {
-    /// The page's document; none for what the format does not hold.
+    /// The document of a page; none for events that the format does not store.
     pub fn from_event(event: &'a PageEvent, text: &'a PageText, min_change: u8) -> Option<ElasticDocument<'a>> {
         let response = page_of(event)?;
         let derived = &*text.facts;
@@ -325,9 +338,9 @@ impl<'a> ElasticDocument<'a> {
         self.html = Some(html);
     }
 
-    /// Appends the document to `out`, without a line feed and without one in it.
+    /// Appends the document to `out`, without any line feed.
     pub fn write(&self, out: &mut Vec<u8>) {
-        // Some for escapes, and for what is not text.
+        // Reserve some space for escapes and for other fields.
         let html = self.html.as_ref().map_or(0, |html| html.len());
         let text = self.text.as_ref().map_or(0, String::len);
         out.reserve((html + 2 * text) * 9 / 8 + 4096);

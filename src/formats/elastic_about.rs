@@ -1,4 +1,5 @@
-//! What a page says about itself, as fields of ours in ELASTICSEARCH documents: absent where it says nothing.
+//! What a page says about itself, as additional fields of ELASTICSEARCH documents. A field is absent if the page says
+//! nothing.
 
 use ::url::Url as BaseUrl;
 use serde::Serialize;
@@ -10,21 +11,21 @@ use crate::page::{EpochMs, PageEvent, Response};
 use crate::parse::html_text::PageFacts;
 use crate::parse::{Derived, PageText, date, url};
 
-/// Of more headings the first are kept.
+/// Number of headings kept.
 const MAX_HEADINGS: usize = 200;
-/// A longer heading is cut.
+/// Longer headings are cut.
 const MAX_HEADING_CHARS: usize = 1_000;
 
-/// Where the time comes from at which a page was changed.
+/// The source of the time of the last modification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TimeSource {
     Page,
-    /// `Last-Modified`: often just when the page was made for this answer.
+    /// `Last-Modified`: often just the time when this answer was generated.
     Header,
 }
 
-/// Behind the other fields.
+/// Written after the other fields.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -39,25 +40,25 @@ pub struct ElasticAbout {
     #[serde(serialize_with = "write_some_time")]
     pub modified: Option<EpochMs>,
     pub modified_source: Option<TimeSource>,
-    /// Normalised, from the markup or the header.
+    /// Normalised; from the markup or a header.
     pub canonical: Option<String>,
-    /// Language → the page in it, normalised.
+    /// Language → normalised URLs of the page in that language.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "json::write_pairs")]
     pub alternates: Vec<(String, Vec<String>)>,
-    /// Property, without `og:` → values.
+    /// Property without `og:` → values.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "json::write_pairs")]
     pub open_graph: Vec<(String, Vec<String>)>,
-    /// Of JSON-LD: `NewsArticle`, `BreadcrumbList`, …
+    /// Types from JSON-LD: `NewsArticle`, `BreadcrumbList`, …
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub types: Vec<String>,
     pub headline: Option<String>,
     /// `<h1>` to `<h6>`, in the order of the page.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub headings: Vec<String>,
-    /// URLs, normalised.
+    /// Normalised URLs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub license: Vec<String>,
-    /// `Content-Language`, of the markup or the header, as written.
+    /// `Content-Language` as written, from the markup or a header.
     pub content_language: Option<String>,
 }
 
@@ -111,12 +112,12 @@ impl ElasticAbout {
     }
 }
 
-/// The values of each name together.
+/// Groups values by name.
 fn gathered<'a>(pairs: impl Iterator<Item = (&'a str, String)>) -> Vec<(String, Vec<String>)> {
     files::gathered(pairs).into_iter().map(|(name, values)| (name.to_owned(), values)).collect()
 }
 
-/// None is not written.
+/// None is never written.
 fn write_some_time<S: Serializer>(time: &Option<EpochMs>, serializer: S) -> Result<S::Ok, S::Error> {
     write_with_offset(&time.unwrap_or_default(), serializer)
 }

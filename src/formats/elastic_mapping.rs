@@ -1,27 +1,26 @@
-//! The mapping of the ELASTICSEARCH format: which field of a document is indexed how, and whether an index that is there
-//! already can take our documents. For servers without types: Elasticsearch 7 and newer, OpenSearch.
+//! The mapping of the ELASTICSEARCH format: how each field is indexed, and whether an existing index can take our
+//! documents. For servers without types: Elasticsearch 7 and newer, OpenSearch.
 
 use serde_json::{Map, Value, json};
 
-/// Longer values are kept in the document and not indexed: Lucene takes no term over 32,766 bytes, and a character may
-/// have four.
+/// Longer values are stored but not indexed. Lucene accepts no term over 32,766 bytes, and a character may take four.
 const IGNORE_ABOVE: usize = 8191;
 
-/// How the response headers are indexed: what the server has, tried in this order.
+/// How the response headers are indexed. The types are tried in this order until the server knows one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeaderType {
-    /// Elasticsearch: one field, whatever the names.
+    /// Elasticsearch: one field for all header names.
     Flattened,
-    /// OpenSearch's field of that kind.
+    /// The corresponding type of OpenSearch.
     FlatObject,
-    /// Kept in the document only.
+    /// Stored but not indexed.
     Unindexed,
 }
 
 impl HeaderType {
     pub const ALL: [HeaderType; 3] = [HeaderType::Flattened, HeaderType::FlatObject, HeaderType::Unindexed];
 
-    /// The name of its field type, as a server that has none names it in its error.
+    /// Name of the field type. A server without this type names it in its error.
     pub fn name(self) -> &'static str {
         match self {
             HeaderType::Flattened => "flattened",
@@ -39,9 +38,9 @@ impl HeaderType {
     }
 }
 
-/// `index.gc_deletes` of an index that is made: so long a server knows the version of what was deleted, and refuses what is
-/// older. Its own minute is shorter than an outage that a bulk waits for, and an older page may come much later: as a dead
-/// letter, replayed by people, who have weekends. Each deletion takes some 200 bytes of the server's memory meanwhile.
+/// `index.gc_deletes` of an index that Seine creates: how long the server remembers a deletion and refuses older
+/// documents. The default of one minute is shorter than an outage. A page may also come days later, as a dead letter
+/// replayed by people. Each deletion takes about 200 bytes of the server's memory.
 pub const GC_DELETES: &str = "7d";
 
 /// The body of `PUT /<index>`.
@@ -52,8 +51,8 @@ pub fn index_body(headers: HeaderType) -> Value {
     })
 }
 
-/// The body of `PUT /_index_template/<name>`: an index of this name that the server makes by itself, because somebody
-/// deleted ours, is mapped alike.
+/// The body of `PUT /_index_template/<name>`. If somebody deletes the index and the server creates it again, it gets
+/// the same mapping.
 pub fn template_body(index: &str, headers: HeaderType) -> Value {
     json!({ "index_patterns": [index], "priority": 500, "template": index_body(headers) })
 }
@@ -113,7 +112,7 @@ pub fn fields(headers: HeaderType) -> Map<String, Value> {
     fields.into_iter().map(|(name, field)| (name.to_owned(), field)).collect()
 }
 
-/// Statements are found by their parts: `preferences.says: "train-ai=n"`.
+/// Statements can be searched by part: `preferences.says: "train-ai=n"`.
 fn preferences() -> Value {
     let keyword = || json!({ "type": "keyword", "ignore_above": IGNORE_ABOVE });
     json!({ "type": "object", "properties": {
@@ -121,18 +120,18 @@ fn preferences() -> Value {
     } })
 }
 
-/// What an index that is there already says of our fields.
+/// How an existing index differs from our mapping.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Comparison {
-    /// One sentence a field that is mapped to something else, such as `url is text, and has to be keyword`.
+    /// One sentence for each field with an incompatible mapping, such as `url is text, and has to be keyword`.
     pub conflicts: Vec<String>,
-    /// Fields it lacks; they can be added.
+    /// Missing fields, which can be added.
     pub missing: Vec<String>,
-    /// Header names become fields of their own, as ACHE left it: up to the index's limit of fields.
+    /// Header names become fields of their own, as with ACHE, up to the index's limit of fields.
     pub headers_are_fields: bool,
 }
 
-/// Compares an index's mapping (`mappings` of `GET /<index>/_mapping`) with ours. Other fields than ours do not matter.
+/// Compares an index's mapping (`mappings` of `GET /<index>/_mapping`) with ours. Other fields do not matter.
 pub fn compare(mappings: &Value) -> Comparison {
     let mut comparison = Comparison::default();
     let theirs = mappings.get("properties").and_then(Value::as_object);
@@ -152,7 +151,7 @@ pub fn compare(mappings: &Value) -> Comparison {
     comparison
 }
 
-/// The field types under which a field's documents are taken and found as documented.
+/// The field types that accept our documents and allow the documented searches.
 fn accepted<'a>(name: &str, wanted: &'a str) -> Vec<&'a str> {
     match (name, wanted) {
         ("responseHeaders" | "alternates" | "openGraph", _) => vec!["flattened", "flat_object", "object"],

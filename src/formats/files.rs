@@ -1,10 +1,10 @@
 //! ACHE's FILES record (its documentation, “Data Formats”): one page as one line of JSON, in rolling files of one zlib
 //! stream each.
 //!
-//! Keys in this order: `url` · `redirected_url` (null unless redirected) · `content` (base64 of the body, content
-//! codings removed) · `content_type` (null if absent) · `response_headers` (name → values, in order of arrival) ·
-//! `fetch_time` (epoch milliseconds) · `relevance` {`relevance`, `isRelevant`} · `crawler_id`; and behind them ours, of a body that was
-//! cut alone: `truncated`, with the reason.
+//! Keys in this order: `url` · `redirected_url` (null unless redirected) · `content` (base64 of the decoded body) ·
+//! `content_type` (null if absent) · `response_headers` (name → values, in order of arrival) · `fetch_time` (epoch
+//! milliseconds) · `relevance` {`relevance`, `isRelevant`} · `crawler_id`. Seine adds `truncated` with the reason if
+//! the body was cut.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -58,7 +58,7 @@ pub(super) const HOLDS: &[(Field, Held)] = &[
 
 pub(super) const DEMANDS: &[Field] = &[Field::Url, Field::Fetched, Field::Relevance, Field::Body];
 
-/// The object alone, without a line feed. Of what is derived it needs the body only: a page is not read for it.
+/// The JSON object without a line feed. Needs only the body, so the page is not parsed.
 pub(super) fn encode(entry: &Entry, out: &mut Vec<u8>) -> bool {
     let is_held = is_held(&entry.event) && write_event(&entry.event, &entry.body(), out);
     if is_held {
@@ -67,7 +67,7 @@ pub(super) fn encode(entry: &Entry, out: &mut Vec<u8>) -> bool {
     is_held
 }
 
-/// The body alone, of every page that FILES holds.
+/// Only the body, for every page that FILES stores.
 pub(super) fn body_alone(entry: &Entry, out: &mut Vec<u8>) -> bool {
     let is_held = is_held(&entry.event);
     if is_held {
@@ -76,55 +76,55 @@ pub(super) fn body_alone(entry: &Entry, out: &mut Vec<u8>) -> bool {
     is_held
 }
 
-/// Keys that ACHE's oldest versions wrote count too, and other formats may have some of them.
+/// Accepts keys of ACHE's oldest versions. Other formats may share some of these keys.
 pub(super) fn begins(beginning: &Prefix) -> Confidence {
     let is_page = beginning.has_key(&["url"])
         && beginning.has_key(&["content", "response_body", "redirected_url", "fetch_time", "response_headers"]);
     if is_page || beginning.keys() == ["url"] { Confidence::Perhaps } else { Confidence::No }
 }
 
-/// Headers that describe the body as it was sent: they go when a content coding was taken off, as in ACHE.
+/// Headers that describe the encoded body. They are removed with the content coding, as in ACHE.
 const OF_THE_CODED_BODY: [&str; 3] = ["content-encoding", "content-length", "content-md5"];
 
-/// A page, as FILES keeps it.
+/// A FILES record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FilesRecord<'a> {
-    /// The URL asked for.
+    /// The URL requested.
     pub url: Cow<'a, str>,
-    /// The final URL, when a redirect was followed.
+    /// The final URL, if there was a redirect.
     pub redirected_url: Option<Cow<'a, str>>,
-    /// The body with its content codings removed.
+    /// The decoded body.
     pub content: Cow<'a, [u8]>,
     /// The first `Content-Type` header, parameters included.
     pub content_type: Option<Cow<'a, str>>,
-    /// Name → values; names in order of first appearance, told apart by case.
+    /// Name → values, ordered by first appearance. Names are case-sensitive.
     pub response_headers: Vec<Header<'a>>,
-    /// When the last byte of the body had arrived; 0 when nobody knows.
+    /// When the last byte of the body arrived; 0 if unknown.
     pub fetch_time: EpochMs,
-    /// [`Relevance::UNKNOWN`] when nobody knows.
+    /// [`Relevance::UNKNOWN`] if unknown.
     pub relevance: Relevance,
     pub crawler_id: Cow<'a, str>,
-    /// Why the body is shorter than what the server had.
+    /// Why the body was cut.
     pub truncated: Option<Truncated>,
 }
 
 /// Reads a FILES file record by record, see [`JsonLines`].
 pub type FilesReader<R> = JsonLines<R, FilesRecord<'static>>;
 
-/// Appends the line for a page to `out`, line feed included. Returns false and appends nothing for what FILES does not
-/// hold: sitemaps, failures, answers other than 2xx. `body`: the event's body with its content codings removed.
+/// Appends the line of a page to `out`, with its line feed. Returns false and appends nothing for events that FILES
+/// does not store: sitemaps, failures, answers other than 2xx. `body`: the decoded body of the event.
 pub fn write_event(event: &PageEvent, body: &[u8], out: &mut Vec<u8>) -> bool {
     FilesRecord::from_event(event, body).inspect(|record| record.write_line(out)).is_some()
 }
 
-/// Whether FILES holds a record for the event: it is a page, and its answer a 2xx.
+/// Whether FILES stores the event: a page with a 2xx answer.
 pub fn is_held(event: &PageEvent) -> bool {
     page_of(event).is_some()
 }
 
-/// Reads one line, with or without its line feed. Takes what ACHE and older writers wrote: keys in any order, unknown
-/// keys, `response_body` (text) for `content`, `crawlerId`, header values as a single string, absent keys other than
-/// `url`.
+/// Reads one line, with or without its line feed. Accepts lines of ACHE and older writers: keys in any order, unknown
+/// keys, `response_body` (text) for `content`, `crawlerId`, a single string as header value. Any key but `url` may be
+/// missing.
 pub fn parse_line(line: &[u8]) -> Result<FilesRecord<'static>, serde_json::Error> {
     let raw: RawRecord = serde_json::from_slice(line)?;
     Ok(FilesRecord {
@@ -152,12 +152,12 @@ impl<R: Read> JsonLines<R, FilesRecord<'static>> {
 }
 
 impl<'a> FilesRecord<'a> {
-    /// What it lacks besides what FILES does not hold.
+    /// The fields that this record lacks, in addition to those that FILES never stores.
     pub(super) fn lacks(&self) -> Lacks {
         Lacks::default().and(Field::Relevance, !self.relevance.is_known())
     }
 
-    /// What the record says of a page. Of a redirect it knows where it led and no more.
+    /// Turns the record into an event. Of redirects only the final URL is known.
     pub fn into_event(self) -> PageEvent {
         let mut event = PageEvent::read_back(&*self.url);
         event.final_url = self.redirected_url.unwrap_or(self.url).into_owned();
@@ -170,7 +170,7 @@ impl<'a> FilesRecord<'a> {
         event
     }
 
-    /// The record of a page; none for what FILES does not hold. `body` as for [`write_event`].
+    /// The record of a page; none for events that FILES does not store. `body` as for [`write_event`].
     pub fn from_event(event: &'a PageEvent, body: &'a [u8]) -> Option<FilesRecord<'a>> {
         let response = page_of(event)?;
         Some(FilesRecord {
@@ -186,8 +186,8 @@ impl<'a> FilesRecord<'a> {
         })
     }
 
-    /// Appends the record's line to `out`, line feed included. By hand where serde would want a `String` of the content or a
-    /// map type for the headers.
+    /// Appends the record's line to `out`, with its line feed. Written without serde, which would need a `String` of
+    /// the content and a map type for the headers.
     pub fn write_line(&self, out: &mut Vec<u8>) {
         out.reserve(self.content.len().div_ceil(3) * 4 + 1024);
         json(out, b"{\"url\":", &self.url);
@@ -210,13 +210,13 @@ impl<'a> FilesRecord<'a> {
     }
 }
 
-/// The response of an event that FILES holds.
+/// The response of an event that FILES stores.
 pub(super) fn page_of(event: &PageEvent) -> Option<&Response> {
     let is_last_word = event.again.is_none(); // a cut body is asked for again
     event.response().filter(|response| event.kind.is_delivered() && response.is_success() && is_last_word)
 }
 
-/// The headers to keep, repeats gathered under the first of the same name.
+/// The headers to store, with repeats grouped under the first of the same name.
 pub(super) fn headers_of<'a>(response: &'a Response, body: &[u8]) -> Vec<Header<'a>> {
     let decoded = response.headers.get("content-encoding").is_some() && response.body != body;
     let goes = |name: &str| decoded && OF_THE_CODED_BODY.iter().any(|it| name.eq_ignore_ascii_case(it));
@@ -225,7 +225,7 @@ pub(super) fn headers_of<'a>(response: &'a Response, body: &[u8]) -> Vec<Header<
     kept.into_iter().map(|(name, values)| (name.into(), values)).collect()
 }
 
-/// The values of one name together, where the name came first; names are told apart by case.
+/// Groups values by name, in order of first appearance. Names are case-sensitive.
 pub fn gathered<'a, V>(pairs: impl IntoIterator<Item = (&'a str, V)>) -> Vec<(&'a str, Vec<V>)> {
     let mut gathered: Vec<(&str, Vec<V>)> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
@@ -244,7 +244,7 @@ fn json(out: &mut Vec<u8>, before: &[u8], value: &impl Serialize) {
     serde_json::to_writer(out, value).expect("strings and numbers are always JSON, and a Vec takes every byte");
 }
 
-/// What a line may hold.
+/// The keys of a line.
 #[derive(Deserialize)]
 struct RawRecord {
     url: String,
@@ -261,7 +261,7 @@ struct RawRecord {
     truncated: Option<Truncated>,
 }
 
-/// Base64, decoded where it stands.
+/// Base64, decoded while reading.
 struct Content(Vec<u8>);
 
 impl<'de> Deserialize<'de> for Content {

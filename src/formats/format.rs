@@ -1,4 +1,4 @@
-//! What there is to know of one format, and how it is asked.
+//! The description of a format, and queries on it.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -13,45 +13,44 @@ use super::recovery::RecoveryMethod;
 use super::sniff::{Confidence, Prefix};
 use crate::page::PageEvent;
 
-/// A format, by its row of the table.
+/// A format, given by its row in the table.
 #[derive(Clone, Copy)]
 pub struct Format(pub(super) &'static FormatSpec);
 
-/// What there is to know of a format.
+/// The description of a format.
 pub struct FormatSpec {
-    /// Also that of the sink that writes files of it, as in `target_storage.data_formats`.
+    /// Also the name of the sink that writes such files, as in `target_storage.data_formats`.
     pub name: &'static str,
-    /// In a few words, for people who choose.
+    /// A short description, for people who choose a format.
     pub about: &'static str,
-    /// What a Kafka message says of its value in the header `schema`.
+    /// The value of the header `schema` in Kafka messages of this format.
     pub schema: &'static str,
-    /// What it holds of a page; nothing else.
+    /// The fields of a page that the format stores; no others.
     pub holds: &'static [(Field, Held)],
-    /// What a page cannot be written without: something has to stand there. What is of the content has to be there, or
-    /// there is no page.
+    /// Fields that every record must have. Content cannot be filled in, so a page without content cannot be written.
     pub demands: &'static [Field],
-    /// Whether a file or a message is of it, by its first bytes.
+    /// Whether a file or a message has this format, judged by its first bytes.
     pub begins: fn(&Prefix) -> Confidence,
-    /// Reads a file, or a message's value.
+    /// Reads a file, or the value of a message.
     pub reader: fn(ReaderInput) -> std::io::Result<Box<dyn ArchiveReader>>,
     /// Writes pages.
     pub encoder: fn(&Options) -> Box<dyn Encoder>,
-    /// Whether it holds an event; none where that is known only when the page is read.
+    /// Whether the format stores an event. None if that is known only after parsing the page.
     pub is_held: Option<fn(&PageEvent) -> bool>,
-    /// What files of it are.
+    /// How pages are stored in files.
     pub files: Files,
-    /// How its records are found again in a damaged file.
+    /// How to find records in a damaged file.
     pub recovery: RecoveryMethod,
 }
 
-/// What files of a format are.
+/// How pages are stored in files.
 #[derive(Debug, Clone, Copy)]
 pub enum Files {
-    /// Many records in each.
+    /// Many records in each file.
     Rolling(RollingLayout),
-    /// A page each.
+    /// One page per file.
     OnePage,
-    /// A page each, in folders that lists in them tell of.
+    /// One page per file, in folders with list files.
     Store,
 }
 
@@ -64,23 +63,23 @@ impl Deref for Format {
 }
 
 impl Format {
-    /// How much of a field it holds.
+    /// How completely the format stores a field.
     pub fn holds(self, field: Field) -> Held {
         self.0.holds.iter().find(|(held, _)| *held == field).map_or(Held::No, |(_, how)| *how)
     }
 
-    /// Whether a page cannot be written without it.
+    /// Whether every record must have the field.
     pub fn demands(self, field: Field) -> bool {
         self.0.demands.contains(&field)
     }
 
-    /// What no page of it has, besides what this one lacks.
+    /// The fields missing in a page of this format: those that the format never stores, and those that this page lacks.
     pub(crate) fn lacks(self, page: Lacks) -> Lacks {
         let fields = Field::all().filter(|field| self.holds(*field) == Held::No);
         fields.fold(page, |lacks, field| lacks.and(field, true))
     }
 
-    /// What its pages lose in another, in a sentence; none when nothing.
+    /// A sentence that tells what pages lose when converted to another format; none if nothing.
     pub fn losses_in(self, to: Format) -> Option<String> {
         let known = Field::all().filter(|field| self.holds(*field) != Held::No);
         let (mut missing, mut left_out, mut partly) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,11 +1,11 @@
-//! What a format holds of a page: each row of the table of formats says it of its own.
+//! The fields of a page, and how completely a format stores each. Every row of the table of formats lists its own.
 
 use std::fmt;
 
-/// Something known of a page, or a kind of page, that a format holds or not.
+/// A fact about a page, or a kind of page, that a format may store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Field {
-    /// The URL that was asked for; without it, the final URL stands for it.
+    /// The URL requested. Without it, the final URL is used.
     Url,
     FinalUrl,
     /// The redirects between the two.
@@ -14,25 +14,25 @@ pub enum Field {
     /// Reason phrase and HTTP version.
     Reason,
     Headers,
-    /// The content, content codings taken off.
+    /// The decoded body.
     Body,
-    /// The content as received, with the headers that belong to its coding.
+    /// The body as received, with the headers that describe its coding.
     BodyReceived,
-    /// When the last byte had arrived.
+    /// When the last byte arrived.
     Fetched,
     Started,
     Ip,
     Request,
-    /// The bytes around the body, as they went over the connection.
+    /// The exact bytes of the HTTP exchange around the body.
     Exchange,
     Relevance,
-    /// The page classifier that the relevance is by.
+    /// The page classifier that gave the relevance.
     Model,
     CrawlerId,
     EventId,
-    /// What became of the page since the last fetch.
+    /// How the page changed since the last fetch.
     Change,
-    /// That a body was cut, and why.
+    /// That the body was cut, and why.
     Truncated,
     /// Answers other than 2xx.
     OtherAnswers,
@@ -42,7 +42,7 @@ pub enum Field {
     Failures,
 }
 
-/// How much of a [`Field`] a format holds.
+/// How completely a format stores a [`Field`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Held {
     Whole,
@@ -50,32 +50,32 @@ pub enum Held {
     No,
 }
 
-/// What is left of a field that is not held whole.
+/// What is left of a field that is stored in part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reduction {
-    /// Headers: the values of one name stand together, where the name came first.
+    /// Headers: values of the same name are grouped.
     Gathered,
-    /// Headers: the values of one name are one value, joined with commas.
+    /// Headers: values of the same name are joined with commas.
     Joined,
-    /// Headers, reason phrase and version: as a message of HTTP/1.1 has them, which says its length or its host.
+    /// Headers, reason phrase and version as in an HTTP/1.1 message. Length and host are added.
     Http1,
-    /// Of an exchange: the response.
+    /// Of an exchange only the response.
     Answer,
-    /// A number: rounded to ten digits behind the point.
+    /// A number, rounded to ten decimal places.
     TenDigits,
-    /// A time: in whole seconds.
+    /// A time in whole seconds.
     Seconds,
-    /// A time: the day.
+    /// Only the day of a time.
     Day,
-    /// Content: as text.
+    /// Content as text.
     Text,
-    /// Content: as text, and of HTML pages alone.
+    /// Content as text, for HTML pages only.
     HtmlText,
-    /// Content: as text where it is some.
+    /// Content as text if it is text, otherwise as bytes.
     TextOrBytes,
 }
 
-/// Every field, and what people call it.
+/// Every field with its name for people.
 const NAMES: [(Field, &str); 22] = [
     (Field::Url, "requested URL"),
     (Field::FinalUrl, "final URL"),
@@ -106,7 +106,7 @@ impl Field {
         NAMES.into_iter().map(|(field, _)| field)
     }
 
-    /// Kinds of pages rather than something of each page.
+    /// Whether this is a kind of page, not a fact about each page.
     pub(super) fn is_kind_of_page(self) -> bool {
         matches!(self, Field::OtherAnswers | Field::OtherTypes | Field::Failures)
     }
@@ -136,12 +136,12 @@ impl fmt::Display for Reduction {
     }
 }
 
-/// Fields that nothing is known of.
+/// The fields of a page that are unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lacks(u32);
 
 impl Lacks {
-    /// And this one too, if so.
+    /// Adds a field if it is lacking.
     pub(crate) fn and(self, field: Field, is_lacking: bool) -> Lacks {
         Lacks(self.0 | u32::from(is_lacking) << field as u32)
     }

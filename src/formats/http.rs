@@ -1,4 +1,5 @@
-//! HTTP/1 messages as bytes, as WARC and Tianwang hold them: exactly as received where they were kept, else rebuilt.
+//! HTTP/1 messages as bytes, as WARC and Tianwang store them: exactly as received if the bytes were kept, otherwise
+//! rebuilt.
 
 use bytes::Bytes;
 
@@ -6,15 +7,15 @@ use super::chunked::Dechunker;
 use crate::page::wire::{Framing, Wire};
 use crate::page::{Headers, HttpVersion, PageEvent, Response, latin1_to_string, string_to_latin1};
 
-/// Whether bytes are those that went over the connection.
+/// Whether bytes are the ones received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exactness {
     Exact,
-    /// Made from what the client told: names may be in another case and order, and there is no transfer framing.
+    /// Rebuilt from the client's report: names may differ in case and order, and transfer framing is missing.
     Rebuilt,
 }
 
-/// Why bytes are no HTTP response.
+/// Why bytes are not an HTTP response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HttpError {
     #[error("no status line: the first line is {0:?}")]
@@ -23,11 +24,11 @@ pub enum HttpError {
     Empty,
 }
 
-/// Describe the framing of a message on its way, not the message: wrong in a rebuilt head.
+/// Headers that describe how the message was transferred. They would be wrong in a rebuilt head.
 const OF_THE_FRAMING: [&str; 2] = ["transfer-encoding", "content-length"];
 
-/// Appends the response: head, blank line, body with its content codings still on. A rebuilt one has the length that
-/// the body has here.
+/// Appends the response: head, blank line, and the body with its content codings. A rebuilt head states the length of
+/// this body.
 pub fn write_response(response: &Response, out: &mut Vec<u8>) -> Exactness {
     match response.wire.as_ref().filter(|wire| !wire.head.is_empty()) {
         Some(wire) => {
@@ -42,7 +43,7 @@ pub fn write_response(response: &Response, out: &mut Vec<u8>) -> Exactness {
     }
 }
 
-/// Appends the request for `final_url`: request line, headers, blank line. None when a rebuilt one has no host to name.
+/// Appends the request for `final_url`: request line, headers, blank line. None if a rebuilt request has no host.
 pub fn write_request(event: &PageEvent, out: &mut Vec<u8>) -> Option<Exactness> {
     if let Some(wire) = event.response().and_then(|it| it.wire.as_ref()).filter(|wire| !wire.request.is_empty()) {
         out.extend_from_slice(&wire.request);
@@ -59,8 +60,8 @@ pub fn write_request(event: &PageEvent, out: &mut Vec<u8>) -> Option<Exactness> 
     Some(Exactness::Rebuilt)
 }
 
-/// Reads a response: the head, and as body all that is behind it, its chunks joined. Lines may end in LF alone, values may be
-/// folded, and a head without an end has no body. What it was made of is in `wire`, without a request.
+/// Reads a response: the head, and everything after it as the body, with chunks joined. Accepts lines that end in LF
+/// and folded values. A head without an end has no body. The original bytes are kept in `wire`, without a request.
 pub fn parse_response(bytes: &Bytes) -> Result<Response, HttpError> {
     let head_length = head_length(bytes);
     let head = bytes.slice(..head_length);
@@ -82,12 +83,12 @@ pub fn parse_status(bytes: &[u8]) -> Option<u16> {
     status_line(line.strip_suffix(b"\r").unwrap_or(line)).map(|(_, status, _)| status)
 }
 
-/// The header lines of a head without a status line, as ACHE's WARC files have them.
+/// The header lines of a head without a status line, as in ACHE's WARC files.
 pub(super) fn parse_headers(head: &[u8]) -> Headers {
     Headers(unfolded(head).iter().filter_map(|line| header(line)).collect())
 }
 
-/// Bytes up to and with the first empty line; all when there is none.
+/// Length up to and including the first empty line, or of everything if there is none.
 pub fn head_length(bytes: &[u8]) -> usize {
     let mut line_start = 0;
     for feed in memchr::memchr_iter(b'\n', bytes) {
@@ -105,7 +106,7 @@ fn rebuild_head(response: &Response, out: &mut Vec<u8>) {
     push_value(&response.reason, out);
     out.extend_from_slice(b"\r\n");
     write_headers(&response.headers, &OF_THE_FRAMING, out);
-    // Neither has a body (RFC 9110 §6.4.1), and a length would be that of another response.
+    // 204 and 304 have no body (RFC 9110 §6.4.1), and a length would describe another response.
     if !matches!(response.status, 204 | 304) || !response.body.is_empty() {
         out.extend_from_slice(format!("Content-Length: {}\r\n", response.body.len()).as_bytes());
     }
@@ -123,15 +124,15 @@ fn write_headers(headers: &Headers, without: &[&str], out: &mut Vec<u8>) {
     }
 }
 
-/// A line end inside would begin another header. A value with characters beyond Latin-1, as archives of others have them,
-/// is written in UTF-8.
+/// Replaces line ends in the value, which would start another header. A value with characters beyond Latin-1, as in
+/// archives of other programs, is written in UTF-8.
 fn push_value(text: &str, out: &mut Vec<u8>) {
     let is_latin1 = text.chars().all(|c| c <= '\u{ff}');
     let bytes = if is_latin1 { string_to_latin1(text) } else { text.as_bytes().to_vec() };
     out.extend(bytes.into_iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte }));
 }
 
-/// A header's value as people read it: values are bytes read as Latin-1, and UTF-8 where they are valid UTF-8.
+/// A header's value for people. Values are Latin-1; bytes that are valid UTF-8 are shown as UTF-8.
 pub fn shown_value(value: &str) -> std::borrow::Cow<'_, str> {
     if value.is_ascii() || value.chars().any(|c| c > '\u{ff}') {
         return value.into();
@@ -139,7 +140,8 @@ pub fn shown_value(value: &str) -> std::borrow::Cow<'_, str> {
     String::from_utf8(string_to_latin1(value)).map_or(value.into(), Into::into)
 }
 
-/// The lines before the first empty one, without their ends; a line that begins with a blank goes on with the one before.
+/// The lines before the first empty one, without line ends. A line that begins with a blank continues the previous
+/// line.
 fn unfolded(head: &[u8]) -> Vec<Vec<u8>> {
     let mut lines: Vec<Vec<u8>> = Vec::new();
     for line in head.split(|byte| *byte == b'\n') {
@@ -156,7 +158,7 @@ fn unfolded(head: &[u8]) -> Vec<Vec<u8>> {
     lines
 }
 
-/// `HTTP/1.1 200 OK`; the reason may be empty, and a missing minor version is one of HTTP/2.
+/// `HTTP/1.1 200 OK`. The reason may be empty; a version without a minor number is HTTP/2.
 fn status_line(line: &[u8]) -> Option<(HttpVersion, u16, String)> {
     let text = latin1_to_string(line);
     let (version, rest) = text.strip_prefix("HTTP/")?.split_once(' ')?;
@@ -177,8 +179,8 @@ fn header(line: &[u8]) -> Option<(String, String)> {
     (!name.is_empty()).then(|| (latin1_to_string(name), latin1_to_string(line[colon + 1..].trim_ascii())))
 }
 
-/// The body without its chunks. Many archives hold the header and a body whose chunks were joined already: such a body
-/// is taken as it is.
+/// The body without chunks. Many archives keep the header although the chunks were already joined; such a body is taken
+/// unchanged.
 fn body_of(received: Bytes, headers: &Headers) -> (Bytes, Vec<Framing>) {
     let codings = headers.all("transfer-encoding").last().unwrap_or_default();
     let last_coding = codings.rsplit(',').next().unwrap_or_default().trim();

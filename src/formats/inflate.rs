@@ -1,5 +1,5 @@
-//! Reads what may be compressed: zlib (RFC 1950), gzip (RFC 1952) or neither, told apart by the first bytes; streams may
-//! follow one another and may break off. Memory is constant: 128 KB and deflate's window.
+//! Reads input that may be zlib (RFC 1950), gzip (RFC 1952) or uncompressed, as its first bytes show. Streams may
+//! follow one another and may be cut. Memory is constant: 128 KB plus deflate's window.
 
 use std::io::Read;
 
@@ -9,7 +9,7 @@ const BUFFER: usize = 64 << 10;
 /// The largest window of deflate, 32 KB, as its logarithm.
 const WINDOW_BITS: u8 = 15;
 
-/// A stream that cannot be read on. Offsets count compressed bytes from the start of the input.
+/// A stream that cannot be read further. Offsets count compressed bytes from the start of the input.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
     #[error("reading on at byte {offset} failed: {source}")]
@@ -20,32 +20,32 @@ pub enum StreamError {
     Unknown { offset: u64, found: Vec<u8> },
 }
 
-/// Decompresses as it is asked for more.
+/// Decompresses on demand.
 pub struct Inflating<R> {
     input: R,
     compressed: Buffer,
-    /// Compressed bytes used up.
+    /// Compressed bytes used so far.
     offset: u64,
-    /// Where the last compressed stream began.
+    /// Start of the last compressed stream.
     stream: Option<u64>,
     coding: Coding,
     plain: Buffer,
-    /// Damage found behind data that is still to be handed out.
+    /// Damage after data that was not yet returned.
     damage: Option<StreamError>,
     truncated: bool,
     any_text: bool,
 }
 
-/// What the bytes at `offset` are.
+/// The kind of the bytes at `offset`.
 enum Coding {
-    /// Not known yet: a stream starts here, if anything does.
+    /// Unknown: a new stream may start here.
     Start,
     None,
     Deflate(Box<Decompress>),
     End,
 }
 
-/// A fixed piece of memory, of which `start..end` is filled and not used up.
+/// A buffer of fixed size; `start..end` is filled and unused.
 pub(super) struct Buffer {
     bytes: Box<[u8]>,
     start: usize,
@@ -67,13 +67,13 @@ impl<R: Read> Inflating<R> {
         }
     }
 
-    /// What is not compressed may be any text, not JSON alone.
+    /// Uncompressed input may be any text, not only JSON.
     pub fn of_text(input: R) -> Inflating<R> {
         Inflating { any_text: true, ..Inflating::new(input) }
     }
 
-    /// The next decompressed bytes; empty at the end. They come again until they are [consumed](Self::consume). After
-    /// an error nothing more comes.
+    /// The next decompressed bytes; empty at the end. The same bytes are returned until they are
+    /// [consumed](Self::consume). After an error nothing more is returned.
     pub fn chunk(&mut self) -> Result<&[u8], StreamError> {
         while self.plain.is_empty() {
             if let Some(damage) = self.damage.take() {
@@ -91,8 +91,8 @@ impl<R: Read> Inflating<R> {
         Ok(self.plain.filled())
     }
 
-    /// Passes over line ends: a file may be gigabytes of nothing else. Returns how many bytes they were, and how many of these
-    /// were line feeds.
+    /// Skips line ends; a file may consist of gigabytes of them. Returns how many bytes they were, and how many of them
+    /// line feeds.
     pub fn skip_line_ends(&mut self) -> Result<(u64, u64), StreamError> {
         let (mut bytes, mut feeds) = (0, 0);
         loop {
@@ -107,24 +107,24 @@ impl<R: Read> Inflating<R> {
         }
     }
 
-    /// Uses up `count` bytes of the last chunk.
+    /// Uses `count` bytes of the last chunk.
     pub fn consume(&mut self, count: usize) {
         self.plain.consume(count);
     }
 
-    /// Where the compressed stream begins that was read last; none in what is not compressed.
+    /// Start of the last compressed stream; none in uncompressed input.
     pub fn stream(&self) -> Option<u64> {
         self.stream
     }
 
-    /// Whether the input ended inside a stream, as it does when its writer was killed. Known once the end is reached.
+    /// Whether the input ended inside a stream, as when its writer was killed. Known at the end of the input.
     pub fn truncated(&self) -> bool {
         self.truncated
     }
 
-    /// One step: some input, some output, or another state.
+    /// One step: reads input, makes output, or changes state.
     fn advance(&mut self) -> Result<(), StreamError> {
-        // The magic takes two bytes, and they may come one by one.
+        // The magic has two bytes, which may arrive one by one.
         let wanted = if matches!(self.coding, Coding::Start) { 2 } else { 1 };
         let offset = self.offset;
         let at_end = self
@@ -157,13 +157,13 @@ impl<R: Read> Inflating<R> {
         }
     }
 
-    /// Finds out what starts here.
+    /// Determines what starts here.
     fn start(&mut self) -> Result<(), StreamError> {
         self.coding = match *self.compressed.filled() {
             [] => Coding::End,
             [0x1f, 0x8b, ..] => Coding::Deflate(Box::new(Decompress::new_gzip(WINDOW_BITS))),
             [first, second, ..] if is_zlib(first, second) => Coding::Deflate(Box::new(Decompress::new(true))),
-            // The first byte of a compressed stream whose second was never written.
+            // The first byte of a compressed stream whose second byte was never written.
             [0x1f | 0x78] => {
                 self.truncated = true;
                 Coding::End
@@ -181,7 +181,7 @@ impl<R: Read> Inflating<R> {
         Ok(())
     }
 
-    /// What a call of the decompressor means for the stream.
+    /// Handles the result of a decompressor call.
     fn judge(&mut self, result: Result<Status, flate2::DecompressError>, progress: bool, at_end: bool) {
         match result {
             Ok(Status::StreamEnd) => self.coding = Coding::Start,
@@ -215,12 +215,12 @@ impl<R: Read> Read for Inflating<R> {
     }
 }
 
-/// Whether a file's first two bytes are those of a compressed stream.
+/// Whether the first two bytes of a file are those of a compressed stream.
 pub fn is_compressed(start: &[u8]) -> bool {
     matches!(start, [0x1f, 0x8b, ..]) || matches!(start, [first, second, ..] if is_zlib(*first, *second))
 }
 
-/// RFC 1950 §2.2: the method is deflate and the two bytes are a multiple of 31.
+/// RFC 1950 §2.2: the method is deflate, and the two bytes are a multiple of 31.
 fn is_zlib(first: u8, second: u8) -> bool {
     first & 0x0f == 8 && first >> 4 <= 7 && (u16::from(first) << 8 | u16::from(second)).is_multiple_of(31)
 }
@@ -246,7 +246,7 @@ impl Buffer {
         (self.start, self.end) = (0, end);
     }
 
-    /// Reads until `wanted` bytes are there. Returns whether the input has ended.
+    /// Reads until `wanted` bytes are available. Returns whether the input has ended.
     pub fn fill(&mut self, input: &mut impl Read, wanted: usize) -> std::io::Result<bool> {
         if self.filled().len() < wanted {
             self.bytes.copy_within(self.start..self.end, 0);
@@ -264,7 +264,7 @@ impl Buffer {
     }
 }
 
-/// How many line ends the bytes begin with. Many at once: a file may be gigabytes of nothing else.
+/// Number of line ends at the start. Checks many at once, since a file may consist of gigabytes of them.
 pub(crate) fn line_ends(bytes: &[u8]) -> usize {
     const AT_ONCE: usize = 64;
     let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');

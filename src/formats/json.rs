@@ -1,14 +1,14 @@
-//! JSON of long texts: `serde_json` looks at each byte of a string, this at eight at once.
+//! Writes JSON with long texts fast: `serde_json` checks a string byte by byte, this module eight bytes at once.
 //!
-//! A text that is given as bytes (`#[serde(serialize_with = "write_text")]`) is a string in what [`write()`] makes; of any other
-//! serializer it would be a list of numbers.
+//! A field with `#[serde(serialize_with = "write_text")]` is serialised as bytes, which [`write()`] writes as a string.
+//! With any other serializer it would become a list of numbers.
 
 use std::io;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
 
-/// Appends a value's JSON. It has strings, numbers, and maps by strings alone.
+/// Appends a value as JSON. The value may contain strings, numbers, and maps with string keys.
 pub(super) fn write(value: &impl Serialize, out: &mut Vec<u8>) {
     let mut serializer = serde_json::Serializer::with_formatter(out, Texts);
     value.serialize(&mut serializer).expect("strings and numbers are always JSON, and a Vec takes every byte");
@@ -21,7 +21,7 @@ pub(super) fn write_text<S: Serializer>(text: &Option<impl AsRef<str>>, serializ
     }
 }
 
-/// An object in its own order.
+/// Writes an object, keeping the order of the pairs.
 pub(super) fn write_pairs<S: Serializer, N: Serialize, V: Serialize>(
     pairs: &[(N, V)],
     serializer: S,
@@ -29,14 +29,14 @@ pub(super) fn write_pairs<S: Serializer, N: Serialize, V: Serialize>(
     serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
 }
 
-/// Null is as if it were not there.
+/// Reads null as the default value.
 pub(super) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// As [`CompactFormatter`], but that bytes are a text.
+/// Like [`CompactFormatter`], except that bytes are written as text.
 struct Texts;
 
 impl Formatter for Texts {
@@ -78,7 +78,7 @@ impl Formatter for Texts {
 
 const ROOM: usize = 1 << 10;
 
-/// What is written at once.
+/// Collects bytes for one write.
 struct Gathered {
     bytes: [u8; ROOM],
     length: usize,
@@ -108,11 +108,11 @@ fn escape(byte: u8) -> CharEscape {
     }
 }
 
-/// How many of eight bytes stand before the first that needs an escape.
+/// Number of bytes, of eight, before the first that needs an escape.
 fn plain_length(eight: u64) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
-    // The highest bit of each byte that is below another, or zero; behind the first such byte others may show it, too.
+    // Sets the highest bit of each byte below `limit`. After the first such byte the result may have false positives.
     let below = |bytes: u64, limit: u8| bytes.wrapping_sub(ONES * u64::from(limit));
     let is = |byte: u8| below(eight ^ (ONES * u64::from(byte)), 1);
     let escaped = (below(eight, b' ') | is(b'"') | is(b'\\')) & !eight & HIGH;

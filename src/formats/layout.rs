@@ -1,43 +1,43 @@
-//! What files look like that hold many records of a format: `crawl_data-<time>-<serial><suffix>`.
+//! Names and structure of files with many records: `crawl_data-<time>-<serial><suffix>`.
 
 use std::io::{self, SeekFrom};
 
 use super::options::Options;
 use super::records::ReadSeek;
 
-/// What a format's rolling files look like.
+/// The layout of a format's rolling files.
 #[derive(Debug, Clone, Copy)]
 pub struct RollingLayout {
-    /// What their names may end in, each with its dot …
+    /// Possible suffixes of file names, each with its dot …
     pub suffixes: &'static [&'static str],
-    /// … and what those of new ones end in.
+    /// … and the suffix of new files.
     pub suffix: fn(&Options) -> &'static str,
     pub stamp: NameStamp,
-    /// The serial number has zeros before it, up to so many digits.
+    /// The serial number is padded with zeros to this many digits.
     pub serial_digits: usize,
     pub content: FileContent,
-    /// What stands behind each record.
+    /// Written after each record.
     pub record_end: &'static [u8],
     pub index: Option<SidecarIndex>,
 }
 
-/// An index beside each file, made when the file is closed.
+/// An index file for each file, made when the file is closed.
 #[derive(Debug, Clone, Copy)]
 pub struct SidecarIndex {
-    /// Behind the name of the file.
+    /// Appended to the name of the file.
     pub suffix: &'static str,
     pub is_wanted: fn(&Options) -> bool,
-    /// Of a file's content and name.
+    /// Makes the index from a file's content and name.
     pub make: fn(&mut dyn ReadSeek, &str) -> BuiltIndex,
 }
 
-/// An index, and what of its file cannot be in it.
+/// An index, and the parts of the file that could not be indexed.
 pub struct BuiltIndex {
     pub lines: Vec<u8>,
     pub missing: Vec<String>,
 }
 
-/// Files of records that have a line feed at their end and nowhere else; what others do not say of theirs.
+/// The layout of files with one record per line. Default for line formats.
 pub(super) const fn of_lines(suffix: &'static [&'static str; 1], new: fn(&Options) -> &'static str) -> RollingLayout {
     RollingLayout {
         suffixes: suffix,
@@ -50,7 +50,7 @@ pub(super) const fn of_lines(suffix: &'static [&'static str; 1], new: fn(&Option
     }
 }
 
-/// How the time stands in a file's name.
+/// How the time is written in file names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameStamp {
     /// `1795271825985`
@@ -59,17 +59,17 @@ pub enum NameStamp {
     UtcMillis,
 }
 
-/// How records stand in a file.
+/// How records are stored in a file.
 #[derive(Debug, Clone, Copy)]
 pub enum FileContent {
-    /// In one zlib stream, flushed with every acknowledgement: the file can be read while it is written.
+    /// In one zlib stream, flushed with every acknowledgement, so that the file is readable while it is written.
     Stream,
-    /// One behind the other; the file's name ends in `.open` while it is written. The function says how many bytes of a
-    /// file are whole records: it is asked of files that an earlier writer left open and no state knows.
+    /// One after the other. The file name ends in `.open` while the file is written. The function tells how many bytes
+    /// are complete records; it is used for files that an earlier writer left open and no state knows.
     Records(fn(&mut dyn ReadSeek) -> io::Result<u64>),
 }
 
-/// Behind the last line feed: for records that have none but at their end.
+/// The position after the last line feed, for records that end in their only line feed.
 pub fn whole_lines(file: &mut dyn ReadSeek) -> io::Result<u64> {
     let mut end = file.seek(SeekFrom::End(0))?;
     let mut piece = vec![0; 64 << 10];

@@ -1,6 +1,7 @@
-//! Dead letters as bytes: what a sink's destination refused for good, with the reason and the whole event.
+//! Dead letters as bytes: an event that a destination rejected for good, with the reason.
 //!
-//! A letter is a header of 24 bytes, its note as JSON, and the event as `page::codec` writes it. Numbers little-endian.
+//! A letter has a header of 24 bytes, its note as JSON, and the event as encoded by `page::codec`. Numbers are
+//! little-endian.
 //!
 //! | bytes | what |
 //! |---|---|
@@ -11,8 +12,8 @@
 //! | 4 | CRC-32 of the event |
 //! | 4 | CRC-32 of the 20 bytes before |
 //!
-//! A file that was written anew ends with a tally of what is no longer in it: the same header with a magic of its own,
-//! the tally as JSON, and no event.
+//! A rewritten file ends with a tally that counts the removed letters: the same header with another magic, the tally as
+//! JSON, and no event.
 
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 
@@ -25,30 +26,30 @@ use crate::page::{EpochMs, PageEvent};
 const HEADER: usize = 24;
 const MAGIC: [u8; 4] = *b"\xA7Dl\n";
 const TALLY_MAGIC: [u8; 4] = *b"\xA7Dt\n";
-/// No note is longer; a reason is cut before it comes near.
+/// Longest note. A reason is cut well below this.
 const MAX_NOTE: u32 = 1 << 20;
-/// As in the page log.
+/// The same limit as in the page log.
 const MAX_EVENT: u32 = 256 << 20;
 const MAX_REASON: usize = 4096;
 
-/// What is known of a letter without its event.
+/// The facts about a letter, without its event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// The event's.
+    /// The event's id.
     pub id: String,
     pub url: String,
-    /// When it was refused last.
+    /// When it was last rejected.
     pub time: EpochMs,
-    /// How often it was refused: once, and once more with every replay.
+    /// How often it was rejected: once, and once more with every failed replay.
     pub attempts: u32,
-    /// What the destination said, for people.
+    /// The destination's message, for people.
     pub reason: String,
 }
 
-/// How many letters a file no longer holds, over its whole life, by what became of them.
+/// How many letters were removed from a file over its lifetime, and why.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Delivered after all, by a replay.
+    /// Delivered by a replay.
     pub replayed: u64,
     /// Dropped for good.
     pub dropped: u64,
@@ -65,7 +66,7 @@ impl std::ops::AddAssign for Tally {
 pub enum LetterError {
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
-    /// Nothing behind it can be found.
+    /// Nothing after it can be found.
     #[error("damaged at byte {offset}: {what} does not match its checksum; what lies behind is not read")]
     Damaged { offset: u64, what: &'static str },
     #[error(transparent)]
@@ -79,7 +80,7 @@ impl Note {
     }
 }
 
-/// Appends a letter to `out`. `event`: as `page::codec` writes it.
+/// Appends a letter to `out`. `event`: as encoded by `page::codec`.
 pub fn write(note: &Note, event: &[u8], out: &mut Vec<u8>) {
     write_record(MAGIC, note, event, out);
 }
@@ -104,12 +105,12 @@ fn write_record(magic: [u8; 4], note: &impl Serialize, event: &[u8], out: &mut V
     out.extend_from_slice(event);
 }
 
-/// Reads letters in order, the events only where they are wanted. A letter that its writer did not finish ends the file:
-/// it was never acknowledged.
+/// Reads letters in order, and their events on request. An unfinished letter ends the file, since it was never
+/// acknowledged.
 pub struct LetterReader<R> {
     input: R,
     length: u64,
-    /// Of the next header.
+    /// Offset of the next header.
     offset: u64,
     event: EventPlace,
     tally: Tally,
@@ -129,19 +130,19 @@ struct EventPlace {
 }
 
 impl<R: Read + Seek> LetterReader<R> {
-    /// `input`: at its beginning, and buffered.
+    /// `input` must be at its beginning, and buffered.
     pub fn new(mut input: R) -> Result<LetterReader<R>, LetterError> {
         let length = input.seek(SeekFrom::End(0))?;
         input.seek(SeekFrom::Start(0))?;
         Ok(LetterReader { input, length, offset: 0, event: EventPlace::default(), tally: Tally::default() })
     }
 
-    /// What the tallies passed so far say; all of it once there are no more letters.
+    /// Sum of the tallies read so far; complete when no letters are left.
     pub fn tally(&self) -> Tally {
         self.tally
     }
 
-    /// The next letter's note. After an error nothing more is read.
+    /// The note of the next letter. After an error nothing more is read.
     pub fn next_note(&mut self) -> Result<Option<Note>, LetterError> {
         loop {
             let offset = self.offset;
@@ -187,7 +188,7 @@ impl<R: Read + Seek> LetterReader<R> {
         Ok(Some(Record { is_tally: magic == TALLY_MAGIC, json: note }))
     }
 
-    /// The bytes of the event of the letter read last.
+    /// The event of the last letter, as bytes.
     pub fn event_bytes(&mut self) -> Result<Bytes, LetterError> {
         let EventPlace { offset, length, crc } = self.event;
         self.input.seek(SeekFrom::Start(offset))?;
@@ -198,12 +199,12 @@ impl<R: Read + Seek> LetterReader<R> {
         Ok(bytes.into())
     }
 
-    /// The event of the letter read last.
+    /// The event of the last letter.
     pub fn event(&mut self) -> Result<PageEvent, LetterError> {
         Ok(codec::decode(&self.event_bytes()?)?)
     }
 
-    /// None when the file ends before.
+    /// None if the file ends earlier.
     fn read(&mut self, offset: u64, length: u64) -> Result<Option<Vec<u8>>, LetterError> {
         if self.length.saturating_sub(offset) < length {
             return Ok(None);

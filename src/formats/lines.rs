@@ -1,34 +1,34 @@
-//! JSON lines, plain or compressed: what is common to the formats that keep one record a line.
+//! JSON lines, plain or compressed: shared by the formats with one record per line.
 
 use std::io::Read;
 
 use super::inflate::{Inflating, StreamError};
 
-/// The longest line that is read, in bytes. A body of 190 MB still fits in base64.
+/// Longest line that is read, in bytes. A body of 190 MB still fits in base64.
 pub const MAX_LINE: usize = 256 << 20;
 
-/// No more memory than this is kept from one line to the next.
+/// Most memory kept from one line to the next.
 const KEPT: usize = 1 << 20;
 
-/// After so many bytes it is seen whether a line is an object.
+/// After this many bytes, check whether the line is an object.
 pub(crate) const LOOKED_AT: usize = 64 << 10;
 
-/// Why a file could not be read, wholly or in one record.
+/// Why a file, or one of its records, could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum LinesError {
-    /// Reading goes on with the next line. `what`: the record that was looked for, such as `FILES record`.
+    /// Reading continues with the next line. `what`: the expected record, such as `FILES record`.
     #[error("line {line} is no {what}: {source}")]
     Record { line: u64, what: &'static str, source: serde_json::Error },
-    /// Reading goes on with the next line.
+    /// Reading continues with the next line.
     #[error("line {line} is longer than {limit} bytes and was passed over")]
     LineTooLong { line: u64, limit: usize },
-    /// Nothing can be read behind it.
+    /// Nothing after it can be read.
     #[error("after {records} records: {source}")]
     Stream { records: u64, source: StreamError },
 }
 
-/// Appends to what may become as long as `max` and no longer. Behind some megabytes room is made for all of that at once: only
-/// what is filled of it takes memory, while growing step by step would hold the old and the new.
+/// Appends to a line of at most `max` bytes. Above some megabytes, reserves all `max` bytes at once. Unused reserved
+/// memory costs nothing, while each reallocation would need the old and the new buffer at the same time.
 pub(crate) fn append(line: &mut Vec<u8>, bytes: &[u8], max: usize) {
     const STEP_BY_STEP: usize = 16 << 20;
     if line.len() + bytes.len() > line.capacity() && line.len() > STEP_BY_STEP {
@@ -37,16 +37,16 @@ pub(crate) fn append(line: &mut Vec<u8>, bytes: &[u8], max: usize) {
     line.extend_from_slice(bytes);
 }
 
-/// Reads a file of objects, one a line: zlib, gzip or plain. What can be read is read; one error tells where it ends. A file
-/// whose writer was killed is no error, see [`JsonLines::truncated`]. Memory is bounded by the longest line allowed; of a
-/// line that begins no object, only the beginning is kept.
+/// Reads a file with one object per line: zlib, gzip or plain. Reads as much as possible; one error tells where a
+/// damaged stream ends. A file whose writer was killed is not an error, see [`JsonLines::truncated`]. Memory is bounded
+/// by the longest allowed line. Only the beginning is kept of a line that is not an object.
 pub struct JsonLines<R, T> {
     stream: Inflating<R>,
     line: Vec<u8>,
     max_line: usize,
-    /// The number of the line in `line`, from 1.
+    /// Number of the line in `line`, from 1.
     lines: u64,
-    /// Where it begins, and where it ended, in uncompressed bytes.
+    /// Its start and end, in uncompressed bytes.
     begin: u64,
     end: u64,
     what: &'static str,
@@ -56,20 +56,20 @@ pub struct JsonLines<R, T> {
     cut: bool,
 }
 
-/// A line, as far as it could be had.
+/// How reading a line ended.
 enum LineEnd {
     /// With its line feed.
     Whole,
-    /// Nothing but the input's end.
+    /// At the end of the input, without a line.
     None,
-    /// The input broke off inside it, or ends without a line feed.
+    /// The input ended inside the line, or without a line feed.
     Cut,
-    /// Longer than allowed, and not kept.
+    /// The line is longer than allowed and was not kept.
     TooLong,
 }
 
 impl<R: Read, T> JsonLines<R, T> {
-    /// Reads in pieces of 64 KB: `input` needs no buffer of its own. `what`: the record's name in errors. `parse`: reads one
+    /// Reads pieces of 64 KB, so `input` needs no buffer. `what`: name of the record in errors. `parse`: reads one
     /// line, with or without its line feed.
     pub fn of(
         input: R,
@@ -92,23 +92,23 @@ impl<R: Read, T> JsonLines<R, T> {
         }
     }
 
-    /// Whether the file broke off inside a compressed stream or a record, as when its writer was killed. Known once the
+    /// Whether the file ends inside a compressed stream or a record, as when its writer was killed. Known after the
     /// iterator has ended.
     pub fn truncated(&self) -> bool {
         self.cut || self.stream.truncated()
     }
 
-    /// Where the last record begins, in uncompressed bytes.
+    /// Start of the last record, in uncompressed bytes.
     pub fn offset(&self) -> u64 {
         self.begin
     }
 
-    /// Where the compressed stream begins that was read last; none in what is not compressed.
+    /// Start of the last compressed stream; none in uncompressed input.
     pub fn stream(&self) -> Option<u64> {
         self.stream.stream()
     }
 
-    /// Puts the next line that is not empty into `self.line`. Memory that a long one took is given back.
+    /// Reads the next line that is not empty into `self.line`. Frees the extra memory of a long line.
     fn advance(&mut self) -> Result<LineEnd, StreamError> {
         self.line.clear();
         self.line.shrink_to(KEPT);
@@ -129,7 +129,7 @@ impl<R: Read, T> JsonLines<R, T> {
             }
             let feed = memchr::memchr(b'\n', chunk);
             let count = feed.map_or(chunk.len(), |at| at + 1);
-            // What begins no object is no record, and its beginning enough to say so.
+            // A line that does not begin like an object is not a record; its beginning is enough for the error.
             let is_junk = self.line.len() >= LOOKED_AT && self.line.trim_ascii_start().first() != Some(&b'{');
             if is_junk {
             } else if !too_long && self.line.len() + count <= self.max_line {
@@ -165,7 +165,8 @@ impl<R: Read, T> Iterator for JsonLines<R, T> {
                 Ok(LineEnd::TooLong) => {
                     return Some(Err(LinesError::LineTooLong { line: self.lines, limit: self.max_line }));
                 }
-                // A record may be whole without its line feed; half a one is what a killed writer leaves.
+                // The last record may be complete without a line feed. An incomplete one is what a killed writer
+                // leaves.
                 Ok(LineEnd::Cut) => {
                     self.ended = true;
                     let record = self.record();

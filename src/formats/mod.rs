@@ -1,8 +1,8 @@
-//! Formats: one file each, bytes ⇄ records, both ways, no I/O of their own.
+//! Formats: one file each, bytes ⇄ records in both directions, no I/O of their own.
 //!
-//! `table` has a row for each, the only list. A row ([`mod@format`]) says its name, what it holds of a page ([`held`]), how
-//! its bytes begin ([`sniff`]), its reader ([`records`]), its encoder ([`encoder`]), what its files look like
-//! ([`layout`]) and how its records are found again ([`recovery`]).
+//! `table` is the only list of formats, with one row each. A row ([`mod@format`]) has the name, the stored fields
+//! ([`held`]), the detection by first bytes ([`sniff`]), the reader ([`records`]), the encoder ([`encoder`]), the
+//! layout of files ([`layout`]) and the recovery of damaged files ([`recovery`]).
 
 mod as_event;
 pub mod base64;

@@ -1,9 +1,9 @@
-//! What is asked of encoders, by format: plain data that the configuration fills in.
+//! Options of encoders, per format: plain data set by the configuration.
 
-/// Each encoder looks at what is its own. The keys `target_storage.data_format.*`.
+/// The keys `target_storage.data_format.*`. Each encoder uses its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// ELASTIC's `distance` is that to what was last given to destinations with this threshold, in bits.
+    /// ELASTIC's `distance` is measured from the text last given to destinations with this threshold, in bits.
     pub min_change: u8,
     /// CDR31's `team`.
     pub team: Option<String>,
@@ -13,14 +13,14 @@ pub struct Options {
     pub warc: WarcOptions,
 }
 
-/// The most characters of each kind of string in the web index, and the most headings.
+/// Limits of the web index: characters of each kind of string, and number of headings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WebIndexLimits {
     pub language: usize,
     pub title: usize,
-    /// Of each heading.
+    /// Characters per heading.
     pub heading: usize,
-    /// Of each level.
+    /// Number of headings per level.
     pub headings: usize,
     /// The last level that is kept: 1 to 6.
     pub heading_level: usize,
@@ -37,17 +37,18 @@ pub struct WebIndexLimits {
 pub struct WarcOptions {
     /// Each record is a gzip member.
     pub compress: bool,
-    /// Of zlib, 0 to 9.
+    /// Compression level of zlib, 0 to 9.
     pub compression_level: u32,
-    /// Write an index beside each file.
+    /// Write an index for each file.
     pub cdxj: bool,
     /// Write a `metadata` record for each page.
     pub metadata: bool,
-    /// For how many URLs the last payload is remembered, to write a `revisit` for the same again; about 100 bytes each.
+    /// Number of URLs whose last payload is remembered, so that a repeated one is written as `revisit`. About 100 bytes
+    /// each.
     pub revisits: usize,
-    /// For `warcinfo`: whoever runs the crawl …
+    /// For `warcinfo`: who runs the crawl …
     pub operator: Option<String>,
-    /// … as whom it asks …
+    /// … with which user agent …
     pub user_agent: String,
     /// … and whether it obeys robots.txt.
     pub obeys_robots: bool,

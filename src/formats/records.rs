@@ -1,4 +1,4 @@
-//! Reading, whatever the format: files as records, told apart no more.
+//! Readers: turn files of any format into records.
 
 use std::fmt;
 use std::io::{Cursor, Read, Seek};
@@ -9,27 +9,27 @@ use super::held::Lacks;
 use super::lines::JsonLines;
 use crate::page::PageEvent;
 
-/// Bytes that can be gone back in.
+/// A seekable reader.
 pub trait ReadSeek: Read + Seek {}
 
 impl<T: Read + Seek> ReadSeek for T {}
 
-/// Opens a file beside the one that is read, by its path below that one's folder; none when it is not there.
+/// Opens a file next to the one being read, by its path relative to that folder; none if it does not exist.
 pub type OpenBeside = Box<dyn Fn(&Path) -> Result<Option<Box<dyn ReadSeek>>, String>>;
 
-/// What is to be read.
+/// The input of a reader.
 pub struct ReaderInput {
     pub bytes: Box<dyn ReadSeek>,
     pub length: u64,
-    /// Its name may tell what it is of; empty for a message's value.
+    /// The file name may show the page; empty for the value of a message.
     pub path: PathBuf,
     pub beside: OpenBeside,
-    /// Only to see whether it is whole: digests are compared, and of the pages only the URLs needed.
+    /// Only check whether the input is intact: compare digests; of pages, only the URLs are needed.
     pub is_check: bool,
 }
 
 impl ReaderInput {
-    /// Of bytes that stand alone.
+    /// An input without a file.
     pub fn alone(bytes: Vec<u8>) -> ReaderInput {
         ReaderInput {
             length: bytes.len() as u64,
@@ -41,10 +41,10 @@ impl ReaderInput {
     }
 }
 
-/// What a record comes to.
+/// What a record contains.
 pub enum ArchiveRecord {
     Page(Box<PageEvent>),
-    /// A record that is no page, such as the one that describes a file.
+    /// A record without a page, such as the description of a file.
     Other,
     Problem(String),
 }
@@ -58,51 +58,51 @@ impl<E: fmt::Display> From<Result<PageEvent, E>> for ArchiveRecord {
     }
 }
 
-/// A reader of some format.
+/// The reader of a format.
 pub trait ArchiveReader {
     fn next(&mut self) -> Option<ArchiveRecord>;
 
-    /// Where the record begins that [`next`](ArchiveReader::next) gave last.
+    /// Start of the last record from [`next`](ArchiveReader::next).
     fn offset(&self) -> Option<u64> {
         None
     }
 
-    /// Where the compressed stream begins that it stands in; none where streams are not kept apart.
+    /// Start of the compressed stream with that record; none if streams are not tracked.
     fn stream(&self) -> Option<u64> {
         None
     }
 
-    /// What that record lacks besides what its format does not hold.
+    /// Fields that this record lacks, in addition to those that its format never stores.
     fn lacks(&self) -> Lacks {
         Lacks::default()
     }
 
-    /// Of messages, which say each what they are: the format of the one that came last, and its number, from 1.
+    /// For messages, which each have their own format: format and number (from 1) of the last one.
     fn message(&self) -> Option<(Format, u64)> {
         None
     }
 
-    /// Whether the input breaks off. Known at its end.
+    /// Whether the input is incomplete. Known at its end.
     fn truncated(&self) -> bool {
         false
     }
 }
 
-/// A codec's reader, and what its records are.
+/// A codec's reader, and how to turn its records into events.
 pub(super) struct CodecReader<R, T> {
     pub reader: R,
     pub event: fn(T) -> PageEvent,
-    /// What a record lacks of what its format holds.
+    /// Fields that a record lacks although its format stores them.
     pub lacks: fn(&R, &T) -> Lacks,
     pub truncated: fn(&R) -> bool,
     pub offset: fn(&R) -> Option<u64>,
     pub stream: fn(&R) -> Option<u64>,
-    /// Of the record that came last.
+    /// Of the last record.
     last: Lacks,
 }
 
 impl<R, T> CodecReader<R, T> {
-    /// Of a reader that knows neither places nor streams.
+    /// For a reader that tracks neither positions nor streams.
     pub fn new(
         reader: R,
         event: fn(T) -> PageEvent,
@@ -115,7 +115,7 @@ impl<R, T> CodecReader<R, T> {
 
 type Lines<T> = JsonLines<Box<dyn ReadSeek>, T>;
 
-/// The records of a file with one a line.
+/// The records of a file with one record per line.
 pub(super) fn of_lines<T: 'static>(
     reader: Lines<T>,
     event: fn(T) -> PageEvent,
@@ -155,7 +155,7 @@ where
     }
 }
 
-/// What is one page, or why it is none.
+/// A single page, or why it cannot be read.
 pub(super) struct SinglePage(pub Option<Result<PageEvent, String>>);
 
 impl ArchiveReader for SinglePage {

@@ -1,45 +1,45 @@
-//! What can be saved of a damaged file of a format: how its whole records are found again.
+//! How to find complete records in a damaged file of a format.
 
 use std::io::{self, Read, SeekFrom};
 
 use super::inflate;
 use super::records::ReadSeek;
 
-/// How records are found again.
+/// How to find records in a damaged file.
 pub enum RecoveryMethod {
-    /// One a line or a row.
+    /// One record per line or row.
     Lines(RecordSplit),
-    /// The codec finds them itself, and saves them in the file's order.
+    /// The codec finds the records itself, and saves them in order.
     Itself(fn(&DamagedFile<'_>, &mut dyn Salvage) -> Result<(), RecoveryError>),
-    /// Each page has a file of its own, whole or lost.
+    /// Each page has its own file, so there is nothing to recover.
     Nothing,
 }
 
-/// What is a record, and where it ends.
+/// What counts as a record, and where it ends.
 #[derive(Clone, Copy)]
 pub struct RecordSplit {
     pub is_record: fn(&[u8]) -> bool,
-    /// Rows of CSV, whose cells may hold line feeds; else lines.
+    /// CSV rows, whose cells may contain line feeds; otherwise lines.
     pub is_row: bool,
 }
 
 /// A damaged file.
 pub struct DamagedFile<'a> {
-    /// Opens it from its beginning, as often as it is asked.
+    /// Opens the file from its beginning; can be called repeatedly.
     pub open: &'a dyn Fn() -> io::Result<Box<dyn ReadSeek>>,
     pub length: u64,
 }
 
-/// Where records are saved, and what is lost is noted.
+/// Saves records and reports losses.
 pub trait Salvage {
-    /// A whole record, as it is to stand in the clean file. `end`: behind it in the damaged one.
+    /// Saves a complete record as it must be in the clean file. `end`: its end in the damaged file.
     fn save(&mut self, record: &[u8], end: u64) -> io::Result<()>;
 
-    /// A range of the damaged file of which nothing could be saved.
+    /// Reports a range of the damaged file from which nothing could be saved.
     fn lose(&mut self, from: u64, to: u64, why: &str);
 }
 
-/// What went wrong while saving: with the damaged file, or with the new one.
+/// An I/O error in the damaged file or in the new one.
 pub enum RecoveryError {
     Read(io::Error),
     Write(io::Error),
@@ -51,7 +51,7 @@ impl From<io::Error> for RecoveryError {
     }
 }
 
-/// Whether a compressed stream begins there.
+/// Whether a compressed stream starts at this position.
 pub(super) fn begins_compressed(file: &mut dyn ReadSeek, at: u64) -> Result<bool, RecoveryError> {
     let mut start = Vec::new();
     file.seek(SeekFrom::Start(at))?;

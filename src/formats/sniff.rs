@@ -1,15 +1,15 @@
-//! How the bytes of a file begin: what tells formats apart.
+//! The beginning of a file, by which formats are told apart.
 
 use std::cell::OnceCell;
 use std::io::Read;
 
 use super::inflate::{Inflating, is_compressed};
 
-/// As much of a file is looked at.
+/// Bytes of a file that are looked at.
 pub(crate) const LOOK_BYTES: u64 = 64 << 10;
-/// As much of it decompressed.
+/// Decompressed bytes that are looked at.
 const LOOK_PLAIN: u64 = 64 << 10;
-/// More keys than this in one object tell nothing more.
+/// Number of keys in an object that are looked at.
 const MAX_KEYS: usize = 64;
 
 /// The first bytes of a file or a message, decompressed.
@@ -18,11 +18,11 @@ pub struct Prefix {
     keys: OnceCell<Vec<String>>,
 }
 
-/// Whether something is of a format.
+/// How sure a format is that something belongs to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confidence {
     No,
-    /// Unless another is sure.
+    /// Yes, unless another format is sure.
     Perhaps,
     Sure,
 }
@@ -34,7 +34,7 @@ impl Confidence {
 }
 
 impl Prefix {
-    /// A byte order mark and blanks before it do not count.
+    /// Ignores a byte order mark and leading blanks.
     pub fn new(plain: &[u8]) -> Prefix {
         let text = plain.strip_prefix(b"\xef\xbb\xbf").unwrap_or(plain).trim_ascii_start();
         Prefix { text: text.to_vec(), keys: OnceCell::new() }
@@ -44,29 +44,29 @@ impl Prefix {
         &self.text
     }
 
-    /// Whether it is a JSON object with one of these keys at its top level, as far as it goes.
+    /// Whether it is a JSON object with one of these keys at its top level, as far as visible.
     pub(super) fn has_key(&self, wanted: &[&str]) -> bool {
         self.keys().iter().any(|key| wanted.contains(&key.as_str()))
     }
 
-    /// The keys at the top level of the JSON object that it is, as far as it goes; none for anything else.
+    /// The top-level keys of a JSON object, as far as visible; empty for anything else.
     pub(super) fn keys(&self) -> &[String] {
         self.keys.get_or_init(|| if self.text.first() == Some(&b'{') { top_level_keys(&self.text) } else { Vec::new() })
     }
 }
 
-/// The start as it was before it was compressed, if it was.
+/// Decompresses the beginning of a file, if it is compressed.
 pub(crate) fn decompressed(start: &[u8]) -> Vec<u8> {
     if !is_compressed(start) {
         return start.to_vec();
     }
     let mut plain = Vec::new();
-    // What can be read of it is enough.
+    // An error is fine: what was read until then is enough.
     let _ = Inflating::new(start).take(LOOK_PLAIN).read_to_end(&mut plain);
     plain
 }
 
-/// Found in damaged objects, too: a value that is no JSON does not end them. Escapes in keys are left as they are.
+/// Works in damaged objects, too: an invalid value does not stop the search. Escapes in keys are not decoded.
 fn top_level_keys(text: &[u8]) -> Vec<String> {
     let mut keys = Vec::new();
     let (mut depth, mut key_next, mut at) = (0_u32, false, 0);
@@ -101,7 +101,7 @@ fn top_level_keys(text: &[u8]) -> Vec<String> {
     keys
 }
 
-/// Bytes up to the quote that ends a JSON string; none when it is not there.
+/// Length up to the quote that ends a JSON string; none if it is not there.
 fn string_length(text: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {

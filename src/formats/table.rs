@@ -1,4 +1,4 @@
-//! The table of formats: one row a format, which stands in the format's own file. There is no second list.
+//! The table of formats. Each row is in the format's own file. There is no second list.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use super::format::Format;
 use super::sniff::{Confidence, Prefix};
 use super::{cdr31, elastic, files, filesystem, pagestore, tianwang, warc, web_index};
 
-/// Every format that pages are kept in, in the order in which people read their names.
+/// Every format, in the order in which names are listed for people.
 const TABLE: [Format; 10] = [
     files::FORMAT,
     cdr31::FORMAT,
@@ -21,16 +21,16 @@ const TABLE: [Format; 10] = [
 ];
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Format; TABLE.len()] = TABLE;
 
-    /// The format of this name, whatever its case; the error lists those there are.
+    /// The format with this name, in any case. The error lists all names.
     pub fn parse(name: &str) -> Result<Format, String> {
         let found = TABLE.into_iter().find(|format| format.name.eq_ignore_ascii_case(name));
         found.ok_or_else(|| format!("one of {}", Format::names()))
     }
 
-    /// The format that a message's header `schema` names.
+    /// The format that the message header `schema` names.
     pub fn of_schema(schema: &[u8]) -> Option<Format> {
         TABLE.into_iter().find(|format| format.schema.as_bytes() == schema)
     }
@@ -40,7 +40,7 @@ impl Format {
         TABLE.map(|format| format.name).join(", ")
     }
 
-    /// The format that begins so, decompressed. What only one of them can be decides; without such a sign, what one may be.
+    /// The format with this decompressed beginning. A format that is sure wins; otherwise the first possible one.
     pub fn sniff(beginning: &Prefix) -> Option<Format> {
         let says = |wanted| TABLE.into_iter().find(|format| (format.begins)(beginning) == wanted);
         says(Confidence::Sure).or_else(|| says(Confidence::Perhaps))
@@ -57,7 +57,7 @@ impl PartialOrd for Format {
     }
 }
 
-/// As in the table.
+/// In the order of the table.
 impl Ord for Format {
     fn cmp(&self, other: &Format) -> Ordering {
         self.place().cmp(&other.place())

@@ -1,4 +1,4 @@
-//! What the JSON outputs for people need: a body as text, a time as ISO 8601.
+//! Helpers for JSON output: a body as text, a time as ISO 8601.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,8 +10,7 @@ use time::macros::format_description;
 
 use crate::page::EpochMs;
 
-/// The body as text, when it is some: in the charset that `content_type` names, else as UTF-8. None when neither
-/// reads every byte of it.
+/// The body as text: in the charset of `content_type`, otherwise as UTF-8. None if neither can decode every byte.
 pub fn text_of<'a>(content_type: Option<&str>, body: &'a [u8]) -> Option<Cow<'a, str>> {
     let declared = content_type.and_then(charset).and_then(|label| Encoding::for_label(label.as_bytes()));
     declared
@@ -19,12 +18,12 @@ pub fn text_of<'a>(content_type: Option<&str>, body: &'a [u8]) -> Option<Cow<'a,
         .or_else(|| std::str::from_utf8(body).ok().map(Cow::Borrowed))
 }
 
-/// At most so many characters.
+/// Cuts a text to `limit` characters.
 pub(super) fn cut(text: &str, limit: usize) -> &str {
     text.char_indices().nth(limit).map_or(text, |(end, _)| &text[..end])
 }
 
-/// The `charset` parameter of a media type (RFC 9110 §8.3.2), without its quotes.
+/// The `charset` parameter of a media type (RFC 9110 §8.3.2), without quotes.
 fn charset(content_type: &str) -> Option<&str> {
     content_type.split(';').skip(1).find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
@@ -32,21 +31,21 @@ fn charset(content_type: &str) -> Option<&str> {
     })
 }
 
-/// A time that is written as ISO 8601 in UTC with milliseconds (`2026-11-21T14:32:32.123Z`); beyond the year 9999, where
-/// ISO 8601 ends, as the number it is.
+/// A time written as ISO 8601 in UTC with milliseconds (`2026-11-21T14:32:32.123Z`). After the year 9999, where ISO
+/// 8601 ends, it is written as a number.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct IsoTime(pub EpochMs);
 
 impl IsoTime {
-    /// The time as text; none beyond the year 9999.
+    /// The time as text; none after the year 9999.
     pub fn text(self) -> Option<String> {
         let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
         OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.0) * 1_000_000).ok()?.format(format).ok()
     }
 }
 
-/// As the documents of ELASTICSEARCH have it: `2015-04-16T07:03:50.257+0000`. Beyond the year 9999 the number itself, which the
-/// mapping takes too.
+/// As in ELASTICSEARCH documents: `2015-04-16T07:03:50.257+0000`. After the year 9999 a number, which the mapping
+/// accepts, too.
 pub(super) fn write_with_offset<S: Serializer>(time: &EpochMs, serializer: S) -> Result<S::Ok, S::Error> {
     match IsoTime(*time).text() {
         Some(text) => serializer.serialize_str(&text.replace('Z', "+0000")),
@@ -54,7 +53,7 @@ pub(super) fn write_with_offset<S: Serializer>(time: &EpochMs, serializer: S) ->
     }
 }
 
-/// ISO 8601 with or without milliseconds, its offset written `Z`, `+0000` or `+00:00`; or epoch milliseconds.
+/// ISO 8601 with or without milliseconds and with the offset `Z`, `+0000` or `+00:00`; or epoch milliseconds.
 pub(super) fn read_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<EpochMs, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -89,8 +88,8 @@ impl Serialize for IsoTime {
     }
 }
 
-/// A time that is written as ISO 8601 in UTC without fractions (`2026-11-21T14:32:32Z`); beyond the year 9999, where ISO
-/// 8601 ends, as its last second. Read as [`parse_iso`] does.
+/// A time written as ISO 8601 in UTC without fractions (`2026-11-21T14:32:32Z`). After the year 9999, where ISO 8601
+/// ends, as its last second. Read with [`parse_iso`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IsoSeconds(pub EpochMs);
 

@@ -4,8 +4,9 @@
 //! Fields in this order: `original_url` · `final_url` · `original_canonical_url` · `final_canonical_url` ·
 //! `crawl_timestamp` (epoch seconds) · `language` (`<html lang>` as found) · `title` · `headings` {`h1`: […], …} ·
 //! `description` · `keywords` · `author` · `content_snippet` · `content_snippet_quality` (0 to 1) · `image_alts` ·
-//! `link_texts` · `total_links_count` (of `<a href>`, as for `link_texts`). Strings may be empty and are cut at [`WebIndexLimits`].
-//! No cell is longer than [`MAX_CELL`]: of a page with more, what a search ranks least is cut first.
+//! `link_texts` · `total_links_count` (of `<a href>`, as for `link_texts`). Strings may be empty and are cut at
+//! [`WebIndexLimits`]. No cell is longer than [`MAX_CELL`]: if a page has more, the parts that matter least for search
+//! ranking are cut first.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -89,16 +90,16 @@ impl<R: Read> Iterator for Rows<R> {
         let record = cell.map_err(|error| error.to_string()).and_then(|cell| {
             serde_json::from_slice(&cell).map_err(|error| format!("row {row} is no record of a web index: {error}"))
         });
-        // One that breaks off is no damage.
+        // A last row that is cut is not damage.
         Some(record).filter(|record| record.is_ok() || !self.0.unfinished())
     }
 }
 
-/// The most characters of a cell. Python's `csv`, with which the index's own author reads it, refuses longer ones, and with
-/// them the whole file (`csv.field_size_limit`).
+/// Most characters of a cell. Python's `csv` refuses longer cells, and with them the whole file
+/// (`csv.field_size_limit`); the index's author reads it with this library.
 pub const MAX_CELL: usize = 128 << 10;
 
-/// A page, as the web index has it.
+/// A record of the web index.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WebIndexRecord {
     pub original_url: String,
@@ -136,8 +137,9 @@ pub struct WebIndexRecord {
     pub total_links_count: u64,
 }
 
-/// Appends the page's row to `out`, line end included. Returns false and appends nothing for what the index does not hold:
-/// sitemaps, failures, answers other than 2xx, what is not HTML, and pages whose URLs alone are longer than a cell.
+/// Appends the page's row to `out`, with its line end. Returns false and appends nothing for events that the index does
+/// not store: sitemaps, failures, answers other than 2xx, pages that are not HTML, and pages whose URLs alone are
+/// longer than a cell.
 pub fn write_event(event: &PageEvent, text: &PageText, limits: &WebIndexLimits, out: &mut Vec<u8>) -> bool {
     let Some(mut record) = WebIndexRecord::from_event(event, text, limits) else { return false };
     if !record.fit(MAX_CELL) {
@@ -148,7 +150,7 @@ pub fn write_event(event: &PageEvent, text: &PageText, limits: &WebIndexLimits, 
 }
 
 impl WebIndexRecord {
-    /// The page's record; none for what the index does not hold.
+    /// The record of a page; none for events that the index does not store.
     pub fn from_event(event: &PageEvent, text: &PageText, limits: &WebIndexLimits) -> Option<WebIndexRecord> {
         page_of(event)?;
         let facts = text.page.as_ref()?;
@@ -177,8 +179,8 @@ impl WebIndexRecord {
         })
     }
 
-    /// Cuts what makes the cell longer than `limit` characters, in the order in which a search would miss it least. False
-    /// when that is not enough.
+    /// Shortens the record until its cell has at most `limit` characters, least important parts first. Returns false if
+    /// that is not enough.
     fn fit(&mut self, limit: usize) -> bool {
         let mut over = self.characters().saturating_sub(limit);
         for text in [&mut self.link_texts, &mut self.image_alts] {
@@ -187,7 +189,7 @@ impl WebIndexRecord {
         while over > 0
             && let Some(mut last) = self.headings.last_entry()
         {
-            // Of what is around them the quotes alone are counted: what is cut is never too little.
+            // Counts only the quotes around each text, not other syntax, so that enough is cut.
             match last.get_mut().pop() {
                 Some(text) => over = over.saturating_sub(2 + text.chars().map(escaped).sum::<usize>()),
                 None => drop(last.remove()),
@@ -197,7 +199,7 @@ impl WebIndexRecord {
         for text in about.into_iter().chain([&mut self.title, &mut self.language]) {
             over -= shorten(text, over);
         }
-        // They can be had from the others.
+        // These can be derived from the other URLs.
         for text in [&mut self.original_canonical_url, &mut self.final_canonical_url] {
             if over > 0 {
                 over = over.saturating_sub(text.chars().map(escaped).sum());
@@ -207,13 +209,13 @@ impl WebIndexRecord {
         over == 0
     }
 
-    /// Of the cell, its quotes not doubled.
+    /// Number of characters of the cell before quotes are doubled.
     fn characters(&self) -> usize {
         let json = serde_json::to_string(self).expect("strings and numbers are always JSON");
         json.chars().count()
     }
 
-    /// Appends the row to `out`: a quoted cell, its quotes doubled, and CRLF.
+    /// Appends the row to `out`: a quoted cell with doubled quotes, and CRLF.
     pub fn write_row(&self, out: &mut Vec<u8>) {
         let json = serde_json::to_string(self).expect("strings and numbers are always JSON");
         out.reserve(json.len() + json.len() / 4);
@@ -223,7 +225,7 @@ impl WebIndexRecord {
         out.extend_from_slice(ROW_END);
     }
 
-    /// What it says of the page: everything but its body.
+    /// Turns the record into an event without a body.
     pub fn into_event(self) -> PageEvent {
         let mut event = PageEvent::read_back(self.original_url);
         if !self.final_url.is_empty() {
@@ -236,7 +238,7 @@ impl WebIndexRecord {
     }
 }
 
-/// The same for every spelling of one URL: normalised, without fragment. What is no URL stays as it is.
+/// The same for every spelling of a URL: normalised, without fragment. Invalid URLs stay unchanged.
 fn canonical(given: &str) -> String {
     url::parse(given).unwrap_or_else(|| given.to_owned())
 }
@@ -252,9 +254,9 @@ fn headings(facts: &PageFacts, limits: &WebIndexLimits) -> BTreeMap<String, Vec<
     headings
 }
 
-/// The beginning of what the page is about, and how well it says that. The main text is best from its first sentences on (0.5 to 1,
-/// more for a longer snippet), then what the author says of it (0.4), then a main text without sentences, such as of a list (0.3 to 0.4),
-/// then whatever text there is (up to 0.3).
+/// The beginning of a text that describes the page, with its quality. In order of preference: the main text from its
+/// first sentences on (0.5 to 1, more for a longer snippet); the author's description (0.4); a main text without
+/// sentences, such as a list (0.3 to 0.4); any visible text (up to 0.3).
 fn snippet(main: &str, description: &str, visible: &str, limit: usize) -> (String, f64) {
     let fill = |text: &str| (text.chars().count() as f64 / limit.max(1) as f64).min(1.0);
     let begin = main.lines().position(is_prose);
@@ -276,19 +278,20 @@ fn snippet(main: &str, description: &str, visible: &str, limit: usize) -> (Strin
     (visible, quality)
 }
 
-/// A paragraph: it ends a sentence, and is no label and no notice of cookies, as pages begin with.
+/// Whether a line is a paragraph: long enough and with the end of a sentence. Excludes labels and cookie notices, with
+/// which pages often begin.
 fn is_prose(line: &str) -> bool {
     let is_long = line.chars().nth(if line.is_ascii() { 60 } else { 30 }).is_some();
     let ends = ['.', '!', '?', '…', '。', '！', '？', '।', '؟', '۔', '።', '։'];
     is_long && line.contains(ends) && !["cookie", "Cookie", "COOKIE", "クッキー"].iter().any(|word| line.contains(word))
 }
 
-/// Words with one blank between them, cut.
+/// The words separated by single blanks, cut to `limit`.
 fn one_line(text: &str, limit: usize) -> String {
     joined(text.split_whitespace(), limit)
 }
 
-/// With blanks between them, cut.
+/// The texts separated by blanks, cut to `limit`.
 fn joined<T: AsRef<str>>(texts: impl IntoIterator<Item = T>, limit: usize) -> String {
     let mut all = String::new();
     for text in texts {
@@ -296,7 +299,7 @@ fn joined<T: AsRef<str>>(texts: impl IntoIterator<Item = T>, limit: usize) -> St
             all.push(' ');
         }
         all.push_str(text.as_ref());
-        // A character has four bytes at most, so nothing beyond is needed.
+        // A character has at most four bytes, so nothing further is needed.
         if all.len() >= limit.saturating_mul(4) {
             break;
         }
@@ -304,7 +307,7 @@ fn joined<T: AsRef<str>>(texts: impl IntoIterator<Item = T>, limit: usize) -> St
     cut(&all, limit)
 }
 
-/// Cuts a text's end so that `over` characters fewer are written, or all of it. Returns how many, at most `over`.
+/// Cuts the end of a text so that `over` fewer characters are written, or all of it. Returns how many, at most `over`.
 fn shorten(text: &mut String, over: usize) -> usize {
     let (mut gone, mut end) = (0, text.len());
     for (at, c) in text.char_indices().rev() {
@@ -318,7 +321,7 @@ fn shorten(text: &mut String, over: usize) -> usize {
     gone.min(over)
 }
 
-/// The characters that JSON takes for one.
+/// Number of characters that JSON needs for this one.
 fn escaped(c: char) -> usize {
     match c {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
@@ -327,7 +330,7 @@ fn escaped(c: char) -> usize {
     }
 }
 
-/// At most so many characters.
+/// Cuts a text to `limit` characters.
 fn cut(text: &str, limit: usize) -> String {
     text::cut(text, limit).to_owned()
 }

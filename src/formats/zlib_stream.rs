@@ -1,17 +1,17 @@
-//! A zlib stream (RFC 1950) that can be closed long after it was cut off: its header, the deflate data and the
-//! Adler-32 are written here one by one, so whoever knows the checksum of a flushed stream can append its ending.
+//! A zlib stream (RFC 1950) that can be closed long after it was cut. Header, deflate data and Adler-32 are written
+//! separately. So whoever knows the checksum of a flushed stream can append its ending.
 
 use flate2::{Compress, CompressError, Compression, FlushCompress, Status};
 use zlib_rs::adler32::adler32;
 
-/// What deflate may hold back: it emits a block after 16,384 symbols, in no more bytes than this.
+/// Most bytes that deflate may hold back: it emits a block after 16,384 symbols.
 const HELD_BACK: u64 = 64 << 10;
-/// Forgetting what was before costs some compression: hardly any when so many bytes lie between.
+/// A full flush costs some compression; at this interval hardly any.
 const FORGET_AFTER: u64 = 1 << 20;
-/// Room made in the output before each call of the compressor.
+/// Space reserved in the output before each call of the compressor.
 const ROOM: usize = 32 << 10;
 
-/// Compresses into buffers of the caller's.
+/// Compresses into the caller's buffers.
 pub struct ZlibStream {
     deflate: Compress,
     level: u32,
@@ -19,12 +19,12 @@ pub struct ZlibStream {
     started: bool,
     /// Bytes taken since the last flush.
     unflushed: u64,
-    /// Bytes taken since the last flush that forgot what was before.
+    /// Bytes taken since the last full flush.
     unforgotten: u64,
 }
 
 impl ZlibStream {
-    /// `level`: 0 (none) to 9 (smallest); more counts as 9.
+    /// `level`: 0 (none) to 9 (smallest); larger values count as 9.
     pub fn new(level: u32) -> ZlibStream {
         let level = level.min(9);
         ZlibStream {
@@ -37,7 +37,7 @@ impl ZlibStream {
         }
     }
 
-    /// Takes `data`; appends to `out` what comes of it so far. An error means that the compressor cannot go on.
+    /// Compresses `data` and appends the output so far to `out`. After an error the compressor cannot continue.
     pub fn write(&mut self, mut data: &[u8], out: &mut Vec<u8>) -> Result<(), CompressError> {
         self.start(out);
         self.adler = adler32(self.adler, data);
@@ -52,8 +52,9 @@ impl ZlibStream {
         Ok(())
     }
 
-    /// Everything taken so far can be read from `out` on (`Z_SYNC_FLUSH`: the output ends at a byte's edge). Now and then
-    /// nothing behind it refers to anything before it (`Z_FULL_FLUSH`), so that damage before it does not reach further.
+    /// Makes everything taken so far readable from `out` (`Z_SYNC_FLUSH`: the output ends at a byte boundary). From
+    /// time to time it does a full flush (`Z_FULL_FLUSH`): later data does not refer to earlier data, so that damage
+    /// does not spread.
     pub fn flush(&mut self, out: &mut Vec<u8>) -> Result<(), CompressError> {
         self.start(out);
         let forget = self.unforgotten >= FORGET_AFTER;
@@ -81,8 +82,8 @@ impl ZlibStream {
         self.adler
     }
 
-    /// The most that the output still grows by when `more` bytes are taken and the stream is ended: deflate stores what
-    /// it cannot compress, with a few bytes for each block.
+    /// The most bytes that the output can still grow by, if `more` bytes are added and the stream is ended. Deflate
+    /// stores incompressible data with a few bytes per block.
     pub fn at_most_after(&self, more: usize) -> u64 {
         let more = more as u64;
         self.unflushed.min(HELD_BACK) + more + more / 1024 + 64
@@ -96,18 +97,18 @@ impl ZlibStream {
     }
 }
 
-/// What closes a flushed stream: an empty last block (fixed Huffman codes) and the checksum of all it holds.
+/// The ending of a flushed stream: an empty last block (fixed Huffman codes) and the checksum of its content.
 pub fn ending(adler: u32) -> [u8; 6] {
     let [a, b, c, d] = adler.to_be_bytes();
     [0x03, 0x00, a, b, c, d]
 }
 
-/// Whether a file's last bytes are a flush and an [`ending`], as every stream finished here has them.
+/// Whether the last bytes of a file are a flush and an [`ending`], as in every stream finished here.
 pub fn looks_finished(last_bytes: &[u8]) -> bool {
     last_bytes.len() == 10 && last_bytes.starts_with(&[0x00, 0x00, 0xff, 0xff, 0x03, 0x00])
 }
 
-/// The header's second byte: FLEVEL, and FCHECK for a window of 32 KB (RFC 1950 §2.2).
+/// The second byte of the header: FLEVEL, and FCHECK for a window of 32 KB (RFC 1950 §2.2).
 fn level_byte(level: u32) -> u8 {
     match level {
         0..=1 => 0x01,

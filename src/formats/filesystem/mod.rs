@@ -1,9 +1,9 @@
-//! ACHE's FILESYSTEM_HTML, FILESYSTEM_JSON and FILESYSTEM_CBOR (its documentation, “Data Formats”): one file a page,
+//! ACHE's FILESYSTEM_HTML, FILESYSTEM_JSON and FILESYSTEM_CBOR (its documentation, “Data Formats”): one file per page,
 //! `<host>/<name>`.
 //!
-//! The host is that of the URL asked for; the name is the URL itself, encoded as a form's field is
-//! (`application/x-www-form-urlencoded`), or its SHA-256. No extension. HTML is the body alone, content codings removed;
-//! JSON is the FILES object ([`super::files`]) without a line feed; CBOR is [`super::cbor`]'s map.
+//! The host is that of the URL requested. The name is the URL, form-encoded (`application/x-www-form-urlencoded`), or
+//! its SHA-256. There is no extension. HTML is the decoded body; JSON is the FILES object ([`super::files`]) without a
+//! line feed; CBOR is the map of [`super::cbor`].
 
 pub(in crate::formats) mod one_page;
 
@@ -24,14 +24,14 @@ use crate::delivery::Entry;
 use crate::page::{Outcome, PageEvent};
 use crate::parse::url::host;
 
-/// The body alone.
+/// Only the body.
 pub const HTML: Format = Format(&FormatSpec {
     name: "FILESYSTEM_HTML",
     about: "one file a page: its body",
     schema: "html",
     holds: &[(Field::Url, Held::Whole), (Field::Body, Held::Whole), (Field::OtherTypes, Held::Whole)],
     demands: &[Field::Url, Field::Body],
-    // A page's body may be anything: its path tells.
+    // A body can be anything, so only the path shows this format.
     begins: |_| Confidence::No,
     reader: |input| {
         let url = url_of_path(&input.path);
@@ -50,7 +50,7 @@ pub const JSON: Format = Format(&FormatSpec {
     schema: "files",
     holds: files::HOLDS,
     demands: files::DEMANDS,
-    // As FILES does: its path tells.
+    // Looks like FILES, so only the path shows this format.
     begins: |_| Confidence::No,
     reader: |input| one_page(input, |bytes, path| record_page(&bytes, path, files_record)),
     encoder: |_| Box::new(files::encode),
@@ -59,7 +59,7 @@ pub const JSON: Format = Format(&FormatSpec {
     recovery: RecoveryMethod::Nothing,
 });
 
-/// [`cbor`]'s map.
+/// The map of [`cbor`].
 pub const CBOR: Format = Format(&FormatSpec {
     name: "FILESYSTEM_CBOR",
     about: "one file a page: a CBOR map",
@@ -87,19 +87,19 @@ pub const CBOR: Format = Format(&FormatSpec {
     recovery: RecoveryMethod::Nothing,
 });
 
-/// The longest name of a file that Linux takes, in bytes.
+/// Longest file name on Linux, in bytes.
 pub(super) const MAX_NAME: usize = 255;
 
 /// `target_storage.data_format.filesystem.*`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Naming {
-    /// Names are the URLs' SHA-256.
+    /// File names are SHA-256 of the URLs.
     pub hash_file_name: bool,
     /// Each file is a zlib stream.
     pub compress_data: bool,
 }
 
-/// Why a page can have no file.
+/// Why a page cannot have a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     #[error("the URL has no host to name a folder after")]
@@ -111,49 +111,49 @@ pub enum NameError {
     TooLong(usize),
 }
 
-/// Where a page's file is, below the sink's folder: the folder and the name of the file. `hashed`: the name is the URL's
-/// SHA-256 in lower-case hex.
+/// Folder and name of a page's file, relative to the sink's folder. `hashed`: the name is the URL's SHA-256 in
+/// lower-case hex.
 pub fn path_of(url: &str, hashed: bool) -> Result<(String, String), NameError> {
     let host = host(url).filter(|host| !host.is_empty()).ok_or(NameError::NoHost)?;
     let folder = encode(host);
     let name = if hashed { HEXLOWER.encode(&Sha256::digest(url)) } else { encode(url) };
     match folder.len().max(name.len()) {
         length if length > MAX_NAME => Err(NameError::TooLong(length)),
-        // Not this folder, and not the one above.
+        // Avoids the names of this folder and its parent.
         _ if folder.bytes().all(|byte| byte == b'.') => Ok((folder.replace('.', "%2E"), name)),
         _ => Ok((folder, name)),
     }
 }
 
-/// The URL that a file was named after; none for a hashed name and for what is no name of ours.
+/// The URL that a file was named after; none for a hashed name and for other names.
 pub fn url_of(name: &str) -> Option<String> {
     let url = percent_decode_str(&name.replace('+', " ")).decode_utf8().ok()?.into_owned();
     host(&url).is_some_and(|host| !host.is_empty()).then_some(url)
 }
 
-/// As Java's `URLEncoder` does: keeps `A-Za-z0-9.-*_`, a space becomes `+`, everything else `%XX`.
+/// Encodes like Java's `URLEncoder`: keeps `A-Za-z0-9.-*_`, a space becomes `+`, everything else `%XX`.
 fn encode(text: &str) -> String {
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
-/// The URL that a file of FILESYSTEM_HTML is named after, when its folder is that of the URL's host.
+/// The URL that a FILESYSTEM_HTML file is named after, if its folder matches the URL's host.
 pub fn url_of_path(path: &Path) -> Option<String> {
     let url = url_of(path.file_name()?.to_str()?)?;
     is_at(path, &url, false).then_some(url)
 }
 
-/// Whether a page of this URL has this path, below some folder.
+/// Whether the path ends as that of a page with this URL.
 pub fn is_at(path: &Path, url: &str, hashed: bool) -> bool {
     path_of(url, hashed).is_ok_and(|(folder, name)| path.ends_with(Path::new(&folder).join(name)))
 }
 
-/// Whether the name is a SHA-256 in hexadecimal digits.
+/// Whether the name is a SHA-256 in hex.
 pub fn has_hashed_name(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     name.len() == 64 && name.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Whether a file's name says that it is another page's than that of this URL.
+/// Whether the file name belongs to another page than this URL.
 fn is_of_another_page(path: &Path, url: &str) -> bool {
     match url_of_path(path) {
         Some(named) => named != url,
@@ -180,7 +180,7 @@ fn html_page(body: Vec<u8>, url: Option<String>) -> Result<PageEvent, String> {
     Ok(event)
 }
 
-/// The page of a file that is one record. The record names its page, and so does the file.
+/// Reads a file with one record. The URL in the record must match the file name.
 fn record_page(bytes: &[u8], path: &Path, read: fn(&[u8]) -> Result<PageEvent, String>) -> Result<PageEvent, String> {
     if bytes.is_empty() {
         return Err("it is empty, and should hold a record".into());

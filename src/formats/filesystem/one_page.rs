@@ -1,21 +1,21 @@
-//! Reading a file that is one page, whole; a zlib stream or not.
+//! Reads a file with one page, as a whole; it may be a zlib stream.
 
 use std::io::{BufRead, BufReader, Read, SeekFrom};
 
 use crate::formats::records::ReadSeek;
 
-/// A file that is one page is no larger.
+/// Largest file with one page.
 const MAX_PAGE_FILE: u64 = 256 << 20;
 
-/// A file's content: what a zlib stream holds, if that is what all of it is. Bytes that decompress for a while were one.
-/// What is too large is not held: a stream is measured before it is kept.
+/// The content of a file. If the whole file is one zlib stream, the decompressed content. A file that starts like a
+/// stream but does not decompress counts as a damaged stream. The size is measured before the content is kept.
 pub(super) fn content(file: &mut dyn ReadSeek) -> Result<Vec<u8>, String> {
     let mut stream = flate2::bufread::ZlibDecoder::new(BufReader::new(&mut *file));
     let mut measured = std::io::copy(&mut (&mut stream).take(MAX_PAGE_FILE + 1), &mut std::io::sink());
     let made = stream.total_out();
     if measured.is_ok() && made > 0 && made <= MAX_PAGE_FILE {
         let rest = stream.into_inner().fill_buf().map(<[u8]>::len);
-        // Something behind the stream: it is no stream, but something that looks like one.
+        // Bytes follow the stream, so the file only looked like a stream.
         measured = rest.map(|rest| if rest == 0 { made } else { 0 });
     }
     file.rewind().map_err(failed)?;

@@ -1,4 +1,4 @@
-//! The store's row of the table of formats: the pages that a `META` file lists, each in a folder beside it.
+//! The pagestore's row in the table of formats: a `META` file lists pages, and each page has a folder next to it.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
         (Field::OtherTypes, Held::Whole),
     ],
     demands: &[Field::Url, Field::Fetched, Field::Body],
-    // Its folder tells, see `meta_path`.
+    // Only the path shows this format, see `meta_path`.
     begins: |_| Confidence::No,
     reader: |input: ReaderInput| {
         let entries = MetaReader::new(input.bytes);
@@ -42,7 +42,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
     recovery: RecoveryMethod::Nothing,
 });
 
-/// The place of a `META` file in a store, by its last folders; none for what is no such file.
+/// What a `META` file lists, judged by its last folders; none for other files.
 pub fn meta_path(path: &Path) -> Option<StorePath> {
     let names: Vec<&str> = path.components().rev().take(5).map(|it| it.as_os_str().to_str()).collect::<Option<_>>()?;
     let tail = |count: usize| {
@@ -57,9 +57,9 @@ struct PageList {
     entries: MetaReader<Box<dyn ReadSeek>>,
     place: Option<StorePath>,
     beside: OpenBeside,
-    /// Of the `META`.
+    /// Path of the `META` file.
     path: PathBuf,
-    /// A line whose MD5 is not its URL's is a problem.
+    /// Report lines whose MD5 does not match their URL.
     is_check: bool,
 }
 
@@ -77,7 +77,7 @@ impl PageList {
         Ok(PagestoreRecord { day, entry, contents: contents.into() }.into_event())
     }
 
-    /// The file of a page, wherever Seine or another program has put it.
+    /// Opens the file of a page, at any of the paths where Seine or another program may have put it.
     fn contents(&self, entry: &MetaEntry) -> Result<(PathBuf, Box<dyn ReadSeek>), String> {
         let place = |hash: UrlHash| Path::new(&hash.to_string()).join(super::CONTENTS);
         let whole = |place: &Path| self.path.parent().unwrap_or(Path::new("")).join(place);

@@ -1,28 +1,28 @@
-//! The lines of a `META` file, one by one.
+//! Reads the lines of a `META` file.
 
 use std::io::{self, BufRead, BufReader, Read};
 
 use super::MetaEntry;
 use crate::page::latin1_to_string;
 
-/// The longest line of a `META` file that is read, in bytes.
+/// Longest line of a `META` file that is read, in bytes.
 pub const MAX_LINE: usize = 64 << 10;
 
-/// Why a line of a `META` file could not be read, or all that follow.
+/// Why one line, or the rest of a `META` file, could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum MetaError {
-    /// Reading goes on with the next line.
+    /// Reading continues with the next line.
     #[error("line {line} is no `md5 url` or `md5 url id kind language`: {text:?}")]
     Line { line: u64, text: String },
-    /// Reading goes on with the next line.
+    /// Reading continues with the next line.
     #[error("line {line} is longer than {limit} bytes and was passed over")]
     TooLong { line: u64, limit: usize },
-    /// Nothing can be read behind it.
+    /// Nothing after it can be read.
     #[error("reading behind line {line} failed: {source}")]
     Io { line: u64, source: io::Error },
 }
 
-/// Reads a `META` file line by line; empty lines are passed over.
+/// Reads a `META` file line by line; skips empty lines.
 pub struct MetaReader<R> {
     input: BufReader<R>,
     line: Vec<u8>,
@@ -32,22 +32,22 @@ pub struct MetaReader<R> {
 }
 
 impl<R: Read> MetaReader<R> {
-    /// `input` needs no buffer of its own.
+    /// `input` needs no buffer.
     pub fn new(input: R) -> MetaReader<R> {
         MetaReader { input: BufReader::new(input), line: Vec::new(), lines: 0, truncated: false, ended: false }
     }
 
-    /// The line that came last, with its end if it has one.
+    /// The last line, with its line end if it has one.
     pub fn line(&self) -> &[u8] {
         &self.line
     }
 
-    /// Whether the last line has no end, as when its writer was killed in it. Known once the iterator has ended.
+    /// Whether the last line has no end, as when its writer was killed. Known after the iterator has ended.
     pub fn truncated(&self) -> bool {
         self.truncated
     }
 
-    /// Puts the next line into `self.line`, as far as it is no longer than the limit. False at the end.
+    /// Reads the next line into `self.line`, up to the limit. Returns false at the end.
     fn read_line(&mut self) -> io::Result<bool> {
         self.line.clear();
         let mut limited = (&mut self.input).take(MAX_LINE as u64 + 1);

@@ -1,18 +1,18 @@
-//! Pagestore (the page “PageStore” of Bayes-Swarm's wiki): a folder a day, in it a folder a page, and `META`
-//! files that say which page is which.
+//! Pagestore (the page “PageStore” of Bayes-Swarm's wiki): a folder per day, in it a folder per page, and `META` files
+//! that list the pages.
 //!
-//! `<yyyy>/<mm>/<dd>/<md5 of the URL>/contents.html` holds a page or a feed's XML; the day's `META` has a line for each,
-//! `md5 url page_id kind language`, kind `url` or `rss`. A feed's new articles are in `<md5 of the feed>/<md5 of the
-//! article>/contents.html`; the feed's `META` lists them as `md5 url feed_id rssitem language`: id and language are the
-//! feed's. Old stores have `md5 url` alone in both.
+//! `<yyyy>/<mm>/<dd>/<md5 of the URL>/contents.html` holds a page or a feed's XML. The day's `META` has a line for
+//! each: `md5 url page_id kind language`, with kind `url` or `rss`. A feed's new articles are in `<md5 of the
+//! feed>/<md5 of the article>/contents.html`. The feed's `META` lists them as `md5 url feed_id rssitem language`, with
+//! id and language of the feed. Old stores have only `md5 url` in both.
 //!
-//! Months and days are written with two digits, and read with one as well, as the original program wrote them.
+//! Months and days are written with two digits. They are also read with one digit, as the original program wrote them.
 //!
-//! A line's fields are parted by blanks and not quoted, so a URL is written with `%20` and the like for blanks, control
-//! characters and line ends, and its MD5 is of what is written, in the line as in the names of folders. (Seine's first
-//! stores have folders named after the URL as it was: [`MetaEntry::folders`].) Others wrote URLs as they were: when a line is read, its
-//! ends are taken off and what is left is the URL, blanks and all; where that can be done in two ways, the one whose MD5
-//! is right.
+//! The fields of a line are separated by blanks, without quotes. So blanks, control characters and line ends of a URL
+//! are percent-encoded, and its MD5 is that of the encoded URL, in the line and in folder names. (Seine's first stores
+//! have folders named after the original URL: [`MetaEntry::folders`].) Other programs wrote URLs unencoded. When a line
+//! is read, the fields at both ends are removed and the rest is the URL, including blanks. If there are two ways to do
+//! this, the one with the right MD5 counts.
 
 mod format;
 mod meta_reader;
@@ -30,12 +30,13 @@ use crate::parse::is_html;
 pub use format::{FORMAT, meta_path};
 pub use meta_reader::{MAX_LINE, MetaError, MetaReader};
 
-/// Of a URL with more escapes in it, only two ways are tried to find its folder by what it was: none taken back, and all.
+/// If a URL has more escapes than this, only two variants are tried to find its folder: with none decoded, and with
+/// all.
 const MAX_ESCAPES: usize = 8;
 
 pub(crate) const CONTENTS: &str = "contents.html";
 pub(crate) const META: &str = "META";
-/// What is written for a language nobody knows (ISO 639-2).
+/// Written if the language is unknown (ISO 639-2).
 const UNDETERMINED: &str = "und";
 
 /// The MD5 of a URL: 32 lower-case hex digits, the name of its folder.
@@ -45,20 +46,20 @@ pub struct UrlHash([u8; 16]);
 /// A line of a `META` file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MetaEntry {
-    /// As the line has it, which is right for [`url`](Self::url) unless the line is damaged.
+    /// The hash in the line. It matches [`url`](Self::url) unless the line is damaged.
     pub hash: UrlHash,
     pub url: String,
     /// None in old stores.
     pub details: Option<Details>,
 }
 
-/// What an enriched line says besides.
+/// The additional fields of newer lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Details {
-    /// Of the page or feed; of an article: its feed's.
+    /// Id of the page or feed; for an article that of its feed.
     pub id: u64,
     pub kind: PageKind,
-    /// A code such as `en`; of an article: its feed's. None when nobody knows.
+    /// A code such as `en`; for an article that of its feed. None if unknown.
     pub language: Option<String>,
 }
 
@@ -77,15 +78,15 @@ pub enum PageKind {
 pub enum StorePath {
     /// A day's `META`: its pages and feeds.
     DayMeta { day: Date },
-    /// The contents of a page or a feed.
+    /// The content of a page or a feed.
     Page { day: Date, page: UrlHash },
     /// A feed's `META`: its articles.
     FeedMeta { day: Date, feed: UrlHash },
-    /// The contents of an article.
+    /// The content of an article.
     Article { day: Date, feed: UrlHash, article: UrlHash },
 }
 
-/// A page out of a store: a line of a `META` file and the contents it speaks of.
+/// A page from a store: a line of a `META` file and the content it refers to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PagestoreRecord {
     pub day: Date,
@@ -93,24 +94,24 @@ pub struct PagestoreRecord {
     pub contents: Bytes,
 }
 
-/// The day of the store that a time belongs to, in UTC; beyond the year 9999, its last.
+/// The day in UTC that a time belongs to. Times after the year 9999 belong to its last day.
 pub fn day_of(ms: EpochMs) -> Date {
     let seconds = i64::try_from(ms / 1000).unwrap_or(i64::MAX);
     OffsetDateTime::from_unix_timestamp(seconds).map_or(Date::MAX, OffsetDateTime::date)
 }
 
 impl UrlHash {
-    /// The MD5 of these very characters.
+    /// The MD5 of exactly this text.
     pub fn of(url: &str) -> UrlHash {
         UrlHash(Md5::digest(url).into())
     }
 
-    /// The MD5 of a URL as a line has it: what names the folder of a page that is to be written.
+    /// The MD5 of a URL as encoded in a line. It names the folder of a page to be written.
     pub fn written(url: &str) -> UrlHash {
         UrlHash::of(&without_blanks(url))
     }
 
-    /// Reads 32 hex digits, in any case.
+    /// Reads 32 hex digits in any case.
     pub fn parse(text: &str) -> Option<UrlHash> {
         HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()?.try_into().ok().map(UrlHash)
     }
@@ -123,7 +124,7 @@ impl fmt::Display for UrlHash {
 }
 
 impl PageKind {
-    /// As a line has it.
+    /// The name in a line.
     pub fn name(self) -> &'static str {
         match self {
             PageKind::Url => "url",
@@ -138,17 +139,17 @@ impl PageKind {
 }
 
 impl MetaEntry {
-    /// The entry for a page that is to be written. Its `url` is what a line can hold, and its hash the hash of that.
+    /// The entry for a page to be written. The URL is encoded for a line, and hashed as such.
     pub fn new(url: &str, details: Option<Details>) -> MetaEntry {
         let url = without_blanks(url);
         MetaEntry { hash: UrlHash::of(&url), url, details }
     }
 
-    /// Names of folders that the page may be in, likeliest first: of the hash; then of the URL as it was before it was
-    /// escaped, in every way that it may have been, as far as those are few.
+    /// Folder names that the page may have, most likely first: the hash itself, then hashes of the URL with some of its
+    /// escapes decoded.
     pub fn folders(&self) -> impl Iterator<Item = UrlHash> {
         let places = escapes(&self.url);
-        // One bit an escape: whether that is taken back. All of them first.
+        // One bit per escape that is decoded. All of them first.
         let ways = if places.len() <= MAX_ESCAPES { 1_u32 << places.len() } else { 2 };
         let all = if places.len() <= MAX_ESCAPES { ways - 1 } else { u32::MAX };
         let masks = (1..ways).rev().map(move |mask| if ways == 2 { all } else { mask });
@@ -156,11 +157,12 @@ impl MetaEntry {
         std::iter::once(self.hash).chain(masks.map(move |mask| UrlHash::of(&unescaped(&url, &places, mask))))
     }
 
-    /// Whether the hash is the URL's: as it stands in the line, as it was before it was escaped, or in ISO 8859-1 as others wrote it.
+    /// Whether the hash belongs to the URL: as written in the line, with escapes decoded, or in ISO 8859-1 as by other
+    /// programs.
     pub fn has_right_hash(&self) -> bool {
         let is_latin1 = self.url.chars().all(|c| u32::from(c) < 256);
         let latin1 = || UrlHash(Md5::digest(string_to_latin1(&self.url)).into());
-        // The first of the folders is the hash itself.
+        // The first folder is the hash itself.
         UrlHash::written(&self.url) == self.hash
             || UrlHash::of(&self.url) == self.hash
             || self.folders().skip(1).any(|hash| hash == self.hash)
@@ -174,7 +176,7 @@ impl MetaEntry {
         let hash = UrlHash::parse(hash)?;
         let rest = rest.strip_prefix([' ', '\t'])?;
         let readings = [with_language(rest), without_language(rest), Some((rest, None))];
-        // The URL as it stands, and without blanks around it.
+        // The URL unchanged, and without surrounding blanks.
         let readings = readings.into_iter().flatten().filter(|(url, _)| !url.trim().is_empty());
         let mut readings = readings.flat_map(|(url, details)| [(url, details.clone()), (url.trim(), details)]);
         let is_right = |(url, _): &(&str, Option<Details>)| UrlHash::of(url) == hash;
@@ -182,7 +184,7 @@ impl MetaEntry {
         Some(MetaEntry { hash, url: url.to_owned(), details })
     }
 
-    /// Appends the line to `out`, line feed included.
+    /// Appends the line to `out`, with its line feed.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(format!("{} {}", self.hash, without_blanks(&self.url)).as_bytes());
         if let Some(Details { id, kind, language }) = &self.details {
@@ -201,7 +203,7 @@ fn with_language(rest: &str) -> Option<(&str, Option<Details>)> {
     details(rest, kind, Some(language).filter(|it| *it != UNDETERMINED && *it != "-"))
 }
 
-/// `url id kind`: the original program knew no language.
+/// `url id kind`: the original program did not store a language.
 fn without_language(rest: &str) -> Option<(&str, Option<Details>)> {
     let (rest, kind) = rest.trim_end().rsplit_once(is_blank)?;
     details(rest, kind, None)
@@ -219,7 +221,7 @@ fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t')
 }
 
-/// The URL with `%XX` for what parts fields and lines.
+/// The URL with field separators and line ends percent-encoded.
 fn without_blanks(url: &str) -> String {
     let mut out = String::with_capacity(url.len());
     let mut bytes = [0; 4];
@@ -233,13 +235,13 @@ fn without_blanks(url: &str) -> String {
     out
 }
 
-/// Where the URL has what [`without_blanks`] writes, and the character that it may stand for.
+/// Positions of escapes written by [`without_blanks`], with the character of each.
 fn escapes(url: &str) -> Vec<(std::ops::Range<usize>, char)> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(start) = url[at..].find('%').map(|found| at + found) {
         let bytes: Vec<u8> = url.as_bytes()[start..].chunks_exact(3).map_while(escaped_byte).take(4).collect();
-        // As many of them as are one character.
+        // As many escapes as one character takes.
         let c = (1..=bytes.len()).find_map(|count| std::str::from_utf8(&bytes[..count]).ok()?.chars().next());
         let end = start + c.map_or(1, |c| 3 * c.len_utf8());
         found.extend(c.filter(|c| c.is_whitespace() || c.is_control()).map(|c| (start..end, c)));
@@ -248,13 +250,13 @@ fn escapes(url: &str) -> Vec<(std::ops::Range<usize>, char)> {
     found
 }
 
-/// `%2A`, its digits in upper case.
+/// `%2A`, with upper-case digits.
 fn escaped_byte(three: &[u8]) -> Option<u8> {
     let digits = three.strip_prefix(b"%")?;
     HEXUPPER.decode(digits).ok()?.first().copied()
 }
 
-/// The URL with the characters in the place of those escapes whose bit is set.
+/// The URL with those escapes decoded whose bit is set.
 fn unescaped(url: &str, places: &[(std::ops::Range<usize>, char)], mask: u32) -> String {
     let mut out = String::with_capacity(url.len());
     let mut at = 0;
@@ -269,7 +271,7 @@ fn unescaped(url: &str, places: &[(std::ops::Range<usize>, char)], mask: u32) ->
 }
 
 impl StorePath {
-    /// Below the store's folder, parted by `/`.
+    /// Path in the store's folder, separated by `/`.
     pub fn path(&self) -> String {
         match self {
             StorePath::DayMeta { day } => format!("{}/{META}", day_path(*day)),
@@ -279,7 +281,7 @@ impl StorePath {
         }
     }
 
-    /// What a path below the store's folder is. None for what is none of the store's.
+    /// What a path in the store's folder is. None if it does not belong to a store.
     pub fn parse(path: &str) -> Option<StorePath> {
         let mut parts = path.split('/');
         let day = day(parts.next()?, parts.next()?, parts.next()?)?;
@@ -301,7 +303,7 @@ pub fn day_path(day: Date) -> String {
     format!("{:04}/{:02}/{:02}", day.year(), u8::from(day.month()), day.day())
 }
 
-/// The day that three folder names stand for; month and day may lack their leading zero.
+/// The day that three folder names stand for; month and day may lack a leading zero.
 pub fn day(year: &str, month: &str, day: &str) -> Option<Date> {
     let is_number = |text: &str, digits: std::ops::RangeInclusive<usize>| {
         digits.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
@@ -314,7 +316,7 @@ pub fn day(year: &str, month: &str, day: &str) -> Option<Date> {
 }
 
 impl PagestoreRecord {
-    /// The page: fetched at the beginning of its day in UTC, with status 200.
+    /// Turns the record into an event: fetched at the start of its day in UTC, with status 200.
     pub fn into_event(self) -> PageEvent {
         let mut event = PageEvent::read_back(self.entry.url);
         let seconds = self.day.midnight().assume_utc().unix_timestamp();

@@ -1,4 +1,4 @@
-//! Looks at what stands at one place of the file: a record, its end, something else.
+//! Looks ahead at a position of the file: a record, the end of the file, or something else.
 
 use std::collections::HashMap;
 use std::io;
@@ -8,21 +8,21 @@ use super::framing::{Framing, MARK, MAX_FIRST_LINE, Step, Stretch};
 use super::window::{Line, SeekableInput, Window};
 use crate::formats::records::ReadSeek;
 
-/// Heads longer than this are remembered: they cost more to read than a false record that points at them does to write.
-/// What is pointed at lies less than 2 · (`MAX_DATA` + `MAX_HEAD`) ahead, and heads at which lines begin do not overlap,
-/// so at the worst 600,000 are remembered, 45 MB.
+/// Longer heads are remembered, since reading them again costs more than a hostile file needs to point at them. A
+/// record points less than 2 · (`MAX_DATA` + `MAX_HEAD`) ahead, and heads at line starts do not overlap. So at most
+/// 600,000 are remembered, 45 MB.
 const LONG: u64 = 1 << 10;
-/// Once so many more are remembered, those behind are forgotten.
+/// After this many new ones, old heads are forgotten.
 const MANY: usize = 64 << 10;
 
-/// What stands at a place.
+/// What is at a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ahead {
     /// A well-formed record, with the blank line that ends it.
     Record(Framing),
-    /// What may be a record, and the file ends in it.
+    /// Possibly a record, but the file ends inside it.
     Cut,
-    /// Nothing: the file ends.
+    /// The end of the file.
     End,
     SomethingElse,
 }
@@ -30,7 +30,7 @@ pub(super) enum Ahead {
 pub(super) struct LookAhead {
     window: Window,
     remembered: HashMap<u64, Ahead>,
-    /// How many were left when those behind were forgotten last.
+    /// How many were left after the last time old heads were forgotten.
     left: usize,
 }
 
@@ -39,7 +39,7 @@ impl LookAhead {
         LookAhead { window: Window::new(256, 64 << 10), remembered: HashMap::new(), left: 0 }
     }
 
-    /// What stands at `place`.
+    /// What is at `place`.
     pub fn at(&mut self, source: &mut SeekableInput<'_>, place: u64) -> io::Result<Ahead> {
         if place >= source.length {
             return Ok(Ahead::End);
@@ -57,7 +57,7 @@ impl LookAhead {
         Ok(ahead)
     }
 
-    /// The record if its blank line is where its length says.
+    /// Checks that the record's blank line is where its length says.
     pub fn as_far_as_it_is_there(&mut self, source: &mut SeekableInput<'_>, framing: Framing) -> io::Result<Ahead> {
         if framing.end() > source.length {
             return Ok(Ahead::Cut);
@@ -66,7 +66,7 @@ impl LookAhead {
         Ok(if last == Some(&b'\n') { Ahead::Record(framing) } else { Ahead::SomethingElse })
     }
 
-    /// Nobody asks for places before `position` any more.
+    /// Positions before `position` are no longer needed.
     pub fn forget_before(&mut self, position: u64) {
         if self.remembered.len() >= self.left + MANY {
             self.remembered.retain(|place, _| *place >= position);
@@ -74,7 +74,7 @@ impl LookAhead {
         }
     }
 
-    /// The record whose head begins at `place`, and how many bytes were looked at to know.
+    /// The record whose head starts at `place`, and how many bytes were read to know.
     fn head_at(&mut self, source: &mut SeekableInput<'_>, place: u64) -> io::Result<(Ahead, u64)> {
         let mut stretch = Stretch::default();
         let (mut at, mut limit) = (place, MAX_FIRST_LINE);
@@ -100,8 +100,8 @@ impl LookAhead {
     }
 }
 
-/// How many bytes at the file's beginning are whole records, as far as their heads and lengths tell: where a writer that
-/// was killed left off. Reads the heads alone.
+/// The length of complete records at the beginning of the file, judged by heads and lengths. This is where a killed
+/// writer stopped. Reads only the heads.
 pub fn whole_length(input: &mut dyn ReadSeek) -> io::Result<u64> {
     let mut source = SeekableInput::new(input)?;
     let mut look = LookAhead::new();
@@ -113,7 +113,7 @@ pub fn whole_length(input: &mut dyn ReadSeek) -> io::Result<u64> {
     Ok(at)
 }
 
-/// Whether the file's last bytes may be the beginning of a first line.
+/// Whether the last bytes of the file may be the beginning of a first line.
 fn may_be_a_mark(rest: &[u8]) -> bool {
     MARK.starts_with(rest) || rest.starts_with(MARK)
 }

@@ -1,69 +1,75 @@
-//! The form of a record, strictly as the format's document has it (§2): where it begins, where its DATA lies, where
-//! it ends.
+//! The structure of a record, strictly as in the format's document (§2): where it starts, where its DATA is, where it
+//! ends.
 //!
-//! A head is well formed when its first line is `version:` with a number, every other line is a property (a lower-case
-//! name, a colon, anything but a CR), `url` is one of them and not empty, `date` is another, none that the format names
-//! comes twice, `length` with a number is the last, and a blank line follows. A cut can leave the beginning of one head in front of another, so that there are
-//! two places where the head could begin; then the later is the true one, if from there it is well formed.
+//! A head is well formed if all of these hold:
+//!
+//! - Its first line is `version:` with a number.
+//! - Every other line is a property: a lower-case name, a colon, anything but a CR.
+//! - It has a `url` that is not empty, and a `date`.
+//! - No property named by the format occurs twice.
+//! - Its last line is `length` with a number, followed by a blank line.
+//!
+//! A cut can leave the beginning of one head in front of another, so that the head could start at two positions. The
+//! later one counts if the head is well formed from there.
 
 use super::{MAX_DATA, MAX_HEAD};
 
-/// What a record begins with.
+/// The beginning of a record.
 pub(super) const MARK: &[u8] = b"version:";
 
-/// What a head's last line begins with.
+/// The beginning of a head's last line.
 const LAST: &[u8] = b"length:";
 
-/// The longest first line, in bytes.
+/// Longest first line, in bytes.
 pub(super) const MAX_FIRST_LINE: usize = 32;
 
 const MAX_NAME: usize = 64;
 
-/// The bit of the property that no record is whole without, besides `version`, `url` and `length`.
+/// The bit of a property that every record must have, besides `version`, `url` and `length`.
 const DATE: u8 = 4;
 
-/// Where a record with a well-formed head stands. Offsets are from the beginning of the file.
+/// The position of a record with a well-formed head. Offsets are from the beginning of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Framing {
     pub start: u64,
-    /// Where DATA begins.
+    /// Start of DATA.
     pub data: u64,
-    /// Of DATA.
+    /// Length of DATA.
     pub length: u64,
 }
 
 impl Framing {
-    /// Behind the blank line that ends the record.
+    /// The position after the blank line that ends the record.
     pub fn end(&self) -> u64 {
         self.data + self.length + 1
     }
 }
 
-/// Lines that may be a head, given one by one. Looks at each byte once, however many heads could begin in them.
+/// Lines that may be a head, passed one by one. Reads each byte once, however many heads could start there.
 #[derive(Default)]
 pub(super) struct Stretch {
-    /// The head being read, `url` included.
+    /// The head being read, with its `url`.
     head: Option<Open>,
-    /// A later place where the head could begin, if a `url` still comes.
+    /// A later position where the head could start, if a `url` follows.
     later: Option<Open>,
 }
 
-/// A head whose end has not come yet.
+/// A head that has not ended yet.
 #[derive(Clone, Copy)]
 struct Open {
     start: u64,
-    /// Which properties it has, a bit each.
+    /// The properties read so far, one bit each.
     seen: u8,
-    /// Of the last line.
+    /// The value of `length`, if that was the last line.
     length: Option<u64>,
 }
 
-/// What a line is to those before it.
+/// What a line means for the lines before it.
 pub(super) enum Step {
     GoesOn,
-    /// No property: nothing before it was a head.
+    /// Not a property, so the lines before it are not a head.
     Bad,
-    /// A blank line. With a head before it, if it was one.
+    /// A blank line; with the head before it, if it is one.
     End(Option<Framing>),
 }
 
@@ -92,7 +98,7 @@ impl Stretch {
         Step::GoesOn
     }
 
-    /// Whether a head that began at `start` may still come of it.
+    /// Whether a head that started at `start` is still possible.
     pub fn may_begin_at(&self, start: u64) -> bool {
         [self.head, self.later].into_iter().flatten().any(|open| open.start == start)
     }
@@ -129,13 +135,13 @@ impl Open {
     }
 }
 
-/// Whether the format allows a property this name: lower-case, without blanks.
+/// Whether the format allows this property name: lower-case, without blanks.
 fn is_name(name: &[u8]) -> bool {
     let fits = |byte: &u8| byte.is_ascii_graphic() && !byte.is_ascii_uppercase() && *byte != b':';
     !name.is_empty() && name.len() <= MAX_NAME && name.iter().all(fits)
 }
 
-/// A number such as `1.0`, blanks around it.
+/// A number such as `1.0`, with blanks around it.
 fn is_version(value: &[u8]) -> bool {
     let digits = value.trim_ascii();
     let fits = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
@@ -143,13 +149,13 @@ fn is_version(value: &[u8]) -> bool {
     is_number && value.len() <= MAX_FIRST_LINE && !value.contains(&b'\r')
 }
 
-/// Whether DATA itself says that all of it is there and nothing else, for records whose end nothing else shows: it is
-/// compressed, or holds nothing of another record's head.
+/// Whether DATA itself shows that it is complete, for records whose end nothing else confirms: it is compressed, or
+/// contains no part of another record's head.
 pub(super) fn is_whole_in_itself(unzip_length: Option<u64>, data: &[u8]) -> bool {
     unzip_length.is_some() || !holds_part_of_a_head(data)
 }
 
-/// Whether what a head begins with is in it, or the last line of one and the blank line behind it.
+/// Whether it contains the beginning of a head, or the last line of a head with its blank line.
 fn holds_part_of_a_head(data: &[u8]) -> bool {
     let value =
         |at: usize, name: &[u8]| data[at + name.len()..].split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -173,7 +179,7 @@ fn number(value: &[u8]) -> Option<u64> {
     std::str::from_utf8(value).ok().filter(|_| is_number)?.parse().ok()
 }
 
-/// Where in the line a first line of a head could begin: behind what a cut has left of another line.
+/// Where a first line of a head could start within the line, after the rest of a cut line.
 fn mark_at_end(line: &[u8]) -> Option<usize> {
     let colon = memchr::memrchr(b':', line)?;
     let (before, value) = line.split_at(colon + 1);

@@ -1,13 +1,13 @@
-//! Tianwang / Web InfoMall raw format 1.0: pages one behind the other, each a head, a blank line, DATA and another blank
-//! line. Its document is “Web InfoMall网页存储格式说明(V1.0)” (the page storage format of Web InfoMall), Peking
-//! University's network laboratory, April 2003; sections (§) in this folder are that document's.
+//! Tianwang / Web InfoMall raw format 1.0: pages one after the other. Each has a head, a blank line, DATA and another
+//! blank line. Its document is “Web InfoMall网页存储格式说明(V1.0)” (the page storage format of Web InfoMall), Peking
+//! University's network laboratory, April 2003. Sections (§) in this folder refer to that document.
 //!
-//! The head is one property a line, `name: value`: `version` · `url` (the final one) · `origin` (the URL asked for, only
-//! after a redirect) · `date` (RFC 822, of the fetch) · `ip` · any others · `unzip-length` (only when DATA is one zlib
-//! stream: what it inflates to) · `length` (bytes of DATA as it stands in the file). DATA is the complete HTTP response:
-//! status line, headers, content, whatever its status.
+//! The head has one property per line, `name: value`: `version` · `url` (final) · `origin` (the URL requested, only
+//! after a redirect) · `date` (RFC 822, of the fetch) · `ip` · any others · `unzip-length` (only if DATA is one zlib
+//! stream: its uncompressed length) · `length` (bytes of DATA as stored). DATA is the complete HTTP response with any
+//! status: status line, headers, content.
 //!
-//! [`write`](TianwangWriter) and [`read`](TianwangReader) are for whole files, [`recover`](recover()) for damaged ones.
+//! [`write`](TianwangWriter) and [`read`](TianwangReader) handle intact files, [`recover`](recover()) damaged ones.
 
 mod ahead;
 mod error;
@@ -32,9 +32,8 @@ pub use write::{TianwangWriter, is_held};
 /// The version that is written.
 pub const VERSION: &str = "1.0";
 
-/// The longest head that is written, read or recovered, in bytes: two URLs of the longest kind and much besides.
+/// Longest head that is written, read or recovered, in bytes: two very long URLs and other properties.
 pub(super) const MAX_HEAD: usize = 64 << 10;
 
-/// The most bytes of DATA, both as it stands in the file and inflated, that are read or recovered. The largest event
-/// still fits.
+/// Longest DATA that is read or recovered, in bytes, both stored and inflated. The largest event fits.
 pub(super) const MAX_DATA: u64 = 256 << 20;

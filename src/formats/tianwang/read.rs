@@ -1,4 +1,4 @@
-//! Records of a stream, one by one.
+//! Reads the records of a file one by one.
 
 use std::io::{self, Cursor, Read};
 
@@ -10,32 +10,34 @@ use super::recover::{FIRST_PATIENCE, PATIENCE};
 use super::{HeadError, MAX_DATA, MAX_HEAD, TianwangRecord};
 use crate::formats::inflate::{self, Buffer, Inflating, line_ends};
 
-/// So much is looked at behind DATA.
+/// Number of bytes checked after DATA.
 const PEEKED: usize = 64;
 
-/// Reads a file record by record. Takes heads as others write them: any blanks or none behind the colon, names in any
-/// case, unknown properties, no `ip`, CR LF; blank lines between records, and none behind the last. An error tells of one
-/// record, and reading goes on behind it, or inside it where it swallowed others; of damaged files
-/// [`recover`](super::recover()) makes more.
+/// Reads a file record by record. Accepts heads as other programs write them: any number of blanks after the colon,
+/// names in any case, unknown properties, no `ip`, CR LF. Accepts extra blank lines between records, and none after the
+/// last.
+///
+/// An error concerns one record. Reading continues after it, or inside it if it swallowed others.
+/// [`recover`](super::recover()) finds more in damaged files.
 pub struct TianwangReader<R> {
     input: Input<R>,
-    /// Bytes that were read again.
+    /// Bytes that were read twice.
     wasted: u64,
     buffer: Buffer,
-    /// Of the next byte.
+    /// Offset of the next byte.
     offset: u64,
     max_data: u64,
-    /// Where the input ends, as far as that is known.
+    /// The length of the input, if known.
     end: Option<u64>,
-    /// Head and DATA of the last record, as they stood in the file, and where it begins.
+    /// Head and DATA of the last record as stored, and its start.
     last: (Vec<u8>, Bytes),
     begun: u64,
-    /// Bytes of the line end behind the last DATA.
+    /// Length of the line end after the last DATA.
     blank_lines: u64,
-    /// What comes next may be no record: the next `version:` is to be found.
+    /// The next bytes may not be a record: search for the next `version:`.
     lost: bool,
     truncated: bool,
-    /// Comes next, and last: an error of the input behind a record.
+    /// An I/O error after a record, returned next and last.
     failed: Option<TianwangError>,
     ended: bool,
     checks_dates: bool,
@@ -43,7 +45,7 @@ pub struct TianwangReader<R> {
 
 struct Input<R> {
     rest: R,
-    /// What is read again before that, the last first; none of it is empty.
+    /// Bytes to read again first, in reverse order; none is empty.
     again: Vec<Bytes>,
 }
 
@@ -57,21 +59,21 @@ impl<R: Read> Read for Input<R> {
     }
 }
 
-/// What stands behind DATA.
+/// What follows DATA.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DataEnd {
-    /// What ends a record, and then another one or nothing.
+    /// The end of the record, followed by another record or by nothing.
     Shown,
-    /// A blank line, and then something else: that may be damaged, or the length wrong.
+    /// A blank line followed by something else: damage, or a wrong length.
     NotShown,
-    /// Not even that.
+    /// Not even a blank line.
     None,
 }
 
 enum Head {
-    /// Up to a blank line, or to what begins another head.
+    /// The lines up to a blank line or the start of another head.
     Lines(Vec<u8>),
-    /// The input ends in it.
+    /// The input ends inside it.
     Cut,
     TooLong,
     /// Something else.
@@ -80,18 +82,18 @@ enum Head {
 
 enum Line {
     Whole,
-    /// The input ends before its LF.
+    /// The input ends before the LF.
     Cut,
     TooLong,
 }
 
 impl<R: Read> TianwangReader<R> {
-    /// Reads in pieces of 64 KB: `input` needs no buffer of its own.
+    /// Reads pieces of 64 KB, so `input` needs no buffer.
     pub fn new(input: R) -> TianwangReader<R> {
         TianwangReader::with_max_data(input, MAX_DATA)
     }
 
-    /// With another limit than [`MAX_DATA`] for DATA as it stands in the file.
+    /// With another limit than [`MAX_DATA`] for stored DATA.
     pub fn with_max_data(input: R, max_data: u64) -> TianwangReader<R> {
         TianwangReader {
             input: Input { rest: input, again: Vec::new() },
@@ -111,24 +113,24 @@ impl<R: Read> TianwangReader<R> {
         }
     }
 
-    /// Takes a record for damaged if nobody can tell its date. Without it, the page has no time of its fetch.
+    /// Treats a record with an unreadable date as damaged. Without this, its page has no time.
     pub fn checking_dates(self, checks_dates: bool) -> TianwangReader<R> {
         TianwangReader { checks_dates, ..self }
     }
 
-    /// Where the last record stands, in bytes from the beginning.
+    /// Range of the last record in the file, in bytes.
     pub fn range(&self) -> std::ops::Range<u64> {
         self.begun..self.offset
     }
 
-    /// The last record as it stood in the file, with blank lines around its DATA.
+    /// The last record as stored, with a blank line on both sides of its DATA.
     pub fn raw(&self) -> Vec<u8> {
         let (head, data) = &self.last;
         [head.as_slice(), b"\n", data, b"\n"].concat()
     }
 
-    /// Whether the file broke off inside a head or before a last blank line, as when its writer was killed. Known once the
-    /// iterator has ended.
+    /// Whether the file ends inside a head or before the last blank line, as when its writer was killed. Known after
+    /// the iterator has ended.
     pub fn truncated(&self) -> bool {
         self.truncated
     }
@@ -162,7 +164,7 @@ impl<R: Read> TianwangReader<R> {
         self.read_data(offset, record).map(Some)
     }
 
-    /// DATA and the blank line behind it.
+    /// Reads DATA and the blank line after it.
     fn read_data(&mut self, offset: u64, mut record: TianwangRecord) -> Result<TianwangRecord, TianwangError> {
         let length = record.length;
         let is_too_long = length > self.max_data;
@@ -210,8 +212,8 @@ impl<R: Read> TianwangReader<R> {
         Ok(record)
     }
 
-    /// Reading goes on at the first line of what was taken for DATA, and read just now, that may begin a record. A file that
-    /// is made of such lines is not read in pieces again and again.
+    /// Continues at the first line of supposed DATA that may start a record. Limits how often bytes are read again,
+    /// since a file may consist of such lines.
     fn read_again(&mut self, data: &Bytes) {
         let starts = std::iter::once(0).chain(memchr::memchr_iter(b'\n', data).map(|at| at + 1));
         let mark = starts.into_iter().find(|at| begins_with_mark(&data[*at..]));
@@ -227,9 +229,9 @@ impl<R: Read> TianwangReader<R> {
         self.lost = false;
     }
 
-    /// Whether DATA ends here: a blank line, the input's end, or the next record without a blank line.
+    /// Whether DATA ends here: at a blank line, at the end of the input, or at a next record without a blank line.
     fn read_end(&mut self) -> DataEnd {
-        // What cannot be read behind a record is no fault of the record.
+        // A read error after a record does not concern the record.
         self.failed = self.at_least(PEEKED).err();
         let next = self.buffer.filled();
         let blank = match next {
@@ -267,7 +269,7 @@ impl<R: Read> TianwangReader<R> {
         }
     }
 
-    /// Goes to the next line that begins with `version:`. False when there is none.
+    /// Skips to the next line that begins with `version:`. Returns false if there is none.
     fn find_mark(&mut self) -> Result<bool, TianwangError> {
         loop {
             let some = self.at_least(MARK.len())?;
@@ -289,7 +291,7 @@ impl<R: Read> TianwangReader<R> {
         }
     }
 
-    /// Stops behind the blank line, or where it is seen that there is none.
+    /// Stops after the blank line, or when it is clear that there is none.
     fn read_head(&mut self) -> Result<Head, TianwangError> {
         let first = self.at_least(MARK.len())?;
         if !begins_with_mark(first) {
@@ -331,12 +333,12 @@ impl<R: Read> TianwangReader<R> {
         }
     }
 
-    /// What comes next; empty at the end only.
+    /// The next bytes; empty only at the end.
     fn some(&mut self) -> Result<&[u8], TianwangError> {
         self.at_least(1)
     }
 
-    /// Fewer than `wanted` bytes only at the end.
+    /// At least `wanted` bytes; fewer only at the end.
     fn at_least(&mut self, wanted: usize) -> Result<&[u8], TianwangError> {
         if let Err(source) = self.buffer.fill(&mut self.input, wanted) {
             self.ended = true;
@@ -353,7 +355,7 @@ impl<R: Read> TianwangReader<R> {
 }
 
 impl<'r> TianwangReader<Box<dyn Read + 'r>> {
-    /// The same of a file of `length` bytes that may be compressed as a whole, of which the format knows nothing.
+    /// A reader for a file of `length` bytes that may be compressed as a whole. The format itself does not define that.
     pub fn of_file(mut input: impl Read + 'r, length: u64) -> std::io::Result<Self> {
         let mut start = Vec::new();
         (&mut input).take(2).read_to_end(&mut start)?;
@@ -362,7 +364,7 @@ impl<'r> TianwangReader<Box<dyn Read + 'r>> {
         if is_compressed {
             return Ok(TianwangReader::new(Box::new(Inflating::new(whole))));
         }
-        // What a record's length says beyond that need not be read to know that it is wrong.
+        // The known file length shows a wrong record length without reading to the end.
         Ok(TianwangReader { end: Some(length), ..TianwangReader::new(Box::new(whole)) })
     }
 }
@@ -387,7 +389,7 @@ fn begins_with_mark(bytes: &[u8]) -> bool {
     bytes.get(..MARK.len()).is_some_and(|it| it.eq_ignore_ascii_case(MARK))
 }
 
-/// Whether the input broke off in `version:`.
+/// Whether the input ends within `version:`.
 fn begins_mark(bytes: &[u8]) -> bool {
     MARK.get(..bytes.len()).is_some_and(|it| it.eq_ignore_ascii_case(bytes))
 }

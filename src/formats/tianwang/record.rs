@@ -1,4 +1,4 @@
-//! A record: what its head says, its DATA, and the page they tell of.
+//! A record: its head, its DATA, and the page they describe.
 
 use std::cmp::Ordering;
 use std::io::{self, Read};
@@ -15,30 +15,30 @@ use crate::formats::inflate::Inflating;
 use crate::page::{EpochMs, Outcome, PageEvent, Relevance, latin1_to_string};
 use crate::parse::is_html;
 
-/// A page, as the format keeps it. Values are UTF-8, or Latin-1 where they are none; blanks around them are gone.
+/// A Tianwang record. Values are UTF-8, or Latin-1 if they are not valid UTF-8, without surrounding blanks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TianwangRecord {
     /// `1.0`.
     pub version: String,
     /// The final URL.
     pub url: String,
-    /// The URL asked for, when a redirect was followed.
+    /// The URL requested, if there was a redirect.
     pub origin: Option<String>,
-    /// When the page was fetched, as written; see [`fetched_ms`](Self::fetched_ms).
+    /// The time of the fetch as written; see [`fetched_ms`](Self::fetched_ms).
     pub date: Option<String>,
     /// The server's address, or `unknown`.
     pub ip: Option<String>,
-    /// Properties that the format does not name, in order; names in lower case.
+    /// Properties unknown to the format, in order; names in lower case.
     pub others: Vec<(String, String)>,
-    /// Set when DATA stands compressed in the file: its length without compression.
+    /// The uncompressed length of DATA, if it is stored compressed.
     pub unzip_length: Option<u64>,
-    /// Bytes of DATA as it stands in the file.
+    /// The stored length of DATA in bytes.
     pub length: u64,
-    /// DATA, uncompressed: a complete HTTP response.
+    /// DATA uncompressed: a complete HTTP response.
     pub data: Bytes,
 }
 
-/// Why lines are no head.
+/// Why lines are not a head.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeadError {
     #[error("it does not begin with the property version")]
@@ -53,7 +53,7 @@ pub enum HeadError {
     TooLong,
 }
 
-/// Why DATA is not what the head says.
+/// Why DATA does not match the head.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentError {
     #[error("DATA cannot be inflated: {0}")]
@@ -67,9 +67,9 @@ pub enum ContentError {
 }
 
 impl TianwangRecord {
-    /// Reads the lines of a head, without the blank one behind it; the record has no DATA yet. Takes names in any case,
-    /// any blanks or none around values, line ends of LF or CR LF, properties in any order behind `version`, and of one
-    /// that comes twice the first.
+    /// Reads the lines of a head, without the blank line; DATA is still missing. Accepts names in any case, any blanks
+    /// around values, LF or CR LF, and properties in any order after `version`. If a property occurs twice, the first
+    /// counts.
     pub(super) fn from_head(head: &[u8]) -> Result<TianwangRecord, HeadError> {
         let mut record = TianwangRecord::default();
         let (mut url, mut length) = (None, None);
@@ -93,7 +93,7 @@ impl TianwangRecord {
         Ok(record)
     }
 
-    /// Gives the record its DATA as it stands in the file; inflates it when the head says that it is compressed.
+    /// Sets the record's DATA from its stored bytes; inflates them if the head says so.
     pub(super) fn fill(&mut self, stored: Bytes) -> Result<(), ContentError> {
         self.data = match self.unzip_length {
             None => stored,
@@ -102,8 +102,8 @@ impl TianwangRecord {
         Ok(())
     }
 
-    /// When the page was fetched; none when `date` is missing or cannot be read. Takes RFC 822 with any zone, and the
-    /// older forms of HTTP dates.
+    /// The time of the fetch; none if `date` is missing or invalid. Accepts RFC 822 with any zone, and older forms of
+    /// HTTP dates.
     pub fn fetched_ms(&self) -> Option<EpochMs> {
         let date = self.date.as_deref()?;
         if let Ok(time) = httpdate::parse_http_date(date) {
@@ -113,12 +113,12 @@ impl TianwangRecord {
         EpochMs::try_from(time.unix_timestamp_nanos() / 1_000_000).ok()
     }
 
-    /// Whether DATA says with which status it was answered.
+    /// Whether DATA contains the status of the answer.
     pub fn has_status(&self) -> bool {
         http::parse_status(&self.data).is_some()
     }
 
-    /// The page. DATA that does not begin with a status line is taken as the body of an answer with status 200.
+    /// Turns the record into an event. DATA without a status line is taken as the body of a 200 answer.
     pub fn into_event(self) -> PageEvent {
         let fetched_ms = self.fetched_ms().unwrap_or_default();
         let mut event = PageEvent::read_back(self.origin.unwrap_or_else(|| self.url.clone()));
@@ -137,7 +137,7 @@ impl TianwangRecord {
     }
 }
 
-/// Name in lower case and value of a line, with or without the CR of its end.
+/// The lower-case name and the value of a line, with or without the CR of its end.
 fn property(line: &[u8]) -> Option<(String, String)> {
     let colon = memchr::memchr(b':', line)?;
     let name = line[..colon].trim_ascii();
@@ -158,7 +158,7 @@ fn number(name: &'static str, value: String) -> Result<u64, HeadError> {
     value.parse().ok().filter(|_| is_number).ok_or(HeadError::Number { name, value })
 }
 
-/// Exactly `stated` bytes, of one stream or several, checksums included.
+/// Inflates exactly `stated` bytes from one or several streams, and checks checksums.
 fn inflate(stored: &[u8], stated: u64) -> Result<Bytes, ContentError> {
     if stated > MAX_DATA {
         return Err(ContentError::TooLong { stated });

@@ -1,24 +1,26 @@
-//! Records out of damaged files: the algorithm of the format's document, §4, in time proportional to the file's length.
+//! Recovers records from damaged files: the algorithm in §4 of the format's document, in time proportional to the
+//! file's length.
 //!
-//! `version:` is searched. Where the head behind it is well formed, and the record and the two behind it end where their
-//! lengths say, or the file ends before there are three, records begin; they are read from there one behind the other as
-//! long as they are well formed. Then `version:` is searched again, from just behind the last one's end. At the file's
-//! first byte nothing is searched: a record that stands there begins one.
+//! The search looks for `version:`. A position counts as the start of records if its head is well formed, and if this
+//! record and the next two end where their lengths say. Fewer than three are enough if the file ends. From there
+//! records are read one after the other as long as they are well formed. Then the search continues after the end of the
+//! last one. At the first byte of the file no search is needed: a record there counts.
 //!
-//! So a whole record is found if it belongs to three or more whole ones that stand one behind the other, or to fewer
-//! that stand at the beginning of the file, or that reach to its end or to a record that is cut off there.
+//! So a complete record is found in each of these cases: it belongs to three or more consecutive complete records; or
+//! to fewer at the beginning of the file; or to fewer that reach to the end of the file or to a record that is cut
+//! there.
 //!
-//! That a record ends where its length says is shown by what follows it: another head, or the file's end. Where damage
-//! follows, a cut in its own DATA could by chance have brought an LF to that place. There, compressed DATA must inflate
-//! to its length and checksum, and other DATA must hold no part of another record's head; among binary bytes one such
-//! damage in 256 still goes unseen. Wherever DATA does not inflate, its record is given up. What no reader can know is
-//! that uncompressed DATA or a value in a head was overwritten, or that a cut led from one head into the next.
+//! What follows a record shows that it ends where its length says: another head, or the end of the file. If damage
+//! follows, a cut inside its own DATA could by chance have put an LF there. In this case, compressed DATA must inflate
+//! to its length and checksum, and other DATA must not contain part of another head. With binary data, one such damage
+//! in 256 remains unnoticed. A record whose DATA does not inflate is given up. No reader can detect that uncompressed
+//! DATA or a value in a head was overwritten, or that a cut joined two heads.
 //!
 //! # Time and memory
 //!
-//! The search looks at each byte once. What follows a false record is looked at where its length points, by seeking: three
-//! short reads, and of long heads each only once. A record whose end nothing shows is read in vain only as often as the
-//! length of the file allows. Memory: one record, the search's 256 KB, and at worst the 45 MB of `ahead.rs`.
+//! The search reads each byte once. It checks what a possible record is followed by with seeks: three short reads, and
+//! each long head only once. Records whose end is not confirmed are read in vain only within a limit proportional to
+//! the file's length. Memory: one record, 256 KB for the search, and at worst the 45 MB of `ahead.rs`.
 
 use std::io;
 use std::ops::Range;
@@ -32,37 +34,38 @@ use super::search::Search;
 use super::window::SeekableInput;
 use crate::formats::records::ReadSeek;
 
-/// So many bytes of false records are read for each byte of the file …
+/// Bytes of false records that may be read for each byte of the file …
 pub(super) const PATIENCE: u64 = 4;
-/// … and at its beginning.
+/// … and in addition at its beginning.
 pub(super) const FIRST_PATIENCE: u64 = 4 << 20;
 
-/// What a stretch of the file is. Pieces come in the file's order, and together they are the whole of it.
+/// A range of the file. Ranges are in order and cover the whole file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ScannedRange {
     Record(FoundRecord),
     Lost(Gap),
 }
 
-/// A whole record.
+/// A complete record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundRecord {
-    /// Where its first byte is in the file.
+    /// Offset of its first byte in the file.
     pub offset: u64,
-    /// As it stands in the file, blank lines included: whoever wants the records alone in a new file appends these.
+    /// Its stored bytes with blank lines, so that they can be appended to a new file.
     pub bytes: Bytes,
     pub record: TianwangRecord,
 }
 
-/// Bytes that are no whole record.
+/// Bytes that are not a complete record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gap {
     pub range: Range<u64>,
-    /// Set when a record's bounds are known, and what is wrong with it.
+    /// What is wrong with a record, if its bounds are known.
     pub record: Option<String>,
 }
 
-/// Finds the records in `input`, from its beginning to its end, wherever it stands now. An error of `on_piece` ends it.
+/// Finds the records in `input` from its beginning to its end. Its current position does not matter. An error of
+/// `on_piece` stops the search.
 pub fn recover(input: &mut dyn ReadSeek, mut on_piece: impl FnMut(ScannedRange) -> io::Result<()>) -> io::Result<()> {
     let source = SeekableInput::new(input)?;
     let mut recovery = RecordScan { source, search: Search::new(), ahead: LookAhead::new(), wasted: 0 };
@@ -85,12 +88,12 @@ struct RecordScan<'a> {
     source: SeekableInput<'a>,
     search: Search,
     ahead: LookAhead,
-    /// Bytes of records that were read and then not taken for true.
+    /// Bytes of records that were read and rejected.
     wasted: u64,
 }
 
 impl RecordScan<'_> {
-    /// Reads records one behind the other. Returns where they end.
+    /// Reads consecutive records. Returns where they end.
     fn read_records(
         &mut self,
         start: u64,
@@ -106,7 +109,7 @@ impl RecordScan<'_> {
         Ok(at)
     }
 
-    /// None when it is not a true one.
+    /// None if the record is rejected.
     fn read_record(&mut self, framing: Framing) -> io::Result<Option<ScannedRange>> {
         let is_end_shown = self.ahead.at(&mut self.source, framing.end())? != Ahead::SomethingElse;
         let range = framing.start..framing.end();
@@ -126,7 +129,7 @@ impl RecordScan<'_> {
         })
     }
 
-    /// Where the next records begin.
+    /// Start of the next records.
     fn find_records(&mut self, from: u64) -> io::Result<Option<u64>> {
         self.search.go_to(from);
         while let Some(framing) = self.search.next(&mut self.source)? {
@@ -138,7 +141,7 @@ impl RecordScan<'_> {
         Ok(None)
     }
 
-    /// Three in a row, or fewer and the file's end.
+    /// Whether three records follow each other, or fewer up to the end of the file.
     fn is_true(&mut self, first: Framing) -> io::Result<bool> {
         let mut ahead = self.ahead.as_far_as_it_is_there(&mut self.source, first)?;
         let is_there = matches!(ahead, Ahead::Record(_));

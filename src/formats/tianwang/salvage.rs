@@ -1,5 +1,5 @@
-//! What can be saved of a damaged file: by the algorithm of the format's own description, and besides what the reader
-//! reads, which takes heads as others write them, and records behind which no others stand.
+//! Saves records of a damaged file. Uses the algorithm of the format's document and also the ordinary reader. The
+//! reader accepts heads of other programs, and records with no others after them.
 
 use std::cell::Cell;
 use std::io::Read;
@@ -35,7 +35,7 @@ pub(super) fn save(damaged: &DamagedFile<'_>, saving: &mut dyn Salvage) -> Resul
     }
 }
 
-/// A file, and how far it has been read.
+/// A file with its read position.
 struct CountedReader<R> {
     file: R,
     at: Rc<Cell<u64>>,
@@ -49,21 +49,21 @@ impl<R: Read> Read for CountedReader<R> {
     }
 }
 
-/// A record as it stands in the file.
+/// A record as stored in the file.
 struct RawRecord {
     range: Range<u64>,
     bytes: Vec<u8>,
 }
 
-/// Records of both ways to find them, in the file's order.
+/// Merges the records from both ways, in file order.
 struct MergedSalvage<'a, R> {
     saving: &'a mut dyn Salvage,
     reader: TianwangReader<R>,
-    /// Of the reader's, not saved yet.
+    /// The reader's next record, not yet saved.
     next: Option<RawRecord>,
-    /// Behind the last record that was saved.
+    /// The end of the last saved record.
     end: u64,
-    /// What is wrong with a record since.
+    /// What is wrong with a record after that.
     why: Option<String>,
 }
 
@@ -78,7 +78,7 @@ impl<R: Read> MergedSalvage<'_, R> {
                 if same {
                     self.next = None;
                 }
-                // What stands inside a record that was read is its content.
+                // A record inside a saved record is part of its content.
                 if range.start >= self.end {
                     self.save(range, &found.bytes)?;
                 }
@@ -120,7 +120,8 @@ impl<R: Read> MergedSalvage<'_, R> {
     }
 }
 
-/// A file that was compressed as a whole: what can be read of it. Losses are those of the nearest piece that was read.
+/// Saves what is readable of a file that was compressed as a whole. Losses are accurate to the nearest piece that was
+/// read.
 fn save_compressed<R: Read>(
     mut reader: TianwangReader<R>,
     read_to: &Cell<u64>,

@@ -1,4 +1,4 @@
-//! Looks for `version:` and well-formed heads behind it, from the front to the back.
+//! Searches a file from front to back for `version:` followed by a well-formed head.
 
 use std::io;
 
@@ -25,7 +25,7 @@ impl Search {
         self.position = position;
     }
 
-    /// The next well-formed head. What stands behind it was not looked at.
+    /// The next well-formed head. What follows the head is not checked.
     pub fn next(&mut self, source: &mut SeekableInput<'_>) -> io::Result<Option<Framing>> {
         while let Some(at) = self.find_mark(source)? {
             if let Some(framing) = self.read_lines(source, at)? {
@@ -48,8 +48,8 @@ impl Search {
         }
     }
 
-    /// Reads the lines from a mark on as far as they may be a head. No line is read twice but one that is no property,
-    /// which is searched for a mark again.
+    /// Reads lines after a mark as long as they may be a head. No line is read twice, except one that is not a
+    /// property, which is searched for a mark.
     fn read_lines(&mut self, source: &mut SeekableInput<'_>, mark: u64) -> io::Result<Option<Framing>> {
         let mut stretch = Stretch::default();
         let (mut at, mut limit) = (mark, MAX_FIRST_LINE);

@@ -1,4 +1,4 @@
-//! A file that is read here and there, a piece at a time.
+//! Random access to a file, a piece at a time.
 
 use std::io::{self, ErrorKind, Read, SeekFrom};
 use std::ops::Range;
@@ -8,7 +8,7 @@ use crate::formats::records::ReadSeek;
 /// The file.
 pub(super) struct SeekableInput<'a> {
     input: &'a mut dyn ReadSeek,
-    /// Where the next read would be, without seeking.
+    /// The current position of the file.
     at: u64,
     pub length: u64,
 }
@@ -19,7 +19,7 @@ impl<'a> SeekableInput<'a> {
         Ok(SeekableInput { input, at: length, length })
     }
 
-    /// All of the range, which lies within the file.
+    /// Reads the whole range, which must be within the file.
     pub fn read(&mut self, range: Range<u64>) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.append(range, &mut bytes)?;
@@ -41,20 +41,20 @@ impl<'a> SeekableInput<'a> {
     }
 }
 
-/// The bytes around one place of the file.
+/// The bytes around one position of the file.
 pub(super) struct Window {
     bytes: Vec<u8>,
     start: u64,
-    /// Read at a new place, and at the most: as one place is read on, twice as much each time.
+    /// Bytes read at a new position, and at most. The size doubles while reading on.
     least: usize,
     most: usize,
     step: usize,
 }
 
-/// A line, without its LF.
+/// A line without its LF.
 pub(super) enum Line<'a> {
     Whole(&'a [u8]),
-    /// The file ends before its LF.
+    /// The file ends before the LF.
     Cut(&'a [u8]),
     TooLong,
 }
@@ -64,7 +64,7 @@ impl Window {
         Window { bytes: Vec::new(), start: 0, least, most, step: least }
     }
 
-    /// At least `wanted` bytes from `offset` on; fewer only where the file ends.
+    /// At least `wanted` bytes from `offset` on; fewer only at the end of the file.
     pub fn at(&mut self, source: &mut SeekableInput<'_>, offset: u64, wanted: usize) -> io::Result<&[u8]> {
         let end = self.start + self.bytes.len() as u64;
         if offset < self.start || offset > end {
@@ -81,7 +81,7 @@ impl Window {
         Ok(&self.bytes[skipped..])
     }
 
-    /// Until `wanted` bytes are there.
+    /// Reads until `wanted` bytes are available.
     fn read_on(&mut self, source: &mut SeekableInput<'_>, wanted: usize) -> io::Result<()> {
         let place = self.start + self.bytes.len() as u64;
         let more = (wanted - self.bytes.len()).max(self.step) as u64;
@@ -89,7 +89,7 @@ impl Window {
         source.append(place..source.length.min(place + more), &mut self.bytes)
     }
 
-    /// The line that begins at `offset`, if it has no more than `limit` bytes.
+    /// The line at `offset`, if it has at most `limit` bytes.
     pub fn line(&mut self, source: &mut SeekableInput<'_>, offset: u64, limit: usize) -> io::Result<Line<'_>> {
         let mut searched = 0;
         let mut wanted = self.least.min(limit + 1);

@@ -1,4 +1,4 @@
-//! Records on their way out.
+//! Writes records.
 
 use std::io::Write;
 use std::time::{Duration, UNIX_EPOCH};
@@ -8,12 +8,12 @@ use crate::formats::compressed_streams::CompressedStreams;
 use crate::formats::http;
 use crate::page::{EpochMs, PageEvent, Response};
 
-/// The last second that RFC 822 dates of four-digit years have.
+/// The last second that an RFC 822 date with a four-digit year can have.
 const LAST_SECOND: u64 = 253_402_300_799;
-/// Bytes of a head besides its URLs, at the most.
+/// Most bytes of a head besides its URLs.
 const BESIDES_URLS: usize = 512;
 
-/// Writes records, with the compressor's memory kept from one to the next.
+/// Writes records, reusing the compressor's memory.
 pub struct TianwangWriter {
     /// None: DATA is not compressed.
     streams: Option<CompressedStreams>,
@@ -21,8 +21,8 @@ pub struct TianwangWriter {
     stored: Vec<u8>,
 }
 
-/// Whether the format holds a record for the event: a page with an answer, whatever its status. URLs longer than the
-/// format's heads allow are not held.
+/// Whether the format stores the event: a page with an answer of any status. Events whose URLs do not fit in a head are
+/// not stored.
 pub fn is_held(event: &PageEvent) -> bool {
     response_of(event).is_some()
 }
@@ -32,7 +32,7 @@ impl TianwangWriter {
         TianwangWriter { streams: compress.then(CompressedStreams::zlib), data: Vec::new(), stored: Vec::new() }
     }
 
-    /// Appends the record for a page to `out`. Returns false and appends nothing for what is not [held](is_held).
+    /// Appends the record of a page to `out`. Returns false and appends nothing if the event is not [stored](is_held).
     pub fn write_event(&mut self, event: &PageEvent, out: &mut Vec<u8>) -> bool {
         let Some(response) = response_of(event) else { return false };
         self.data.clear();
@@ -60,7 +60,7 @@ impl TianwangWriter {
 }
 
 fn response_of(event: &PageEvent) -> Option<&Response> {
-    // Three bytes for each line break in it, at the worst.
+    // Each line break in a URL takes three bytes at worst.
     let urls = (event.url.len() + event.final_url.len()) * 3;
     event.response().filter(|_| event.kind.is_delivered() && urls + BESIDES_URLS <= MAX_HEAD)
 }
@@ -78,7 +78,7 @@ fn push(out: &mut Vec<u8>, name: &str, value: &str) {
     out.push(b'\n');
 }
 
-/// The lengths, DATA and the blank lines around it.
+/// Writes the lengths, DATA and the blank lines around it.
 fn push_data(out: &mut Vec<u8>, unzip_length: Option<usize>, stored: &[u8]) {
     out.reserve(stored.len() + 80);
     if let Some(length) = unzip_length {

@@ -1,5 +1,5 @@
-//! CDXJ: an index of WARC files, one line a capture, to be sorted and searched by bisection (as pywb, OpenWayback and Common
-//! Crawl use it): `<SURT key> <yyyyMMddHHmmss> <JSON>`.
+//! CDXJ: an index of WARC files with one line per capture, sorted and searched by bisection (as by pywb, OpenWayback
+//! and Common Crawl): `<SURT key> <yyyyMMddHHmmss> <JSON>`.
 
 use std::io::Read;
 
@@ -13,22 +13,22 @@ use super::record::WarcRecord;
 use super::surt::surt;
 use crate::formats::text::IsoTime;
 
-/// The JSON of a line, in this order; numbers are written as text, as all tools do. Absent ones are left out.
+/// The JSON of a line, in this order. Numbers are written as text, as all tools do. Absent fields are omitted.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct CdxCapture<'a> {
     url: &'a str,
-    /// As the server said it; `warc/revisit` for a revisit.
+    /// As sent by the server; `warc/revisit` for a revisit.
     mime: Option<String>,
     status: Option<String>,
-    /// Of the payload, labelled: as the record states it, else its SHA-1.
+    /// Labelled digest of the payload: as stated in the record, otherwise its SHA-1.
     digest: Option<String>,
     length: String,
     offset: String,
     filename: &'a str,
 }
 
-/// The line of a record, line feed included; none for what is no capture of a page (`request`, `metadata`, `warcinfo` and
+/// The line of a record, with its line feed. None if the record is not a capture (`request`, `metadata`, `warcinfo` and
 /// so on) or cannot be reached by its offset.
 pub fn line(record: &WarcRecord, file_name: &str) -> Option<String> {
     let url = record.target_uri().filter(|_| matches!(record.kind(), "response" | "revisit" | "resource"))?;
@@ -42,7 +42,7 @@ pub fn line(record: &WarcRecord, file_name: &str) -> Option<String> {
     };
     let digest = match (record.get("WARC-Payload-Digest"), &response) {
         (Some(stated), _) => Some(stated.to_owned()),
-        // A rest of a body has another.
+        // A cut body would have a different digest.
         _ if record.get("WARC-Truncated").is_some() => None,
         (None, Some(response)) if !is_revisit => Some(labelled(&sha1(&response.body))),
         (None, None) if !is_revisit && !record.is_http() => Some(labelled(&sha1(&record.block))),
@@ -60,7 +60,7 @@ pub fn line(record: &WarcRecord, file_name: &str) -> Option<String> {
     Some(format!("{} {} {}\n", surt(url), timestamp(record), serde_json::to_string(&capture).ok()?))
 }
 
-/// The index of a whole file: its lines sorted by their bytes, and how many errors there were in it.
+/// The index of a whole file: its lines, sorted by bytes, and the errors found.
 pub fn index<R: Read>(file: R, file_name: &str) -> (Vec<String>, Vec<WarcError>) {
     let (mut lines, mut errors) = (Vec::new(), Vec::new());
     for record in WarcReader::new(file) {
@@ -78,7 +78,7 @@ fn essence(content_type: &str) -> String {
     content_type.split(';').next().unwrap_or_default().trim().to_owned()
 }
 
-/// `20261121143705`; zeros when the record has no date.
+/// `20261121143705`; zeros if the record has no date.
 fn timestamp(record: &WarcRecord) -> String {
     let iso = record.date().and_then(|at| IsoTime(at).text()).unwrap_or_default();
     let digits: String = iso.chars().filter(char::is_ascii_digit).take(14).collect();

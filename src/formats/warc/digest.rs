@@ -1,4 +1,4 @@
-//! Labelled digests: `sha1:` and the digest in base32.
+//! Labelled digests: `sha1:` followed by base32.
 
 use data_encoding::{BASE32, BASE32_NOPAD, BASE64, HEXLOWER_PERMISSIVE};
 use sha1::{Digest, Sha1};
@@ -7,15 +7,15 @@ use sha2::Sha256;
 use super::record::WarcRecord;
 use crate::formats::http;
 
-/// A digest compared with the bytes.
+/// The result of comparing a digest with the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DigestVerdict {
-    /// The record states none, or one of bytes that another record holds: those of a revisit or of a record in segments.
+    /// The record has no digest, or one of bytes in another record: a revisit, or a segmented record.
     Absent,
-    /// Neither SHA-1 nor SHA-256, or not written in base32, base64 or hexadecimal digits.
+    /// Neither SHA-1 nor SHA-256, or not in base32, base64 or hex.
     Unknown,
     Right,
-    /// `found`: of the bytes that are there, as `sha1:` and base32 or `sha256:` and base32.
+    /// `found`: the digest of the actual bytes, as `sha1:` or `sha256:` and base32.
     Wrong {
         stated: String,
         found: String,
@@ -28,7 +28,8 @@ impl WarcRecord {
         self.get("WARC-Block-Digest").map_or(DigestVerdict::Absent, |it| verdict(it, &[&self.block]))
     }
 
-    /// Compares `WARC-Payload-Digest` with the payload. One in its transfer coding is right with and without it: writers differ.
+    /// Compares `WARC-Payload-Digest` with the payload. Accepts the digest of the payload with or without its transfer
+    /// coding, since writers differ.
     pub fn check_payload(&self) -> DigestVerdict {
         let Some(stated) = self.get("WARC-Payload-Digest") else { return DigestVerdict::Absent };
         let in_segments = self.get("WARC-Segment-Number").is_some();
@@ -46,7 +47,7 @@ impl WarcRecord {
     }
 }
 
-/// SHA-1 as WARC writes it.
+/// SHA-1 as written in WARC.
 pub(super) fn labelled(digest: &[u8; 20]) -> String {
     format!("sha1:{}", BASE32.encode(digest))
 }
@@ -55,7 +56,7 @@ pub(super) fn sha1(bytes: &[u8]) -> [u8; 20] {
     Sha1::digest(bytes).into()
 }
 
-/// `stated`: `algorithm:digest`. Right when it is that of any of `candidates`.
+/// `stated`: `algorithm:digest`. Right if it matches any of `candidates`.
 fn verdict(stated: &str, candidates: &[&[u8]]) -> DigestVerdict {
     let (algorithm, text) = stated.split_once(':').unwrap_or(("", stated));
     let hash: fn(&[u8]) -> Vec<u8> = match algorithm.to_ascii_lowercase().as_str() {
@@ -75,7 +76,7 @@ fn verdict(stated: &str, candidates: &[&[u8]]) -> DigestVerdict {
     }
 }
 
-/// The encoding is told by the length; there is no other sign of it.
+/// The length shows the encoding; there is no other sign.
 fn decode(text: &str, length: usize) -> Option<Vec<u8>> {
     let bytes = if text.len() == 2 * length {
         HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()?

@@ -1,4 +1,4 @@
-//! What can be wrong with a file.
+//! Errors of a WARC file.
 
 use crate::formats::http::HttpError;
 use crate::formats::inflate::StreamError;
@@ -6,24 +6,26 @@ use crate::formats::inflate::StreamError;
 /// Why something could not be read. `offset`: of the record in the file, or of its gzip member.
 #[derive(Debug, thiserror::Error)]
 pub enum WarcError {
-    /// Reading goes on with the next record.
+    /// Reading continues with the next record.
     #[error("what stands at byte {offset} is no WARC record: {problem}")]
     Record { offset: u64, problem: &'static str },
-    /// Reading goes on behind it.
+    /// Reading continues after it.
     #[error("the record at byte {offset} is longer ({length} bytes) than {limit} bytes and was passed over")]
     TooLong { offset: u64, length: u64, limit: u64 },
-    /// Damage: reading goes on with the next record that can be found. An error of the disk: nothing more is read.
+    /// After damage, reading continues with the next record that can be found. After an I/O error, nothing more is
+    /// read.
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// Reading goes on with the next record (not from [`WarcReader`](super::WarcReader)). `what`: `block` or `payload`.
+    /// Reading continues with the next record (not from [`WarcReader`](super::WarcReader)). `what`: `block` or
+    /// `payload`.
     #[error("the {what} of the record at byte {offset} has the digest {found}, and the record says {stated}")]
     Digest { what: &'static str, offset: u64, stated: String, found: String },
-    /// The record is whole, but its block is no message (only from [`WarcPages`](super::WarcPages)).
+    /// The record is complete, but its block is not an HTTP message (only from [`WarcPages`](super::WarcPages)).
     #[error("the block of the record at byte {offset} is no HTTP message: {source}")]
     Http { offset: u64, source: HttpError },
 }
 
-/// What came instead of a record.
+/// Why no record was read.
 pub(super) enum ReadFailure {
     /// The input ended inside the record.
     Cut,

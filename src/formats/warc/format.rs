@@ -81,7 +81,7 @@ fn reader(input: ReaderInput) -> std::io::Result<Box<dyn ArchiveReader>> {
     Ok(Box::new(pages))
 }
 
-/// Every record by itself, its digests compared. Responses count as pages.
+/// Reads every record and compares its digests. Responses count as pages.
 struct DigestReader<R> {
     reader: WarcReader<R>,
     offset: u64,

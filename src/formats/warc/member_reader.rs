@@ -1,7 +1,8 @@
-//! The bytes of a WARC file with the compression taken off, member by member, and the way on behind damage.
+//! Decompresses a WARC file member by member, and finds the next member after damage.
 //!
-//! What a damaged member holds is lost, and no more: the search for the next one begins at the damaged member's own start,
-//! because a decompressor can run far into the members behind it before it notices. For that, up to [`KEPT`] bytes are kept.
+//! Only the content of a damaged member is lost. The search for the next member starts at the beginning of the damaged
+//! one, because a decompressor can run far into the following members before it notices. For this, up to [`KEPT`] bytes
+//! are kept.
 
 use std::io::{ErrorKind, Read};
 
@@ -10,52 +11,52 @@ use memchr::memmem;
 
 use crate::formats::inflate::StreamError;
 
-/// Read and decompressed in pieces of so many bytes.
+/// Size of pieces for reading and decompressing.
 const PIECE: usize = 64 << 10;
-/// Of a member's compressed bytes, at most so many are kept for the search behind damage.
+/// Most compressed bytes of a member that are kept for the search after damage.
 const KEPT: usize = 8 << 20;
-/// So much of a file is looked through to see what it is, when its first bytes do not say.
+/// Bytes that are searched to identify a file whose first bytes do not.
 const BEGINNING: usize = 1 << 20;
 /// ID1, ID2 and CM of RFC 1952.
 const MAGIC: &[u8] = b"\x1f\x8b\x08";
-/// So many bytes of a suspected member are tried: enough for the first words of a record.
+/// Bytes of a possible member that are tried: enough for the start of a record.
 const TRIED: usize = 1 << 10;
 const WINDOW_BITS: u8 = 15;
 
-/// What a call for more brought.
+/// The result of asking for more bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum More {
     Bytes,
-    /// The gzip member is complete; [`MemberReader::next_member`] goes on.
+    /// The gzip member is complete; [`MemberReader::next_member`] continues.
     MemberEnd,
-    /// The input is.
+    /// The end of the input.
     End,
 }
 
-/// Decompressed bytes of one member at a time.
+/// Decompressed bytes, one member at a time.
 pub(super) struct MemberReader<R> {
     input: R,
-    /// Bytes of the file from `raw_base` on; `raw_start` of them are used up and kept.
+    /// Bytes of the file from `raw_base` on. The first `raw_start` of them are used but kept.
     raw: Vec<u8>,
     raw_start: usize,
     raw_base: u64,
     input_ended: bool,
     coding: Coding,
     member_start: u64,
-    /// Decompressed bytes of the member so far.
+    /// Bytes decompressed from this member so far.
     member_made: u64,
-    /// Decompressed and not consumed: from `plain_start` on.
+    /// Decompressed bytes; those from `plain_start` on are unused.
     plain: Vec<u8>,
     plain_start: usize,
-    /// Found behind bytes that are still to be handed out.
+    /// Damage after bytes that were not yet returned.
     damaged: Option<StreamError>,
     truncated: bool,
-    /// Before this, bytes were decompressed twice; never a third time.
+    /// Bytes before this were decompressed twice, and are not decompressed again.
     searched: u64,
 }
 
 enum Coding {
-    /// Nothing is known of what comes at `raw_start`.
+    /// The bytes at `raw_start` are not yet identified.
     Between,
     Plain,
     Gzip(Box<Decompress>),
@@ -80,7 +81,7 @@ impl<R: Read> MemberReader<R> {
         }
     }
 
-    /// Decompressed bytes of the current member that are not consumed.
+    /// Unused decompressed bytes of the current member.
     pub fn available(&self) -> &[u8] {
         &self.plain[self.plain_start..]
     }
@@ -89,18 +90,18 @@ impl<R: Read> MemberReader<R> {
         self.plain_start = (self.plain_start + count).min(self.plain.len());
     }
 
-    /// Puts bytes back before the available ones.
+    /// Puts bytes back in front of the available ones.
     pub fn unread(&mut self, bytes: &[u8]) {
         self.plain.splice(..self.plain_start, bytes.iter().copied());
         self.plain_start = 0;
     }
 
-    /// Whether the available bytes are those of a gzip member, also when it has ended.
+    /// Whether the available bytes come from a gzip member, even if it has ended.
     pub fn is_compressed(&self) -> bool {
         !matches!(self.coding, Coding::Plain)
     }
 
-    /// Offset and place in the member of the first available byte.
+    /// File offset and position within the member of the first available byte.
     pub fn location(&self) -> (u64, u64) {
         let inner = self.member_made.saturating_sub(self.available().len() as u64);
         match self.coding {
@@ -109,7 +110,7 @@ impl<R: Read> MemberReader<R> {
         }
     }
 
-    /// Compressed bytes used up.
+    /// Compressed bytes used so far.
     pub fn offset(&self) -> u64 {
         match self.coding {
             Coding::Plain => self.location().0,
@@ -117,12 +118,13 @@ impl<R: Read> MemberReader<R> {
         }
     }
 
-    /// Whether the input broke off inside a member.
+    /// Whether the input ended inside a member.
     pub fn truncated(&self) -> bool {
         self.truncated
     }
 
-    /// Makes more bytes of the current member available, or says why not. After damage: [`recover`](Self::recover).
+    /// Makes more bytes of the current member available, or tells why not. After damage, call
+    /// [`recover`](Self::recover).
     pub fn more(&mut self) -> Result<More, StreamError> {
         if self.plain_start > PIECE {
             self.plain.drain(..self.plain_start);
@@ -135,13 +137,13 @@ impl<R: Read> MemberReader<R> {
         }
     }
 
-    /// Goes on with what follows a finished member. False at the end of the input.
+    /// Continues after a complete member. Returns false at the end of the input.
     pub fn next_member(&mut self) -> Result<bool, StreamError> {
         self.coding = Coding::Between;
         self.drop_used();
         self.fill(10)?;
         let rest = &self.raw[self.raw_start..];
-        // Some writers fill up their last block.
+        // Some writers pad their last block with zeros.
         if self.input_ended && rest.iter().all(|byte| *byte == 0) {
             return Ok(false);
         }
@@ -156,7 +158,7 @@ impl<R: Read> MemberReader<R> {
         Ok(true)
     }
 
-    /// Whether this is the beginning of a file that is not compressed, although it does not begin as one should.
+    /// Whether the file is uncompressed although its first bytes are unusual.
     fn is_plain_from_here(&mut self) -> Result<bool, StreamError> {
         if self.raw_base + self.raw_start as u64 > 0 {
             return Ok(false);
@@ -165,11 +167,11 @@ impl<R: Read> MemberReader<R> {
         Ok(!begins_compressed(&self.raw[self.raw_start..]))
     }
 
-    /// Looks for the next gzip member behind damage. False at the end of the input.
+    /// Searches for the next gzip member after damage. Returns false at the end of the input.
     pub fn recover(&mut self) -> Result<bool, StreamError> {
         let high = self.raw_base + self.raw_start as u64;
-        // A member that was found by searching what was decompressed before is not searched in again: hostile input
-        // could make that take for ever.
+        // A member found inside bytes that were already decompressed is not searched again. Hostile input could
+        // otherwise make the search take for ever.
         let from = if self.member_start < self.searched { high } else { self.member_start + 1 };
         self.searched = self.searched.max(high);
         self.raw_start = usize::try_from(from.saturating_sub(self.raw_base)).unwrap_or(usize::MAX).min(self.raw_start);
@@ -194,7 +196,7 @@ impl<R: Read> MemberReader<R> {
                     self.raw_start = self.raw.len();
                     return Ok(false);
                 }
-                // The magic may lie across the edge.
+                // The magic may be split between two pieces.
                 None => self.raw_start += rest.len().saturating_sub(MAGIC.len() - 1),
             }
             self.drop_used();
@@ -219,7 +221,7 @@ impl<R: Read> MemberReader<R> {
             return Err(damage);
         }
         loop {
-            // A member that is too long to be kept: from then on, damage is searched behind where it is noticed.
+            // A member too long to keep: after damage in it, the search starts where the damage is noticed.
             if self.raw_start > KEPT {
                 self.drop_used();
             }
@@ -233,7 +235,7 @@ impl<R: Read> MemberReader<R> {
             self.raw_start += used;
             self.member_made += made;
             match result {
-                // What was made before may hold the end of the record before.
+                // The bytes before the damage may hold the end of the previous record.
                 Err(error) if made > 0 => {
                     self.damaged = Some(self.damage(error.to_string()));
                     return Ok(More::Bytes);
@@ -251,7 +253,7 @@ impl<R: Read> MemberReader<R> {
         }
     }
 
-    /// The input ended inside a member: cut off, or damaged so that the members behind it were taken for its own bytes.
+    /// The input ended inside a member: it was cut, or damaged so that following members were taken for its bytes.
     fn broken_off(&mut self) -> Result<More, StreamError> {
         let from = (self.member_start + 1).saturating_sub(self.raw_base) as usize;
         let is_new = self.member_start >= self.searched && self.member_start >= self.raw_base;
@@ -273,7 +275,7 @@ impl<R: Read> MemberReader<R> {
         StreamError::Damaged { offset: self.raw_base + self.raw_start as u64, what }
     }
 
-    /// Reads until `wanted` bytes are there to be used, or the input ends.
+    /// Reads until `wanted` bytes are available or the input ends.
     fn fill(&mut self, wanted: usize) -> Result<(), StreamError> {
         while self.raw.len() - self.raw_start < wanted && !self.input_ended {
             let filled = self.raw.len();
@@ -301,13 +303,13 @@ impl<R: Read> MemberReader<R> {
     }
 }
 
-/// Whether a file whose first bytes are damaged is a compressed one.
+/// Whether a file with damaged first bytes is compressed.
 fn begins_compressed(raw: &[u8]) -> bool {
     let plain = memmem::find(raw, b"WARC/").unwrap_or(raw.len());
     memmem::find_iter(&raw[..plain], MAGIC).any(|at| begins_record(&raw[at..]))
 }
 
-/// Whether a gzip member of a WARC file seems to begin here.
+/// Whether a gzip member of a WARC file seems to start here.
 fn begins_record(raw: &[u8]) -> bool {
     let mut first = Vec::with_capacity(64);
     let tried = &raw[..raw.len().min(TRIED)];

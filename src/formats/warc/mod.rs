@@ -1,8 +1,8 @@
-//! WARC (ISO 28500:2017, WARC/1.1): the archive format of the web. Records one behind the other, each a version line,
-//! fields, an empty line, a block of as many bytes as `Content-Length` says, and two line ends; compressed, each record is
-//! a gzip member of its own.
+//! WARC (ISO 28500:2017, WARC/1.1): the archive format of the web. Records follow one another. Each has a version line,
+//! fields, an empty line, a block with the length in `Content-Length`, and two line ends. In compressed files each
+//! record is a gzip member.
 //!
-//! What Seine writes of a page, in this order, all with the same `WARC-Date`:
+//! Seine writes these records for a page, in this order, all with the same `WARC-Date`:
 //!
 //! | record | block | in the file when |
 //! |---|---|---|
@@ -14,18 +14,24 @@
 //!
 //! Decisions:
 //!
-//! * A message that was rebuilt from what the client told says so: `Seine-Message: rebuilt`. So is every HTTP/2 message,
-//!   as HTTP/1.1, with `WARC-Protocol: h2` (the field that Nutch and StormCrawler use).
-//! * `WARC-Payload-Digest` is left out where the body is still in its transfer coding: ISO 28500 takes the digest of the
-//!   body without the coding, warcio and FastWARC of the body with it, and either way somebody finds the record damaged.
-//!   The block's digest is always there. A [`cdxj`] line has the digest that ISO 28500 means.
-//! * Record ids come from the event's id, so that an event delivered twice has the same ids.
-//! * Failures and sitemaps are not held: without a response there is nothing to archive.
-//! * ACHE's extension fields (`ACHE-Requested-URL`, `ACHE-Relevance`, `ACHE-IsRelevant`) are kept. Ours are
-//!   `Seine-Message`, `Seine-Fetch-Ms` (milliseconds from the request to the body's last byte), `Seine-Redirects-To`
-//!   (on a redirect: the id of the record where it led in the end), `Seine-Relevance-Model` (the page classifier that the
-//!   relevance is by, where one was asked) and `Seine-Preferences` (what publishers ask, JSON as
-//!   [`Statement`](crate::page::preferences::Statement)).
+//! * A message rebuilt from the client's report is marked `Seine-Message: rebuilt`. Every HTTP/2 message is rebuilt as
+//!   HTTP/1.1, with `WARC-Protocol: h2` (the field that Nutch and StormCrawler use).
+//! * `WARC-Payload-Digest` is omitted if the body is stored in its transfer coding. ISO 28500 defines the digest of the
+//!   decoded body, warcio and FastWARC use the encoded one, so either value would look damaged to some tool. The
+//!   block's digest is always written. A [`cdxj`] line has the digest that ISO 28500 defines.
+//! * Record ids are derived from the event's id, so an event delivered twice has the same ids.
+//! * Failures and sitemaps are not stored: without a response there is nothing to archive.
+//! * ACHE's extension fields (`ACHE-Requested-URL`, `ACHE-Relevance`, `ACHE-IsRelevant`) are written.
+//!
+//! Seine's own extension fields:
+//!
+//! | field | value |
+//! |---|---|
+//! | `Seine-Message` | `rebuilt`, see above |
+//! | `Seine-Fetch-Ms` | milliseconds from the request to the body's last byte |
+//! | `Seine-Redirects-To` | on a redirect: the id of the final record |
+//! | `Seine-Relevance-Model` | the page classifier that gave the relevance, if any |
+//! | `Seine-Preferences` | the publisher's statements about the use of the page, JSON as [`Statement`](crate::page::preferences::Statement) |
 
 pub mod cdxj;
 mod digest;

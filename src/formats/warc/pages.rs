@@ -1,6 +1,6 @@
-//! Records as page events. The records of one capture stand next to each other in the files of every writer known here, in
-//! any order; they are joined by `WARC-Concurrent-To` (either way round), by `Seine-Redirects-To`, or by having the same
-//! target. What comes from another file or is far away is not joined: it is no page of its own.
+//! Turns records into page events. All known writers put the records of one capture next to each other, in any order.
+//! They are joined by `WARC-Concurrent-To` (in either direction), by `Seine-Redirects-To`, or by the same target. A
+//! related record in another file or far away is not joined, and is not a page of its own.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -15,26 +15,26 @@ use super::record::{WarcRecord, without_brackets};
 use crate::formats::http::{self, HttpError};
 use crate::page::{Headers, Hop, HttpVersion, Outcome, PageEvent, Relevance, Response, Truncated, latin1_to_string};
 
-/// Requests, metadata and redirects beside a response: so many at most are joined to it …
+/// Most requests, metadata and redirects that are joined to a response …
 const MAX_BESIDE: usize = 64;
-/// … of so many bytes each.
+/// … and most bytes of each.
 const MAX_BESIDE_BYTES: usize = 4 << 20;
 
-/// The pages of a file: `response`, `revisit` and `resource` records of http and https URLs, with what stands beside them.
+/// The pages of a file: `response`, `revisit` and `resource` records of http and https URLs, with their related
+/// records.
 ///
-/// A record whose block is not what its digest says is damaged, and no page comes of it.
+/// A record whose block does not match its digest is damaged and gives no page.
 ///
-/// A revisit comes as what it says: nothing new. One that the server said is the 304 it was; one that the writer found (the
-/// same payload again) comes as 304 too, with the headers of the answer, because its 200 would come without the body that
-/// another record holds.
+/// A revisit gives a 304. If the server answered 304, that is exact. If the writer found the same payload again, the
+/// page also becomes a 304 with the headers of the answer, since its body is in another record.
 pub struct WarcPages<R> {
     reader: WarcReader<R>,
     capture: CaptureRecords,
-    /// `isPartOf` of the last `warcinfo`: the crawler's id, in our files.
+    /// `isPartOf` of the last `warcinfo`: the crawler's id, in Seine's files.
     crawler_id: Arc<str>,
-    /// Whether the last page's answer said its status.
+    /// Whether the last page's record had a status.
     has_status: bool,
-    /// Where that begins.
+    /// Start of the last page's record.
     offset: Option<u64>,
     ended: bool,
 }
@@ -51,17 +51,17 @@ impl<R: Read> WarcPages<R> {
         }
     }
 
-    /// Whether the file broke off inside a record. Known once the iterator has ended.
+    /// Whether the file ends inside a record. Known after the iterator has ended.
     pub fn truncated(&self) -> bool {
         self.reader.truncated()
     }
 
-    /// Whether the record of the last page said with which status it was answered: ACHE's do not, nor those of `resource`s.
+    /// Whether the last page's record had a status. Those of ACHE and `resource` records do not.
     pub fn has_status(&self) -> bool {
         self.has_status
     }
 
-    /// Where the record of the last page begins, in bytes of the file: the one with its answer.
+    /// Start of the record with the last page's answer, in bytes of the file.
     pub fn offset(&self) -> Option<u64> {
         self.offset
     }
@@ -109,7 +109,7 @@ impl<R: Read> Iterator for WarcPages<R> {
     }
 }
 
-/// The records of one capture, as they come.
+/// The records of one capture so far.
 #[derive(Default)]
 struct CaptureRecords {
     main: Option<WarcRecord>,
@@ -118,14 +118,14 @@ struct CaptureRecords {
     metadata: Vec<WarcRecord>,
 }
 
-/// What a record is to a capture.
+/// The role of a record in a capture.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RecordRole {
     Main,
     Request,
     Hop,
     Metadata,
-    /// `conversion`, `continuation`, and whatever else there is.
+    /// `conversion`, `continuation` and others.
     Other,
 }
 
@@ -144,7 +144,7 @@ impl CaptureRecords {
         self.main.iter().chain(&self.request).chain(&self.hops).chain(&self.metadata)
     }
 
-    /// Whether the record is of this capture.
+    /// Whether the record belongs to this capture.
     fn takes(&self, record: &WarcRecord) -> bool {
         let role = role(record);
         let has_room = match role {
@@ -172,7 +172,7 @@ impl CaptureRecords {
         }
     }
 
-    /// None for what is no page.
+    /// None if there is no page.
     fn into_event(self, crawler_id: &Arc<str>) -> Option<Result<PageEvent, WarcError>> {
         let main = self.main.as_ref()?;
         let target = main.target_uri()?;
@@ -206,13 +206,13 @@ impl CaptureRecords {
         Some(Ok(event))
     }
 
-    /// Links followed from the seed, when a metadata record counts them.
+    /// Number of links from the seed, if a metadata record counts them.
     fn depth(&self) -> u16 {
         let hops = self.metadata.iter().find_map(|it| field_of(&it.block, "hopsFromSeed")).unwrap_or_default();
         hops.bytes().filter(|hop| *hop == b'L').count().try_into().unwrap_or(u16::MAX)
     }
 
-    /// The redirects that led from the requested URL to the target; of ACHE's files only where they led is known.
+    /// Adds the redirects from the requested URL to the target. ACHE's files have only the target.
     fn add_hops(&self, main: &WarcRecord, event: &mut PageEvent) {
         event.url = main.get("ACHE-Requested-URL").unwrap_or(&event.final_url).to_owned();
         for (at, hop) in self.hops.iter().enumerate() {
@@ -229,7 +229,7 @@ impl CaptureRecords {
     }
 }
 
-/// Whether one names the other, or, where neither names anything, both have the same target.
+/// Whether one record refers to the other, or neither refers to any record and both have the same target.
 fn belong_together(a: &WarcRecord, b: &WarcRecord) -> bool {
     let names = |from: &WarcRecord, to: &WarcRecord| {
         let Some(id) = to.id() else { return false };
@@ -244,7 +244,7 @@ fn belong_together(a: &WarcRecord, b: &WarcRecord) -> bool {
     names(a, b) || names(b, a) || same("Seine-Redirects-To") || same("WARC-Concurrent-To") || alone
 }
 
-/// The response that a record holds or stands for; none when it is no response of HTTP.
+/// The response in a record; none if it is not an HTTP response.
 fn response_of(record: &WarcRecord) -> Option<Result<Response, HttpError>> {
     let mut response = match record.kind() {
         "resource" => resource(record),
@@ -268,7 +268,7 @@ fn response_of(record: &WarcRecord) -> Option<Result<Response, HttpError>> {
     Some(Ok(response))
 }
 
-/// Whether a record says with which status it was answered, itself or by its profile.
+/// Whether a record states the status of its answer, directly or through its profile.
 fn has_status(record: &WarcRecord) -> bool {
     record.kind() == "revisit" || record.is_http() && http::parse_status(&record.block).is_some()
 }
@@ -278,7 +278,7 @@ pub(super) fn message(block: &Bytes) -> Result<Response, HttpError> {
     http::parse_response(block).or_else(|error| without_status_line(block, error))
 }
 
-/// ACHE's blocks begin with the headers; it keeps nothing but 2xx.
+/// ACHE's blocks begin with the headers. ACHE stores only 2xx answers.
 fn without_status_line(block: &Bytes, error: HttpError) -> Result<Response, HttpError> {
     let HttpError::StatusLine(first) = &error else { return Err(error) };
     let is_header = first.split_once(':').is_some_and(|(name, _)| !name.is_empty() && !name.contains(' '));
@@ -297,7 +297,7 @@ fn resource(record: &WarcRecord) -> Response {
     Response { headers, body: record.block.clone(), ..Response::read_back() }
 }
 
-/// None for profiles that are not known: what they mean is not known either.
+/// None for unknown profiles, whose meaning is unknown.
 fn revisit(record: &WarcRecord) -> Option<Response> {
     let profile = record.get("WARC-Profile").unwrap_or_default();
     let not_modified = || Response { status: 304, reason: "Not Modified".into(), ..Response::read_back() };
@@ -309,7 +309,8 @@ fn revisit(record: &WarcRecord) -> Option<Response> {
     profile.ends_with("/identical-payload-digest").then(|| Response { headers: headers(), ..not_modified() })
 }
 
-/// A record in segments holds the first alone. For reasons that an event has no name for: the size.
+/// A segmented record contains only its first segment, so it counts as cut. Reasons without an equivalent count as
+/// size.
 fn truncated(record: &WarcRecord) -> Option<Truncated> {
     let in_segments = record.get("WARC-Segment-Number").map(|_| "length");
     Some(match record.get("WARC-Truncated").or(in_segments)? {
@@ -319,7 +320,7 @@ fn truncated(record: &WarcRecord) -> Option<Truncated> {
     })
 }
 
-/// What ACHE's fields say; both of them, or nothing.
+/// The relevance from ACHE's fields, if both are present.
 fn relevance(record: &WarcRecord) -> Relevance {
     let relevance = record.get("ACHE-Relevance").and_then(|it| it.trim().parse().ok());
     let said = relevance.zip(record.get("ACHE-IsRelevant"));
@@ -347,7 +348,7 @@ fn add_request(record: &WarcRecord, event: &mut PageEvent) {
     }
 }
 
-/// A hop's record has the length of the body it has: none.
+/// The record of a redirect has no body, so its length is removed.
 fn without_length(mut headers: Headers) -> Headers {
     headers.0.retain(|(name, _)| !name.eq_ignore_ascii_case("content-length"));
     headers

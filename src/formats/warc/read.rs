@@ -1,5 +1,6 @@
-//! Reading records: plain, one gzip member a record, or compressed as a whole; cut off, damaged, with line feeds alone.
-//! Nothing stops the reader but an error of the disk: behind damage it goes on with the next record it can find.
+//! Reads records: plain, one gzip member per record, or compressed as a whole; also cut or damaged files, and files
+//! with LF as line end. Only an I/O error stops the reader. After damage it continues with the next record that it can
+//! find.
 
 mod head;
 
@@ -14,18 +15,18 @@ use super::record::{WarcLocation, WarcRecord};
 use super::version::{VERSION, VERSION_LINE, find_inner_version, find_version, tail_of_version};
 use crate::formats::inflate::StreamError;
 
-/// The longest block that is read, in bytes. A record is held in memory at a time.
+/// Longest block that is read, in bytes. One record at a time is in memory.
 pub(super) const MAX_BLOCK: u64 = 256 << 20;
-/// Of line ends behind a block, as many are looked at: two, and what a careless writer may have put between them.
+/// Most bytes of line ends after a block: two line ends, and some that other writers may have added.
 const MAX_ENDS: usize = 64;
 
 /// Reads a file record by record.
 pub struct WarcReader<R> {
     source: MemberReader<R>,
     max_block: u64,
-    /// Comes next, and last: an error of the disk.
+    /// An I/O error, returned next and last.
     failed: Option<StreamError>,
-    /// Looking for the next version line.
+    /// Searching for the next version line.
     lost: bool,
     truncated: bool,
     ended: bool,
@@ -33,7 +34,7 @@ pub struct WarcReader<R> {
 }
 
 impl<R: Read> WarcReader<R> {
-    /// Reads in pieces of 64 KB: `input` needs no buffer of its own.
+    /// Reads pieces of 64 KB, so `input` needs no buffer.
     pub fn new(input: R) -> WarcReader<R> {
         WarcReader::with_max_block(input, MAX_BLOCK)
     }
@@ -51,13 +52,13 @@ impl<R: Read> WarcReader<R> {
         }
     }
 
-    /// Whether the file broke off inside a record, as when its writer was killed. Known once the iterator has ended.
+    /// Whether the file ends inside a record, as when its writer was killed. Known after the iterator has ended.
     pub fn truncated(&self) -> bool {
         self.truncated || self.source.truncated()
     }
 
-    /// Bytes of the file up to the end of the last record that was read whole; cut there, the file is valid if it was
-    /// valid up to there. 0 as long as there is none, or when records have no gzip members of their own.
+    /// Length of the file up to the end of the last complete record. A file cut there is valid if it was valid so far.
+    /// 0 before the first record, or if records have no gzip members of their own.
     pub fn whole_bytes(&self) -> u64 {
         self.whole
     }
@@ -77,7 +78,7 @@ impl<R: Read> WarcReader<R> {
         }
     }
 
-    /// Goes to the next byte that is not blank, or, after damage, to the next version line. False at the end.
+    /// Skips blanks, or after damage skips to the next version line. Returns false at the end.
     fn find_start(&mut self) -> Result<bool, StreamError> {
         loop {
             let available = self.source.available();
@@ -90,7 +91,7 @@ impl<R: Read> WarcReader<R> {
                 self.lost = false;
                 return Ok(true);
             }
-            // A version line may lie across the edge.
+            // A version line may be split between two pieces.
             let keep = if self.lost { tail_of_version(available) } else { 0 };
             self.source.consume(skipped - keep);
             match self.source.more()? {
@@ -130,7 +131,7 @@ impl<R: Read> WarcReader<R> {
         Ok(record)
     }
 
-    /// Reading goes on with the next version line.
+    /// Reading continues with the next version line.
     fn lose(&mut self, problem: &'static str, offset: u64) -> ReadFailure {
         self.lost = true;
         ReadFailure::Error(WarcError::Record { offset, problem })
@@ -155,7 +156,8 @@ impl<R: Read> WarcReader<R> {
         }
     }
 
-    /// A block may lie across members; but where the next member begins a record, this one is shorter than it says.
+    /// A block may span several members. But if the next member starts with a record, this block is shorter than
+    /// stated.
     fn go_on_in_next_member(&mut self, block: &[u8], offset: u64) -> Result<(), ReadFailure> {
         while self.source.available().len() < VERSION.len() {
             match self.source.more()? {
@@ -175,7 +177,7 @@ impl<R: Read> WarcReader<R> {
         Err(ReadFailure::Error(WarcError::Record { offset, problem: "its gzip member ends before its block does" }))
     }
 
-    /// The input ended inside a block: it was cut off, unless other records stand inside, which a wrong length swallowed.
+    /// The input ended inside a block. It was cut, unless a wrong length swallowed other records.
     fn cut_block(&mut self, block: &[u8], offset: u64) -> ReadFailure {
         match find_inner_version(block) {
             Some(at) => {
@@ -189,30 +191,31 @@ impl<R: Read> WarcReader<R> {
         }
     }
 
-    /// Looks at what is behind the block: line ends, and then another record or nothing.
+    /// Checks what follows the block: line ends, then another record or nothing.
     fn check_end(&mut self, record: &mut WarcRecord) -> Result<(), ReadFailure> {
         let mut ends = Vec::new();
         let (clean, length) = self.end_of_record(record.location, &mut ends)?;
         record.location.length = length;
         let inner = find_inner_version(&record.block);
-        // A member that goes on behind its record has a checksum that was not seen yet.
+        // If the member continues after its record, its checksum was not verified yet.
         let is_unchecked = length.is_none() && self.source.is_compressed() && record.location.inner == 0;
         if clean && inner.is_none() && !is_unchecked {
             return Ok(());
         }
         let is_right = match record.check_block() {
-            // The fields have no other checksum.
+            // Only the checksum covers the fields.
             DigestVerdict::Right => clean || !is_unchecked,
             DigestVerdict::Wrong { .. } => false,
             _ => clean,
         };
         if is_right {
-            // A record inside the block belongs there.
+            // A record inside the block belongs to the block.
             return Ok(());
         }
-        // Line ends inside the record that was swallowed, and no others.
+        // Line ends inside the swallowed record, and no others.
         self.source.unread(&ends);
-        // A record inside the block was swallowed; or else the beginning of the next version line may have been.
+        // A swallowed record starts inside the block. Without one, the beginning of the next version line may have been
+        // swallowed.
         let from = inner.unwrap_or(record.block.len().saturating_sub(VERSION_LINE));
         self.source.unread(&record.block[from..]);
         self.lost |= inner.is_none();
@@ -220,8 +223,8 @@ impl<R: Read> WarcReader<R> {
         Err(ReadFailure::Error(WarcError::Record { offset, problem }))
     }
 
-    /// Consumes the line ends behind a block, into `ends`. Returns whether nothing else stands there, and the record's length
-    /// in the file where that can be told.
+    /// Reads the line ends after a block into `ends`. Returns whether nothing else follows, and the record's stored
+    /// length if known.
     fn end_of_record(
         &mut self,
         location: WarcLocation,
@@ -255,8 +258,8 @@ impl<R: Read> WarcReader<R> {
         Ok((is_clean, is_measured.then(|| self.source.offset() - location.offset)))
     }
 
-    /// Behind a block that is not read: in a compressed file as far as it says or its member goes. Elsewhere nothing says
-    /// that the length is right, so the next version line is looked for.
+    /// Skips a block that is not read. In a compressed file, skips its stated length within the member. Otherwise
+    /// nothing confirms the length, so the next version line is searched for.
     fn pass_over(&mut self, length: u64) -> Result<(), ReadFailure> {
         if !self.source.is_compressed() {
             self.lost = true;

@@ -1,4 +1,4 @@
-//! A record, whoever wrote it.
+//! A WARC record of any writer.
 
 use bytes::Bytes;
 use uuid::Uuid;
@@ -6,26 +6,26 @@ use uuid::Uuid;
 use crate::formats::text::{IsoTime, parse_iso};
 use crate::page::{EpochMs, Headers};
 
-/// A record with everything that it holds.
+/// A record with its fields and block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WarcRecord {
-    /// What stands behind `WARC/` in its first line: `1.1`, `1.0`, `0.17`.
+    /// The version after `WARC/` in its first line: `1.1`, `1.0`, `0.17`.
     pub version: String,
-    /// Named fields in order, repeats and unknown ones kept. Values are UTF-8, or Latin-1 when they are not.
+    /// Fields in order, including repeated and unknown ones. Values are UTF-8, or Latin-1 if they are not valid UTF-8.
     pub fields: Headers,
     pub block: Bytes,
     /// Where it was read.
     pub location: WarcLocation,
 }
 
-/// Where a record stands in its file.
+/// The position of a record in its file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WarcLocation {
-    /// Of its first byte, or of the first byte of its gzip member.
+    /// Offset of its first byte, or of the first byte of its gzip member.
     pub offset: u64,
-    /// Uncompressed bytes of the gzip member before it; 0 when each record has a member of its own, as it should.
+    /// Uncompressed bytes of the gzip member before the record; 0 if each record has its own member, as it should.
     pub inner: u64,
-    /// Bytes of the file up to the next record. None when the record has no gzip member of its own.
+    /// Bytes of the file up to the next record. None if the record has no gzip member of its own.
     pub length: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ impl WarcRecord {
         self.fields.get(name)
     }
 
-    /// `WARC-Type`, such as `response`; empty when it is absent.
+    /// `WARC-Type`, such as `response`; empty if absent.
     pub fn kind(&self) -> &str {
         self.get("WARC-Type").unwrap_or_default()
     }
@@ -50,7 +50,7 @@ impl WarcRecord {
         self.get("WARC-Target-URI").map(without_brackets)
     }
 
-    /// `WARC-Date`, whole days taken as their beginning.
+    /// `WARC-Date`; a date without a time means its start.
     pub fn date(&self) -> Option<EpochMs> {
         let date = self.get("WARC-Date")?;
         parse_iso(date).or_else(|| parse_iso(&format!("{date}T00:00:00Z")))
@@ -66,7 +66,7 @@ impl WarcRecord {
         self.block_type().eq_ignore_ascii_case("application/http")
     }
 
-    /// Appends the record, uncompressed. `Content-Length` becomes the block's; everything else is written as it is.
+    /// Appends the record, uncompressed. `Content-Length` is set to the block's length; everything else is unchanged.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(format!("WARC/{}\r\n", self.version).as_bytes());
         let mut has_length = false;
@@ -87,7 +87,7 @@ impl WarcRecord {
     }
 }
 
-/// What follows a block.
+/// The bytes after a block.
 pub(super) const RECORD_END: &[u8] = b"\r\n\r\n";
 
 /// `<urn:uuid:…>` → `urn:uuid:…`
@@ -95,7 +95,7 @@ pub(super) fn without_brackets(text: &str) -> &str {
     text.strip_prefix('<').and_then(|it| it.strip_suffix('>')).unwrap_or(text)
 }
 
-/// Appends a field and its line end. A line end inside the value would begin another field.
+/// Appends a field and its line end. Replaces line ends in the value, which would start another field.
 pub(super) fn push_field(out: &mut Vec<u8>, name: &str, value: &str) {
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b": ");
@@ -107,12 +107,12 @@ pub(super) fn push_field(out: &mut Vec<u8>, name: &str, value: &str) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// A `WARC-Date` with milliseconds, as WARC/1.1 allows; beyond the year 9999 its last millisecond.
+/// A `WARC-Date` with milliseconds, as WARC/1.1 allows; after the year 9999 its last millisecond.
 pub(super) fn date(at: EpochMs) -> String {
     IsoTime(at).text().unwrap_or_else(|| "9999-12-31T23:59:59.999Z".into())
 }
 
-/// A field that holds a URI: what none can hold (RFC 3986) is percent-encoded.
+/// Appends a field with a URI. Characters that a URI cannot contain (RFC 3986) are percent-encoded.
 pub(super) fn push_uri(out: &mut Vec<u8>, name: &str, uri: &str) {
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b": ");

@@ -1,4 +1,4 @@
-//! What is not written in full: a page that is as it was written before, or as it was to the server.
+//! Pages that are not written in full: unchanged since they were last written, or unchanged according to the server.
 
 use uuid::Uuid;
 
@@ -20,7 +20,7 @@ pub(super) struct EarlierCapture {
 
 /// Why a page is not written in full.
 pub(super) enum Revisit {
-    /// The server said so. What it is a revisit of, as far as that is remembered.
+    /// The server answered 304. The earlier record is known if it is still remembered.
     NotModified(Option<EarlierCapture>),
     Identical(EarlierCapture),
 }

@@ -7,17 +7,17 @@ use crate::formats::compressed_streams::CompressedStreams;
 use crate::formats::records::ReadSeek;
 use crate::formats::recovery::{DamagedFile, RecoveryError, Salvage, begins_compressed};
 
-/// Zlib's usual one.
+/// zlib's default level.
 const LEVEL: u32 = 6;
 
-/// Records as the reader finds them behind damage, those whose block is not what its digest says left out. A record with a
-/// gzip member of its own is saved as it stands.
+/// Saves the records that the reader finds, except those whose block does not match its digest. A record with its own
+/// gzip member is copied unchanged.
 pub(super) fn save(damaged: &DamagedFile<'_>, saving: &mut dyn Salvage) -> Result<(), RecoveryError> {
     let mut file = (damaged.open)()?;
     let mut reader = WarcReader::new((damaged.open)()?);
-    // Behind the last record that was saved, and what was wrong since.
+    // End of the last saved record, and the problem found since.
     let (mut end, mut wrong) = (0, None);
-    // As the first record is: a file is all plain or all in gzip members.
+    // Set by the first record: a file is either all plain or all in gzip members.
     let mut is_compressed = None;
     for record in &mut reader {
         let record = match record {
@@ -52,7 +52,7 @@ pub(super) fn save(damaged: &DamagedFile<'_>, saving: &mut dyn Salvage) -> Resul
     Ok(())
 }
 
-/// A record's bytes as they are in the file.
+/// A record's bytes as stored in the file.
 fn standing(file: &mut dyn ReadSeek, offset: u64, length: u64) -> Result<Vec<u8>, RecoveryError> {
     let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
     file.seek(SeekFrom::Start(offset))?;

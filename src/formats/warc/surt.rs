@@ -1,15 +1,15 @@
-//! SURT keys: a URL with its host turned round, so that sorted keys hold a site together: `http://www.example.com/A?b` →
-//! `com,example)/a?b`. The rules are those of the Internet Archive's tools (Java `WaybackURLKeyMaker`, Python `surt`), which
-//! index and look up with the same keys.
+//! SURT keys: a URL with its host reversed, so that sorted keys keep a site together: `http://www.example.com/A?b` →
+//! `com,example)/a?b`. The rules are those of the Internet Archive's tools (Java `WaybackURLKeyMaker`, Python `surt`),
+//! which use the same keys.
 //!
 //! | part | rule |
 //! |---|---|
 //! | scheme, user, fragment | dropped |
-//! | percent-encoding | undone as often as it was done, then done once for what is not printable ASCII, for `#`, `%` and the blank |
-//! | host | lower case, `www.`, `www2.` and so on dropped, labels turned round |
+//! | percent-encoding | decoded until nothing is left to decode, then encoded once for what is not printable ASCII, for `#`, `%` and the blank |
+//! | host | lower case, `www.`, `www2.` and so on dropped, labels reversed |
 //! | port | kept unless the scheme's own |
 //! | path | lower case, `.`, `..` and empty segments resolved, the slash at the end dropped |
-//! | query | lower case, parameters sorted, session ids dropped; none when it is empty |
+//! | query | lower case, parameters sorted, session ids dropped; none if it is empty |
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode, percent_encode};
 use regex::bytes::Regex;
 
-/// The key of a URL. What is no URL with a host (`urn:`, `dns:`) is its own key, with blanks encoded.
+/// The key of a URL. A URL without a host (`urn:`, `dns:`) is its own key, with blanks encoded.
 pub fn surt(url: &str) -> String {
     let cleaned: String = url.trim().chars().filter(|c| !matches!(c, '\n' | '\r' | '\t')).collect();
     let Some((scheme, rest)) = cleaned.split_once("://") else { return cleaned.replace(' ', "%20") };
@@ -63,7 +63,7 @@ fn host_key(scheme: &str, authority: &str) -> Vec<u8> {
     key
 }
 
-/// Behind `www`: digits and a dot.
+/// Accepts digits and a dot after `www`.
 fn without_www(rest: &[u8]) -> Option<&[u8]> {
     let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
     rest[digits..].strip_prefix(b".")
@@ -106,7 +106,7 @@ fn query_key(query: &str) -> Vec<u8> {
         return query;
     }
     let mut parameters: Vec<&[u8]> = query.split(|b| *b == b'&').collect();
-    // By name, then by value; one without a value before one with an empty one.
+    // Sorts by name, then by value. A parameter without a value comes before one with an empty value.
     parameters.sort_by_key(|&text| {
         let mut parts = text.splitn(2, |b| *b == b'=');
         (parts.next(), parts.next())
@@ -114,7 +114,8 @@ fn query_key(query: &str) -> Vec<u8> {
     parameters.join(&b'&')
 }
 
-/// Until nothing is left to undo; `%25%32%35` is `%`. So many rounds as there are bytes at most, each shorter.
+/// Decodes until nothing is left to decode: `%25%32%35` is `%`. Each round shortens the text, so there are at most as
+/// many rounds as bytes.
 fn unescaped(bytes: &[u8]) -> Cow<'_, [u8]> {
     let mut text = Cow::Borrowed(bytes);
     while let Cow::Owned(shorter) = Cow::<[u8]>::from(percent_decode(&text)) {
@@ -128,7 +129,7 @@ fn escaped(bytes: &[u8]) -> Vec<u8> {
     percent_encode(bytes, NOT_KEPT).to_string().into_bytes()
 }
 
-/// ASP.NET's.
+/// Session ids of ASP.NET.
 static PATH_SESSIONS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     compiled(&[
         r"(?i-u)^(.*/)\((?:[a-z]\([0-9a-z]{24}\))+\)/([^?]+\.aspx.*)$",
@@ -136,7 +137,7 @@ static PATH_SESSIONS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     ])
 });
 
-/// Each at most once, the last of its kind.
+/// Each pattern is removed at most once: its last occurrence.
 static QUERY_SESSIONS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     compiled(&[
         r"(?i-u)^(.*)(?:jsessionid=[0-9a-z]{32})(?:&(.*))?$",

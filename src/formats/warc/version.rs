@@ -1,12 +1,12 @@
-//! Version lines: where a record begins, and where reading can go on behind damage.
+//! Version lines: where a record starts, and where reading can continue after damage.
 
 use memchr::memmem;
 
 use crate::page::latin1_to_string;
 
-/// So long is a version line at most, with its end.
+/// Longest version line, with its end.
 pub(super) const VERSION_LINE: usize = 16;
-/// What a version line begins with.
+/// The beginning of a version line.
 pub(super) const VERSION: &[u8] = b"WARC/";
 
 /// `WARC/1.1` → `1.1`
@@ -19,7 +19,7 @@ pub(super) fn version(line: &[u8]) -> Option<String> {
     is_version.then(|| latin1_to_string(rest))
 }
 
-/// Where a version and the end of its line stand, as far as they are there. What is before them on the line may be damage.
+/// The position of a version and the end of its line, as far as visible. Bytes before it on the line may be damage.
 pub(super) fn find_version(bytes: &[u8]) -> Option<usize> {
     let is_whole_enough = |at: &usize| {
         let line = &bytes[*at..];

@@ -1,4 +1,4 @@
-//! Page events as records.
+//! Writes page events as records.
 
 use bytes::Bytes;
 use quick_cache::unsync::Cache;
@@ -18,13 +18,13 @@ use crate::formats::options::WarcOptions;
 use crate::page::{EpochMs, Headers, Hop, HttpVersion, PageEvent, Response};
 use crate::parse::Link;
 
-/// ISO 28500:2017, in the draft that everybody can read.
+/// ISO 28500:2017, in its freely available draft.
 const CONFORMS_TO: &str = "http://bibnum.bnf.fr/WARC/WARC_ISO_28500_version1-1_latestdraft.pdf";
 const HTTP_RESPONSE: &str = "application/http;msgtype=response";
 const HTTP_REQUEST: &str = "application/http;msgtype=request";
 const FIELDS: &str = "application/warc-fields";
 
-/// Whether WARC holds records for the event: it is a page, and there was an answer, of whatever status.
+/// Whether WARC stores the event: a page with an answer of any status.
 pub fn is_held(event: &PageEvent) -> bool {
     response_of(event).is_some()
 }
@@ -33,15 +33,15 @@ fn response_of(event: &PageEvent) -> Option<&Response> {
     event.response().filter(|_| event.kind.is_delivered())
 }
 
-/// Writes the records of one sink's files. It remembers what it wrote (see [`WarcOptions::revisits`]), in memory alone:
-/// after a restart, the first unchanged copy of each page is written in full again.
+/// Writes the records of one sink's files. It remembers in memory what it wrote (see [`WarcOptions::revisits`]). So
+/// after a restart the first unchanged copy of each page is written in full again.
 pub struct WarcWriter {
     options: WarcOptions,
     members: Option<CompressedStreams>,
-    /// What was written last, by a hash of the URL: two URLs in one place would need the same body as well to do harm. What
-    /// was not asked for the longest is forgotten first, more or less.
+    /// The last records written, by a hash of the URL. Two URLs with the same hash do harm only if they also have the
+    /// same body. The entry unused for longest is dropped first, approximately.
     earlier: Option<Cache<u128, EarlierCapture>>,
-    /// Both are used again for every record.
+    /// Buffers that are reused for every record.
     fields: Vec<u8>,
     block: Vec<u8>,
 }
@@ -57,7 +57,7 @@ impl WarcWriter {
         }
     }
 
-    /// Appends the record a file begins with. `software`: for example `Seine/0.1.0`.
+    /// Appends the first record of a file. `software`: for example `Seine/0.1.0`.
     pub fn write_info(&mut self, software: &str, file: &NewFile<'_>, at: EpochMs, out: &mut Vec<u8>) {
         self.block.clear();
         let fields = [
@@ -79,8 +79,8 @@ impl WarcWriter {
         self.finish(FIELDS, out);
     }
 
-    /// Appends the records of a page. Returns false and appends nothing for what WARC does not hold (see [`is_held`]).
-    /// `links`: the page's, for the `metadata` record; none are needed without one.
+    /// Appends the records of a page. Returns false and appends nothing for events that WARC does not store (see
+    /// [`is_held`]). `links`: those of the page, for the `metadata` record; unused without it.
     pub fn write_event(&mut self, event: &PageEvent, links: &[Link], out: &mut Vec<u8>) -> bool {
         let Some(response) = response_of(event) else { return false };
         let capture = Capture::new(event);
@@ -159,8 +159,8 @@ impl WarcWriter {
         self.finish(HTTP_RESPONSE, out);
     }
 
-    /// What was written before and need not be written again; else what is written now is remembered. A page that another
-    /// URL leads to is another page: who reads the archive for it wants to find it.
+    /// The earlier record if the page need not be written again; otherwise remembers the present one. A page under
+    /// another URL is always written, so that it can be found in the archive.
     fn revisit(&mut self, capture: &Capture, response: &Response) -> Option<Revisit> {
         let is_unchanged = response.status == 304;
         let Some(earlier) = &mut self.earlier else { return is_unchanged.then_some(Revisit::NotModified(None)) };
@@ -181,7 +181,7 @@ impl WarcWriter {
         None
     }
 
-    /// Left out when nothing is known of what was sent.
+    /// Omitted if nothing is known about the request.
     fn write_request(&mut self, capture: &Capture, response: &Response, out: &mut Vec<u8>) {
         let event = capture.event;
         let was_kept = response.wire.as_ref().is_some_and(|wire| !wire.request.is_empty());
@@ -192,7 +192,7 @@ impl WarcWriter {
         let Some(exactness) = http::write_request(event, &mut self.block) else { return };
         self.begin("request", &capture.id("request"), capture.date);
         push_uri(&mut self.fields, "WARC-Target-URI", &event.final_url);
-        // A server of HTTP/1.0 is asked in HTTP/1.1 too.
+        // A request to an HTTP/1.0 server is HTTP/1.1, too.
         let asked_in = if response.version == HttpVersion::Http2 { HttpVersion::Http2 } else { HttpVersion::Http11 };
         self.push_exchange(event, protocol(asked_in), exactness);
         push_field(&mut self.fields, "WARC-Concurrent-To", &urn(&capture.uuid));
@@ -217,7 +217,8 @@ impl WarcWriter {
         self.finish(FIELDS, out);
     }
 
-    /// What ACHE's reader wants of every response, those of redirects too: of the page they led to. And ours.
+    /// Fields that ACHE's reader expects in every response, even those of redirects: about the final page. Then Seine's
+    /// own.
     fn push_extensions(&mut self, event: &PageEvent) {
         push_field(&mut self.fields, "ACHE-IsRelevant", if event.relevance.is_relevant { "true" } else { "false" });
         push_field(&mut self.fields, "ACHE-Relevance", &format!("{:.10}", event.relevance.relevance));
@@ -251,7 +252,7 @@ impl WarcWriter {
         push_field(&mut self.fields, "WARC-Date", &date(at));
     }
 
-    /// The fields that say what the block is; then the record goes out.
+    /// Adds the fields that describe the block, and writes the record.
     fn finish(&mut self, content_type: &str, out: &mut Vec<u8>) {
         push_field(&mut self.fields, "WARC-Block-Digest", &labelled(&sha1(&self.block)));
         push_field(&mut self.fields, "Content-Type", content_type);
@@ -278,7 +279,7 @@ impl Encoder for WarcWriter {
     }
 }
 
-/// An event on its way out, with what all of its records share.
+/// An event being written, with the data that all its records share.
 struct Capture<'e> {
     event: &'e PageEvent,
     uuid: Uuid,
@@ -289,7 +290,7 @@ struct Capture<'e> {
 impl Capture<'_> {
     fn new(event: &PageEvent) -> Capture<'_> {
         let uuid = Uuid::parse_str(&event.id).unwrap_or_else(|_| derived_id(&Uuid::NAMESPACE_OID, event.id.as_bytes()));
-        // An archive read back may know one of the two alone.
+        // An event from an archive may have only one of the two times.
         let date = if event.started_ms == 0 { event.ended_ms } else { event.started_ms };
         Capture { event, uuid, date, payload_digest: Default::default() }
     }
@@ -303,7 +304,7 @@ impl Capture<'_> {
     }
 }
 
-/// RFC 9562 §5.5: the same of the same, always.
+/// RFC 9562 §5.5: the same input always gives the same id.
 fn derived_id(namespace: &Uuid, name: &[u8]) -> Uuid {
     let digest = sha1(&[namespace.as_bytes(), name].concat());
     let mut bytes = [0; 16];
@@ -320,12 +321,12 @@ fn protocol(version: HttpVersion) -> &'static str {
     }
 }
 
-/// Whether the block holds the body in its transfer coding, or says so.
+/// Whether the block contains the body in its transfer coding, or claims to.
 fn is_coded(response: &Response, exactness: Exactness) -> bool {
     exactness == Exactness::Exact && response.headers.get("transfer-encoding").is_some()
 }
 
-/// Whether there was a body that the event does not hold.
+/// Whether there was a body that the event does not contain.
 fn had_body(headers: &Headers) -> bool {
     headers.get("transfer-encoding").is_some() || headers.get("content-length").is_some_and(|it| it.trim() != "0")
 }

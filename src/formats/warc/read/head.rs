@@ -1,4 +1,4 @@
-//! The head of a record: its version line and its fields.
+//! Reads the head of a record: its version line and its fields.
 
 use std::io::Read;
 
@@ -8,7 +8,7 @@ use crate::formats::warc::member_reader::More;
 use crate::formats::warc::version::{find_version, version};
 use crate::page::{Headers, latin1_to_string};
 
-/// Of a record's version line and fields together.
+/// Limit for a record's version line and fields together.
 const MAX_HEAD: usize = 1 << 20;
 
 impl<R: Read> WarcReader<R> {
@@ -17,15 +17,15 @@ impl<R: Read> WarcReader<R> {
         if let Some(version) = version(without_end(&line)) {
             return Ok(version);
         }
-        // As it stood, its end included: the next record's place is counted from here.
+        // The line unchanged, with its end, because the position of the next record is counted from here.
         if let Some(at) = find_version(&line) {
             self.source.unread(&line[at..]);
         }
         Err(self.lose("it does not begin with WARC/ and a version", offset))
     }
 
-    /// The next line with its end; none when it is longer than `limit`. It may lie across members, as in a file that was
-    /// compressed in pieces.
+    /// The next line with its end; none if it is longer than `limit`. A line may span several members, as in a file
+    /// that was compressed in pieces.
     fn whole_line(&mut self, limit: usize) -> Result<Option<Vec<u8>>, ReadFailure> {
         let mut searched = 0;
         loop {
@@ -43,7 +43,7 @@ impl<R: Read> WarcReader<R> {
         }
     }
 
-    /// More bytes, from the next member too.
+    /// Reads more bytes, also from the next member.
     fn more_of_record(&mut self) -> Result<(), ReadFailure> {
         loop {
             match self.source.more()? {
@@ -58,7 +58,7 @@ impl<R: Read> WarcReader<R> {
         }
     }
 
-    /// The fields up to the empty line. A line that begins with a blank goes on with the one before.
+    /// The fields up to the empty line. A line that begins with a blank continues the previous line.
     pub(super) fn fields(&mut self, offset: u64) -> Result<Headers, ReadFailure> {
         let mut fields = Headers::default();
         let mut left = MAX_HEAD;
@@ -93,7 +93,7 @@ impl<R: Read> WarcReader<R> {
     }
 }
 
-/// UTF-8, as WARC says, or else Latin-1. A CR inside a line ends none, and is written as the blank that it is taken for.
+/// Decodes UTF-8, as WARC requires, otherwise Latin-1. A CR inside a line does not end it, and becomes a blank.
 fn text(bytes: &[u8]) -> String {
     std::str::from_utf8(bytes).map_or_else(|_| latin1_to_string(bytes), str::to_owned).replace('\r', " ")
 }
