@@ -15,9 +15,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use parking_lot::Mutex;
 use uuid::{Builder, ContextV7, Timestamp, Uuid};
 
-use crate::outside::stand_in;
-use crate::page::EpochMs;
-use crate::planted;
+use seine_simulation_hooks::outside::stand_in;
+use seine_simulation_hooks::planted;
 
 static CLOCK: Mutex<Clock> = Mutex::new(Clock { told: None, slept: Duration::ZERO, ahead: Duration::ZERO });
 static IDS: LazyLock<Mutex<ContextV7>> = LazyLock::new(Mutex::default);
@@ -26,7 +25,7 @@ static IDS: LazyLock<Mutex<ContextV7>> = LazyLock::new(Mutex::default);
 #[derive(Debug, Default)]
 pub struct Clock {
     /// When the machine's clock was last ahead of this one, and what it said.
-    told: Option<(EpochMs, Instant)>,
+    told: Option<(u64, Instant)>,
     /// How long the machine had slept by then.
     slept: Duration,
     /// By how much the machine's clock has jumped ahead, as far as it was said.
@@ -39,7 +38,7 @@ const JUMP: Duration = Duration::from_secs(10);
 impl Clock {
     /// The time, when the machine's clock says `wall`. `slept`: for how long the machine has slept, which [`Instant`] leaves out;
     /// asked for when the clock is far ahead.
-    pub fn tell(&mut self, wall: EpochMs, now: Instant, slept: impl FnOnce() -> Duration) -> EpochMs {
+    pub fn tell(&mut self, wall: u64, now: Instant, slept: impl FnOnce() -> Duration) -> u64 {
         let Some(steady) = self.steady(now) else { return self.goes_on_from(wall, now) };
         let ahead = Duration::from_millis(wall.saturating_sub(steady));
         if ahead <= JUMP {
@@ -64,7 +63,7 @@ impl Clock {
     }
 
     /// From now on it is at least `ms`.
-    pub fn at_least(&mut self, ms: EpochMs, now: Instant) -> EpochMs {
+    pub fn at_least(&mut self, ms: u64, now: Instant) -> u64 {
         match self.steady(now) {
             Some(steady) if steady >= ms => steady,
             _ => self.goes_on_from(ms, now),
@@ -72,18 +71,18 @@ impl Clock {
     }
 
     /// By this clock alone.
-    fn steady(&self, now: Instant) -> Option<EpochMs> {
+    fn steady(&self, now: Instant) -> Option<u64> {
         self.told.map(|(ms, at)| ms.saturating_add(whole_ms(now.saturating_duration_since(at))))
     }
 
-    fn goes_on_from(&mut self, ms: EpochMs, now: Instant) -> EpochMs {
+    fn goes_on_from(&mut self, ms: u64, now: Instant) -> u64 {
         self.told = Some((ms, now));
         ms
     }
 }
 
 /// Milliseconds since 1970, never fewer than before: the unit of every time in an event.
-pub fn now_ms() -> EpochMs {
+pub fn now_ms() -> u64 {
     if planted::is("wall_clock") {
         return wall_ms();
     }
@@ -107,7 +106,7 @@ fn uptime() -> Option<Duration> {
 }
 
 /// From now on it is at least `ms`. Returns by how much that is ahead of the machine's clock.
-pub fn never_before(ms: EpochMs) -> Duration {
+pub fn never_before(ms: u64) -> Duration {
     let ahead = CLOCK.lock().at_least(ms, Instant::now()).saturating_sub(wall_ms());
     Duration::from_millis(ahead)
 }
@@ -128,7 +127,7 @@ pub fn event_id() -> String {
 pub struct SimulatedIds(Arc<AtomicU64>);
 
 impl SimulatedIds {
-    fn next(&self, now: EpochMs) -> String {
+    fn next(&self, now: u64) -> String {
         let number = self.0.fetch_add(1, Ordering::Relaxed);
         let mut chance = [0; 10];
         chance[2..].copy_from_slice(&number.to_be_bytes());
@@ -143,13 +142,13 @@ pub fn forget() {
 }
 
 /// When an event's id was made; none of an id that is no UUIDv7.
-pub fn time_of(event_id: &str) -> Option<EpochMs> {
+pub fn time_of(event_id: &str) -> Option<u64> {
     let (seconds, nanos) = Uuid::try_parse(event_id).ok()?.get_timestamp()?.to_unix();
     Some(seconds * 1000 + u64::from(nanos) / 1_000_000)
 }
 
 /// What this machine's clock says, whichever way it was set: for what is no event's time.
-pub fn wall_ms() -> EpochMs {
+pub fn wall_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, whole_ms)
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, MutexGuard};
 use tokio::runtime::{EnterGuard, Handle};
 
-use crate::outside::stand_in;
+use seine_simulation_hooks::outside::stand_in;
 
 /// Who lets simulated threads run, one at a time.
 pub trait Turns: Send + Sync {

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::outside::stand_in;
+use seine_simulation_hooks::outside::stand_in;
 
 /// In a simulation: the free bytes of the only disk.
 #[derive(Clone)]

@@ -1,0 +1,8 @@
+#![forbid(unsafe_code)]
+#![doc = include_str!("../README.md")]
+
+pub mod blocking;
+pub mod clock;
+pub mod descriptors;
+pub mod disk;
+pub mod folders;
