@@ -9,7 +9,7 @@
 mod child;
 #[path = "support/cpu.rs"]
 mod cpu;
-#[path = "../tests/support/event.rs"]
+#[path = "../crates/parse/tests/support/event.rs"]
 mod event;
 #[path = "support/site.rs"]
 mod site;

@@ -3,7 +3,7 @@
 
 #[path = "support/cpu.rs"]
 mod cpu;
-#[path = "../tests/support/event.rs"]
+#[path = "../crates/parse/tests/support/event.rs"]
 mod event;
 #[path = "support/pages.rs"]
 mod pages;

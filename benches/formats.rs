@@ -9,7 +9,7 @@
 mod bare;
 #[path = "support/cpu.rs"]
 mod cpu;
-#[path = "../tests/support/event.rs"]
+#[path = "../crates/parse/tests/support/event.rs"]
 mod event;
 #[path = "support/pages.rs"]
 mod pages;

@@ -5,7 +5,7 @@
 
 #[path = "support/child.rs"]
 mod child;
-#[path = "../tests/support/event.rs"]
+#[path = "../crates/parse/tests/support/event.rs"]
 mod event;
 
 use std::fs::File;

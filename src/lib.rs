@@ -19,9 +19,7 @@ pub mod focus;
 pub mod formats;
 pub mod frontier;
 pub(crate) mod large;
-pub mod page;
 pub mod page_log;
-pub mod parse;
 pub mod relevance;
 pub mod revisit;
 pub mod shutdown;
@@ -34,5 +32,7 @@ pub mod validate;
 pub mod visit;
 pub(crate) mod work;
 
+pub use seine_parse as parse;
+pub use seine_parse::page;
 pub use seine_simulation_hooks::{outside, planted};
 pub use seine_system::{blocking, clock, descriptors, disk, folders};

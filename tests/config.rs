@@ -14,6 +14,8 @@ use seine::config::{
     Config, Cookie, Destination, FocusConfig, Loaded, Origin, ScopeRule, Secret, SeedsError, SinkConfig, StartedWith,
     load, read_seeds, render, sink_words,
 };
+use seine::page::{Outcome, PageEvent};
+use seine::parse::{DeriveOptions, derive};
 use seine::revisit::Which;
 use tempfile::TempDir;
 
@@ -1093,4 +1095,27 @@ fn each_client_has_a_name_and_a_token_of_its_own() {
         let told = error(&format!("work.clients: \"{clients}\"\n"));
         assert!(told.contains(words) && !told.contains(token), "{told}");
     }
+}
+
+/// What a site shows by the rest of its parameters is another page.
+#[test]
+fn links_lose_the_parameters_that_only_say_where_a_visitor_came_from() {
+    let href = "/a?utm_source=a&utm_medium=b&gclid=c&fbclid=d&msclkid=e&yclid=f&mc_cid=g&_ga=h&pk_campaign=i&id=1&ref=2\
+                &source=3&sid2=4";
+    let mut page = PageEvent::read_back("https://site.example/");
+    if let Outcome::Response(response) = &mut page.outcome {
+        response.body = format!("<html><a href='{href}'>").into();
+    }
+    let derived = derive(&page, &DeriveOptions::from(&Config::default()));
+    let urls: Vec<&str> = derived.links.iter().map(|link| link.url.as_str()).collect();
+    assert_eq!(urls, ["https://site.example/a?id=1&ref=2&sid2=4&source=3"]);
+}
+
+/// Both are the defaults of deriving, but that a configuration names parameters to drop.
+#[test]
+fn a_page_is_derived_alike_without_a_configuration_and_with_an_empty_one() {
+    let configured = DeriveOptions::from(&Config::default());
+    assert!(!configured.drop_parameters.is_empty());
+    let drop_parameters = configured.drop_parameters.clone();
+    assert_eq!(configured, DeriveOptions { drop_parameters, ..DeriveOptions::default() });
 }

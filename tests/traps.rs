@@ -1,6 +1,6 @@
 //! The arithmetic of traps: patterns, texts, and parameters that carry sessions.
 
-#[path = "support/event.rs"]
+#[path = "../crates/parse/tests/support/event.rs"]
 mod event;
 #[path = "support/traps.rs"]
 mod site;

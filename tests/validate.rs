@@ -1,7 +1,7 @@
 //! The validator at its public edge: what events mean for `page` and `work_proposed`, and that
 //! validating the same entries again changes nothing.
 
-#[path = "support/event.rs"]
+#[path = "../crates/parse/tests/support/event.rs"]
 mod event;
 
 use std::collections::BTreeSet;

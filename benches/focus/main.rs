@@ -5,7 +5,7 @@
 //!     cargo bench --bench focus [-- PAGES [PICTURE.svg]]
 
 mod ache;
-#[path = "../../tests/support/event.rs"]
+#[path = "../../crates/parse/tests/support/event.rs"]
 mod event;
 mod picture;
 #[path = "../../tests/support/topics.rs"]

@@ -14,7 +14,7 @@ mod child;
 mod clients;
 #[path = "../support/cpu.rs"]
 mod cpu;
-#[path = "../../tests/support/event.rs"]
+#[path = "../../crates/parse/tests/support/event.rs"]
 mod event;
 mod isolation;
 #[path = "../../tests/elastic/node.rs"]

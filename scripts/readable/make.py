@@ -205,7 +205,7 @@ def fold(site):
 
 
 def choose(likely, lengths):
-    """As `choose` of src/parse/readable/mod.rs."""
+    """As `choose` of crates/parse/src/readable/mod.rs."""
     order = numpy.argsort(-likely, kind="stable")
     right, taken = numpy.cumsum((likely * lengths)[order]), numpy.cumsum(lengths[order])
     expected = 2 * right / (taken + right[-1] + 1e-9)

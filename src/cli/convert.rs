@@ -69,7 +69,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         wanted: args.filter_args.wanted(),
         sink,
         context: SinkContext::new(&args.to_folder),
-        derive: DeriveOptions::new(&config),
+        derive: DeriveOptions::from(&config),
         state,
         state_file: Some(state_file.clone()),
         rate: None,

@@ -12,6 +12,7 @@ use super::archive::ENDS_EARLY;
 use super::ticker::Ticker;
 use crate::archive::inputs::{ArchiveInput, ArchiveInputs, FoundInput, InputError, InputOptions, SkipReason};
 use crate::archive::read::Pages;
+use crate::config::Config;
 use crate::large;
 use crate::page::{Headers, PageEvent, Response};
 use crate::parse::{self, DeriveOptions, Derived};
@@ -39,7 +40,7 @@ impl PageReader {
     pub fn new(names: &[String]) -> PageReader {
         PageReader {
             ticker: Ticker::new(names, &InputOptions::default(), false),
-            options: DeriveOptions::default(),
+            options: DeriveOptions::from(&Config::default()),
             read: 0,
             others: 0,
             passed_over: 0,

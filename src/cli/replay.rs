@@ -84,7 +84,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         wanted: args.filter_args.wanted(),
         sink,
         context: SinkContext::new(&folder),
-        derive: DeriveOptions::new(&config),
+        derive: DeriveOptions::from(&config),
         state,
         state_file: state_file.clone(),
         rate: args.rate,

@@ -1,10 +1,10 @@
-//! What deriving has to know, of the configuration.
+//! What the configuration says about deriving.
 
 use super::Config;
 use crate::parse::DeriveOptions;
 
-impl DeriveOptions {
-    pub fn new(config: &Config) -> DeriveOptions {
+impl From<&Config> for DeriveOptions {
+    fn from(config: &Config) -> DeriveOptions {
         DeriveOptions {
             max_decoded_bytes: config.fetch.max_decoded_bytes,
             obey_nofollow: config.scope.obey_nofollow,
@@ -14,11 +14,5 @@ impl DeriveOptions {
             drop_parameters: config.scope.drop_parameters.as_slice().into(),
             text: config.text,
         }
-    }
-}
-
-impl Default for DeriveOptions {
-    fn default() -> DeriveOptions {
-        DeriveOptions::new(&Config::default())
     }
 }

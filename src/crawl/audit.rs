@@ -115,7 +115,8 @@ const DOCUMENTS_LEFT: &str = "a replay brought them back, or somebody else wrote
 /// be read at all.
 pub fn audit(folder: &Path, destinations: &[SinkConfig]) -> Result<Audit, CrawlError> {
     refuse_half_restored(folder)?;
-    let (log, recovery) = PageLog::open(&folder.join("log"), &Config::default().log, DeriveOptions::default())?;
+    let config = Config::default();
+    let (log, recovery) = PageLog::open(&folder.join("log"), &config.log, DeriveOptions::from(&config))?;
     if let Some((_, why)) = recovery.unreadable.first() {
         return Err(CrawlError::Cursor(why.clone()));
     }

@@ -22,7 +22,7 @@ impl Console {
     pub fn of_folder(folder: &Path) -> Result<Console, CrawlError> {
         refuse_half_restored(folder)?;
         let mut config = last_config(folder);
-        let (log, _) = PageLog::open(&folder.join("log"), &config.log, DeriveOptions::default())?;
+        let (log, _) = PageLog::open(&folder.join("log"), &config.log, DeriveOptions::from(&config))?;
         let frontier = EmbeddedFrontier::open(&folder.join("frontier"), FrontierOptions::default(), now_ms())?;
         open::set_clock(&frontier)?;
         // So that the log knows what is validated.

@@ -49,7 +49,7 @@ use seine::sinks::SinkContext;
 const LONG: Duration = Duration::from_secs(90);
 
 fn options() -> DeriveOptions {
-    DeriveOptions { max_decoded_bytes: 256 << 20, ..DeriveOptions::new(&Config::default()) }
+    DeriveOptions { max_decoded_bytes: 256 << 20, ..DeriveOptions::from(&Config::default()) }
 }
 
 /// The sink of this name, with the settings that it has without a configuration.

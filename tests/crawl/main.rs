@@ -19,7 +19,7 @@ mod demo;
 mod doubts;
 mod duplicates;
 mod ending;
-#[path = "../support/event.rs"]
+#[path = "../../crates/parse/tests/support/event.rs"]
 mod event;
 mod feeds;
 mod fetch_log;

@@ -7,7 +7,7 @@ mod conformance;
 mod crawl;
 mod credentials;
 mod document;
-#[path = "../support/event.rs"]
+#[path = "../../crates/parse/tests/support/event.rs"]
 mod event;
 mod fault;
 mod gone;

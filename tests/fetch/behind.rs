@@ -25,7 +25,7 @@ const URL: &str = "http://elsewhere.test/";
 /// A page log as a kill leaves it: 12 MB of it lie behind the validator's position on disk, which it writes once a segment.
 /// Returns the log's end.
 async fn unreleased(folder: &Path, config: &Config) -> Position {
-    let (log, _) = PageLog::open(&folder.join("log"), &config.log, DeriveOptions::new(config)).unwrap();
+    let (log, _) = PageLog::open(&folder.join("log"), &config.log, DeriveOptions::from(config)).unwrap();
     drop(log.follower(VALIDATOR, Position::default()).unwrap());
     let to_write = log.clone();
     let writer = std::thread::spawn(move || to_write.run_writer(&mut || ()).unwrap());

@@ -9,7 +9,7 @@ mod borrowing;
 mod canonical;
 mod cookies;
 mod dns;
-#[path = "../support/event.rs"]
+#[path = "../../crates/parse/tests/support/event.rs"]
 mod event;
 mod exchange;
 mod faults;

@@ -212,11 +212,11 @@ impl MiniCrawl {
     ) -> (MiniCrawl, Validator) {
         let options = FrontierOptions { default_delay: Duration::ZERO, ..FrontierOptions::default() };
         let frontier = wrap(EmbeddedFrontier::open(&folder.path().join("frontier"), options, now_ms()).unwrap());
-        let (log, _) = PageLog::open(&folder.path().join("log"), &config.log, DeriveOptions::new(&config)).unwrap();
+        let (log, _) = PageLog::open(&folder.path().join("log"), &config.log, DeriveOptions::from(&config)).unwrap();
         let seeds: Vec<String> = seeds.iter().map(|seed| seine::parse::url::parse(seed).unwrap()).collect();
         let scope = Arc::new(CurrentScope::new(Scope::new(&config.scope, &seeds).unwrap(), RefusedLinks::default()));
         frontier.propose(&seeds.iter().map(|url| Proposal::seed(url)).collect::<Vec<_>>(), now_ms()).unwrap();
-        let derive = DeriveOptions::new(&config);
+        let derive = DeriveOptions::from(&config);
         let metrics = Arc::new(Metrics::default());
         let validator =
             Validator::new(frontier.clone(), scope.clone(), config.frontier.clone(), metrics.clone()).unwrap();

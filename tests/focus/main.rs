@@ -1,6 +1,6 @@
 //! Focused crawls: what is looked for comes first.
 
-#[path = "../support/event.rs"]
+#[path = "../../crates/parse/tests/support/event.rs"]
 mod event;
 #[path = "../support/mod.rs"]
 mod support;

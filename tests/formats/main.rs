@@ -4,6 +4,6 @@ mod cbor;
 mod files;
 mod filesystem;
 mod http;
-#[path = "../support/event.rs"]
+#[path = "../../crates/parse/tests/support/event.rs"]
 mod made;
 mod web_index;

@@ -8,7 +8,7 @@ mod crashes;
 mod crawl;
 mod delivery;
 mod duplicates;
-#[path = "../support/event.rs"]
+#[path = "../../crates/parse/tests/support/event.rs"]
 mod event;
 mod filling;
 mod formats;

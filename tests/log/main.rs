@@ -2,7 +2,7 @@
 
 mod codec;
 mod damage;
-#[path = "../support/event.rs"]
+#[path = "../../crates/parse/tests/support/event.rs"]
 mod event;
 mod full_disk;
 mod kill;

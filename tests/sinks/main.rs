@@ -1,7 +1,7 @@
 //! The sinks at their public edge. One file a kind of sink.
 
 mod appended;
-#[path = "../support/event.rs"]
+#[path = "../../crates/parse/tests/support/event.rs"]
 mod event;
 mod files;
 mod filesystem;

@@ -2,7 +2,7 @@
 
 mod damage;
 mod index;
-#[path = "../support/event.rs"]
+#[path = "../../crates/parse/tests/support/event.rs"]
 mod made;
 mod others;
 mod pages;

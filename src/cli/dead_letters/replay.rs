@@ -84,7 +84,7 @@ impl Replay<'_> {
             config::Destination::Filesystem(_) => None,
             _ => bail!("{} holds no crawl: there is no log/ in it", place.output.display()),
         };
-        let deriver = Deriver::new(DeriveOptions::new(config));
+        let deriver = Deriver::new(DeriveOptions::from(config));
         let scratch = folder.join("dead_letters").join("replay");
         Ok(Replay { sink, deriver, folder, scratch, reader })
     }
@@ -175,7 +175,7 @@ impl Replay<'_> {
 
 /// The sink's reader in the log of a crawl that stands still.
 fn reader_of(place: &SinkArgs, log: &Path, config: &Config) -> anyhow::Result<Reader> {
-    let (log, recovery) = PageLog::open(log, &config.log, DeriveOptions::new(config)).map_err(|error| match error {
+    let (log, recovery) = PageLog::open(log, &config.log, DeriveOptions::from(config)).map_err(|error| match error {
         LogError::Locked { .. } => anyhow!(
             "the crawl in {} is running, and {} writes to the same files; stop it first",
             place.output.display(),

@@ -1,0 +1,31 @@
+//! Reading a page's markup: the standard's tokens ([`tokens`]), and which elements they make ([`outline`]).
+
+use std::borrow::Cow;
+
+pub mod names;
+pub mod outline;
+pub mod tokens;
+
+/// An attribute's value, its references decoded.
+pub fn decode_attribute(raw: &str) -> Cow<'_, str> {
+    match memchr::memchr3(b'&', b'\r', b'\0', raw.as_bytes()) {
+        Some(_) => Cow::Owned(htmlize::unescape_attribute(&*normalize_input(raw)).into_owned()),
+        None => Cow::Borrowed(raw),
+    }
+}
+
+/// Text, its references decoded.
+pub fn decode_text(raw: &str) -> Cow<'_, str> {
+    match memchr::memchr3(b'&', b'\r', b'\0', raw.as_bytes()) {
+        Some(_) => Cow::Owned(htmlize::unescape(&*normalize_input(raw)).into_owned()),
+        None => Cow::Borrowed(raw),
+    }
+}
+
+/// What the standard's parser does before it looks at anything: line breaks are `\n`, zero characters are replaced.
+fn normalize_input(raw: &str) -> Cow<'_, str> {
+    match memchr::memchr2(b'\r', b'\0', raw.as_bytes()) {
+        Some(_) => Cow::Owned(raw.replace("\r\n", "\n").replace('\r', "\n").replace('\0', "\u{fffd}")),
+        None => Cow::Borrowed(raw),
+    }
+}

@@ -1,0 +1,291 @@
+#![forbid(unsafe_code)]
+#![doc = include_str!("../README.md")]
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use ::url::Url as BaseUrl;
+use bytes::Bytes;
+use encoding_rs::{Encoding, UTF_8};
+use sha2::{Digest, Sha256};
+
+use crate::page::preferences::Statement;
+use crate::page::{EpochMs, Kind, PageEvent, Response};
+
+pub mod about;
+pub mod charset;
+pub mod clean_text;
+pub mod date;
+pub mod decode;
+pub mod feed;
+pub mod html;
+pub mod html_facts;
+pub mod html_text;
+pub mod language;
+pub mod link_header;
+mod links;
+pub mod main_text;
+mod media_type;
+pub mod meta;
+pub mod page;
+mod path_pattern;
+pub mod preferences;
+mod prescan;
+mod query;
+pub mod readable;
+pub mod requisites;
+pub mod robots;
+mod short;
+pub mod simhash;
+pub mod sitemap;
+pub mod url;
+pub mod words;
+
+use clean_text::TextOptions;
+use decode::{DecodeProblem, Decoded, decode_body};
+use html_facts::HtmlFacts;
+use html_text::{PageFacts, page_facts};
+pub(crate) use links::Resolver;
+pub use media_type::{is_html, media_type};
+use meta::RobotsMeta;
+use requisites::{Named, Requisites};
+
+/// What is derived from an event: once, and shared by everyone who needs it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Derived {
+    /// The body with its content codings taken off; what could be decoded when the coding is broken or over the limit.
+    pub body: Bytes,
+    /// Why `body` is not all of what the server meant.
+    pub decode_problem: Option<DecodeProblem>,
+    /// SHA-256 of `body`; zeros when there was no response.
+    pub digest: [u8; 32],
+    /// The media type says HTML, or there is none and the body looks like it. Whatever the status.
+    pub is_html: bool,
+    /// The encoding of an HTML body by its standard name, for example `UTF-8`.
+    pub charset: Option<&'static str>,
+    /// This and the next three are of successful HTML responses only, but for what a header says.
+    pub title: Option<String>,
+    /// Normalised, from `<link rel=canonical>` or the `Link` header (of any successful page).
+    pub canonical: Option<String>,
+    /// `<html lang>` as written.
+    pub lang: Option<String>,
+    /// Normalised http(s) URLs of the page's links, first appearance first, each once.
+    pub links: Vec<Link>,
+    /// Of a successful response that is an RSS or Atom feed: the language it says it is in. Its articles are `links`.
+    pub feed: Option<FeedFacts>,
+    /// What the page, or style sheet, needs to be shown, normalised, each once; as far as [`DeriveOptions::requisites`] wants it.
+    pub requisites: Vec<String>,
+    /// Further sitemaps that a sitemap names.
+    pub sitemaps: Vec<String>,
+    /// When what a sitemap or a feed names changed, as it says: places in `links`, and behind them in `sitemaps`.
+    pub changed: Vec<(u32, EpochMs)>,
+    /// What `meta` elements and `X-Robots-Tag` ask for, of any response.
+    pub robots: RobotsMeta,
+    /// What headers and markup say of the page's use.
+    pub preferences: Vec<Statement>,
+}
+
+/// What a feed says of itself, its articles apart.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FeedFacts {
+    pub language: Option<String>,
+}
+
+/// A link, resolved against the page's base and normalised.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    pub url: String,
+    /// Not to be followed: `rel=nofollow` (`ugc`, `sponsored`) wherever it appears, or the page says so of all its links.
+    pub nofollow: bool,
+}
+
+/// What [`derive()`] has to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeriveOptions {
+    /// Bytes of a body after each coding is taken off; the rest is cut.
+    pub max_decoded_bytes: u64,
+    /// Flag links that are not to be followed; otherwise none is flagged.
+    pub obey_nofollow: bool,
+    /// Our product token, as in robots.txt: `Seine`.
+    pub agent: String,
+    /// What to name of what pages need to be shown.
+    pub requisites: Requisites,
+    /// Where forms with GET lead counts as a link.
+    pub forms: bool,
+    /// Parameters that links have no more once they are read: names, or how they begin and a `*`. Empty: none.
+    pub drop_parameters: Arc<[String]>,
+    /// Which main text who indexes text gets. Deriving needs it for nothing.
+    pub text: TextOptions,
+}
+
+/// As a crawl without a configuration derives, but that links keep all of their parameters.
+impl Default for DeriveOptions {
+    fn default() -> DeriveOptions {
+        DeriveOptions {
+            max_decoded_bytes: 20 << 20,
+            obey_nofollow: true,
+            agent: "Seine".to_owned(),
+            requisites: Requisites::default(),
+            forms: false,
+            drop_parameters: Arc::default(),
+            text: TextOptions::default(),
+        }
+    }
+}
+
+/// Everything that the pipeline needs of an event, in one pass over the body. A failure gives nothing.
+pub fn derive(event: &PageEvent, options: &DeriveOptions) -> Derived {
+    facts(event, decode(event, options.max_decoded_bytes), options)
+}
+
+/// The body, its content codings taken off; empty for a failure.
+pub fn decode(event: &PageEvent, max_bytes: u64) -> Decoded {
+    let max_bytes = match event.kind {
+        Kind::Page | Kind::Requisite => max_bytes,
+        Kind::Sitemap => max_bytes.max(sitemap::MAX_BYTES as u64),
+    };
+    event.response().map_or_else(Decoded::default, |response| decode_body(response, max_bytes))
+}
+
+/// What is [decoded](decode()), and nothing else.
+pub fn body(decoded: Decoded) -> Derived {
+    Derived { body: decoded.body, decode_problem: decoded.problem, ..Derived::default() }
+}
+
+/// The body and what kind of content it is, its encoding and digest included: nothing of what the markup says.
+pub fn content(event: &PageEvent, decoded: Decoded, options: &DeriveOptions) -> Derived {
+    event.response().map_or_else(Derived::default, |response| derive_body(event, response, decoded, options))
+}
+
+/// [`derive()`], of a body that is decoded.
+pub fn facts(event: &PageEvent, decoded: Decoded, options: &DeriveOptions) -> Derived {
+    let Some(response) = event.response() else { return Derived::default() };
+    let mut derived = derive_body(event, response, decoded, options);
+    let is_style_sheet =
+        || response.content_type().is_some_and(|sent| media_type(sent).eq_ignore_ascii_case("text/css"));
+    match event.kind {
+        Kind::Sitemap if response.is_success() => _ = add_named(&mut derived, event, response, options),
+        Kind::Sitemap => {}
+        Kind::Requisite if options.requisites.styles && response.is_success() && is_style_sheet() => {
+            let named = Named::of_style_sheet(&derived.text(), options).references;
+            // A sheet's references are UTF-8 in whatever encoding it is, and lose no parameters.
+            let resolver = BaseUrl::parse(&event.final_url).map(|sheet| Resolver::of_headers(&sheet, &[]));
+            derived.requisites = resolver.map_or(Vec::new(), |resolver| resolver.resolve_each(&named));
+        }
+        // What a page embeds may be one.
+        Kind::Page | Kind::Requisite if response.is_success() && feed::is_feed(&derived.body) => {
+            let language = add_named(&mut derived, event, response, options);
+            derived.feed = Some(FeedFacts { language });
+            derived.canonical = canonical_of_headers(event, response, options);
+        }
+        Kind::Page | Kind::Requisite if derived.is_html && response.is_success() => {
+            let text = derived.text();
+            let facts = html_facts::read(&text, &options.agent);
+            let named = Named::of_page(&text, options);
+            drop(text);
+            add_facts(&mut derived, facts, named, event, response, options);
+        }
+        Kind::Page | Kind::Requisite if response.is_success() => {
+            derived.canonical = canonical_of_headers(event, response, options)
+        }
+        Kind::Page | Kind::Requisite => {}
+    }
+    derived
+}
+
+/// A page for who reads its text: what is derived of it, and of HTML what it says.
+#[derive(Debug)]
+pub struct PageText {
+    pub facts: Arc<Derived>,
+    pub page: Option<PageFacts>,
+    /// Which main text is wanted.
+    pub options: TextOptions,
+}
+
+impl From<Arc<Derived>> for PageText {
+    fn from(facts: Arc<Derived>) -> PageText {
+        let page = facts.is_html.then(|| page_facts(&facts.text()));
+        PageText { facts, page, options: TextOptions::default() }
+    }
+}
+
+impl Derived {
+    /// What a sitemap or a feed names, and when it changed, as it says.
+    pub fn told(&self) -> impl Iterator<Item = (&str, EpochMs)> {
+        let url = |place: usize| match self.links.get(place) {
+            Some(link) => Some(link.url.as_str()),
+            None => self.sitemaps.get(place - self.links.len()).map(String::as_str),
+        };
+        self.changed.iter().filter_map(move |(place, changed)| Some((url(*place as usize)?, *changed)))
+    }
+
+    /// An HTML body as text in its charset; any other body as UTF-8, what is malformed replaced.
+    pub fn text(&self) -> Cow<'_, str> {
+        charset::decode_text(&self.body, self.encoding())
+    }
+
+    fn encoding(&self) -> &'static Encoding {
+        self.charset.and_then(|name| Encoding::for_label(name.as_bytes())).unwrap_or(UTF_8)
+    }
+}
+
+/// What a sitemap or a feed names. Gives the language that a feed says it is in.
+fn add_named(derived: &mut Derived, event: &PageEvent, response: &Response, options: &DeriveOptions) -> Option<String> {
+    let found = sitemap::parse(&derived.body, response.content_type(), &event.final_url, &options.drop_parameters);
+    let sitemaps = if event.kind == Kind::Sitemap { found.sitemaps } else { Vec::new() };
+    let times = found.urls.iter().chain(&sitemaps).map(|(_, changed)| *changed);
+    derived.changed = times.zip(0..).filter_map(|(changed, place)| Some((place, changed?))).collect();
+    derived.links = found.urls.into_iter().map(|(url, _)| Link { url, nofollow: false }).collect();
+    derived.sitemaps = sitemaps.into_iter().map(|(url, _)| url).collect();
+    found.language
+}
+
+/// What holds for every response.
+fn derive_body(event: &PageEvent, response: &Response, decoded: Decoded, options: &DeriveOptions) -> Derived {
+    let Decoded { body, problem } = decoded;
+    let is_html = is_html(response.content_type(), &body);
+    let robots = meta::from_headers(&response.headers, &options.agent);
+    let is_image = response.content_type().is_some_and(|given| media_type(given).starts_with("image/"));
+    Derived {
+        digest: Sha256::digest(&body).into(),
+        is_html,
+        charset: is_html.then(|| charset::detect(&body, response.content_type()).name()),
+        robots,
+        preferences: preferences::of_headers(&response.headers, robots, is_image, &event.final_url),
+        decode_problem: problem,
+        body,
+        ..Derived::default()
+    }
+}
+
+/// What markup and headers say of a page, resolved.
+fn add_facts(
+    derived: &mut Derived,
+    facts: HtmlFacts,
+    named: Named,
+    event: &PageEvent,
+    response: &Response,
+    options: &DeriveOptions,
+) {
+    derived.robots = derived.robots.merge(facts.robots);
+    derived.preferences.extend(preferences::of_markup(&facts, &event.final_url));
+    let Ok(page) = BaseUrl::parse(&event.final_url) else { return };
+    let of_markup = Resolver::new(&page, facts.base.as_deref(), derived, &options.drop_parameters);
+    let headers = links::of_headers(response);
+    let canonical = facts.canonical.as_deref().and_then(|href| of_markup.resolve(href));
+    derived.canonical = canonical.or_else(|| Resolver::of_headers(&page, &options.drop_parameters).canonical(&headers));
+    derived.links = links::of_page(&page, &headers, &facts, &of_markup, &named.forms);
+    derived.requisites = of_markup.resolve_each(&named.references);
+    if !options.obey_nofollow {
+        derived.links.iter_mut().for_each(|link| link.nofollow = false);
+    } else if derived.robots.nofollow {
+        derived.links.iter_mut().for_each(|link| link.nofollow = true);
+    }
+    derived.title = facts.title;
+    derived.lang = facts.lang;
+}
+
+fn canonical_of_headers(event: &PageEvent, response: &Response, options: &DeriveOptions) -> Option<String> {
+    let page = BaseUrl::parse(&event.final_url).ok()?;
+    Resolver::of_headers(&page, &options.drop_parameters).canonical(&links::of_headers(response))
+}

@@ -1,0 +1,132 @@
+//! `Content-Usage`, `Content-Signal` and `License` in robots.txt.
+
+use super::terms;
+use super::{content_signal, content_usage};
+use crate::page::preferences::{Says, Scheme, Source, Statement};
+use crate::path_pattern::{Pattern, canonical};
+
+/// The rules of one group about how its paths are used: of each scheme the longest that match a path decide (ATTACH §3.1). A rule
+/// without a path is about all, and the shortest.
+#[derive(Debug, Clone, Default)]
+pub struct UsageRules {
+    /// By what their paths begin with; found by halving, as there may be very many. See [`Beginning::within`].
+    beginnings: Vec<Beginning>,
+}
+
+#[derive(Debug, Clone)]
+struct Beginning {
+    bytes: Vec<u8>,
+    /// The place of the longest other one that this begins with.
+    within: Option<usize>,
+    /// The longest first, then as they stand in the file.
+    rules: Vec<UsageRule>,
+}
+
+#[derive(Debug, Clone)]
+struct UsageRule {
+    pattern: Pattern,
+    scheme: Scheme,
+    says: Says,
+    /// From 1.
+    line: u32,
+}
+
+impl UsageRule {
+    /// `value`: what stands behind the colon, white space and comment off.
+    fn new(scheme: Scheme, value: &str, line: u32) -> UsageRule {
+        let is_blank = |c| c == ' ' || c == '\t';
+        let (path, said) = match value.starts_with('/') {
+            true => value.split_once(is_blank).unwrap_or((value, "")),
+            false => ("", value),
+        };
+        let said = said.trim_matches(is_blank);
+        let says = match scheme {
+            Scheme::ContentSignal => content_signal(said),
+            _ => content_usage(said),
+        };
+        UsageRule { pattern: Pattern::new(path), scheme, says, line }
+    }
+}
+
+impl UsageRules {
+    /// Of the lines of one group: scheme, value and number.
+    pub fn new<'a>(lines: impl Iterator<Item = (Scheme, &'a str, u32)>) -> UsageRules {
+        let mut rules: Vec<_> = lines.map(|(scheme, value, line)| UsageRule::new(scheme, value, line)).collect();
+        // The sort is stable: equally long ones stay in the file's order.
+        rules.sort_by_key(|rule| std::cmp::Reverse(rule.pattern.length()));
+        rules.sort_by(|a, b| a.pattern.beginning().cmp(b.pattern.beginning()));
+        let mut beginnings: Vec<Beginning> = Vec::new();
+        for rule in rules {
+            let bytes = rule.pattern.beginning();
+            if beginnings.last().is_none_or(|last| last.bytes != bytes) {
+                let mut within = beginnings.len().checked_sub(1);
+                while let Some(at) = within.filter(|at| !bytes.starts_with(&beginnings[*at].bytes)) {
+                    within = beginnings[at].within;
+                }
+                beginnings.push(Beginning { bytes: bytes.to_vec(), within, rules: Vec::new() });
+            }
+            if let Some(last) = beginnings.last_mut() {
+                last.rules.push(rule);
+            }
+        }
+        UsageRules { beginnings }
+    }
+
+    /// Adds what is said of a path and its query.
+    pub fn say(&self, path_and_query: &str, said: &mut Vec<Statement>) {
+        if self.beginnings.is_empty() {
+            return;
+        }
+        let path = match self.beginnings.as_slice() {
+            [all] if all.bytes.is_empty() && all.rules.iter().all(|rule| rule.pattern.length() == 0) => Vec::new(),
+            _ => canonical(path_and_query, false),
+        };
+        for scheme in [Scheme::ContentUsage, Scheme::ContentSignal] {
+            let mut deciding = self.deciding(&path, scheme);
+            deciding.sort_by_key(|rule| rule.line);
+            let mut all = Says::nothing();
+            for rule in deciding {
+                // Of rules that are as long all count; one that says nothing new is not worth a word.
+                let UsageRule { says, line, .. } = *rule;
+                let together = all.and(says);
+                if together != all {
+                    said.push(Statement { scheme, source: Source::RobotsTxt, line, says, terms: None });
+                }
+                all = together;
+            }
+        }
+    }
+
+    /// The longest rules of a scheme that match. What a path begins with is in the order of bytes the last that is not behind
+    /// the path, or that one's `within`, and so on: whatever stands between a beginning and a path that has it, has it too.
+    fn deciding(&self, path: &[u8], scheme: Scheme) -> Vec<&UsageRule> {
+        let (mut longest, mut deciding) = (0, Vec::new());
+        let mut next = self.beginnings.partition_point(|it| it.bytes.as_slice() <= path).checked_sub(1);
+        while let Some(beginning) = next.map(|at| &self.beginnings[at]) {
+            next = beginning.within;
+            if !path.starts_with(&beginning.bytes) {
+                continue;
+            }
+            for rule in &beginning.rules {
+                let length = rule.pattern.length();
+                if length < longest {
+                    break;
+                }
+                if rule.scheme == scheme && rule.pattern.matches(path) {
+                    if length > longest {
+                        deciding.clear();
+                    }
+                    longest = length;
+                    deciding.push(rule);
+                }
+            }
+        }
+        deciding
+    }
+}
+
+/// A line `License`; none where it has no absolute URL of the web.
+pub fn license(url: &str, line: u32) -> Option<Statement> {
+    let (scheme, source) = (Scheme::Rsl, Source::RobotsTxt);
+    Some(Statement { scheme, source, line, says: Says::nothing(), terms: Some(terms(url)?) })
+}
