@@ -121,10 +121,10 @@ fn stores(
     folder: &Path,
     room: &mut StartRoom,
 ) -> Result<(PageLog, EmbeddedFrontier, DeriveOptions), CrawlError> {
-    let log = log_for(config, folder, &DeriveOptions::from(config))?;
+    let log = log_for(config, folder, &DeriveOptions::from(&*config))?;
     let frontier = open_frontier(config, folder, room)?;
     config.scope.drop_parameters = room.write(&frontier, || parameters_in_force(&frontier, loaded))?;
-    let derive = DeriveOptions::from(config);
+    let derive = DeriveOptions::from(&*config);
     log.derive_by(derive.clone());
     Ok((log, frontier, derive))
 }

@@ -45,7 +45,7 @@ use clean_text::TextOptions;
 use decode::{DecodeProblem, Decoded, decode_body};
 use html_facts::HtmlFacts;
 use html_text::{PageFacts, page_facts};
-pub(crate) use links::Resolver;
+pub use links::Resolver;
 pub use media_type::{is_html, media_type};
 use meta::RobotsMeta;
 use requisites::{Named, Requisites};

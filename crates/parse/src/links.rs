@@ -29,7 +29,7 @@ pub(super) fn of_headers(response: &Response) -> Vec<(HeaderLink, LinkSource)> {
 
 /// What a reference is known by: resolved against a base, in normal form, without the parameters that links lose.
 #[derive(Debug)]
-pub(crate) struct Resolver<'a> {
+pub struct Resolver<'a> {
     base: BaseUrl,
     encoding: &'static Encoding,
     dropped: &'a [String],
