@@ -6,22 +6,28 @@ FROM rust:1.95.0-bookworm AS build
 WORKDIR /src
 
 # First the dependencies behind an empty program: this layer, which takes most of the time, is built again only when
-# Cargo.toml or Cargo.lock change. Cargo wants to see a file for every benchmark that Cargo.toml names.
+# a Cargo.toml or Cargo.lock change. Cargo wants to see a file for every benchmark that a Cargo.toml names.
 # As `make build`.
 ENV CARGO_PROFILE_RELEASE_LTO=true CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1
 COPY Cargo.toml Cargo.lock build.rs ./
 COPY .cargo .cargo
-RUN mkdir src benches \
-    && touch src/lib.rs \
+COPY crates/parse/Cargo.toml crates/parse/
+COPY crates/simulation-hooks/Cargo.toml crates/simulation-hooks/
+COPY crates/system/Cargo.toml crates/system/
+RUN for crate in . crates/*; do \
+        mkdir $crate/src $crate/benches \
+        && touch $crate/src/lib.rs \
+        && sed -n "/^\[\[bench\]\]/{n;s|^name = \"\(.*\)\"|$crate/benches/\1.rs|p}" $crate/Cargo.toml | xargs -r touch || exit; \
+    done \
     && echo 'fn main() {}' > src/main.rs \
-    && sed -n '/^\[\[bench\]\]/{n;s/^name = "\(.*\)"/benches\/\1.rs/p}' Cargo.toml | xargs touch \
     && cargo build --locked --release --bin seine
 
 # Then Seine itself. What is copied may be older than the empty program, and would be taken for built.
 ARG REVISION=unknown
 ENV SEINE_COMMIT=$REVISION
+COPY crates crates
 COPY src src
-RUN touch src/lib.rs src/main.rs \
+RUN touch src/lib.rs src/main.rs crates/*/src/lib.rs \
     && cargo build --locked --release --bin seine \
     && strip -o /seine target/release/seine
 

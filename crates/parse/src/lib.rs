@@ -128,7 +128,7 @@ impl Default for DeriveOptions {
             requisites: Requisites::default(),
             forms: false,
             drop_parameters: Arc::default(),
-            text: TextOptions::default(),
+            text: TextOptions { language: true, ..TextOptions::default() },
         }
     }
 }
