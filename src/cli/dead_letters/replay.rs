@@ -175,14 +175,15 @@ impl Replay<'_> {
 
 /// The sink's reader in the log of a crawl that stands still.
 fn reader_of(place: &SinkArgs, log: &Path, config: &Config) -> anyhow::Result<Reader> {
-    let (log, recovery) = PageLog::open(log, &config.log, DeriveOptions::from(config)).map_err(|error| match error {
-        LogError::Locked { .. } => anyhow!(
-            "the crawl in {} is running, and {} writes to the same files; stop it first",
-            place.output.display(),
-            place.sink
-        ),
-        other => other.into(),
-    })?;
+    let (log, recovery) =
+        PageLog::open(log, &config.log, DeriveOptions::from(config)).map_err(|error| match error {
+            LogError::Locked { .. } => anyhow!(
+                "the crawl in {} is running, and {} writes to the same files; stop it first",
+                place.output.display(),
+                place.sink
+            ),
+            other => other.into(),
+        })?;
     if !recovery.readers.iter().any(|(name, _)| *name == place.sink) {
         bail!(
             "{} has no destination {} any more: there is no log/cursors/{}.cursor; make it one of the crawl's again",

@@ -1,8 +1,8 @@
 //! Feeds: known by their first element, read for their articles and their language.
 
 use proptest::prelude::*;
-use seine_parse::page::{Outcome, PageEvent};
 use seine_parse::feed::is_feed;
+use seine_parse::page::{Outcome, PageEvent};
 use seine_parse::sitemap::{Sitemap, parse};
 use seine_parse::{DeriveOptions, derive};
 

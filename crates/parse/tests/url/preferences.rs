@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use proptest::prelude::*;
+use seine_parse::meta::RobotsMeta;
 use seine_parse::page::preferences::{Purpose, Purposes, Says, Scheme, Statement, Usage, in_force};
 use seine_parse::page::{Headers, PageEvent};
-use seine_parse::meta::RobotsMeta;
 use seine_parse::preferences::tdm::TdmFile;
 use seine_parse::preferences::{content_signal, content_usage, of_headers};
 use seine_parse::robots::RobotsTxt;
