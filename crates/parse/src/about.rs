@@ -1,5 +1,5 @@
-//! What a page says about itself beyond its text and its links: description, keywords, authors, dates, languages, licences, Open Graph,
-//! JSON-LD. As written; what is longer or more than the limits here is cut or left out.
+//! Facts that a page states about itself, besides its text and links: description, keywords, authors, dates, languages,
+//! licences, Open Graph, JSON-LD. Values are as written. Longer values are cut or left out.
 
 use std::sync::LazyLock;
 
@@ -15,34 +15,36 @@ use super::html_facts::{collapse, has_token};
 use crate::page::EpochMs;
 
 const MAX_META: usize = 1_000;
-/// Other languages' pages, licences, authors, Open Graph properties: so many of each.
+/// Limit for each of: pages in other languages, licences, authors, Open Graph properties.
 const MAX_EACH: usize = 100;
-/// A longer value is cut, a longer URL left out.
+/// Longer values are cut; longer URLs are left out.
 const MAX_VALUE_BYTES: usize = 4 << 10;
-/// A longer name of a `<meta>` element is none.
+/// `<meta>` elements with longer names are ignored.
 const MAX_NAME_BYTES: usize = 256;
-/// Of a `<meta>` element so much is kept.
+/// Bytes kept of a `<meta>` element's content.
 const MAX_CONTENT_BYTES: usize = 64 << 10;
-/// So many of a list of keywords are looked at.
+/// Keywords that are read from a list.
 const MAX_LISTED: usize = 10_000;
-/// Of JSON-LD so much is read of a page: whole blocks. Nested deeper than 128 (as `serde_json` has it) none is.
+/// Bytes of JSON-LD that are read per page, in whole blocks. Blocks nested deeper than 128 levels (the limit of
+/// `serde_json`) are ignored.
 const MAX_JSON_BYTES: usize = 256 << 10;
 const MAX_ITEMS: usize = 1_000;
 
 static CREATIVE_COMMONS: LazyLock<Finder> = LazyLock::new(|| Finder::new("creativecommons.org/"));
 
-/// What a page says about itself.
+/// Facts that a page states about itself.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct About {
-    /// Every `<meta … content>`: its `name`, `property`, `itemprop` or `http-equiv` in lower case, or nothing, and the content.
+    /// Every `<meta … content>`: its `name`, `property`, `itemprop` or `http-equiv` in lower case (or empty), and the
+    /// content.
     pub meta: Vec<(String, String)>,
-    /// `<link rel=alternate hreflang>`: the language, and the page in it.
+    /// `<link rel=alternate hreflang>`: a language, and the page in that language.
     pub alternates: Vec<(String, String)>,
-    /// `rel=license`, and links to Creative Commons' licences: each once.
+    /// `rel=license` and links to Creative Commons licences, without repeats.
     pub licenses: Vec<String>,
     /// The first `<base href>`.
     pub base: Option<String>,
-    /// `<time datetime>`s that say when the page was published or changed.
+    /// `<time datetime>` elements with the time of publication or modification.
     published: Option<String>,
     modified: Option<String>,
     /// The items of its JSON-LD, articles first.
@@ -51,7 +53,7 @@ pub struct About {
     in_json: bool,
 }
 
-/// Of an item of JSON-LD what is read.
+/// The parts of a JSON-LD item that are read.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 struct Item {
@@ -72,7 +74,7 @@ struct Item {
     license: Value,
 }
 
-/// One item or a list of them; of anything else nothing.
+/// One item or a list of items; anything else is ignored.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
 enum Graph {
@@ -88,7 +90,7 @@ impl Default for Graph {
 }
 
 impl About {
-    /// Takes an element at its start tag.
+    /// Handles the start tag of an element.
     pub(super) fn open(&mut self, element: &Element) {
         if !element.is_html() {
             return;
@@ -108,7 +110,7 @@ impl About {
         }
     }
 
-    /// Takes what stands in a script.
+    /// Handles the content of a script.
     pub(super) fn script(&mut self, text: &str) {
         if !std::mem::take(&mut self.in_json) || self.json_bytes + text.len() > MAX_JSON_BYTES {
             return;
@@ -184,7 +186,7 @@ impl About {
         }
     }
 
-    /// The contents of the `<meta>` elements of these names, in the order of the names; blank ones are none.
+    /// The contents of `<meta>` elements with these names, in the order of `names`; blank ones are skipped.
     fn metas<'a, 'n>(&'a self, names: &'n [&'n str]) -> impl Iterator<Item = &'a str> + use<'a, 'n> {
         names.iter().flat_map(|name| {
             let named = self.meta.iter().filter(move |(given, _)| given == name);
@@ -196,7 +198,7 @@ impl About {
         self.items.iter().filter_map(move |item| value(item).as_str()).map(str::trim).filter(|text| !text.is_empty())
     }
 
-    /// The first `<meta>` of this name that is not blank.
+    /// The first `<meta>` with this name that is not blank.
     pub fn first(&self, name: &str) -> Option<&str> {
         self.metas(&[name]).next()
     }
@@ -207,7 +209,7 @@ impl About {
         found.map(|text| collapse(text, MAX_VALUE_BYTES))
     }
 
-    /// As `<meta name=keywords>` lists them.
+    /// The keywords listed by `<meta name=keywords>`.
     pub fn keywords(&self) -> Vec<String> {
         let listed = self
             .metas(&["keywords", "news_keywords"])
@@ -217,7 +219,7 @@ impl About {
         each_once(listed.chain(articles))
     }
 
-    /// By name; a profile's URL is none.
+    /// Author names; profile URLs are skipped.
     pub fn authors(&self) -> Vec<String> {
         let is_name = |name: &&str| !name.starts_with("http://") && !name.starts_with("https://");
         let named = self.metas(&["author", "article:author", "dc.creator", "dcterms.creator", "parsely-author"]);
@@ -229,7 +231,7 @@ impl About {
         each_once(author.unwrap_or_default().into_iter().filter(is_name))
     }
 
-    /// Names of people in JSON-LD: as text, of an item, or of one that it refers to.
+    /// Names of people in JSON-LD: a text, an item's name, or the name of an item it refers to.
     fn names<'a>(&'a self, value: &'a Value) -> Vec<&'a str> {
         let name_of = |value: &'a Value| match value {
             Value::String(name) => Some(name.as_str()),
@@ -245,7 +247,7 @@ impl About {
         }
     }
 
-    /// When the page says that it was published.
+    /// The time of publication stated by the page.
     pub fn published(&self) -> Option<EpochMs> {
         let names = [
             "article:published_time",
@@ -262,7 +264,7 @@ impl About {
         of_items.chain(self.metas(&names)).chain(self.published.as_deref()).find_map(date::parse)
     }
 
-    /// When the page says that it was changed.
+    /// The time of the last modification stated by the page.
     pub fn modified(&self) -> Option<EpochMs> {
         let names = ["article:modified_time", "og:updated_time", "datemodified", "dcterms.modified", "last-modified"];
         let of_items = self.of_items(|item| &item.modified);
@@ -274,23 +276,23 @@ impl About {
         self.first("content-language")
     }
 
-    /// Open Graph: properties without `og:`, and their values.
+    /// Open Graph properties without `og:`, with their values.
     pub fn open_graph(&self) -> impl Iterator<Item = (&str, &str)> {
         let named = self.meta.iter().filter_map(|(name, content)| Some((name.strip_prefix("og:")?, content.trim())));
         named.filter(|(_, content)| (1..=MAX_VALUE_BYTES).contains(&content.len())).take(MAX_EACH)
     }
 
-    /// The types of the items in its JSON-LD, each once, articles first.
+    /// The types of its JSON-LD items, without repeats, articles first.
     pub fn types(&self) -> Vec<String> {
         each_once(self.items.iter().flat_map(|item| types(&item.types)))
     }
 
-    /// The first headline of its JSON-LD.
+    /// The first headline in its JSON-LD.
     pub fn headline(&self) -> Option<String> {
         self.of_items(|item| &item.headline).next().map(|text| collapse(text, MAX_VALUE_BYTES))
     }
 
-    /// As written: those of the markup, then those of the JSON-LD.
+    /// Licences as written: those of the markup, then those of the JSON-LD.
     pub fn licenses(&self) -> Vec<String> {
         let of_items = self.of_items(|item| &item.license);
         each_once(self.licenses.iter().map(String::as_str).chain(of_items))

@@ -1,7 +1,7 @@
-//! The character encoding of an HTML body, and the body as text.
+//! Detects the character encoding of an HTML body, and decodes it.
 //!
-//! Order of trust (HTML standard, "determining the character encoding"): byte order mark, HTTP `charset`, the prescan
-//! for `<meta charset>`, then the bytes themselves.
+//! Sources in order of trust (HTML standard, "determining the character encoding"): byte order mark, HTTP `charset`,
+//! the prescan for `<meta charset>`, then the bytes themselves.
 
 use std::borrow::Cow;
 
@@ -11,18 +11,19 @@ use encoding_rs::{Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252
 use super::media_type::media_type;
 use super::prescan::prescan;
 
-/// Frequency detection is the slowest step of reading a page and learns nothing more after this many bytes.
+/// Bytes used for frequency detection. It is the slowest step of reading a page, and more bytes do not improve the
+/// result.
 const DETECT_BYTES: usize = 64 << 10;
-/// How much is looked at for the zero bytes of UTF-16.
+/// Bytes searched for the zero bytes of UTF-16.
 const UTF16_SAMPLE: usize = 1024;
 
 /// The encoding of an HTML body. `content_type` is the whole header value.
 ///
-/// A byte order mark of UTF-8 is none when the header names another encoding and what follows is no UTF-8: somebody has put
-/// the two together without looking.
+/// A UTF-8 byte order mark is ignored if the header names another encoding and the rest is not UTF-8. Then somebody has
+/// prepended the mark by mistake.
 ///
-/// A label that cannot be true counts as none: UTF-16 without one zero byte, and those that the Encoding standard maps
-/// to `replacement` (their links would be lost).
+/// Impossible labels are ignored: UTF-16 without a zero byte, and labels that the Encoding standard maps to
+/// `replacement`, with which all links would be lost.
 pub fn detect(body: &[u8], content_type: Option<&str>) -> &'static Encoding {
     let header = content_type.and_then(http_charset);
     if let Some((encoding, length)) = Encoding::for_bom(body)
@@ -36,15 +37,14 @@ pub fn detect(body: &[u8], content_type: Option<&str>) -> &'static Encoding {
     declared.unwrap_or_else(|| guess(body))
 }
 
-/// The body as text, its byte order mark taken off, what is malformed replaced by U+FFFD. Not copied when it is valid
-/// UTF-8 (or ASCII) already.
+/// Decodes the body. Removes its byte order mark; malformed bytes become U+FFFD. Valid UTF-8 (or ASCII) is not copied.
 pub fn decode_text<'a>(body: &'a [u8], encoding: &'static Encoding) -> Cow<'a, str> {
     let is_marked = encoding != UTF_8 && body.starts_with(b"\xef\xbb\xbf");
     encoding.decode_with_bom_removal(if is_marked { &body[3..] } else { body }).0
 }
 
-/// The `charset` parameter of a media type, when it names an encoding (RFC 9110 §8.3.1; single quotes, and a blank or a comma
-/// instead of the semicolon, as seen in the wild).
+/// The `charset` parameter of a media type, if it names an encoding (RFC 9110 §8.3.1). Also accepts single quotes, and
+/// a blank or comma instead of the semicolon, as servers send them.
 pub(super) fn http_charset(content_type: &str) -> Option<&'static Encoding> {
     let (_, parameters) = content_type.split_once(media_type(content_type))?;
     parameters.split([';', ',']).find_map(|parameter| {
@@ -55,7 +55,7 @@ pub(super) fn http_charset(content_type: &str) -> Option<&'static Encoding> {
     })
 }
 
-/// Whether there are more characters of UTF-8 than places where it is malformed. A character that was cut off is none.
+/// Whether the text has more UTF-8 characters than malformed places. A character that was cut off does not count.
 fn is_mostly_utf8(text: &[u8]) -> bool {
     if is_utf8(text) {
         return true;
@@ -73,7 +73,7 @@ fn is_plausible(label: &&'static Encoding, body: &[u8]) -> bool {
     *label != REPLACEMENT && (!is_utf16 || utf16_without_bom(body).is_some())
 }
 
-/// From the bytes alone: UTF-16 by its zero bytes, UTF-8 when valid, else by letter frequencies. Pure ASCII is
+/// Guesses from the bytes: UTF-16 by its zero bytes, UTF-8 if valid, otherwise by letter frequencies. Pure ASCII is
 /// windows-1252, the standard's default.
 fn guess(body: &[u8]) -> &'static Encoding {
     if let Some(utf16) = utf16_without_bom(body) {
@@ -92,12 +92,12 @@ fn guess(body: &[u8]) -> &'static Encoding {
     detector.guess(None, Utf8Detection::Deny)
 }
 
-/// Valid UTF-8; a last character that a cut took half of is forgiven.
+/// Whether the text is valid UTF-8. A last character that was cut is ignored.
 fn is_utf8(text: &[u8]) -> bool {
     std::str::from_utf8(text).map_or_else(|error| error.error_len().is_none(), |_| true)
 }
 
-/// UTF-16 of markup has a zero in every second byte: nearly all on one side and hardly any on the other.
+/// UTF-16 markup has a zero in every second byte: nearly all at odd or nearly all at even offsets.
 fn utf16_without_bom(body: &[u8]) -> Option<&'static Encoding> {
     let sample = body.get(..UTF16_SAMPLE).unwrap_or(body);
     let zeros = |offset: usize| sample.iter().skip(offset).step_by(2).filter(|&&byte| byte == 0).count();

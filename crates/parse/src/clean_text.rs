@@ -1,15 +1,15 @@
-//! The main text of a page by the extractor that is asked for, and as Markdown.
+//! Extracts the main text of a page with the configured extractor, and as Markdown.
 
 use super::main_text::main_text;
 use super::readable;
 
-/// What tells a page's main text from what stands around it.
+/// The method that separates the main text from the rest of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Extractor {
-    /// As ACHE's documents have it: [`main_text`].
+    /// As in ACHE's documents: [`main_text`].
     #[default]
     Boilerpipe,
-    /// Learnt from pages of all kinds: [`readable`].
+    /// Trained on pages of all kinds: [`readable`].
     Readable,
 }
 
@@ -17,31 +17,32 @@ pub enum Extractor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TextOptions {
     pub extractor: Extractor,
-    /// Whether the main text is wanted as Markdown too. That is of the readable extractor, whichever gives the text.
+    /// Whether to write the main text as Markdown, too. Markdown always comes from the readable extractor.
     pub markdown: bool,
-    /// Whether the text's language is wanted, see [`language`](super::language).
+    /// Whether to detect the text's language, see [`language`](super::language).
     pub language: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CleanText {
-    /// One block a line, each line ended.
+    /// One block per line; every line ends with a line feed.
     pub text: String,
     pub markdown: Option<String>,
-    /// What F1 over words is to be expected of what the readable extractor gave, 0 to 1, to three digits; none if it was not asked.
+    /// The expected F1 over words of the readable extractor's result, 0 to 1, rounded to three digits; none if it was
+    /// not used.
     pub confidence: Option<f64>,
 }
 
 impl Extractor {
     pub const NAMES: [&str; 2] = ["boilerpipe", "readable"];
 
-    /// By one of its [names](Extractor::NAMES); any other is the default's.
+    /// The extractor with one of the [names](Extractor::NAMES); the default for any other name.
     pub fn named(name: &str) -> Extractor {
         if name == Extractor::NAMES[1] { Extractor::Readable } else { Extractor::Boilerpipe }
     }
 }
 
-/// `url`: the page's own, which its links are relative to.
+/// `url`: the page's own URL, to resolve its links.
 pub fn clean_text(page: &str, url: Option<&str>, options: TextOptions) -> CleanText {
     let mut clean = CleanText::default();
     if options.markdown || options.extractor == Extractor::Readable {

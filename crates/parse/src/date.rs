@@ -1,13 +1,13 @@
-//! When something changed, as sitemaps and feeds write it.
+//! Reads dates as sitemaps and feeds write them.
 
 use time::format_description::well_known::Rfc2822;
 use time::{Date, Month, OffsetDateTime, Time, UtcOffset};
 
 use crate::page::EpochMs;
 
-/// W3C's form of ISO 8601 (`2026`, `2026-11`, `2026-11-22`, `2026-11-22T17:39+01:00`, with seconds and any fraction), or that of
-/// mail (RFC 2822), as RSS has it. What is not said is the earliest there is: a day is its first moment; and a time without an
-/// offset is in UTC. None for anything else, and for times before 1970.
+/// Reads W3C's form of ISO 8601 (`2026`, `2026-11`, `2026-11-22`, `2026-11-22T17:39+01:00`, with seconds and any
+/// fraction), or the form of mail (RFC 2822), as in RSS. Missing parts mean the earliest time: a day is its first
+/// moment. A time without an offset is in UTC. None for anything else, and for times before 1970.
 pub fn parse(text: &str) -> Option<EpochMs> {
     let text = text.trim();
     let time = w3c(text).or_else(|| OffsetDateTime::parse(text, &Rfc2822).ok())?;
@@ -25,7 +25,7 @@ fn w3c(text: &str) -> Option<OffsetDateTime> {
     }
     let date = Date::from_calendar_date(year as i32, Month::try_from(month as u8).ok()?, day as u8).ok()?;
     let (time, offset) = if time.is_empty() { (Time::MIDNIGHT, UtcOffset::UTC) } else { clock(time)? };
-    // Years of four digits and offsets of a day at most keep within what can be counted, but at the very end.
+    // Four-digit years and offsets of at most a day cannot overflow, except at the very end of the range.
     date.with_time(time).assume_utc().checked_sub(time::Duration::seconds(offset.whole_seconds().into()))
 }
 
@@ -53,7 +53,7 @@ fn clock(text: &str) -> Option<(Time, UtcOffset)> {
     Some((time, offset))
 }
 
-/// All of the text, of so many digits.
+/// The number in a text of exactly `length` digits.
 fn digits(text: &str, length: usize) -> Option<u32> {
     let is_number = text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok())?

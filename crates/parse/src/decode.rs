@@ -1,4 +1,4 @@
-//! Takes the content codings off a body (RFC 9110 §8.4): gzip, deflate, br, zstd, within a limit.
+//! Removes the content codings of a body (RFC 9110 §8.4): gzip, deflate, br, zstd, within a size limit.
 
 use std::io::Read;
 
@@ -6,19 +6,19 @@ use bytes::Bytes;
 
 use crate::page::Response;
 
-/// More codings than this on one body are an attack, not a website.
+/// More codings than this on one body are an attack.
 const MAX_CODINGS: usize = 4;
-/// RFC 9659: a decoder on the web need not support zstd windows above 8 MiB.
+/// RFC 9659: decoders on the web need not support zstd windows above 8 MiB.
 const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// A body with its content codings taken off.
+/// A body without content codings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Decoded {
-    /// Everything that could be decoded; the body as received when nothing could.
+    /// Everything that could be decoded; the body as received if nothing could.
     pub body: Bytes,
-    /// Why `body` is not all of what the server meant.
+    /// Why `body` is incomplete.
     pub problem: Option<DecodeProblem>,
 }
 
@@ -41,7 +41,7 @@ pub enum DecodeProblem {
     OverLimit { coding: &'static str, limit: u64 },
 }
 
-/// The codings that are understood. `identity` is none.
+/// The supported codings; `identity` is ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Coding {
     Gzip,
@@ -50,8 +50,9 @@ enum Coding {
     Zstd,
 }
 
-/// Takes the codings named by `Content-Encoding` off, last applied first. No coding stage yields more than `max_bytes`.
-/// What breaks off is kept as far as it goes; what was never coded, as servers say of plain pages, is kept as it is. A body without coding is not copied (and not cut: the fetcher has limited it).
+/// Removes the codings named by `Content-Encoding`, last applied first. The output of each coding is limited to
+/// `max_bytes`. If a coding is cut, the part before is kept. If the body is not coded, although the server says so, it
+/// is kept unchanged. A body without coding is neither copied nor cut, since the fetcher has limited it.
 pub fn decode_body(response: &Response, max_bytes: u64) -> Decoded {
     let codings = match codings(response) {
         Ok(codings) => codings,
@@ -69,7 +70,7 @@ pub fn decode_body(response: &Response, max_bytes: u64) -> Decoded {
     decoded
 }
 
-/// The codings in the order they were applied, over repeated and comma-separated headers.
+/// The codings in the order they were applied, from repeated and comma-separated headers.
 fn codings(response: &Response) -> Result<Vec<Coding>, DecodeProblem> {
     let mut codings = Vec::new();
     for value in response.headers.all("content-encoding") {
@@ -116,13 +117,13 @@ fn take_off(coding: Coding, body: &Bytes, max_bytes: u64) -> Decoded {
     Decoded { body: out.bytes.into(), problem }
 }
 
-/// Compressed data is never UTF-8 without control characters, but for a few bytes.
+/// Compressed data of more than a few bytes is never UTF-8 without control characters.
 fn is_plain_text(body: &[u8]) -> bool {
     let is_control = |byte: &u8| *byte < 0x20 && !byte.is_ascii_whitespace();
     std::str::from_utf8(body).is_ok() && !body.iter().any(is_control)
 }
 
-/// Whether the body starts as the coding does. The other two have no telling start.
+/// Whether the body has the magic bytes of the coding. Deflate and brotli have none.
 fn has_magic(coding: Coding, body: &[u8]) -> bool {
     match coding {
         Coding::Gzip => body.starts_with(&GZIP_MAGIC),
@@ -131,7 +132,7 @@ fn has_magic(coding: Coding, body: &[u8]) -> bool {
     }
 }
 
-/// RFC 1952: one or more members; what follows the last and is no member is padding, as every browser has it.
+/// RFC 1952: one or more members. Anything else after the last one is padding, as in browsers.
 fn gunzip(body: &[u8], out: &mut Output) -> Result<(), DecodeProblem> {
     let mut rest = body;
     loop {
@@ -144,7 +145,7 @@ fn gunzip(body: &[u8], out: &mut Output) -> Result<(), DecodeProblem> {
     }
 }
 
-/// `deflate` is the zlib format (RFC 9110 §8.4.1.2), but some servers send raw DEFLATE and browsers read both.
+/// `deflate` means the zlib format (RFC 9110 §8.4.1.2). Some servers send raw DEFLATE, and browsers read both.
 fn inflate(body: &[u8], out: &mut Output) -> Result<(), DecodeProblem> {
     if has_zlib_header(body) {
         let result = out.fill(flate2::bufread::ZlibDecoder::new(body));
@@ -166,8 +167,8 @@ fn zstd_decoder(body: &[u8]) -> std::io::Result<zstd::stream::read::Decoder<'sta
     Ok(decoder)
 }
 
-/// A reader that says when more is asked for than there is: brotli's decoder alone gives a stream that is cut short and
-/// one that is damaged the same name.
+/// A reader that reports reading beyond the end. Brotli's decoder gives the same error for a cut stream and a damaged
+/// one.
 struct UntilCut<'b>(&'b [u8]);
 
 impl Read for UntilCut<'_> {
@@ -179,7 +180,7 @@ impl Read for UntilCut<'_> {
     }
 }
 
-/// What a coding stage has given so far.
+/// The output of one coding so far.
 struct Output {
     bytes: Vec<u8>,
     coding: &'static str,
@@ -193,10 +194,10 @@ impl Output {
         Output { bytes: Vec::with_capacity(capacity), coding, limit }
     }
 
-    /// Reads to the end or to the limit. What was read before an error stays.
+    /// Reads to the end or to the limit. After an error, the bytes read before it are kept.
     fn fill(&mut self, reader: impl Read) -> Result<(), DecodeProblem> {
         let left = self.limit.saturating_sub(self.bytes.len() as u64);
-        // One byte beyond the limit tells a body of just that length from a longer one.
+        // Reading one byte more than the limit shows whether the body is longer.
         let mut limited = reader.take(left.saturating_add(1));
         let result = limited.read_to_end(&mut self.bytes);
         if self.bytes.len() as u64 > self.limit {

@@ -1,11 +1,10 @@
-//! Feeds: RSS 0.9x, 1.0 and 2.0, Atom 0.3 and 1.0 (RFC 4287). They are read by [`super::sitemap`], as a feed may stand for
-//! a sitemap; here is how one is known.
+//! Feeds: RSS 0.9x, 1.0 and 2.0, Atom 0.3 and 1.0 (RFC 4287). This module recognises them; [`super::sitemap`] reads
+//! them, since a feed can serve as a sitemap.
 
-/// Comments and processing instructions before the first element are read so far, in bytes.
+/// Bytes that are searched for the first element, after comments and processing instructions.
 const MAX_PROLOGUE: usize = 4 << 10;
 
-/// Whether a body is a feed, whatever its media type says: its first element is one's (MIME Sniffing standard §7.1 knows
-/// them the same way).
+/// Whether a body is a feed, by its first element, whatever its media type (MIME Sniffing standard §7.1).
 pub fn is_feed(body: &[u8]) -> bool {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let start = String::from_utf8_lossy(body.get(..MAX_PROLOGUE).unwrap_or(body));

@@ -1,4 +1,4 @@
-//! Reading a page's markup: the standard's tokens ([`tokens`]), and which elements they make ([`outline`]).
+//! Reads the markup of a page: the standard's tokens ([`tokens`]) and the elements they form ([`outline`]).
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ pub mod names;
 pub mod outline;
 pub mod tokens;
 
-/// An attribute's value, its references decoded.
+/// The value of an attribute with character references decoded.
 pub fn decode_attribute(raw: &str) -> Cow<'_, str> {
     match memchr::memchr3(b'&', b'\r', b'\0', raw.as_bytes()) {
         Some(_) => Cow::Owned(htmlize::unescape_attribute(&*normalize_input(raw)).into_owned()),
@@ -14,7 +14,7 @@ pub fn decode_attribute(raw: &str) -> Cow<'_, str> {
     }
 }
 
-/// Text, its references decoded.
+/// Text with character references decoded.
 pub fn decode_text(raw: &str) -> Cow<'_, str> {
     match memchr::memchr3(b'&', b'\r', b'\0', raw.as_bytes()) {
         Some(_) => Cow::Owned(htmlize::unescape(&*normalize_input(raw)).into_owned()),
@@ -22,7 +22,7 @@ pub fn decode_text(raw: &str) -> Cow<'_, str> {
     }
 }
 
-/// What the standard's parser does before it looks at anything: line breaks are `\n`, zero characters are replaced.
+/// As the standard requires before parsing: line breaks become `\n`, NUL characters are replaced.
 fn normalize_input(raw: &str) -> Cow<'_, str> {
     match memchr::memchr2(b'\r', b'\0', raw.as_bytes()) {
         Some(_) => Cow::Owned(raw.replace("\r\n", "\n").replace('\r', "\n").replace('\0', "\u{fffd}")),

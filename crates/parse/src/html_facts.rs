@@ -1,7 +1,7 @@
-//! What a page says about itself and where it points.
+//! Facts that a page states about itself, and its links.
 //!
-//! [`read`] goes over it once, without a tree. It gives what the tree would that the HTML standard prescribes (`tests/parse_html` compares
-//! them), but for links of elements that the tree repeats, which are there once.
+//! [`read`] reads the page once without a tree. The result equals that from a tree built by the HTML standard
+//! (`tests/parse_html` compares them), except that links in elements that the tree repeats occur once.
 
 use std::borrow::Cow;
 
@@ -13,43 +13,43 @@ use super::meta::{self, RobotsMeta};
 use super::robots::MAX_LICENSES;
 use super::short::starts_with;
 
-/// A page may have any number of links; these are read, the rest is not ([`HtmlFacts::is_cut`]). As in sitemaps.
+/// Further links of a page are not read ([`HtmlFacts::is_cut`]). The same limit as for sitemaps.
 pub const MAX_LINKS: usize = 50_000;
-/// A longer reference is no URL that a server would take (RFC 9110 §4.1 asks for 8000).
+/// Longer references are ignored. RFC 9110 §4.1 asks servers to support 8000 bytes.
 pub(super) const MAX_HREF_BYTES: usize = 8 << 10;
-/// A longer title is cut: it is a `<title>` that was never closed.
+/// Longer titles are cut; they come from a `<title>` that was never closed.
 pub const MAX_TITLE_BYTES: usize = 4 << 10;
 const MAX_META: usize = 1_000;
-/// No language's name is longer.
+/// Longer language names are ignored.
 const MAX_LANG_BYTES: usize = 256;
 
-/// What the markup says, as written: nothing is resolved here.
+/// Facts from the markup, as written; URLs are not resolved.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HtmlFacts {
     /// The first `<base href>`.
     pub base: Option<String>,
-    /// The first `<title>` that is not blank, white space collapsed.
+    /// The first `<title>` that is not blank, with white space collapsed.
     pub title: Option<String>,
-    /// In order of appearance, repeats kept.
+    /// In order of appearance, with repeats.
     pub links: Vec<RawLink>,
-    /// There were more than [`MAX_LINKS`].
+    /// There were more than [`MAX_LINKS`] links.
     pub is_cut: bool,
-    /// `<meta name|property|http-equiv … content>`, in order: the name in lower case, the content as written.
+    /// `<meta name|property|http-equiv … content>` in order: the name in lower case, the content as written.
     pub meta: Vec<(String, String)>,
     /// The first `<link rel=canonical>`.
     pub canonical: Option<String>,
-    /// There is a `<link rel=shortlink>`: as WordPress has it, the page is a single post.
+    /// The page has `<link rel=shortlink>`. In WordPress such a page is a single post.
     pub has_shortlink: bool,
-    /// The first `<meta http-equiv=refresh>` with a URL: seconds to wait, and the URL.
+    /// The first `<meta http-equiv=refresh>` with a URL: the delay in seconds, and the URL.
     pub refresh: Option<(u32, String)>,
     pub robots: RobotsMeta,
-    /// `<link rel=license>` to RSL, as written.
+    /// `<link rel=license>` to an RSL licence, as written.
     pub rsl: Vec<String>,
     /// `<html lang>`.
     pub lang: Option<String>,
 }
 
-/// A reference to another page, as written (entities decoded, outer white space off).
+/// A reference to another page as written, with entities decoded and without surrounding white space.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RawLink {
     pub href: String,
@@ -58,7 +58,7 @@ pub struct RawLink {
     pub source: LinkSource,
 }
 
-/// What makes something a link.
+/// The kind of element that the link comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LinkSource {
     A,
@@ -79,11 +79,11 @@ pub fn read(text: &str, agent: &str) -> HtmlFacts {
     collector.finish(agent)
 }
 
-/// Turns elements into facts, in the order in which their start tags stand in the page.
+/// Collects facts from elements, in the order of their start tags.
 #[derive(Debug, Default)]
 pub struct Collector {
     facts: HtmlFacts,
-    /// How many links there were when the body began.
+    /// Number of links before the body began.
     in_head: Option<usize>,
 }
 
@@ -94,7 +94,7 @@ impl<'a> Visitor<'a> for Collector {
         }
         match element.namespace {
             Namespace::Html => self.element(element.name, |name| element.attribute(name).map(decode_attribute)),
-            // A drawing has links, too.
+            // SVG has links, too.
             Namespace::Svg if element.name == Name::A => self.element(element.name, |name| {
                 let xlink = || element.attribute("xlink:href").filter(|_| name == "href");
                 element.attribute(name).or_else(xlink).map(decode_attribute)
@@ -115,7 +115,7 @@ impl<'a> Visitor<'a> for Collector {
 }
 
 impl Collector {
-    /// Takes an element by its name. `attribute` gives the decoded value of an attribute.
+    /// Handles an element, given its name. `attribute` returns the decoded value of an attribute.
     pub fn element<'a>(&mut self, name: Name, attribute: impl Fn(&str) -> Option<Cow<'a, str>>) {
         match name {
             Name::A => self.anchor(LinkSource::A, &attribute),
@@ -194,7 +194,7 @@ impl Collector {
     }
 }
 
-/// A reference without the white space around it; none when it is empty (the page itself) or too long.
+/// A reference without surrounding white space; none if it is empty (the page itself) or too long.
 pub(super) fn reference(href: Option<Cow<str>>) -> Option<String> {
     let href = href?;
     let trimmed = href.trim_ascii();
@@ -208,14 +208,14 @@ pub(super) fn has_token(rel: &str, token: &str) -> bool {
     rel.split_ascii_whitespace().any(|given| given.eq_ignore_ascii_case(token))
 }
 
-/// The three hints by which sites disown a link.
+/// The three `rel` values by which a site disowns a link.
 pub(super) fn is_nofollow(rel: &str) -> bool {
     ["nofollow", "ugc", "sponsored"].iter().any(|hint| has_token(rel, hint))
 }
 
-/// What `rel` says that the target is, when it is worth following: a page ([`LinkSource::Link`]), by the HTML standard's
-/// hyperlink types and their old names, or a feed. Everything else (style sheets, icons, hints to a browser's cache and
-/// network, services' endpoints, a shorter URL of the page itself) is not. `media_type` gives the link's `type`.
+/// The kind of link that `rel` stands for, if worth following: a page ([`LinkSource::Link`]), by the HTML standard's
+/// link types and their older names, or a feed. None for everything else: style sheets, icons, hints for cache and
+/// network, service endpoints, short URLs. `media_type` returns the link's `type`.
 pub(super) fn relation<'a>(rel: &str, media_type: impl FnOnce() -> Option<Cow<'a, str>>) -> Option<LinkSource> {
     const PAGES: [&str; 18] = [
         "canonical",
@@ -256,14 +256,14 @@ pub(super) fn relation<'a>(rel: &str, media_type: impl FnOnce() -> Option<Cow<'a
     }
 }
 
-/// A licence in RSL: for machines, and no page.
+/// Whether it is an RSL licence, which is made for programs and is not a page.
 pub(super) fn is_rsl<'a>(rel: &str, content_type: impl FnOnce() -> Option<Cow<'a, str>>) -> bool {
     let is_it = |given: Cow<'a, str>| media_type(&given).eq_ignore_ascii_case("application/rsl+xml");
     has_token(rel, "license") && content_type().is_some_and(is_it)
 }
 
-/// The same page in another language or for another device is a page, and a feed tells what is new. In another format (JSON
-/// of an interface, oEmbed, an editor's, PDF) it is what has been fetched already.
+/// The same page in another language or for another device is a page, and a feed announces new pages. The same page in
+/// another format (JSON, oEmbed, an editor's format, PDF) was fetched already.
 fn alternate(content_type: Option<&str>) -> Option<LinkSource> {
     const FEEDS: [&str; 4] = ["application/rss+xml", "application/atom+xml", "text/xml", "application/xml"];
     let essence = content_type.map(media_type).unwrap_or_default();
@@ -275,7 +275,7 @@ fn alternate(content_type: Option<&str>) -> Option<LinkSource> {
     }
 }
 
-/// White space collapsed to single blanks and cut to at most `max` bytes.
+/// Collapses white space to single blanks and cuts to `max` bytes.
 pub fn collapse(text: &str, max: usize) -> String {
     let mut out = String::new();
     for word in text.split_ascii_whitespace() {
@@ -292,7 +292,7 @@ pub fn collapse(text: &str, max: usize) -> String {
     out
 }
 
-/// Seconds and URL of a refresh (HTML standard, "shared declarative refresh steps"); none when it has no URL.
+/// Delay in seconds and URL of a refresh (HTML standard, "shared declarative refresh steps"); none without a URL.
 pub fn parse_refresh(content: &str) -> Option<(u32, String)> {
     let content = content.trim_ascii_start();
     let digits = content.bytes().take_while(u8::is_ascii_digit).count();
@@ -311,7 +311,7 @@ pub fn parse_refresh(content: &str) -> Option<(u32, String)> {
     (!url.is_empty() && url.len() <= MAX_HREF_BYTES).then(|| (seconds, url.to_owned()))
 }
 
-/// What stands behind `url=`; everything when that is not how it starts.
+/// The text after `url=`; the whole text if it does not start so.
 fn without_url_prefix(text: &str) -> &str {
     let value = starts_with(text.as_bytes(), b"url").then(|| text[3..].trim_ascii_start().strip_prefix('=')).flatten();
     value.map_or(text, |value| value.trim_ascii_start())

@@ -1,5 +1,5 @@
-//! What a reader sees of a page: text, headings, link texts and image descriptions, and what the page says about itself, from one pass
-//! over its markup.
+//! What a reader sees of a page: text, headings, link texts and image descriptions. Also collects the facts that the
+//! page states about itself, in one pass over its markup.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,20 +10,20 @@ use super::html::outline::{self, Element, Namespace, Visitor};
 use super::html::{decode_attribute, decode_text};
 use super::html_facts::{MAX_LINKS, collapse};
 
-/// What a page says, for sinks that index text.
+/// The content of a page, for sinks that index text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PageFacts {
     pub about: About,
-    /// Visible text: white space collapsed, one line a block. What is misplaced in a table stands where it is written.
+    /// Visible text: white space collapsed, one line per block. Misplaced content of a table stays where it is written.
     pub text: String,
-    /// In [`PageFacts::text`], by level.
+    /// Ranges in [`PageFacts::text`], with levels.
     headings: Vec<(u8, Range<usize>)>,
     link_texts: Vec<Range<usize>>,
-    /// The `alt` of every image that has one and is seen.
+    /// The `alt` text of every visible image.
     pub image_alts: Vec<String>,
-    /// What counts as words in passing: images' `alt`, `title` and `id`, and the options of forms, seen or not.
+    /// Text with low weight in the word index: `alt`, `title` and `id` of images, and options of forms, visible or not.
     pub passing: String,
-    /// How many `<a href>` there are.
+    /// Number of `<a href>` elements.
     pub links: usize,
 }
 
@@ -36,12 +36,12 @@ pub struct Heading {
 }
 
 impl PageFacts {
-    /// In document order. A heading within a heading is part of the outer one.
+    /// In document order. A heading within a heading belongs to the outer one.
     pub fn headings(&self) -> impl Iterator<Item = Heading> {
         self.headings.iter().map(|(level, at)| Heading { level: *level, text: self.line(at) })
     }
 
-    /// The text of every `<a href>` that has some, up to [`MAX_LINKS`].
+    /// The text of every `<a href>` that has text, up to [`MAX_LINKS`].
     pub fn link_texts(&self) -> impl Iterator<Item = String> {
         self.link_texts.iter().map(|at| self.line(at))
     }
@@ -52,7 +52,7 @@ impl PageFacts {
     }
 }
 
-/// Everything that is wanted of a page's text.
+/// Extracts the visible text and the facts of a page.
 pub fn page_facts(page: &str) -> PageFacts {
     let mut reader = Reader::default();
     reader.facts.text.reserve(page.len() / 8);
@@ -60,12 +60,12 @@ pub fn page_facts(page: &str) -> PageFacts {
     reader.facts
 }
 
-/// [`PageFacts::text`] alone.
+/// Only [`PageFacts::text`].
 pub fn visible_text(page: &str) -> String {
     page_facts(page).text
 }
 
-/// What separates the next word from the text before it.
+/// The separator before the next word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 enum Gap {
     #[default]
@@ -78,20 +78,20 @@ enum Gap {
 struct Reader {
     facts: PageFacts,
     gap: Gap,
-    /// Where in the text each open element begins.
+    /// For each open element, where it begins in the text.
     starts: Vec<usize>,
-    /// How many of them end what is open in formatting.
+    /// Number of open elements that end outer formatting.
     markers: usize,
-    /// The depth of the outermost element that is not shown.
+    /// Depth of the outermost invisible element.
     unseen: Option<usize>,
-    /// The element is not shown whose content is text.
+    /// The raw text of the current element is invisible.
     is_raw_unseen: bool,
-    /// Of the outermost option of a form.
+    /// Depth of the outermost option of a form.
     option: Option<usize>,
-    /// Of the outermost heading: its depth and level, and where its text starts.
+    /// The outermost heading: its depth, its level, and where its text starts.
     heading: Option<(usize, u8, usize)>,
     link: Option<Link>,
-    /// A link was closed with what it stands in, and goes on with the next word: how many markers it is in.
+    /// A link whose parent was closed, and which continues with the next word: number of markers around it.
     left_open: Option<usize>,
 }
 
@@ -101,7 +101,7 @@ struct Link {
     depth: usize,
     /// Where its text starts.
     start: usize,
-    /// There is no such element: a link goes on that was left open.
+    /// There is no element for it: a link that was left open continues.
     goes_on: bool,
 }
 
@@ -219,7 +219,7 @@ impl<'a> Visitor<'a> for Reader {
 }
 
 impl Reader {
-    /// All of the page is hidden, what stood in it already, too.
+    /// Hides the whole page, including the text so far.
     fn hide_all(&mut self) {
         let PageFacts { about, passing, links, .. } = std::mem::take(&mut self.facts);
         self.facts = PageFacts { about, passing, links, ..PageFacts::default() };
@@ -267,7 +267,7 @@ impl Reader {
         }
     }
 
-    /// A link that was left open is there again, with whatever comes.
+    /// Continues a link that was left open.
     fn go_on(&mut self, depth: usize) {
         if self.left_open == Some(self.markers) && self.link.is_none() {
             self.link = Some(Link { depth, start: self.facts.text.len(), goes_on: true });
@@ -275,7 +275,7 @@ impl Reader {
         }
     }
 
-    /// Words, between two of which there is one blank.
+    /// Appends words separated by single blanks.
     fn stretch(&mut self, words: &str) {
         let text = &mut self.facts.text;
         match std::mem::take(&mut self.gap) {
@@ -287,7 +287,7 @@ impl Reader {
         text.push_str(words);
     }
 
-    /// Blocks stand on lines of their own, cells apart; everything else runs on.
+    /// Blocks have lines of their own, cells are separated, and other elements continue the text.
     fn widen(&mut self, name: Name) {
         if name.has(LINE) {
             self.gap = Gap::Line;
@@ -309,14 +309,14 @@ impl Reader {
         }
     }
 
-    /// The text from `start` on; none when there is none.
+    /// The text from `start` on; none if it is empty.
     fn since(&self, start: usize) -> Option<Range<usize>> {
         (start < self.facts.text.len()).then_some(start..self.facts.text.len())
     }
 }
 
 const SPACE: u8 = 1;
-/// White space beyond ASCII begins with it, and other characters.
+/// Non-ASCII white space begins with this byte, and so do other characters.
 const PERHAPS_SPACE: u8 = 2;
 const KINDS: [u8; 256] = {
     let mut kinds = [0; 256];
@@ -330,7 +330,7 @@ const KINDS: [u8; 256] = {
     kinds
 };
 
-/// Where words end between which there is one blank each.
+/// The end of the words that are separated by single blanks.
 fn stretch_end(text: &str, from: usize) -> usize {
     let bytes = text.as_bytes();
     let mut at = from;
@@ -354,24 +354,24 @@ fn stretch_end(text: &str, from: usize) -> usize {
     if at > from && bytes[at - 1] == b' ' { at - 1 } else { at }
 }
 
-/// Whether eight bytes are printed ASCII without two blanks in a row. `may_begin_blank`: the first may be one.
+/// Whether eight bytes are printable ASCII without two blanks in a row. `may_begin_blank`: the first may be a blank.
 fn is_plain(eight: &[u8], may_begin_blank: bool) -> bool {
     const HIGH: u64 = 0x8080_8080_8080_8080;
     let Ok(bytes) = eight.try_into() else { return false };
     let bytes = u64::from_le_bytes(bytes);
-    // Of each byte the highest bit tells; none is carried into the next as long as all are ASCII.
+    // The highest bit of each byte is the result. No carry reaches the next byte as long as all are ASCII.
     let below_blank = !(bytes | HIGH).wrapping_sub(0x2020_2020_2020_2020) & HIGH;
     let blanks = !((bytes ^ 0x2020_2020_2020_2020).wrapping_add(0x7f7f_7f7f_7f7f_7f7f)) & HIGH;
     bytes & HIGH == 0 && below_blank == 0 && blanks & blanks << 8 == 0 && (may_begin_blank || blanks & 0x80 == 0)
 }
 
-/// The length of the white space at a place; 0 for any other character, and within one.
+/// Length of the white space at a position; 0 if there is none.
 fn space_at(text: &str, at: usize) -> usize {
     let character = text.get(at..).and_then(|rest| rest.chars().next());
     character.filter(|c| c.is_whitespace()).map_or(0, char::len_utf8)
 }
 
-/// Zero characters are none.
+/// NUL characters are removed.
 fn decode(text: &str) -> Cow<'_, str> {
     match memchr::memchr3(b'&', b'\r', b'\0', text.as_bytes()) {
         None => Cow::Borrowed(text),
@@ -379,7 +379,7 @@ fn decode(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Scripts, fallbacks, form fields, and what is marked hidden.
+/// Whether an element is invisible: scripts, fallbacks, form fields, and elements marked hidden.
 fn is_unseen(element: &Element) -> bool {
     if element.namespace != Namespace::Html {
         let unseen = ["title", "desc", "metadata", "script", "style", "annotation", "annotation-xml"];

@@ -1,7 +1,8 @@
-//! Language tags (RFC 5646), and which language a page's text is in, whatever it declares.
+//! Language tags (RFC 5646), and detection of the language of a page's text, whatever the page declares.
 //!
-//! `whatlang` decides, by script and by the commonest groups of three letters, of a piece of the text. It compares each language's 300
-//! groups, of which Latin has 37 languages: those alone are asked for whose commonest words are there (`languages.txt`).
+//! `whatlang` detects the language by script and by the most frequent groups of three letters, in a sample of the text.
+//! It compares 300 groups per language, and 37 languages use Latin script. So only those languages are compared whose
+//! most common words occur in the sample (`languages.txt`).
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -10,18 +11,18 @@ use whatlang::{Detector, Lang};
 
 use super::words::lower_case;
 
-/// So much of the text is looked at.
+/// Size of the sample.
 const SAMPLE_BYTES: usize = 400;
-/// In less no language is told.
+/// Shorter texts get no language.
 pub const MIN_BYTES: usize = 60;
-/// Lines of fewer bytes are looked at where there is nothing else.
+/// Shorter lines are used only if there is nothing else.
 const LINE_BYTES: usize = 60;
-/// With fewer of its commonest words a language is not looked for among a few.
+/// A language needs at least this many of its most common words to become a candidate.
 const MIN_COMMON: u32 = 3;
-/// So many languages are compared, those whose commonest words are most often there.
+/// Number of languages compared: those whose most common words are most frequent.
 const CANDIDATES: usize = 4;
 
-/// Languages with their tags (ISO 639-1) and, as far as they are in Latin letters, their commonest words.
+/// Languages with their tags (ISO 639-1) and, for Latin script, their most common words.
 static LANGUAGES: LazyLock<Vec<(Lang, &str, &str)>> = LazyLock::new(|| {
     let lines = include_str!("languages.txt").lines().filter(|line| !line.starts_with('#'));
     let read = |line: &'static str| {
@@ -37,19 +38,19 @@ static LANGUAGES: LazyLock<Vec<(Lang, &str, &str)>> = LazyLock::new(|| {
 pub struct Language {
     /// ISO 639-1: `en`.
     pub tag: &'static str,
-    /// By how far the next language is behind, 0.9 to 1 to three digits: what is less sure is not told.
+    /// The distance from the next language, 0.9 to 1, rounded to three digits. Less certain results are not returned.
     pub confidence: f64,
 }
 
-/// The primary language of a tag in lower case, `en` of `en-GB`; none for what is no tag.
+/// The primary language of a tag in lower case, `en` of `en-GB`; none if it is not a tag.
 pub fn primary_language(tag: &str) -> Option<String> {
     let primary = tag.trim().split(['-', '_']).next()?;
     let is_language = (2..=8).contains(&primary.len()) && primary.bytes().all(|it| it.is_ascii_alphabetic());
     is_language.then(|| primary.to_ascii_lowercase())
 }
 
-/// Of a text, by its first long lines, or if there are none by whatever there is. None for little text, and where two languages are as
-/// likely.
+/// The language of a text, judged by its first long lines, or by any lines if there are none. None for short texts, and
+/// if two languages are equally likely.
 pub fn of_text(text: &str) -> Option<Language> {
     let sample = sample(text.lines().filter(|line| line.len() >= LINE_BYTES));
     let sample = if sample.len() >= MIN_BYTES { sample } else { self::sample(text.lines()) };
@@ -58,7 +59,8 @@ pub fn of_text(text: &str) -> Option<Language> {
     }
     let detector = match likely(&sample) {
         likely if !likely.is_empty() => Detector::with_allowlist(likely),
-        // None of those without accents, or no language at all: to compare them all takes four times as long as the rest.
+        // Without accents and common words there is no result: comparing all languages would take four times as long as
+        // the rest.
         _ if sample.is_ascii() => return None,
         _ => Detector::new(),
     };
@@ -79,7 +81,7 @@ fn sample<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     sample
 }
 
-/// The languages whose commonest words are most often there; none where that says little.
+/// The languages whose most common words are most frequent; empty if there is too little evidence.
 fn likely(text: &str) -> Vec<Lang> {
     static WORDS: LazyLock<HashMap<&str, u64>> = LazyLock::new(|| {
         let mut words = HashMap::new();

@@ -50,42 +50,43 @@ pub use media_type::{is_html, media_type};
 use meta::RobotsMeta;
 use requisites::{Named, Requisites};
 
-/// What is derived from an event: once, and shared by everyone who needs it.
+/// Data derived from an event, once for all who need it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Derived {
-    /// The body with its content codings taken off; what could be decoded when the coding is broken or over the limit.
+    /// The decoded body. If a coding is broken or too long, the part that could be decoded.
     pub body: Bytes,
-    /// Why `body` is not all of what the server meant.
+    /// Why `body` is incomplete.
     pub decode_problem: Option<DecodeProblem>,
-    /// SHA-256 of `body`; zeros when there was no response.
+    /// SHA-256 of `body`; zeros without a response.
     pub digest: [u8; 32],
-    /// The media type says HTML, or there is none and the body looks like it. Whatever the status.
+    /// The media type is HTML, or there is none and the body looks like HTML. Independent of the status.
     pub is_html: bool,
     /// The encoding of an HTML body by its standard name, for example `UTF-8`.
     pub charset: Option<&'static str>,
-    /// This and the next three are of successful HTML responses only, but for what a header says.
+    /// Like the next three, set only for successful HTML responses; headers count for others, too.
     pub title: Option<String>,
     /// Normalised, from `<link rel=canonical>` or the `Link` header (of any successful page).
     pub canonical: Option<String>,
     /// `<html lang>` as written.
     pub lang: Option<String>,
-    /// Normalised http(s) URLs of the page's links, first appearance first, each once.
+    /// Normalised http(s) URLs of the page's links, in order of first appearance, without repeats.
     pub links: Vec<Link>,
-    /// Of a successful response that is an RSS or Atom feed: the language it says it is in. Its articles are `links`.
+    /// Set if a successful response is an RSS or Atom feed, with its declared language. Its articles are in `links`.
     pub feed: Option<FeedFacts>,
-    /// What the page, or style sheet, needs to be shown, normalised, each once; as far as [`DeriveOptions::requisites`] wants it.
+    /// Normalised URLs of the page requisites of a page or style sheet, without repeats, as selected by
+    /// [`DeriveOptions::requisites`].
     pub requisites: Vec<String>,
-    /// Further sitemaps that a sitemap names.
+    /// Further sitemaps listed by a sitemap.
     pub sitemaps: Vec<String>,
-    /// When what a sitemap or a feed names changed, as it says: places in `links`, and behind them in `sitemaps`.
+    /// The times of changes stated by a sitemap or a feed: index in `links`, or beyond them in `sitemaps`.
     pub changed: Vec<(u32, EpochMs)>,
-    /// What `meta` elements and `X-Robots-Tag` ask for, of any response.
+    /// Robots directives from `meta` elements and `X-Robots-Tag`, for any response.
     pub robots: RobotsMeta,
-    /// What headers and markup say of the page's use.
+    /// What headers and markup say about the use of the page.
     pub preferences: Vec<Statement>,
 }
 
-/// What a feed says of itself, its articles apart.
+/// Facts about a feed, apart from its articles.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FeedFacts {
     pub language: Option<String>,
@@ -95,30 +96,30 @@ pub struct FeedFacts {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
     pub url: String,
-    /// Not to be followed: `rel=nofollow` (`ugc`, `sponsored`) wherever it appears, or the page says so of all its links.
+    /// Not to be followed: by `rel=nofollow` (`ugc`, `sponsored`) on every occurrence, or for all links of the page.
     pub nofollow: bool,
 }
 
-/// What [`derive()`] has to know.
+/// The options of [`derive()`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeriveOptions {
-    /// Bytes of a body after each coding is taken off; the rest is cut.
+    /// Limit of a body in bytes after each coding is removed; the rest is cut.
     pub max_decoded_bytes: u64,
-    /// Flag links that are not to be followed; otherwise none is flagged.
+    /// Mark links that are not to be followed; otherwise none is marked.
     pub obey_nofollow: bool,
     /// Our product token, as in robots.txt: `Seine`.
     pub agent: String,
-    /// What to name of what pages need to be shown.
+    /// Which page requisites to list.
     pub requisites: Requisites,
-    /// Where forms with GET lead counts as a link.
+    /// Whether the targets of forms with GET count as links.
     pub forms: bool,
-    /// Parameters that links have no more once they are read: names, or how they begin and a `*`. Empty: none.
+    /// Query parameters that are removed from links: names, or prefixes with a `*`. Empty: none.
     pub drop_parameters: Arc<[String]>,
-    /// Which main text who indexes text gets. Deriving needs it for nothing.
+    /// The main text wanted by sinks that index text. [`derive()`] itself does not use it.
     pub text: TextOptions,
 }
 
-/// As a crawl without a configuration derives, but that links keep all of their parameters.
+/// The options of a crawl without a configuration, except that links keep all their parameters.
 impl Default for DeriveOptions {
     fn default() -> DeriveOptions {
         DeriveOptions {
@@ -133,12 +134,12 @@ impl Default for DeriveOptions {
     }
 }
 
-/// Everything that the pipeline needs of an event, in one pass over the body. A failure gives nothing.
+/// Derives everything that the pipeline needs from an event, in one pass over the body. Empty for a failure.
 pub fn derive(event: &PageEvent, options: &DeriveOptions) -> Derived {
     facts(event, decode(event, options.max_decoded_bytes), options)
 }
 
-/// The body, its content codings taken off; empty for a failure.
+/// The decoded body; empty for a failure.
 pub fn decode(event: &PageEvent, max_bytes: u64) -> Decoded {
     let max_bytes = match event.kind {
         Kind::Page | Kind::Requisite => max_bytes,
@@ -147,17 +148,17 @@ pub fn decode(event: &PageEvent, max_bytes: u64) -> Decoded {
     event.response().map_or_else(Decoded::default, |response| decode_body(response, max_bytes))
 }
 
-/// What is [decoded](decode()), and nothing else.
+/// Only the [decoded](decode()) body.
 pub fn body(decoded: Decoded) -> Derived {
     Derived { body: decoded.body, decode_problem: decoded.problem, ..Derived::default() }
 }
 
-/// The body and what kind of content it is, its encoding and digest included: nothing of what the markup says.
+/// The body with its digest, content type and encoding, but nothing from the markup.
 pub fn content(event: &PageEvent, decoded: Decoded, options: &DeriveOptions) -> Derived {
     event.response().map_or_else(Derived::default, |response| derive_body(event, response, decoded, options))
 }
 
-/// [`derive()`], of a body that is decoded.
+/// [`derive()`] for a decoded body.
 pub fn facts(event: &PageEvent, decoded: Decoded, options: &DeriveOptions) -> Derived {
     let Some(response) = event.response() else { return Derived::default() };
     let mut derived = derive_body(event, response, decoded, options);
@@ -168,11 +169,11 @@ pub fn facts(event: &PageEvent, decoded: Decoded, options: &DeriveOptions) -> De
         Kind::Sitemap => {}
         Kind::Requisite if options.requisites.styles && response.is_success() && is_style_sheet() => {
             let named = Named::of_style_sheet(&derived.text(), options).references;
-            // A sheet's references are UTF-8 in whatever encoding it is, and lose no parameters.
+            // References in a style sheet are UTF-8 whatever its encoding, and keep their parameters.
             let resolver = BaseUrl::parse(&event.final_url).map(|sheet| Resolver::of_headers(&sheet, &[]));
             derived.requisites = resolver.map_or(Vec::new(), |resolver| resolver.resolve_each(&named));
         }
-        // What a page embeds may be one.
+        // An embedded resource may be a feed, too.
         Kind::Page | Kind::Requisite if response.is_success() && feed::is_feed(&derived.body) => {
             let language = add_named(&mut derived, event, response, options);
             derived.feed = Some(FeedFacts { language });
@@ -193,7 +194,7 @@ pub fn facts(event: &PageEvent, decoded: Decoded, options: &DeriveOptions) -> De
     derived
 }
 
-/// A page for who reads its text: what is derived of it, and of HTML what it says.
+/// A page for readers of its text: the derived data, and for HTML its content.
 #[derive(Debug)]
 pub struct PageText {
     pub facts: Arc<Derived>,
@@ -210,7 +211,7 @@ impl From<Arc<Derived>> for PageText {
 }
 
 impl Derived {
-    /// What a sitemap or a feed names, and when it changed, as it says.
+    /// The pages that a sitemap or a feed lists with the time of their last change.
     pub fn told(&self) -> impl Iterator<Item = (&str, EpochMs)> {
         let url = |place: usize| match self.links.get(place) {
             Some(link) => Some(link.url.as_str()),
@@ -219,7 +220,7 @@ impl Derived {
         self.changed.iter().filter_map(move |(place, changed)| Some((url(*place as usize)?, *changed)))
     }
 
-    /// An HTML body as text in its charset; any other body as UTF-8, what is malformed replaced.
+    /// An HTML body decoded from its charset; any other body as UTF-8, with malformed bytes replaced.
     pub fn text(&self) -> Cow<'_, str> {
         charset::decode_text(&self.body, self.encoding())
     }
@@ -229,7 +230,7 @@ impl Derived {
     }
 }
 
-/// What a sitemap or a feed names. Gives the language that a feed says it is in.
+/// Adds the URLs of a sitemap or a feed. Returns the language that a feed declares.
 fn add_named(derived: &mut Derived, event: &PageEvent, response: &Response, options: &DeriveOptions) -> Option<String> {
     let found = sitemap::parse(&derived.body, response.content_type(), &event.final_url, &options.drop_parameters);
     let sitemaps = if event.kind == Kind::Sitemap { found.sitemaps } else { Vec::new() };
@@ -240,7 +241,7 @@ fn add_named(derived: &mut Derived, event: &PageEvent, response: &Response, opti
     found.language
 }
 
-/// What holds for every response.
+/// The data for every response.
 fn derive_body(event: &PageEvent, response: &Response, decoded: Decoded, options: &DeriveOptions) -> Derived {
     let Decoded { body, problem } = decoded;
     let is_html = is_html(response.content_type(), &body);
@@ -258,7 +259,7 @@ fn derive_body(event: &PageEvent, response: &Response, decoded: Decoded, options
     }
 }
 
-/// What markup and headers say of a page, resolved.
+/// Adds the facts from markup and headers, with URLs resolved.
 fn add_facts(
     derived: &mut Derived,
     facts: HtmlFacts,

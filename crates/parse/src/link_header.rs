@@ -7,13 +7,13 @@ use std::borrow::Cow;
 pub struct HeaderLink {
     /// As written between `<` and `>`; may be relative to the response's URL.
     pub target: String,
-    /// The `rel` parameter: relation types with blanks between.
+    /// The `rel` parameter: relation types separated by blanks.
     pub rel: String,
     /// The `type` parameter: the target's media type, as a hint.
     pub media_type: Option<String>,
 }
 
-/// The links of one header value that are about the page itself (no `anchor` parameter). What is malformed is skipped.
+/// The links in a header value that concern the page itself (no `anchor` parameter). Malformed parts are skipped.
 pub fn parse(value: &str) -> Vec<HeaderLink> {
     let text = as_utf8(value);
     let mut links = Vec::new();
@@ -29,7 +29,7 @@ pub fn parse(value: &str) -> Vec<HeaderLink> {
     links
 }
 
-/// Header values hold bytes as Latin-1; URLs beyond ASCII are UTF-8 in practice.
+/// Header values are bytes as Latin-1. Non-ASCII URLs in them are UTF-8 in practice.
 fn as_utf8(value: &str) -> Cow<'_, str> {
     if value.is_ascii() {
         return Cow::Borrowed(value);
@@ -40,7 +40,7 @@ fn as_utf8(value: &str) -> Cow<'_, str> {
     }
 }
 
-/// What stands before the first `separator`, and what follows it. Within quotes it is part of a value.
+/// Splits at the first `separator` outside quotes.
 fn cut(text: &str, separator: u8) -> (&str, &str) {
     let mut in_quotes = false;
     let mut escaped = false;
@@ -56,7 +56,7 @@ fn cut(text: &str, separator: u8) -> (&str, &str) {
     (text, "")
 }
 
-/// The first `rel` and the first `type`; none when there is no `rel` or the link is about another page.
+/// The first `rel` and the first `type`; none without `rel`, or if the link concerns another page.
 fn rel_and_type(parameters: &str) -> Option<(String, Option<String>)> {
     let (mut rel, mut media_type) = (None, None);
     let mut rest = parameters;

@@ -1,4 +1,4 @@
-//! The links of a page: what its markup and its headers refer to, resolved and normalised, each once.
+//! The links of a page, from its markup and its headers: resolved, normalised, without repeats.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use super::url::{self, MAX_LINK_BYTES};
 use super::{Derived, Link};
 use crate::page::Response;
 
-/// The `Link` headers that name pages or feeds, and the `Refresh` header's URL.
+/// The `Link` headers that refer to pages or feeds, and the URL of the `Refresh` header.
 pub(super) fn of_headers(response: &Response) -> Vec<(HeaderLink, LinkSource)> {
     let links = response.headers.all("link").flat_map(link_header::parse).filter_map(|link| {
         let source = html_facts::relation(&link.rel, || link.media_type.as_deref().map(Cow::from))?;
@@ -27,7 +27,7 @@ pub(super) fn of_headers(response: &Response) -> Vec<(HeaderLink, LinkSource)> {
     links.chain(refresh).collect()
 }
 
-/// What a reference is known by: resolved against a base, in normal form, without the parameters that links lose.
+/// Turns references into URLs: resolved against a base, normalised, and without unwanted parameters.
 #[derive(Debug)]
 pub struct Resolver<'a> {
     base: BaseUrl,
@@ -36,14 +36,14 @@ pub struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    /// Of what stands in a page. `base`: what the page names as its base, as written. The queries are in the page's own encoding.
+    /// For references in a page. `base`: the page's `<base>`, as written. Queries use the page's encoding.
     pub fn new(page: &BaseUrl, base: Option<&str>, derived: &Derived, dropped: &'a [String]) -> Resolver<'a> {
         let is_web = |url: &BaseUrl| matches!(url.scheme(), "http" | "https");
         let named = base.and_then(|href| page.join(href.trim_ascii()).ok()).filter(is_web);
         Resolver { base: named.unwrap_or_else(|| page.clone()), encoding: derived.encoding(), dropped }
     }
 
-    /// Of what stands in its headers.
+    /// For references in its headers.
     pub fn of_headers(page: &BaseUrl, dropped: &'a [String]) -> Resolver<'a> {
         Resolver { base: page.clone(), encoding: UTF_8, dropped }
     }
@@ -58,15 +58,15 @@ impl<'a> Resolver<'a> {
         unique(within_bytes(links, MAX_LINK_BYTES)).into_iter().map(|link| link.url).collect()
     }
 
-    /// What headers name as canonical.
+    /// The canonical URL named by headers.
     pub fn canonical(&self, headers: &[(HeaderLink, LinkSource)]) -> Option<String> {
         let (named, _) = headers.iter().find(|(link, _)| html_facts::has_token(&link.rel, "canonical"))?;
         self.resolve(&named.target)
     }
 }
 
-/// The links of a page: those of the headers, then those of the markup, then where forms lead. They are flagged by their own `rel`
-/// alone. `forms`: where these lead, as written.
+/// The links of a page: from headers, then from markup, then the targets of forms. Each is marked nofollow only by its
+/// own `rel`. `forms`: their targets as written.
 pub(super) fn of_page(
     page: &BaseUrl,
     headers: &[(HeaderLink, LinkSource)],
@@ -82,17 +82,17 @@ pub(super) fn of_page(
     let in_markup = facts.links.iter().map(|it| (of_markup.resolve(&it.href), it.nofollow, it.source));
     let in_forms = forms.iter().map(|action| (of_markup.resolve(action), false, LinkSource::A));
     let links = in_headers.chain(in_markup).chain(in_forms).filter_map(|(url, nofollow, source)| {
-        // Only what a page offers as a feed is judged: who links to one has a reason.
+        // Only links in a page's list of feeds are filtered. An ordinary link to a feed is kept.
         let url = url.filter(|url| source != LinkSource::Feed || !feeds.is_of_comments(url))?;
         Some(Link { url, nofollow })
     });
     unique(within_bytes(links, MAX_LINK_BYTES))
 }
 
-/// The feeds that a page offers. Those of comments name no pages but those whose comments they are: nothing is learned from
-/// them, and every post has its own.
+/// Filters the feeds that a page offers. Feeds of comments are dropped: they bring no new pages, and every post has
+/// one.
 struct Feeds {
-    /// The page itself, without a slash at its end, when it is a single post.
+    /// The URL of the page without a final slash, if it is a single post.
     post: Option<String>,
 }
 
@@ -100,12 +100,12 @@ impl Feeds {
     fn of(page: &BaseUrl, facts: &HtmlFacts) -> Feeds {
         let page = facts.has_shortlink.then(|| url::normalize(page)).flatten();
         let post = page.map(|page| page.split('?').next().unwrap_or_default().trim_end_matches('/').to_owned());
-        // The front page, which may be a single one, has the feed of the site.
+        // The front page may be a single post, but its feed is that of the site.
         Feeds { post: post.filter(|post| url::origin(post) != Some(post)) }
     }
 
-    /// `feed`: normalised. WordPress: `/comments/feed/`, `/post/feed/` (`/category/news/feed/` is of posts), `?feed=comments-rss2`,
-    /// `?feed=rss2&p=5`. Blogger: `/feeds/8839/comments/default`.
+    /// `feed`: a normalised URL. WordPress: `/comments/feed/`, `/post/feed/` (but `/category/news/feed/` has posts),
+    /// `?feed=comments-rss2`, `?feed=rss2&p=5`. Blogger: `/feeds/8839/comments/default`.
     fn is_of_comments(&self, feed: &str) -> bool {
         let (path, query) = feed.split_once('?').unwrap_or((feed, ""));
         let path_of = |url| url::path_and_query(url).trim_matches('/');
@@ -125,7 +125,7 @@ impl Feeds {
     }
 }
 
-/// A long base makes a long URL of every short reference; the links beyond so many bytes are left out.
+/// A long base makes every short reference a long URL, so links beyond `max` bytes in total are dropped.
 fn within_bytes(links: impl Iterator<Item = Link>, max: usize) -> Vec<Link> {
     let mut total = 0;
     let fits = |link: &Link| {
@@ -135,7 +135,7 @@ fn within_bytes(links: impl Iterator<Item = Link>, max: usize) -> Vec<Link> {
     links.take_while(fits).collect()
 }
 
-/// Each URL once, where it first appears; it may be followed if any of its links may.
+/// Each URL once, at its first appearance. It may be followed if any of its links may.
 fn unique(links: Vec<Link>) -> Vec<Link> {
     let mut first: HashMap<&str, usize> = HashMap::with_capacity(links.len());
     let mut kept: Vec<Option<bool>> = Vec::with_capacity(links.len());

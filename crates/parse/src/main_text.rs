@@ -1,10 +1,12 @@
-//! A page's main text without its navigation and boilerplate: what Boilerpipe's `DefaultExtractor` gives.
+//! The main text of a page without navigation and boilerplate: the result of Boilerpipe's `DefaultExtractor`.
 //!
-//! Kohlschütter, Fankhauser and Nejdl, "Boilerplate Detection using Shallow Text Features" (WSDM 2010): the page is cut
-//! into blocks, and a block is content or not by the density of words and of linked words in it and in its neighbours.
-//! The rules are those of Boilerpipe 1.2.2's `DefaultExtractor`, which made the `text` that ACHE indexes, and those of NekoHTML,
-//! through which it hears of a page: it makes a stream of tags and text out of any markup ([`balance`]), and no tree. White space
-//! within a block is collapsed, which Boilerpipe leaves as it is.
+//! Kohlschütter, Fankhauser and Nejdl, "Boilerplate Detection using Shallow Text Features" (WSDM 2010): the page is
+//! split into blocks. The density of words and of linked words in a block and its neighbours decides whether the block
+//! is content.
+//!
+//! The rules are those of Boilerpipe 1.2.2's `DefaultExtractor`, which ACHE uses for `text`. Boilerpipe reads pages
+//! through NekoHTML, so its rules apply as well: it turns any markup into a stream of tags and text ([`balance`]),
+//! without a tree. Unlike Boilerpipe, this module collapses white space within a block.
 
 mod balance;
 mod elements;
@@ -17,29 +19,29 @@ mod reader;
 use memchr::memchr2_iter;
 use reader::{Block, Reader};
 
-/// The main text of a page of HTML, one block a line, each line ended. Empty when every block looks like boilerplate, as short
-/// pages do.
+/// The main text of an HTML page: one block per line, every line with a line feed. Empty if every block looks like
+/// boilerplate, as in short pages.
 pub fn main_text(page: &str) -> String {
     let mut reader = Reader::default();
     balance::read(page, &mut reader);
     reader.finish()
 }
 
-/// Takes a page's blocks, and keeps the text of those that are content. A block is judged when the next is whole: no more than three
-/// are there at a time.
+/// Receives the blocks of a page and keeps the text of content blocks. A block is judged when the next is complete, so
+/// at most three are in memory.
 #[derive(Debug, Default)]
 struct Classifier {
     text: String,
-    /// Of the block before the one to be judged.
+    /// Densities of the block before the one to be judged.
     previous: Densities,
     block: Option<Block>,
-    /// May still grow.
+    /// The next block, which may still grow.
     next: Option<Block>,
-    /// Of a block that is gone: memory for the next.
+    /// A used block's memory, for the next one.
     spare: String,
 }
 
-/// Beyond the first and the last block there is nothing, of no density.
+/// Densities of a block; zero before the first and after the last block.
 #[derive(Debug, Clone, Copy, Default)]
 struct Densities {
     text: f32,
@@ -47,8 +49,8 @@ struct Densities {
 }
 
 impl Classifier {
-    /// Boilerpipe's `SimpleBlockFusionProcessor`: neighbours of the same density are one block. (`BlockProximityFusion`, the
-    /// extractor's second step, only joins blocks known as content, and none is yet.)
+    /// Boilerpipe's `SimpleBlockFusionProcessor`: neighbours of the same density become one block.
+    /// (`BlockProximityFusion`, the extractor's second step, joins only known content, and there is none yet.)
     fn add(&mut self, block: Block) {
         match &mut self.next {
             Some(next) if next.densities().text == block.densities().text => {
@@ -84,7 +86,7 @@ impl Classifier {
     }
 }
 
-/// Boilerpipe's `DensityRulesClassifier`: a decision tree learnt from news pages.
+/// Boilerpipe's `DensityRulesClassifier`: a decision tree trained on news pages.
 fn is_content(previous: Densities, block: Densities, next: Densities) -> bool {
     if block.link > 0.333333 {
         return false;
@@ -98,10 +100,10 @@ fn is_content(previous: Densities, block: Densities, next: Densities) -> bool {
     next.text > 10.0 || previous.text > 4.0
 }
 
-/// Without its no-break spaces; nothing if it has nothing else.
+/// Appends a line without its no-break spaces; nothing if it has no other text.
 fn add_line(text: &mut String, line: &str) {
     let begun = text.len();
-    // Of the blanks in it those are single ones that are Java's, too.
+    // Only blanks that Java also counts as blanks are kept, as single blanks.
     let is_wide = |at: usize| {
         let rest = &line.as_bytes()[at..];
         matches!(rest, [0xc2, 0x85 | 0xa0, ..] | [0xe2, 0x80, 0x87 | 0xaf, ..])

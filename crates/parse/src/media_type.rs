@@ -1,8 +1,8 @@
-//! What a body is: by its media type, or by how it begins.
+//! Detects the kind of a body: by its media type, or by its beginning.
 
 use super::short::starts_with;
 
-/// Whether a body is HTML: its media type says so, or there is none and it starts like it.
+/// Whether a body is HTML: by its media type, or without one by its beginning.
 pub fn is_html(content_type: Option<&str>, body: &[u8]) -> bool {
     match content_type.map(media_type).unwrap_or_default() {
         "" => looks_like_html(body),
@@ -10,18 +10,18 @@ pub fn is_html(content_type: Option<&str>, body: &[u8]) -> bool {
     }
 }
 
-/// The media types of HTML, by the names that servers have for them.
+/// The media types that servers use for HTML.
 pub(super) const HTML_TYPES: [&str; 4] =
     ["text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml", "application/xhtml"];
 
-/// The media type of a `Content-Type` header without its parameters, in whatever case it stands. Read as servers write it:
-/// parameters behind a blank instead of a semicolon, the whole repeated behind a comma, or in quotes.
+/// The media type of a `Content-Type` header without parameters, in its original case. Accepts what servers send:
+/// parameters after a blank instead of a semicolon, the whole value repeated after a comma, or quotes.
 pub fn media_type(content_type: &str) -> &str {
     let is_around = |c: char| c.is_ascii_whitespace() || matches!(c, ';' | ',' | '"' | '\'');
     content_type.trim_start_matches(is_around).split(is_around).next().unwrap_or_default()
 }
 
-/// The HTML patterns of the MIME Sniffing standard §7.1: a tag's start, then a blank or `>`.
+/// The HTML patterns of the MIME Sniffing standard §7.1: the start of a tag, then a blank or `>`.
 fn looks_like_html(body: &[u8]) -> bool {
     const STARTS: [&str; 17] = [
         "<!doctype html",

@@ -1,22 +1,22 @@
-//! What a page asks of robots: `X-Robots-Tag` headers and `<meta name="robots">`.
+//! Robots directives of a page: `X-Robots-Tag` headers and `<meta name="robots">`.
 //!
-//! No standard exists; this follows what the large search engines document: directives without case, `agent:` in front
-//! of the header's, the strictest of everything that is meant for us.
+//! There is no standard. This follows the documentation of large search engines: directives in any case, `agent:`
+//! before those of a header, and the strictest of all directives for us counts.
 
 use crate::page::Headers;
 
-/// What a page forbids. Everything is allowed by default.
+/// What a page forbids. By default everything is allowed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RobotsMeta {
-    /// The page is not to be shown in results. It is still delivered, with the flag.
+    /// Do not show the page in results. It is still delivered, with this flag.
     pub noindex: bool,
-    /// The page's links are not to be followed.
+    /// Do not follow the page's links.
     pub nofollow: bool,
-    /// No copy of the page is to be shown.
+    /// Do not show a copy of the page.
     pub noarchive: bool,
-    /// No part of the page's text is to be shown.
+    /// Do not show any of the page's text.
     pub nosnippet: bool,
-    /// The page, or its images alone, are not to train models (DeviantArt's directives of 2022-11-11).
+    /// Do not train models with the page, or with its images (DeviantArt's directives of 2022-11-11).
     pub noai: bool,
     pub noimageai: bool,
 }
@@ -45,7 +45,7 @@ impl RobotsMeta {
     }
 }
 
-/// The `meta` elements called `robots` or like our own product token, as (name, content).
+/// From the `meta` elements named `robots` or like our product token, as (name, content).
 pub(super) fn from_meta(meta: &[(String, String)], agent: &str) -> RobotsMeta {
     let mut robots = RobotsMeta::default();
     for (name, content) in meta {
@@ -56,11 +56,11 @@ pub(super) fn from_meta(meta: &[(String, String)], agent: &str) -> RobotsMeta {
     robots
 }
 
-/// The `X-Robots-Tag` headers: `noindex, nofollow`, `seine: nofollow`, or several agents' in one value.
+/// From the `X-Robots-Tag` headers: `noindex, nofollow`, `seine: nofollow`, or several agents in one value.
 pub fn from_headers(headers: &Headers, agent: &str) -> RobotsMeta {
     let mut robots = RobotsMeta::default();
     for value in headers.all("x-robots-tag") {
-        // An agent's name holds for the directives behind it, until the next name or the header's end.
+        // The name of an agent applies to the directives after it, up to the next name or the end of the header.
         let mut is_for_us = true;
         for part in value.split(',') {
             let directive = match part.split_once(':') {
@@ -83,7 +83,8 @@ fn is_our_name(name: &str, agent: &str) -> bool {
     name.eq_ignore_ascii_case("robots") || (!agent.is_empty() && name.eq_ignore_ascii_case(agent))
 }
 
-/// Directives written with a colon, which are not an agent's name. None of them concerns a crawler without a search page.
+/// Directives with a colon, which is not that of an agent's name. None of them matters to a crawler without a search
+/// page.
 fn takes_value(name: &str) -> bool {
     ["unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"]
         .iter()

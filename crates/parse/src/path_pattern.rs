@@ -1,13 +1,13 @@
-//! Which paths a rule of robots.txt is about (RFC 9309 §2.2.2 and §2.2.3), whatever the rule says of them.
+//! Path patterns of robots.txt rules (RFC 9309 §2.2.2 and §2.2.3).
 
 use memchr::memmem;
 
 use super::url::{hex, is_unreserved};
 
-/// Which paths a rule is about, in canonical percent-encoding.
+/// The paths that a rule applies to, in canonical percent-encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pattern {
-    /// A `*` is the wildcard, a literal one stands as `%2A`.
+    /// `*` is the wildcard; a literal one is `%2A`.
     bytes: Vec<u8>,
     /// The path must end where the pattern does.
     anchored: bool,
@@ -25,15 +25,15 @@ impl Pattern {
         self.bytes.len() + usize::from(self.anchored)
     }
 
-    /// What every path begins with that it is about.
+    /// The fixed beginning of every matching path.
     pub(super) fn beginning(&self) -> &[u8] {
         self.bytes.split(|&b| b == b'*').next().unwrap_or_default()
     }
 
-    /// Takes each piece between wildcards where it first occurs; linear, and enough, since only the last may be bound to
-    /// the end.
+    /// Matches each piece between wildcards at its first occurrence. This takes linear time and is sufficient, since
+    /// only the last piece may be bound to the end.
     pub(super) fn matches(&self, path: &[u8]) -> bool {
-        // How a path ends is known without a search.
+        // The end of the path can be checked without a search.
         let end = self.bytes.rsplit(|&b| b == b'*').next().unwrap_or_default();
         if self.anchored && !path.ends_with(end) && !before_dollar(path).ends_with(end) {
             return false;
@@ -52,13 +52,13 @@ impl Pattern {
     }
 }
 
-/// A `$` at a pattern's end also stands for itself at a path's end: some mean it so.
+/// A `$` at the end of a pattern also matches a literal `$` at the end of a path, as some authors intend.
 fn before_dollar(path: &[u8]) -> &[u8] {
     path.strip_suffix(b"%24").unwrap_or(path)
 }
 
-/// One spelling for paths and patterns (§2.2.2): unreserved characters plain; reserved ones as they stand, with `%2F` not
-/// the same as `/`; everything else, `*` and `$` included, encoded with upper-case digits.
+/// One spelling for paths and patterns (§2.2.2): unreserved characters are decoded. Reserved characters are unchanged,
+/// so `%2F` differs from `/`. Everything else, including `*` and `$`, is encoded with upper-case digits.
 pub(super) fn canonical(text: &str, is_pattern: bool) -> Vec<u8> {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len() + 8);
@@ -81,7 +81,7 @@ pub(super) fn canonical(text: &str, is_pattern: bool) -> Vec<u8> {
     out
 }
 
-/// RFC 3986 §2.2, without those that a normalised URL has only encoded.
+/// RFC 3986 §2.2, without those that are always encoded in a normalised URL.
 fn is_reserved(byte: u8) -> bool {
     matches!(byte, b':' | b'/' | b'?' | b'@' | b'!' | b'&' | b'(' | b')' | b'+' | b',' | b';' | b'=')
 }

@@ -8,8 +8,8 @@ use memchr::memmem;
 use super::html::names::Name;
 use super::html::tokens::{Attribute, Token, Tokens};
 
-/// The standard's prescan looks at 1024 bytes, but its parser then heeds a `<meta charset>` further down as well
-/// ("change the encoding"). Looking further at once has the same effect without parsing twice.
+/// The standard's prescan reads 1024 bytes. Later its parser also obeys a `<meta charset>` further down ("change the
+/// encoding"). Scanning further has the same effect without parsing twice.
 const LENGTHS: [usize; 3] = [1 << 10, 4 << 10, 16 << 10];
 
 /// The encoding that the first bytes of a page declare, in a `meta` element or an XML declaration.
@@ -24,9 +24,9 @@ pub(super) fn prescan(body: &[u8]) -> Option<&'static Encoding> {
     heads.iter().find_map(|head| of_markup(head)).or_else(|| xml_encoding(heads[2]))
 }
 
-/// What the first `meta` element declares that declares anything.
+/// The first encoding declared by a `meta` element.
 fn of_markup(head: &[u8]) -> Option<&'static Encoding> {
-    // Markup is ASCII, whatever stands around it.
+    // Markup is ASCII, whatever the text around it.
     let text = String::from_utf8_lossy(head);
     let mut tokens = Tokens::new(&text);
     while let Some(token) = tokens.next(false) {
@@ -40,7 +40,7 @@ fn of_markup(head: &[u8]) -> Option<&'static Encoding> {
     None
 }
 
-/// What one `meta` declares.
+/// The encoding declared by one `meta` element.
 fn meta_encoding(attributes: &[Attribute]) -> Option<&'static Encoding> {
     let first = |name: &str| attributes.iter().find(|it| it.name.eq_ignore_ascii_case(name)).map(|it| it.value);
     if let Some(label) = first("charset") {
@@ -89,7 +89,7 @@ pub(super) fn xml_encoding(head: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_label(label).map(as_declared)
 }
 
-/// A page whose ASCII declaration could be read is not UTF-16, whatever it says.
+/// A page whose declaration is readable as ASCII is not UTF-16, whatever it declares.
 fn as_declared(encoding: &'static Encoding) -> &'static Encoding {
     if encoding == UTF_16LE || encoding == UTF_16BE {
         UTF_8

@@ -1,15 +1,16 @@
-//! The query of a link: in the charset of its document, without the parameters that only say where a visitor came from.
+//! Encodes the query of a link in the charset of its document, and removes parameters that only track visitors.
 
 use encoding_rs::{EncoderResult, Encoding};
 
-/// A query as the bytes that are percent-encoded, by the URL standard's "percent-encode after encoding": what the charset
-/// does not have is a numeric reference (`&#20013;`), encoded already so that it does not end its parameter.
+/// The bytes of a query before percent-encoding, by the URL standard's "percent-encode after encoding". A character
+/// that the charset lacks becomes a numeric reference (`&#20013;`), already percent-encoded so that `&` does not end
+/// the parameter.
 pub(super) fn encode(query: &str, encoding: &'static Encoding) -> Vec<u8> {
     let mut encoder = encoding.new_encoder();
     let mut out = Vec::with_capacity(query.len() + 16);
     let mut rest = query;
     loop {
-        // As much as `rest` can become, so that what is left is at most what cannot be encoded.
+        // Reserves the largest size of the encoded rest. Only replaced characters can need more.
         out.reserve(encoder.max_buffer_length_from_utf8_without_replacement(rest.len()).unwrap_or(rest.len() * 4));
         let (result, read) = encoder.encode_from_utf8_to_vec_without_replacement(rest, &mut out, true);
         rest = &rest[read..];
@@ -21,8 +22,7 @@ pub(super) fn encode(query: &str, encoding: &'static Encoding) -> Vec<u8> {
     }
 }
 
-/// A normalised URL without the parameters of its query that are named: whole names, or how they begin, with a `*` behind it;
-/// whatever their case.
+/// Removes the given parameters from a normalised URL: whole names, or prefixes with a `*`, in any case.
 pub(super) fn without(url: String, dropped: &[String]) -> String {
     let Some((page, query)) = url.split_once('?').filter(|_| !dropped.is_empty()) else { return url };
     let is_kept = |parameter: &&str| {

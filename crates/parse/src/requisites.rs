@@ -1,7 +1,8 @@
-//! What a page needs to be shown as it was: images, styles, scripts, sound and film. As written; nothing is resolved here.
+//! Page requisites: images, styles, scripts, sound and video that a page needs to be shown. As written; URLs are not
+//! resolved.
 //!
-//! By the HTML standard's table of attributes that hold URLs, its `srcset` (§4.8.4.2.2), and `url()` and `@import` of CSS
-//! (css-values-4 §4.5, css-cascade-4 §2). What scripts fetch is not seen.
+//! Found by the HTML standard's table of attributes with URLs, `srcset` (§4.8.4.2.2), and `url()` and `@import` in CSS
+//! (css-values-4 §4.5, css-cascade-4 §2). Resources fetched by scripts are not found.
 
 mod css;
 
@@ -14,18 +15,18 @@ use super::html::{decode_attribute, decode_text};
 use super::html_facts::{self, has_token};
 use super::short::starts_with;
 
-/// Which of them are wanted; none by default.
+/// Which requisites are wanted; none by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Requisites {
     pub images: bool,
-    /// Style sheets, and what they name: images, fonts, further sheets.
+    /// Style sheets and what they refer to: images, fonts, further sheets.
     pub styles: bool,
     pub scripts: bool,
-    /// Sound, film, and what is embedded.
+    /// Sound, video, and embedded documents.
     pub media: bool,
 }
 
-/// A page may name any number; these are read.
+/// Limit of requisites per page.
 pub const MAX_REQUISITES: usize = 10_000;
 const MAX_FORMS: usize = 100;
 
@@ -34,7 +35,7 @@ impl Requisites {
         self.images || self.styles || self.scripts || self.media
     }
 
-    /// Whether any is wanted that the others are without.
+    /// Whether this wants a kind that the other does not.
     pub fn exceed(self, other: Requisites) -> bool {
         (self.images && !other.images)
             || (self.styles && !other.styles)
@@ -42,8 +43,7 @@ impl Requisites {
             || (self.media && !other.media)
     }
 
-    /// Switches one on by its name: `images`, `styles`, `scripts`, `media`.
-    /// False when there is none of this name.
+    /// Turns on a kind by its name: `images`, `styles`, `scripts`, `media`. Returns false for an unknown name.
     pub fn want(&mut self, name: &str) -> bool {
         match name {
             "images" => self.images = true,
@@ -56,15 +56,15 @@ impl Requisites {
     }
 }
 
-/// What a page names as it is met, as written, repeats kept.
+/// The references found so far, as written, with repeats.
 #[derive(Debug, Default)]
 pub(super) struct Named {
     wanted: Requisites,
     wants_forms: bool,
     pub references: Vec<String>,
-    /// Where forms lead that are sent by GET.
+    /// Targets of forms that are sent by GET.
     pub forms: Vec<String>,
-    /// Text is a style sheet: within a drawing's `<style>`, whose content is markup.
+    /// The text is a style sheet: in an SVG `<style>`, whose content is markup.
     in_style: bool,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Visitor<'a> for Named {
 }
 
 impl Named {
-    /// Reads the markup once more, if anything is wanted.
+    /// Reads the markup again, if anything is wanted.
     pub fn of_page(text: &str, options: &DeriveOptions) -> Named {
         let mut named = Named { wanted: options.requisites, wants_forms: options.forms, ..Named::default() };
         if named.wanted.is_any() || named.wants_forms {
@@ -107,12 +107,12 @@ impl Named {
         named
     }
 
-    /// Takes an element of HTML or SVG. `attribute` gives the decoded value of an attribute.
+    /// Handles an element of HTML or SVG. `attribute` returns the decoded value of an attribute.
     fn element(&mut self, name: Name, attribute: impl Fn(&str) -> Option<String>) {
         let Requisites { images, styles, scripts, media } = self.wanted;
         match name {
             Name::Img if images => self.image(attribute("src"), attribute("srcset")),
-            // Of a picture's sources, or of sound and film.
+            // A source of a picture, or of sound and video.
             Name::Source => {
                 let (src, srcset) = (attribute("src"), attribute("srcset"));
                 self.add(src.filter(|_| media));
@@ -135,7 +135,7 @@ impl Named {
             Name::Form if self.wants_forms => {
                 let is_get = attribute("method").is_none_or(|method| method.eq_ignore_ascii_case("get"));
                 if let Some(action) = attribute("action").filter(|_| is_get && self.forms.len() < MAX_FORMS) {
-                    // What is filled in takes the query's place (§4.10.21.3, "mutate action URL").
+                    // The form's fields replace the query (§4.10.21.3, "mutate action URL").
                     self.forms.push(action.split('?').next().unwrap_or_default().to_owned());
                 }
             }
@@ -146,7 +146,7 @@ impl Named {
         }
     }
 
-    /// A style sheet, or the value of a `style` attribute.
+    /// Handles a style sheet, or the value of a `style` attribute.
     fn css(&mut self, text: &str) {
         if self.wanted.styles {
             css::references(text, &mut |reference| self.add(Some(reference)));
@@ -186,7 +186,8 @@ impl Named {
     }
 }
 
-/// The URLs of a `srcset`: each up to white space, commas at its end off; a comma outside parentheses ends its descriptors.
+/// The URLs of a `srcset`: each up to white space, without commas at its end. A comma outside parentheses ends its
+/// descriptors.
 fn candidates(srcset: &str) -> impl Iterator<Item = &str> {
     let mut rest = srcset;
     std::iter::from_fn(move || {

@@ -1,10 +1,10 @@
-//! robots.txt (RFC 9309): read once for one user agent, asked for every URL.
+//! robots.txt (RFC 9309): parsed once for one user agent, then asked for every URL.
 //!
-//! Our own reader: of the crates, `texting_robots` 0.2.2 and `robotstxt` 0.3.0 fail 13 and 34 of the 360 undisputed cases
-//! of the public test suites (percent-encoding, `$`, groups that share rules).
+//! We wrote our own parser because the crates `texting_robots` 0.2.2 and `robotstxt` 0.3.0 fail 13 and 34 of the 360
+//! undisputed cases of the public test suites (percent-encoding, `$`, groups that share rules).
 //!
-//! Beyond the RFC, as large search engines do it: `Crawl-delay`, known misspellings, a missing colon, and
-//! `Allow: /dir/index.html` allowing `/dir/` too.
+//! Beyond the RFC, like large search engines, it supports `Crawl-delay`, known misspellings, a missing colon, and
+//! `Allow: /dir/index.html` as permission for `/dir/`.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -13,16 +13,16 @@ use super::path_pattern::{Pattern, canonical};
 use super::preferences::robots::{UsageRules, license};
 use crate::page::preferences::{Scheme, Statement};
 
-/// What is read of a file; the rest is ignored (RFC 9309 §2.5 wants 500 KiB at least).
+/// Bytes of a file that are read; the rest is ignored (RFC 9309 §2.5 requires at least 500 KiB).
 pub const MAX_BYTES: usize = 500 * 1024;
 
-/// Licences that are read of one source.
+/// Licences that are read from one source.
 pub(super) const MAX_LICENSES: usize = 8;
 
-/// The rules of one robots.txt for one user agent. Memory is a small multiple of the file's size at most.
+/// The rules of a robots.txt for one user agent. Memory is at most a small multiple of the file's size.
 #[derive(Debug, Clone, Default)]
 pub struct RobotsTxt {
-    /// The first that matches decides: longest first, `allow` first among equally long ones (§2.2.2).
+    /// The first match decides: longest first, and `allow` first among equally long ones (§2.2.2).
     rules: Vec<Rule>,
     crawl_delay: Option<Duration>,
     sitemaps: Vec<String>,
@@ -30,24 +30,24 @@ pub struct RobotsTxt {
     licenses: Vec<Statement>,
 }
 
-/// What it says of some paths.
+/// A rule for some paths.
 #[derive(Debug, Clone)]
 pub struct Rule {
     pattern: Pattern,
     pub allow: bool,
-    /// The line it stands in, from 1.
+    /// Its line number, from 1.
     pub line: u32,
 }
 
-/// The text of a line, from 1, as [`RobotsTxt::parse`] counts them.
+/// The text of a line, numbered from 1 as by [`RobotsTxt::parse`].
 pub fn line_of(bytes: &[u8], line: u32) -> Option<String> {
     let text = text_of(bytes);
     text.split(['\n', '\r']).nth(line.checked_sub(1)? as usize).map(|line| line.trim().to_owned())
 }
 
 impl RobotsTxt {
-    /// Reads a file. `agent` is the crawler's product token (what follows a `/` or a space is left out). Its own groups
-    /// apply, all of them; else those of `*`. Whatever the bytes are, what cannot be read is skipped.
+    /// Parses a file. `agent` is the crawler's product token (anything after a `/` or a space is dropped). All groups
+    /// for this agent apply, otherwise those for `*`. Unreadable parts are skipped, whatever the bytes.
     pub fn parse(bytes: &[u8], agent: &str) -> RobotsTxt {
         let text = text_of(bytes);
         let agent = product_token(agent);
@@ -83,7 +83,7 @@ impl RobotsTxt {
         self.decision(path_and_query).is_none_or(|decision| decision.allow)
     }
 
-    /// The rule that decides whether it may; none when none is about it, which allows it.
+    /// The rule that decides; none if no rule applies, so that the URL is allowed.
     pub fn decision(&self, path_and_query: &str) -> Option<&Rule> {
         if path_and_query == "/robots.txt" || self.rules.is_empty() {
             return None;
@@ -92,7 +92,7 @@ impl RobotsTxt {
         self.rules.iter().find(|rule| rule.pattern.matches(&path))
     }
 
-    /// What is said of how a path that may be fetched is used, and on which terms.
+    /// The statements about the use of a path that may be fetched, and its terms.
     pub fn preferences(&self, path_and_query: &str) -> Vec<Statement> {
         let mut said = Vec::new();
         self.usage.say(path_and_query, &mut said);
@@ -100,23 +100,23 @@ impl RobotsTxt {
         said
     }
 
-    /// The wanted time between two fetches; the longest when there are several.
+    /// The requested delay between two fetches; the longest if there are several.
     pub fn crawl_delay(&self) -> Option<Duration> {
         self.crawl_delay
     }
 
-    /// The values of `Sitemap` lines as written, whichever group they stand in.
+    /// The values of `Sitemap` lines as written, from all groups.
     pub fn sitemaps(&self) -> &[String] {
         &self.sitemaps
     }
 }
 
-/// The lines of all groups that name one agent, merged (§2.2.1).
+/// The lines of all groups for one agent, merged (§2.2.1).
 #[derive(Default)]
 struct Group {
     /// A user-agent line named the agent.
     named: bool,
-    /// The lines being read belong to the agent.
+    /// The current lines apply to the agent.
     open: bool,
     rules: Vec<Rule>,
     crawl_delay: Option<Duration>,
@@ -147,17 +147,17 @@ enum Line<'a> {
         path: &'a str,
     },
     CrawlDelay(&'a str),
-    /// A rule of its group, as those of paths are (draft-ietf-aipref-attach §3).
+    /// A rule of its group, like rules for paths (draft-ietf-aipref-attach §3).
     Usage(Scheme, &'a str),
     Sitemap(&'a str),
-    /// Of RSL: whoever asks, as [`Line::Sitemap`].
+    /// RSL: applies to every agent, like [`Line::Sitemap`].
     License(&'a str),
-    /// Some record of others: it neither belongs to a group nor ends a run of user-agent lines (§2.2.4).
+    /// Another record: it neither belongs to a group nor ends a run of user-agent lines (§2.2.4).
     Foreign,
 }
 
 impl Line<'_> {
-    /// None for what is no record: comments, empty lines, prose.
+    /// None if the line is not a record: comments, empty lines, prose.
     fn read(line: &str) -> Option<Line<'_>> {
         let line = line.split('#').next().unwrap_or_default().trim();
         let (key, value) = line.split_once(':').or_else(|| without_colon(line))?;
@@ -173,14 +173,15 @@ impl Line<'_> {
             "content-signal" => Line::Usage(Scheme::ContentSignal, value),
             "license" => Line::License(value),
             "sitemap" | "site-map" if !value.is_empty() => Line::Sitemap(value),
-            // An unknown key with a path is a rule we do not know: it belongs to its group as rules do, without effect.
+            // An unknown key with a path is treated as a rule without effect, so that it ends a run of user-agent
+            // lines.
             _ if value.starts_with('/') => Line::Rule { allow: true, path: "" },
             _ => Line::Foreign,
         })
     }
 }
 
-/// `disallow /path`: two words and no more.
+/// `disallow /path`: exactly two words.
 fn without_colon(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.split_once(char::is_whitespace)?;
     let value = value.trim();
@@ -189,7 +190,7 @@ fn without_colon(line: &str) -> Option<(&str, &str)> {
 
 fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     let bytes = match bytes.get(..MAX_BYTES) {
-        // The line that was cut is left out: half a path would forbid more than the whole one.
+        // Drops the line that was cut: half a path would forbid more than the whole one.
         Some(head) if bytes.len() > MAX_BYTES => {
             let end = memchr::memrchr2(b'\n', b'\r', head).unwrap_or(0);
             &head[..end]
@@ -207,7 +208,7 @@ fn seconds(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(text.parse().ok()?).ok()
 }
 
-/// The rule of one line; none when its path is empty (it then forbids and allows nothing), two for an index page.
+/// The rule of one line; none if its path is empty (it then has no effect), two for an index page.
 fn rules(allow: bool, path: &str, line: u32) -> impl Iterator<Item = Rule> {
     let rule = move |path: &str| Rule { pattern: Pattern::new(path), allow, line };
     let written = (!path.is_empty()).then(|| rule(path));

@@ -1,15 +1,15 @@
-//! Short pieces of text as numbers, which are compared and looked up at once.
+//! Short texts as numbers, for fast comparison and look-up.
 
-/// So many bytes are one number.
+/// Number of bytes in one number.
 pub const SHORT: usize = 8;
-/// The bit that capital letters lack, of each byte; digits and hyphens have it.
+/// Bit 0x20 of each byte: capital letters lack it; digits and hyphens have it.
 pub const LOWER: u64 = 0x2020_2020_2020_2020;
 
-/// Up to [`SHORT`] bytes, the first being the lowest; of a longer piece those that it begins with.
+/// The first [`SHORT`] bytes as a number, with the first byte lowest.
 #[inline]
 pub const fn number(piece: &[u8]) -> u64 {
     let length = piece.len();
-    // The first and the last of them, which may be the same.
+    // The first and the last eight bytes, which may overlap.
     if let Some(eight) = piece.first_chunk() {
         u64::from_le_bytes(*eight)
     } else if let (Some(first), Some(last)) = (piece.first_chunk(), piece.last_chunk()) {
@@ -23,13 +23,13 @@ pub const fn number(piece: &[u8]) -> u64 {
     }
 }
 
-/// Whether a text begins so, in letters of any case.
+/// Whether a text begins with a prefix, in any case.
 #[inline]
 pub fn starts_with(text: &[u8], prefix: &[u8]) -> bool {
     text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
 }
 
-/// Whether a name is one in lower case, but for the case of its letters.
+/// Whether a name equals a known lower-case name, in any case.
 #[inline]
 pub fn is_name(known: &str, name: &[u8]) -> bool {
     let known = known.as_bytes();

@@ -1,15 +1,15 @@
-//! A text's simhash: 64 bits, of which few differ where texts differ little, and about half where they have nothing in common.
+//! Simhash of a text: 64 bits, of which few differ for similar texts, and about half for unrelated ones.
 //!
-//! Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (STOC 2002); Manku, Jain and Das Sarma, "Detecting
-//! Near-Duplicates for Web Crawling" (WWW 2007), to whom texts within 3 bits of 64 are near-duplicates. Two texts differ in
-//! 64/π · arccos(c) bits, more or less, where c is the cosine of their features: 1.6 where 3 features of 1000 are others, 9 where a
-//! tenth are.
+//! Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (STOC 2002). Manku, Jain and Das Sarma,
+//! "Detecting Near-Duplicates for Web Crawling" (WWW 2007), count texts within 3 of 64 bits as near-duplicates. Two
+//! texts differ in about 64/π · arccos(c) bits, where c is the cosine of their features. That is 1.6 bits if 3 of 1000
+//! features differ, and 9 bits if a tenth differs.
 //!
-//! Features are the pairs of neighbouring words, and the first word behind nothing; each different pair counts once, however
-//! often it is there, so that neither "of the" nor a long list outweighs the rest. Words are those of [`words`](super::words); where
-//! they are written without blanks, each character is one. A word's hash is XXH3 (64 bits, seed 0) of its UTF-8, a pair's that
-//! of both words' hashes, little-endian, one behind the other. **Records keep simhashes: this must not change**, or every page
-//! looks like another one.
+//! Features are pairs of neighbouring words, and the first word alone. Each distinct pair counts once, so that neither
+//! "of the" nor a long list dominates. Words are those of [`words`](super::words); in scripts without spaces each
+//! character is a word. A word's hash is XXH3 (64 bits, seed 0) of its UTF-8. A pair's hash is XXH3 of both words'
+//! hashes, little-endian, concatenated. **Records store simhashes, so this must not change.** Otherwise every page
+//! would seem changed.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -18,32 +18,33 @@ use super::main_text::main_text;
 use super::words::{lower_case, runs};
 use super::{Derived, media_type};
 
-/// What is counted together. Of a longer text a pair counts once in each part of so many.
+/// Pairs that are counted together. In longer texts a pair counts once per part of this size.
 const MAX_PAIRS: usize = 200_000;
 
-/// A main text of less than the fourth part of what a page shows does not tell it from the others of its site: it is a notice below a list.
+/// A main text that is shorter than this fraction (one in four) of the visible text does not identify the page. It may
+/// be a notice below a list that all pages of the site have.
 const MAIN_PART: usize = 4;
-/// In fewer pairs of words, what differs is what the page is about.
+/// With fewer pairs, a small difference may be the topic of the page.
 const MIN_PAIRS: u32 = 32;
 
-/// A text's, and of how much that is made.
+/// The simhash of a text, and how reliable it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Simhash {
     pub bits: u64,
-    /// Different pairs of neighbouring words.
+    /// Number of distinct pairs of neighbouring words.
     pairs: u32,
-    /// Its page says much more, or may.
+    /// The page has much more text than this, or may have.
     is_of_part: bool,
 }
 
 impl Simhash {
-    /// The bits, where they tell a page from others.
+    /// The bits, if they are reliable enough to tell the page from others.
     pub fn telling(self) -> Option<u64> {
         (self.pairs >= MIN_PAIRS && !self.is_of_part).then_some(self.bits)
     }
 }
 
-/// None for a text without a word.
+/// None for a text without words.
 pub fn simhash(text: &str) -> Option<Simhash> {
     let mut features = Features { last: 0, pairs: Vec::new(), count: 0, with_bit: [0; 64] };
     let mut lower = String::new();
@@ -54,10 +55,11 @@ pub fn simhash(text: &str) -> Option<Simhash> {
     features.simhash()
 }
 
-/// Of what a page says: its main text, or all that a reader sees where no block looks like that, as of short pages; of a text
-/// that is no HTML, all of it. None for what says nothing, and for what is no text.
+/// The simhash of a page: of its main text; of its visible text if no block looks like main text, as in short pages; of
+/// the whole text if it is not HTML. None if there are no words, and for bodies that are not text.
 ///
-/// `is_to_tell`: whether it is to tell the page from others ([`Simhash::telling`]), for which all that a reader sees is looked at.
+/// `is_to_tell`: whether it must tell the page from others ([`Simhash::telling`]), which needs the visible text as
+/// well.
 pub fn of_page(page: &Derived, content_type: Option<&str>, is_to_tell: bool) -> Option<Simhash> {
     if page.is_html {
         let text = page.text();
@@ -75,11 +77,11 @@ pub fn of_page(page: &Derived, content_type: Option<&str>, is_to_tell: bool) -> 
 }
 
 struct Features {
-    /// The last word's hash; 0 before the first.
+    /// Hash of the last word; 0 before the first.
     last: u64,
-    /// Of pairs, to be counted together: once each.
+    /// Hashes of pairs that are counted together, once each.
     pairs: Vec<u64>,
-    /// How many were counted, and how many of them have each bit.
+    /// Number of pairs counted, and how many of them have each bit.
     count: u32,
     with_bit: [u32; 64],
 }
@@ -101,7 +103,7 @@ impl Features {
         self.pairs.sort_unstable();
         self.pairs.dedup();
         self.count += self.pairs.len() as u32;
-        // As many as a byte can count: the counters of eight bits stand side by side in a word.
+        // As many pairs as a byte can count: eight bit counters are kept in one 64-bit word.
         for pairs in self.pairs.chunks(usize::from(u8::MAX)) {
             let mut counters = [0_u64; 8];
             for pair in pairs {
@@ -114,7 +116,7 @@ impl Features {
         self.pairs.clear();
     }
 
-    /// The bits that more than half of the features have.
+    /// The bits set in more than half of the features.
     fn simhash(mut self) -> Option<Simhash> {
         self.count_pairs();
         let has = |bit: usize| u64::from(self.with_bit[bit] > self.count / 2) << bit;
@@ -122,7 +124,7 @@ impl Features {
     }
 }
 
-/// Of each byte its bits, each in a byte of its own.
+/// For each byte value, its bits spread over eight bytes.
 const SPREAD: [u64; 256] = {
     let mut spread = [0; 256];
     let mut byte = 0;
@@ -137,7 +139,7 @@ const SPREAD: [u64; 256] = {
     spread
 };
 
-/// A run of letters is a word, unless its script is written without blanks.
+/// A run of letters is a word, unless its script has no spaces.
 pub fn each_word(run: &str, mut each: impl FnMut(&str)) {
     if run.is_ascii() {
         return each(run);
@@ -155,7 +157,7 @@ pub fn each_word(run: &str, mut each: impl FnMut(&str)) {
     }
 }
 
-/// Of the scripts without blanks between words: Thai, Lao, Burmese, Khmer, kana, and Chinese characters.
+/// Scripts without spaces: Thai, Lao, Burmese, Khmer, kana and Chinese characters.
 fn is_word_by_itself(c: char) -> bool {
     matches!(c,
         '\u{e00}'..='\u{eff}'

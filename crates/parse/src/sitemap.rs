@@ -1,8 +1,8 @@
 //! Sitemaps (sitemaps.org protocol 0.9): XML `urlset` and `sitemapindex`, RSS and Atom feeds, plain text; gzip or not.
 //!
-//! Elements are known by their local names and their parents, so a missing or wrong namespace does no harm, and what
-//! extensions nest (`image:image/image:loc`, `video:player_loc`, `xhtml:link`) is never taken for a page. Entities that a
-//! document defines itself are not expanded.
+//! Elements are recognised by their local names and parents, so a missing or wrong namespace does no harm. URLs inside
+//! extensions (`image:image/image:loc`, `video:player_loc`, `xhtml:link`) are never taken for pages. Entities defined
+//! by the document are not expanded.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -20,48 +20,49 @@ use super::prescan::xml_encoding;
 use super::short::starts_with;
 use crate::page::EpochMs;
 
-/// What is read of a sitemap, gzip taken off (the protocol's own limit).
+/// Bytes that are read of a sitemap after gunzip (the protocol's own limit).
 pub const MAX_BYTES: usize = 50 << 20;
 
-/// URLs taken from one sitemap (the protocol's own limit).
+/// URLs that are read from a sitemap (the protocol's own limit).
 pub const MAX_URLS: usize = 50_000;
-/// … and bytes of them: ten times what the longest sitemaps need.
+/// … and their total bytes: ten times what the longest sitemaps need.
 const MAX_URLS_BYTES: usize = super::url::MAX_LINK_BYTES;
 
-/// Real sitemaps nest four deep, feeds with XHTML inside some dozens.
+/// Real sitemaps nest four levels, feeds with XHTML some dozens.
 const MAX_DEPTH: usize = 200;
 
-/// What a sitemap names.
+/// The content of a sitemap.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sitemap {
-    /// Pages, and when each of them changed, as it is said: `lastmod`, or the latest time of a feed's entry.
+    /// Pages, each with the stated time of its last change: `lastmod`, or the latest time of a feed's entry.
     pub urls: Vec<(String, Option<EpochMs>)>,
-    /// Further sitemaps, of a sitemap index. An index may name an index, or itself: the caller counts the depth.
+    /// Further sitemaps of a sitemap index. An index may list an index, or itself: the caller limits the depth.
     pub sitemaps: Vec<(String, Option<EpochMs>)>,
-    /// Of a feed: `<language>`, `<dc:language>` or `xml:lang`, as written. What an item says of itself is not asked.
+    /// Language of a feed: `<language>`, `<dc:language>` or `xml:lang`, as written. Languages of single items are
+    /// ignored.
     pub language: Option<String>,
-    /// Set when the rest was not read; what stands in the lists is good all the same.
+    /// Set if the rest was not read. The lists are valid nevertheless.
     pub incomplete: Option<Incomplete>,
     /// Bytes of the URLs so far, as written.
     bytes: usize,
-    /// The first item, or the first URL of a sitemap.
+    /// The first item, or the first URL of a sitemap, was read.
     has_begun: bool,
 }
 
 /// Why a sitemap was not read to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Incomplete {
-    /// The gzip stream or the XML is broken from some place on.
+    /// The gzip stream or the XML is broken.
     Malformed,
-    /// Longer than [`MAX_BYTES`], or nested beyond any sense.
+    /// Longer than [`MAX_BYTES`], or nested too deeply.
     TooLarge,
     /// More than [`MAX_URLS`] URLs.
     TooManyUrls,
 }
 
-/// Reads a sitemap: normalised URLs, each once, in order. `body`: content codings taken off (a `.xml.gz` file's own gzip
-/// may be on). `content_type`: the HTTP header, for its charset. `url`: where it came from; a feed's links are relative to
-/// it. `dropped`: parameters that are taken out, as of links.
+/// Parses a sitemap into normalised URLs, in order, without repeats. `body`: without content codings (but a `.xml.gz`
+/// file may still be gzipped). `content_type`: the HTTP header, for its charset. `url`: that of the sitemap; a feed's
+/// links are relative to it. `dropped`: parameters to remove, as for links.
 pub fn parse(body: &[u8], content_type: Option<&str>, url: &str, dropped: &[String]) -> Sitemap {
     let base = Url::parse(url).ok();
     let normal = |text: &str| {
@@ -77,8 +78,8 @@ pub fn parse(body: &[u8], content_type: Option<&str>, url: &str, dropped: &[Stri
     Sitemap { urls: once(written.urls), sitemaps: once(written.sitemaps), ..written }
 }
 
-/// Reads a sitemap: what it names as it is written there, blanks around it removed. Absolute http(s) URLs, except that a
-/// feed's links may be relative.
+/// Reads the URLs of a sitemap as written, without surrounding blanks. Absolute http(s) URLs; only a feed's links may
+/// be relative.
 pub fn read(body: &[u8], content_type: Option<&str>) -> Sitemap {
     let mut found = Sitemap::default();
     let bytes = found.inflate(body);
@@ -153,7 +154,7 @@ impl Sitemap {
         }
     }
 
-    /// What begins there. Of a feed its language is noted, which stands before its first item.
+    /// Handles a start tag. Records the language of a feed, which precedes its first item.
     fn tag(&mut self, start: &BytesStart) -> Tag {
         let tag = Tag::of(start.local_name().as_ref());
         self.has_begun |= matches!(tag, Tag::Item | Tag::Loc);
@@ -163,7 +164,7 @@ impl Sitemap {
         tag
     }
 
-    /// An element ends: a complete text, or a complete feed entry. False when the sitemap is full.
+    /// Handles an end tag: of a complete text or a complete feed entry. Returns false when the sitemap is full.
     fn end(&mut self, tag: Option<Tag>, parent: Option<Tag>, entry: &mut Entry) -> bool {
         let was_reading = std::mem::take(&mut entry.reading);
         match (tag, parent) {
@@ -185,13 +186,13 @@ impl Sitemap {
         }
     }
 
-    /// In sitemaps only absolute URLs count: what a relative one stands for, nobody says.
+    /// In sitemaps only absolute URLs count, since the base of relative ones is not defined.
     fn take_absolute(&mut self, parent: Tag, text: &str, changed: Option<EpochMs>) -> bool {
         let is_absolute = ["http://", "https://"].iter().any(|it| starts_with(text.as_bytes(), it.as_bytes()));
         !is_absolute || self.take(parent, text, changed)
     }
 
-    /// A date that comes behind its `loc`; a feed's entry is taken at its end.
+    /// Handles a date that follows its `loc`. A feed's entry is completed at its end instead.
     fn date(&mut self, parent: Tag, entry: &Entry) -> bool {
         let named = self.list(parent);
         if let (true, Some(last)) = (parent != Tag::Item && entry.first < named.len(), named.last_mut()) {
@@ -214,13 +215,13 @@ impl Sitemap {
         true
     }
 
-    /// The first reason stays.
+    /// The first reason counts.
     fn stop(&mut self, why: Incomplete) {
         self.incomplete.get_or_insert(why);
     }
 }
 
-/// The elements that matter, by local name.
+/// The relevant elements, by local name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tag {
     Url,
@@ -230,7 +231,7 @@ enum Tag {
     Item,
     Link,
     Guid,
-    /// When the entry changed, or was made.
+    /// When the entry was changed or made.
     Changed,
     Language,
     Other,
@@ -245,7 +246,7 @@ impl Tag {
             "item" | "entry" => Tag::Item,
             "link" => Tag::Link,
             "guid" => Tag::Guid,
-            // The protocol's; Atom's 1.0 and 0.3; RSS's 2.0 and 1.0.
+            // Of the sitemap protocol, Atom 1.0 and 0.3, RSS 2.0 and 1.0.
             "lastmod" | "updated" | "published" | "modified" | "issued" | "pubDate" | "date" => Tag::Changed,
             "language" => Tag::Language,
             _ => Tag::Other,
@@ -253,24 +254,24 @@ impl Tag {
     }
 }
 
-/// What is known of the entry being read.
+/// The entry being read.
 #[derive(Default)]
 struct Entry {
     /// Text is being collected: that of a `loc`, `link`, `guid`, date or language.
     reading: bool,
     text: String,
-    /// A feed entry's best link so far.
+    /// The best link of a feed entry so far.
     link: String,
     rank: Option<Rank>,
     changed: Option<EpochMs>,
-    /// URLs, or sitemaps, that there were before it.
+    /// Number of URLs or sitemaps before this entry.
     first: usize,
 }
 
-/// How well a link stands for its feed entry.
+/// How well a link represents its feed entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// RSS 1.0: the item's own name.
+    /// RSS 1.0: the identifier of the item.
     Named,
     /// RSS: a guid that is a permalink. Atom: a link without `rel`.
     Implied,
@@ -318,7 +319,8 @@ impl Entry {
         self.link(rank);
     }
 
-    /// Takes the collected text as the entry's link, unless there is one as good. Always true: it fills no list.
+    /// Takes the collected text as the entry's link, unless there is an equally good one. Always returns true, since no
+    /// list can become full.
     fn link(&mut self, rank: Rank) -> bool {
         let text = self.text.trim();
         if !text.is_empty() && self.rank < Some(rank) {
@@ -330,13 +332,13 @@ impl Entry {
     }
 
     fn push(&mut self, text: &str) {
-        // A URL that is longer is refused anyway.
+        // A longer URL is refused anyway.
         if self.reading && self.text.len() + text.len() <= 4 * super::url::MAX_URL_BYTES {
             self.text.push_str(text);
         }
     }
 
-    /// `&amp;`, `&#38;`; an entity that XML does not know stays as it is written.
+    /// `&amp;`, `&#38;`; an entity unknown to XML is kept as written.
     fn push_reference(&mut self, name: &str) {
         let reference = format!("&{name};");
         let text = quick_xml::escape::unescape(&reference).unwrap_or(Cow::Borrowed(&reference));
@@ -344,7 +346,7 @@ impl Entry {
     }
 }
 
-/// An attribute's value, entities resolved.
+/// The value of an attribute, with entities decoded.
 fn attribute<'a>(start: &'a BytesStart, name: &str) -> Option<Cow<'a, str>> {
     let attribute = start.html_attributes().flatten().find(|attribute| attribute.key.0 == name)?;
     Some(match attribute.value {
@@ -361,13 +363,13 @@ fn language_tag(text: &str) -> Option<String> {
     is_tag.then(|| text.to_owned())
 }
 
-/// The text of a document: byte order mark, then the header's charset, then the XML declaration's, or UTF-16 without a mark,
-/// known by the zero beside `<`, then UTF-8 (RFC 7303).
+/// Decodes a document. The encoding is that of the byte order mark, the header, or the XML declaration; UTF-16 without
+/// a mark, recognised by the zero next to `<`; otherwise UTF-8 (RFC 7303).
 fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Cow<'a, str> {
     let declared = || match bytes {
         [b'<', 0, ..] => Some(UTF_16LE),
         [0, b'<', ..] => Some(UTF_16BE),
-        // Who can read the declaration as ASCII does not read what is none.
+        // A declaration that is readable as ASCII cannot be in an incompatible encoding.
         _ => xml_encoding(bytes.trim_ascii_start()).filter(|declared| declared.is_ascii_compatible()),
     };
     content_type.and_then(http_charset).or_else(declared).unwrap_or(UTF_8).decode(bytes).0

@@ -1,7 +1,7 @@
-//! URL normalisation: which spellings are one URL, and so one row of the frontier.
+//! URL normalisation: maps different spellings of a URL to one, and so to one row of the frontier.
 //!
-//! A URL is read as browsers read it (the WHATWG URL standard, by the `url` crate) and then brought to one spelling. The
-//! profile is that of crawler-commons' `BasicURLNormalizer`, which ACHE and the Nutch family use:
+//! A URL is read like in browsers (the WHATWG URL standard, by the `url` crate) and then brought to one spelling. The
+//! rules are those of crawler-commons' `BasicURLNormalizer`, which ACHE and the Nutch family use:
 //!
 //! | part | rule | example |
 //! |---|---|---|
@@ -17,8 +17,8 @@
 //! | fragment | dropped | `/b#c` → `/b` |
 //! | length | more than [`MAX_URL_BYTES`] → none | |
 //!
-//! A normalised URL is ASCII, has a host and a path, and normalises to itself.
-//! Where crawler-commons and WHATWG differ, WHATWG wins: `'` in a query is encoded, `http:////` has no host and is none.
+//! A normalised URL is ASCII, has a host and a path, and normalises to itself. Where crawler-commons and WHATWG differ,
+//! WHATWG wins: `'` in a query is encoded, and `http:////` has no host and is refused.
 
 use std::borrow::Cow;
 use std::net::Ipv4Addr;
@@ -29,24 +29,24 @@ use url::{EncodingOverride, ParseError, Position, Url};
 
 use super::query;
 
-/// For the URLs of one page's links, before repeats are taken out: ten times what the longest pages of the web need.
+/// Limit for the URLs of one page's links, with repeats: ten times what the longest pages need.
 pub const MAX_LINK_BYTES: usize = 16 << 20;
 
-/// The longest normalised URL; longer ones are refused. Few servers take more, and traps grow without end.
+/// Longest normalised URL; longer ones are refused. Few servers accept more, and URLs in traps grow without end.
 pub const MAX_URL_BYTES: usize = 4096;
 
-/// References longer than this are refused unread: `data:` URLs of megabytes stand in pages.
+/// Longer references are refused without parsing. Some pages have `data:` URLs of megabytes.
 const MAX_REFERENCE_BYTES: usize = 4 * MAX_URL_BYTES;
 
-/// Names of parameters that carry a session and not a page (ACHE's list), compared without case.
+/// Query parameters that carry sessions (ACHE's list), in any case.
 const SESSION_PARAMETERS: [&str; 4] = ["sid", "phpsessid", "sessionid", "jsessionid"];
 
-/// The normalised URL; none when it is not a fetchable http(s) URL (see the module's table).
+/// The normalised URL; none if it is not a fetchable http(s) URL (see the table above).
 pub fn normalize(url: &Url) -> Option<String> {
     finish(url.clone())
 }
 
-/// Reads an absolute URL as a person writes it, for example in a list of seeds: without a scheme it gets `http://`.
+/// Parses an absolute URL as people write it, for example in a list of seeds. Without a scheme it gets `http://`.
 pub fn parse(text: &str) -> Option<String> {
     let text = with_scheme(text.trim())?;
     if text.len() > MAX_REFERENCE_BYTES {
@@ -63,7 +63,7 @@ pub fn resolve(base: &Url, href: &str) -> Option<String> {
     resolve_plain(base, href).or_else(|| finish(join(base, href)?))
 }
 
-/// [`resolve`], of a document in `encoding`: browsers write the query of a link in it (WHATWG URL, "query state").
+/// [`resolve`] for a document in `encoding`: browsers encode the query of a link in it (WHATWG URL, "query state").
 pub fn resolve_in(base: &Url, href: &str, encoding: &'static Encoding) -> Option<String> {
     let encoding = encoding.output_encoding();
     if encoding == UTF_8 || href.is_ascii() || href.len() > MAX_REFERENCE_BYTES {
@@ -72,7 +72,7 @@ pub fn resolve_in(base: &Url, href: &str, encoding: &'static Encoding) -> Option
     finish(join_by(base, href, Some(&|query| Cow::Owned(query::encode(query, encoding))))?)
 }
 
-/// The short way for what most links of the web are, an absolute URL or path in normal form: nothing to parse.
+/// A fast path for most links: an absolute URL or path that is already normalised.
 fn resolve_plain(base: &Url, href: &str) -> Option<String> {
     let (origin, tail) = match origin(href) {
         Some(origin) => origin_is_plain(origin).then(|| href.split_at(origin.len()))?,
@@ -81,8 +81,8 @@ fn resolve_plain(base: &Url, href: &str) -> Option<String> {
     (tail_is_plain(tail) && origin.len() + tail.len() <= MAX_URL_BYTES).then(|| [origin, tail].concat())
 }
 
-/// Resolves a reference as WHATWG says, without normalising it. Known gap, from the `url` crate: hosts with an `xn--` label
-/// that is not Punycode are refused; the fetcher could not ask for them either.
+/// Resolves a reference as WHATWG requires, without normalising it. Known gap of the `url` crate: hosts with an `xn--`
+/// label that is not Punycode are refused; the fetcher could not request them either.
 pub fn join(base: &Url, href: &str) -> Option<Url> {
     join_by(base, href, None)
 }
@@ -91,7 +91,7 @@ fn join_by(base: &Url, href: &str, encode: EncodingOverride) -> Option<Url> {
     let join = |href: &str| Url::options().base_url(Some(base)).encoding_override(encode).parse(href);
     match join(href) {
         Ok(url) => Some(url),
-        // The crate finds no host where browsers skip slashes: `///example.org/`.
+        // The crate finds no host in `///example.org/`, where browsers skip slashes.
         Err(ParseError::EmptyHost) if base.is_special() && href.starts_with(['/', '\\']) => {
             join(&format!("//{}", href.trim_start_matches(['/', '\\']))).ok()
         }
@@ -106,7 +106,7 @@ pub fn origin(url: &str) -> Option<&str> {
     Some(&url[..end])
 }
 
-/// The host's name of a normalised URL, without port; an IPv6 address with its brackets.
+/// The host name of a normalised URL, without port; an IPv6 address with brackets.
 pub fn host(url: &str) -> Option<&str> {
     let authority = &origin(url)?[host_at(url)?..];
     if authority.starts_with('[') {
@@ -115,7 +115,7 @@ pub fn host(url: &str) -> Option<&str> {
     Some(authority.split_once(':').map_or(authority, |(host, _)| host))
 }
 
-/// Path and query of a normalised URL, `/` at least: what robots.txt rules are about.
+/// Path and query of a normalised URL, at least `/`: the part that robots.txt rules match.
 pub fn path_and_query(url: &str) -> &str {
     match origin(url).map(|origin| &url[origin.len()..]) {
         Some("") | None => "/",
@@ -123,19 +123,19 @@ pub fn path_and_query(url: &str) -> &str {
     }
 }
 
-/// The registrable domain of a host's name: its public suffix and one label more, by the Public Suffix List, private
-/// suffixes (`github.io`) included. Under a suffix that is not listed (`.test`, `.local`) it is the last two labels. An IP
-/// address, a public suffix and a single label stand for themselves.
+/// The registrable domain of a host name: its public suffix plus one label, by the Public Suffix List with private
+/// suffixes (`github.io`). Under an unlisted suffix (`.test`, `.local`) it is the last two labels. An IP address, a
+/// public suffix and a single label are returned unchanged.
 pub fn registrable_domain(host: &str) -> &str {
     domain(host).map_or(host, |(domain, _)| domain)
 }
 
-/// The registrable domain of a host's name under a listed suffix. Any other name stands for itself, as in ACHE's documents.
+/// The registrable domain under a listed suffix. Any other name is returned unchanged, as in ACHE's documents.
 pub fn top_private_domain(host: &str) -> &str {
     domain(host).map_or(host, |(domain, is_listed)| if is_listed { domain } else { host })
 }
 
-/// With whether its suffix is listed.
+/// The registrable domain, and whether its suffix is listed.
 fn domain(host: &str) -> Option<(&str, bool)> {
     if host.starts_with('[') || host.ends_with(|c: char| c.is_ascii_digit()) && host.parse::<Ipv4Addr>().is_ok() {
         return None;
@@ -148,7 +148,7 @@ fn host_at(url: &str) -> Option<usize> {
     ["http://", "https://"].into_iter().find(|prefix| url.starts_with(prefix)).map(str::len)
 }
 
-/// Adds the scheme that people leave out. None for other schemes and for what is no absolute URL.
+/// Adds a missing scheme. None for other schemes and for texts that are not absolute URLs.
 fn with_scheme(text: &str) -> Option<Cow<'_, str>> {
     if let Some(rest) = text.strip_prefix("//") {
         return Some(Cow::Owned(format!("http://{rest}")));
@@ -169,7 +169,7 @@ fn with_scheme(text: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(format!("http://{text}")))
 }
 
-/// Whether what follows `name:` makes it `host:port` rather than a scheme.
+/// Whether the text after `name:` makes it `host:port` and not a scheme.
 fn starts_with_port(rest: &str) -> bool {
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     digits > 0 && rest[digits..].chars().next().is_none_or(|c| "/?#".contains(c))
@@ -186,15 +186,15 @@ fn finish(mut url: Url) -> Option<String> {
     rewrite(&url)
 }
 
-/// Whether the scheme, host and port of a URL as WHATWG gives them stay as they are.
+/// Whether normalisation leaves scheme, host and port of a parsed URL unchanged.
 fn has_plain_origin(url: &Url) -> bool {
     let is_web = matches!(url.scheme(), "http" | "https");
     let has_user = !url.username().is_empty() || url.password().is_some();
     is_web && !has_user && url.host_str().is_some_and(|host| !host.ends_with('.'))
 }
 
-/// Whether WHATWG and our rules leave this text of an origin as it is: a name of lower-case labels that cannot be an IPv4
-/// address or IDNA, or an IPv4 address in four decimals; a port only where one must be written.
+/// Whether WHATWG and our rules leave an origin unchanged: lower-case labels that are neither IPv4 nor IDNA, or an IPv4
+/// address in four decimals; a port only if required.
 fn origin_is_plain(origin: &str) -> bool {
     let Some((scheme, authority)) = origin.split_once("://") else { return false };
     let (name, port) = authority.split_once(':').map_or((authority, None), |(name, port)| (name, Some(port)));
@@ -204,7 +204,7 @@ fn origin_is_plain(origin: &str) -> bool {
             name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.')
                 && !name.contains("xn--")
         }
-        // Without leading zeros: those are refused.
+        // Without leading zeros, which are refused.
         Some(b'0'..=b'9') => name.parse::<Ipv4Addr>().is_ok(),
         _ => false,
     };
@@ -219,7 +219,7 @@ fn port_is_plain(scheme: &str, port: &str) -> bool {
         && !is_default
 }
 
-/// Whether neither WHATWG nor our rules would change this path and query.
+/// Whether WHATWG and our rules leave this path and query unchanged.
 fn tail_is_plain(tail: &str) -> bool {
     let (path, query) = match tail.split_once('?') {
         Some((path, query)) => (path, Some(query)),
@@ -245,7 +245,7 @@ fn query_is_plain(query: &str) -> bool {
         })
 }
 
-/// Whether every `%` begins two upper-case digits that must stand encoded.
+/// Whether every `%` is followed by two upper-case digits of a byte that must be encoded.
 fn percent_is_normal(text: &str) -> bool {
     text.as_bytes().split(|&b| b == b'%').skip(1).all(|rest| {
         let encoded = rest.get(..2).filter(|two| !two.iter().any(u8::is_ascii_lowercase)).and_then(hex);
@@ -253,7 +253,7 @@ fn percent_is_normal(text: &str) -> bool {
     })
 }
 
-/// A character that stands for itself in a path; `%`, dots and slashes depend on what is around them.
+/// Characters that are unchanged in a path at any position. `%`, dots and slashes depend on their neighbours.
 fn is_plain(byte: u8) -> bool {
     const PLAIN: [bool; 256] = {
         let mut table = [false; 256];
@@ -287,7 +287,7 @@ fn rewrite(url: &Url) -> Option<String> {
     (out.len() <= MAX_URL_BYTES).then_some(out)
 }
 
-/// Empty segments and session ids are left out; a slash at the end is kept.
+/// Drops empty segments and session ids; keeps a slash at the end.
 fn push_path(out: &mut String, path: &str) {
     let mut ends_with_slash = true;
     for segment in path.split('/') {
@@ -310,7 +310,7 @@ fn without_session(segment: &str) -> Cow<'_, str> {
     let name = |parameter: &str| parameter.split('=').next().unwrap_or_default().to_ascii_lowercase();
     let kept: Vec<&str> = segment.split(';').filter(|parameter| name(parameter) != "jsessionid").collect();
     match kept.join(";") {
-        // Never makes a dot segment out of what was none: it would mean another path.
+        // Never creates a dot segment, which would change the path.
         kept if kept == "." || kept == ".." => Cow::Borrowed(segment),
         kept => Cow::Owned(kept),
     }
@@ -325,7 +325,7 @@ fn push_query(out: &mut String, query: &str) {
     }
 }
 
-/// Name and whole text of a query parameter worth keeping.
+/// Name and whole text of a query parameter to keep.
 fn parameter(text: &str) -> Option<(&str, &str)> {
     let (name, value) = text.split_once('=').unwrap_or((text, ""));
     if name.is_empty() || SESSION_PARAMETERS.iter().any(|session| name.eq_ignore_ascii_case(session)) {
@@ -334,7 +334,7 @@ fn parameter(text: &str) -> Option<(&str, &str)> {
     Some((name, if value.is_empty() { name } else { text }))
 }
 
-/// Percent-encoding in the one spelling RFC 3986 §6.2.2 recommends.
+/// Percent-encoding in the spelling recommended by RFC 3986 §6.2.2.
 fn percent_normalised(text: &str) -> Cow<'_, str> {
     if !text.bytes().any(|b| b == b'%' || must_escape(b)) {
         return Cow::Borrowed(text);
@@ -359,7 +359,7 @@ fn percent_normalised(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The byte that two hexadecimal digits, of either case, are.
+/// The byte of two hexadecimal digits, in any case.
 pub(super) fn hex(two: &[u8]) -> Option<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     Some((digit(*two.first()?)? * 16 + digit(*two.get(1)?)?) as u8)
@@ -370,12 +370,12 @@ pub(super) const fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
-/// Of RFC 3986 §2.2, what a path can hold.
+/// The characters of RFC 3986 §2.2 that are allowed in a path.
 const fn is_reserved(byte: u8) -> bool {
     matches!(byte, b'/' | b':' | b'@' | b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=')
 }
 
-/// What WHATWG lets stand in a path or query although RFC 3986 has no place for it.
+/// Characters that WHATWG allows in a path or query although RFC 3986 does not.
 fn must_escape(byte: u8) -> bool {
     matches!(byte, b'"' | b'<' | b'>' | b'[' | b']' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}')
 }

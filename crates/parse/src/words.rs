@@ -1,8 +1,8 @@
 //! The words of a page, most significant first: `words` and `wordsMeta` of ACHE's ELASTICSEARCH format.
 //!
 //! A word is a run of letters, digits, marks and inner hyphens, in lower case and composed form. A Latin word with
-//! accents counts without them as well, so that `creme` finds `crème`. The weights are those of ACHE; where a weight is shared,
-//! the word that comes first in the page is first.
+//! accents also counts without them, so that `creme` finds `crème`. The weights are those of ACHE. Words of equal
+//! weight are in order of first appearance.
 
 mod spelling;
 
@@ -17,23 +17,24 @@ use super::short::{LOWER, SHORT, number};
 pub use spelling::lower_case;
 use spelling::without_accents;
 
-/// Of a page with more different words, the most significant are kept.
+/// Most words kept; the most significant ones.
 pub const MAX_WORDS: usize = 10_000;
-/// Longer runs of letters are no words (coded data, mostly) and are left out.
+/// Longer runs of letters are left out; they are mostly encoded data.
 pub const MAX_WORD_CHARS: usize = 100;
-/// Different words looked at; a page of 20 MB can hold millions.
+/// Most distinct words that are counted; a page of 20 MB can have millions.
 const MAX_SEEN: usize = 200_000;
 
 const IN_TITLE: u32 = 7;
 const IN_HOST: u32 = 3;
 const IN_TEXT: u32 = 2;
-/// Image descriptions and the options of forms.
+/// Weight of image descriptions and options of forms.
 const IN_PASSING: u32 = 1;
-/// Parts of a host's name that say nothing of the page.
+/// Parts of host names that say nothing about the page.
 const COMMON_HOST_PARTS: [&str; 6] = ["www", "org", "gov", "com", "br", "onion"];
 
-/// A page's different words, by falling weight: 7 for each time in the title, 3 in the host's name, 2 in the text, 1 in
-/// an image's `alt`, `title` or `id` or in an option of a form. `text`: what a reader sees; `passing`: the latter.
+/// The distinct words of a page by falling weight. Each occurrence adds 7 in the title, 3 in the host name, 2 in the
+/// text, and 1 in an image's `alt`, `title` or `id` or in an option of a form. `text`: the visible text; `passing`: the
+/// text with weight 1.
 pub fn words(title: Option<&str>, host: Option<&str>, text: &str, passing: &str) -> Words {
     let mut weights = Weights::new(text.len() / 16);
     weights.add(title.unwrap_or_default(), IN_TITLE);
@@ -45,7 +46,7 @@ pub fn words(title: Option<&str>, host: Option<&str>, text: &str, passing: &str)
     weights.into_words()
 }
 
-/// The different words in the `content` of the page's `<meta>` elements, the most frequent first.
+/// The distinct words in the `content` of the page's `<meta>` elements, most frequent first.
 pub fn meta_words<'a>(contents: impl Iterator<Item = &'a str>) -> Words {
     let mut weights = Weights::new(64);
     contents.for_each(|content| weights.add(content, 1));
@@ -56,7 +57,7 @@ pub fn meta_words<'a>(contents: impl Iterator<Item = &'a str>) -> Words {
 #[derive(Clone, Default)]
 pub struct Words {
     letters: String,
-    /// Where each is in `letters`.
+    /// The range of each word in `letters`.
     places: Vec<Range<u32>>,
 }
 
@@ -106,7 +107,7 @@ impl<'de> Deserialize<'de> for Words {
                 formatter.write_str("a sequence")
             }
 
-            // Thousands of words that are there at once as texts of their own take a quarter of the time to read a document.
+            // Keeping thousands of words as separate strings would take a quarter of the time for reading a document.
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Words, A::Error> {
                 std::iter::from_fn(|| list.next_element::<String>().transpose()).collect()
             }
@@ -115,31 +116,31 @@ impl<'de> Deserialize<'de> for Words {
     }
 }
 
-/// Words with their weights, in order of first appearance: one string of them all, and a table of hashes.
+/// Words with weights, in order of first appearance: one string with all of them, and a hash table.
 struct Weights {
     /// UTF-8.
     letters: Vec<u8>,
     words: Vec<Word>,
-    /// Numbers of words from 1 on, each at its hash or in the next free place behind it; a power of two of them, half of them
-    /// free at least.
+    /// Numbers of words from 1 on, each at its hash or in the next free slot. The size is a power of two, and at least
+    /// half is free.
     table: Vec<u32>,
-    /// By how many bits a hash is shifted to be a place in the table.
+    /// Number of bits to shift a hash to get a slot.
     shift: u32,
-    /// Odd. Another each time, so that no page can be made of words that all have one place.
+    /// Random and odd, so that no page can be made of words that all share a slot.
     seed: u64,
-    /// The word at hand in lower case.
+    /// The current word in lower case.
     lower: String,
 }
 
 struct Word {
-    /// Of a [short](SHORT) word its letters as a number, times the seed: no other has the same.
+    /// For a [short](SHORT) word its letters as a number, times the seed: unique for each word.
     hash: u64,
     at: Range<u32>,
     weight: u32,
 }
 
 impl Weights {
-    /// `expected`: so many different words.
+    /// `expected`: number of distinct words.
     fn new(expected: usize) -> Weights {
         let places = (2 * expected).clamp(64, 4 * MAX_WORDS).next_power_of_two();
         Weights {
@@ -156,7 +157,7 @@ impl Weights {
         let bytes = text.as_bytes();
         let mut at = 0;
         while at < bytes.len() {
-            // Most words end within eight bytes.
+            // Most words are at most eight bytes long.
             if let Some(eight) = bytes[at..].first_chunk().map(|eight| u64::from_le_bytes(*eight)) {
                 let inside = in_words(eight);
                 let length = (!inside & HIGH).trailing_zeros() as usize / 8;
@@ -173,7 +174,7 @@ impl Weights {
                     continue;
                 }
             }
-            // What is beyond ASCII is looked at more closely behind this.
+            // Non-ASCII characters are checked further below.
             while at < bytes.len() && !IN_WORDS[usize::from(bytes[at])] {
                 at += 1;
             }
@@ -243,7 +244,7 @@ impl Weights {
         }
     }
 
-    /// A word's number, or the place in the table that is free for it.
+    /// Index of a word, or the free slot for it.
     fn find(&self, hash: u64, is_it: impl Fn(&Range<u32>) -> bool) -> Result<usize, usize> {
         let mut place = (hash >> self.shift) as usize;
         while let Some(number) = (self.table[place] as usize).checked_sub(1) {
@@ -282,7 +283,8 @@ impl Weights {
     }
 
     fn into_words(self) -> Words {
-        // By falling weight, then in the order of the page: most words have one of few weights, and are sorted by counting.
+        // By falling weight, then by first appearance. Most words have one of few weights, so they are sorted by
+        // counting.
         const FEW: usize = 64;
         let weight = |word: &Word| (word.weight as usize).min(FEW);
         let mut places = [0; FEW + 1];
@@ -313,9 +315,9 @@ impl Word {
 
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// The highest bit of each of eight bytes that is [in words](IN_WORDS).
+/// Sets the highest bit of each of eight bytes that may be [in words](IN_WORDS).
 fn in_words(eight: u64) -> u64 {
-    // Of bytes below 128, so that nothing is carried into the next.
+    // Only bytes below 128, so that nothing carries into the next byte.
     let ascii = eight & !HIGH;
     let from = |bytes: u64, first: u8| bytes + u64::from(0x80 - first) * 0x0101_0101_0101_0101;
     let among = |bytes: u64, first: u8, last: u8| from(bytes, first) & !from(bytes, last + 1);
@@ -323,7 +325,7 @@ fn in_words(eight: u64) -> u64 {
     (eight | letters | among(ascii, b'0', b'9') | among(ascii, b'-', b'-')) & HIGH
 }
 
-/// Bytes that may be in a word: all that is not ASCII may be.
+/// Bytes that may be in a word, including all non-ASCII bytes.
 const IN_WORDS: [bool; 256] = {
     let mut may_be = [false; 256];
     let mut byte = 0;
@@ -335,15 +337,15 @@ const IN_WORDS: [bool; 256] = {
     may_be
 };
 
-/// The runs of letters, digits, marks and inner hyphens in a text, as they are written.
+/// The runs of letters, digits, marks and inner hyphens in a text, as written.
 pub fn runs(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !is_word_char(c)).map(|run| run.trim_matches('-')).filter(|run| !run.is_empty())
 }
 
-/// Letters and digits of any script, the marks that belong to them, and hyphens.
+/// Letters and digits of any script, their marks, and hyphens.
 fn is_word_char(c: char) -> bool {
     match c {
-        // Where many are, without a look into Unicode's tables.
+        // The most frequent ranges, without a look-up in Unicode's tables.
         '\u{c0}'..='\u{d6}' | '\u{d8}'..='\u{f6}' | '\u{f8}'..='\u{2c1}' => true,
         '\u{3a3}'..='\u{3f5}' | '\u{3f7}'..='\u{481}' => true,
         '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fa}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' => true,
@@ -352,7 +354,7 @@ fn is_word_char(c: char) -> bool {
     }
 }
 
-/// Marks that are no letters by Unicode's count, and are written within words: accents, and the signs of Indic scripts.
+/// Marks within words that Unicode does not count as letters: accents, and the signs of Indic scripts.
 fn is_mark(c: char) -> bool {
     let is_indic_punctuation = matches!(c, '\u{964}' | '\u{965}' | '\u{970}');
     matches!(c, '\u{300}'..='\u{36f}' | '\u{900}'..='\u{dff}') && !is_indic_punctuation

@@ -1,53 +1,53 @@
-//! The elements of HTML that the standard's parser, or ours, treats in a way of their own.
+//! HTML elements that the standard's parser or ours treats specially.
 
 use crate::short::{LOWER, is_name, number};
 
-/// What the standard calls special: an end tag does not reach beyond it.
+/// "Special" in the standard: an end tag does not close elements outside this one.
 pub const SPECIAL: u32 = 1;
 /// Its start tag closes an open `<p>`.
 pub const CLOSES_P: u32 = 1 << 1;
-/// Its end tag closes what is open in it, if it is in scope.
+/// Its end tag closes the elements open in it, if it is in scope.
 pub const BLOCK: u32 = 1 << 2;
 pub const FORMATTING: u32 = 1 << 3;
 pub const VOID: u32 = 1 << 4;
-/// Where the standard's scopes end.
+/// Ends a scope of the standard.
 pub const SCOPE: u32 = 1 << 5;
-/// Formatting outside ends with it, and formatting inside does not go on behind it.
+/// Outer formatting ends at it, and inner formatting does not continue after it.
 pub const MARKER: u32 = 1 << 6;
 /// Its end tag may be missing.
 pub const IMPLIED_END: u32 = 1 << 7;
-/// Ends drawings and formulas.
+/// Ends SVG and MathML.
 pub const BREAKOUT: u32 = 1 << 8;
 pub const HEAD: u32 = 1 << 9;
-/// May stand in the head's `<noscript>`.
+/// Allowed in the head's `<noscript>`.
 pub const HEAD_NOSCRIPT: u32 = 1 << 10;
-/// No frameset comes behind it.
+/// After it no frameset is allowed.
 pub const NO_FRAMESET: u32 = 1 << 11;
 pub const HEADING: u32 = 1 << 12;
 /// Its content is text up to its end tag.
 pub const RAW: u32 = 1 << 13;
-/// Stands on lines of its own.
+/// Starts and ends a line.
 pub const LINE: u32 = 1 << 14;
-/// Stands apart.
+/// Separated from other text by a blank.
 pub const BLANK: u32 = 1 << 15;
-/// Not shown to readers: scripts, fallbacks, form fields.
+/// Not visible to readers: scripts, fallbacks, form fields.
 pub const UNSEEN: u32 = 1 << 16;
 /// A part of a table.
 pub const TABLE_PART: u32 = 1 << 17;
 pub const SECTION: u32 = 1 << 18;
 
-/// A block as most are.
+/// The flags of an ordinary block.
 const PLAIN: u32 = CLOSES_P | BLOCK | SPECIAL | LINE;
 const HEAD_VOID: u32 = SPECIAL | VOID | HEAD | HEAD_NOSCRIPT;
 
 macro_rules! names {
     ($($name:ident $text:literal $flags:expr;)*) => {
-        /// An element's name.
+        /// The name of an element.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[repr(u8)]
         pub enum Name {
             $($name,)*
-            /// Whatever has another name.
+            /// Any other name.
             Other,
         }
 
@@ -181,11 +181,11 @@ names! {
     Xmp "xmp" SPECIAL | CLOSES_P | RAW | NO_FRAMESET;
 }
 
-/// How many there are.
+/// Number of names.
 pub const COUNT: usize = FLAGS.len();
 
 impl Name {
-    /// By its letters, in any case.
+    /// Finds a name, in any case.
     pub fn of(name: &[u8]) -> Name {
         match NAMES.get(usize::from(SLOTS[slot(name)])) {
             Some((known, text)) if is_name(text, name) => *known,
@@ -193,12 +193,12 @@ impl Name {
         }
     }
 
-    /// In lower case; nothing for what has another name.
+    /// In lower case; empty for [`Name::Other`].
     pub fn text(self) -> &'static str {
         NAMES.get(self as usize).map_or("", |known| known.1)
     }
 
-    /// Of a heading, 1 to 6.
+    /// The level of a heading, 1 to 6.
     pub fn heading(self) -> Option<u8> {
         self.has(HEADING).then(|| self as u8 - Name::H1 as u8 + 1)
     }
@@ -214,7 +214,7 @@ impl Name {
 
 const SLOTS: [u8; 1 << SLOT_BITS] = slots(NAMES);
 
-/// Where in a table the name is that falls into each slot; no two fall into one.
+/// A perfect hash table: for each slot the index of its name. No two names share a slot.
 pub const fn slots<T>(names: &[(T, &str)]) -> [u8; 1 << SLOT_BITS] {
     let mut slots = [u8::MAX; 1 << SLOT_BITS];
     let mut at = 0;
@@ -228,10 +228,10 @@ pub const fn slots<T>(names: &[(T, &str)]) -> [u8; 1 << SLOT_BITS] {
 }
 
 const SLOT_BITS: u32 = 10;
-/// Found by trying, for these names and those that NekoHTML knows.
+/// Found by trial, for these names and those of NekoHTML.
 const FACTOR: u64 = 0x8ba8_013f_e56f_d2f9;
 
-/// From the length and the first eight letters, of any case.
+/// Slot of a name, from its length and first eight letters in any case.
 pub const fn slot(name: &[u8]) -> usize {
     let key = (number(name) | LOWER) ^ (name.len() as u64) << 56;
     (key.wrapping_mul(FACTOR) >> (u64::BITS - SLOT_BITS)) as usize

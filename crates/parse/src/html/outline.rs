@@ -1,9 +1,9 @@
-//! Which elements a page has and where they end, by the rules of the standard's tree construction (§13.2.6, scripts off), with a stack of
-//! what is open and no tree.
+//! Determines the elements of a page and where they end. Follows the standard's tree construction (§13.2.6, scripts
+//! off), but only with a stack of open elements and without a tree.
 //!
-//! What it does otherwise than the tree: what is misplaced in a table stays where it is written, and formatting is not repeated in the
-//! blocks that it is left open in ([`Visitor::split`] tells where it would be). Elements nested deeper than [`MAX_DEPTH`] are closed at
-//! once, as in browsers, so that a tag costs a bounded number of steps.
+//! There are two differences. Misplaced content of a table stays where it is written. Formatting is not repeated in
+//! later blocks; [`Visitor::split`] tells where the standard would repeat it. Elements nested deeper than [`MAX_DEPTH`]
+//! are closed at once, as in browsers, so that each tag takes a bounded number of steps.
 
 mod end;
 mod foreign;
@@ -12,7 +12,7 @@ mod start;
 use super::names::{COUNT, FORMATTING, IMPLIED_END, Name, SCOPE, SECTION, VOID};
 use super::tokens::{Attribute, Tag, Token, Tokens};
 
-/// Browsers take 512; what is flattened loses neither links nor text.
+/// Browsers allow 512. Elements beyond this are flattened, which loses neither links nor text.
 pub const MAX_DEPTH: usize = 126;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,14 +30,14 @@ pub struct Element<'t, 'a> {
     /// The name as written.
     pub written: &'a str,
     pub attributes: &'t [Attribute<'a>],
-    /// How many elements it stands in, as far as they count here: `<html>` and `<body>` do not.
+    /// Number of elements around it, without `<html>` and `<body>`.
     pub depth: usize,
-    /// It is open from now on.
+    /// The element stays open.
     pub stays: bool,
 }
 
 impl<'a> Element<'_, 'a> {
-    /// The value as written; the first of that name.
+    /// The value, as written, of the first attribute with this name.
     pub fn attribute(&self, name: &str) -> Option<&'a str> {
         let is = |given: &&Attribute| given.name.len() == name.len() && given.name.eq_ignore_ascii_case(name);
         self.attributes.iter().find(is).map(|attribute| attribute.value)
@@ -48,20 +48,20 @@ impl<'a> Element<'_, 'a> {
     }
 }
 
-/// Hears of a page's elements. Of what is within inert templates it hears nothing.
+/// Receives the elements of a page, except those within inert templates.
 pub trait Visitor<'a> {
     fn open(&mut self, element: &Element<'_, 'a>);
-    /// The end of the open element at this depth; of a drawing's or formula's, without its name.
+    /// The open element at this depth ends. Elements of SVG and MathML have no name here.
     fn close(&mut self, _name: Name, _depth: usize) {}
-    /// The end tag of a link, behind the link's end: it does not go on in what follows.
+    /// The link's end tag; the link does not continue after it.
     fn end_link(&mut self) {}
-    /// Text, references in it as written.
+    /// Text with undecoded references.
     fn text(&mut self, _text: &'a str) {}
-    /// What stands in an element whose content is text.
+    /// The content of an element that is text only.
     fn raw(&mut self, _name: Name, _text: &'a str) {}
-    /// Misnested formatting that was opened above this depth is repeated from the element on that is open there.
+    /// Misnested formatting from above this depth would be repeated in the element that is open at it.
     fn split(&mut self, _depth: usize) {}
-    /// The page has no body, but frames: what was said of it does not hold.
+    /// The page has frames instead of a body: discard its earlier content.
     fn frames(&mut self) {}
 }
 
@@ -94,9 +94,9 @@ struct Open<'a> {
     name: Name,
     namespace: Namespace,
     written: &'a str,
-    /// HTML stands in it, though it is none.
+    /// A foreign element that may contain HTML.
     is_integration_point: bool,
-    /// Its end tag has come, and something in it is open.
+    /// Its end tag was read while inner elements are still open.
     is_gone: bool,
 }
 
@@ -122,14 +122,14 @@ struct Outline<'v, 'a, V> {
     tokens: Tokens<'a>,
     visitor: &'v mut V,
     stack: Vec<Open<'a>>,
-    /// How many HTML elements of each name are in the stack.
+    /// Number of open HTML elements of each name.
     open: [u16; COUNT],
-    /// Where in the stack the outermost inert template is.
+    /// Stack index of the outermost inert template.
     inert: Option<usize>,
     in_head: bool,
-    /// Frames may come yet.
+    /// A frameset is still allowed.
     frameset_ok: bool,
-    /// The page has frames: how many framesets are open.
+    /// Number of open framesets, if the page has frames.
     framesets: Option<usize>,
 }
 
@@ -227,7 +227,7 @@ impl<'a, V: Visitor<'a>> Outline<'_, 'a, V> {
         }
     }
 
-    /// Closes an element, if it was found, and all that is open in it.
+    /// Closes an element, if one was found, and everything open in it.
     fn close_found(&mut self, at: Option<usize>) {
         at.into_iter().for_each(|at| self.close_to(at));
     }

@@ -1,5 +1,5 @@
-//! A page as tags and text, cut where the HTML standard's tokenizer cuts it (§13.2.5). Nothing is copied, and no byte is looked at more
-//! than a few times, whatever the page is like. Comments, document types and the like are passed over.
+//! Splits a page into tags and text like the HTML standard's tokenizer (§13.2.5). Copies nothing, and reads each byte
+//! only a few times, whatever the page. Skips comments, document types and the like.
 
 use memchr::memmem::Finder;
 use memchr::{memchr, memchr2};
@@ -7,18 +7,18 @@ use memchr::{memchr, memchr2};
 use super::names::Name;
 use crate::short::starts_with;
 
-/// More attributes of one tag are passed over.
+/// Further attributes of a tag are skipped.
 const MAX_ATTRIBUTES: usize = 1_000;
 
 /// A piece of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token<'a> {
-    /// Its attributes are in [`Tokens::attributes`] until the next.
+    /// Its attributes are in [`Tokens::attributes`] until the next token.
     Start(Tag<'a>),
     End(Tag<'a>),
-    /// References in it are as written.
+    /// With undecoded references.
     Text(&'a str),
-    /// The content of an element that is text.
+    /// The content of an element that is text only.
     Raw(&'a str),
 }
 
@@ -30,7 +30,7 @@ pub struct Tag<'a> {
     pub self_closing: bool,
 }
 
-/// As written: references in the value are not decoded.
+/// As written, with undecoded references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attribute<'a> {
     pub name: &'a str,
@@ -43,7 +43,7 @@ pub struct Tokens<'a> {
     page: &'a str,
     at: usize,
     raw: Option<Name>,
-    /// Of the tag that was given last.
+    /// The attributes of the last tag.
     pub attributes: Vec<Attribute<'a>>,
 }
 
@@ -76,12 +76,12 @@ impl<'a> Tokens<'a> {
         Tokens { page, at, raw: None, attributes: Vec::new() }
     }
 
-    /// From here to the element's end tag, which is passed over, all is text: [`Token::Raw`] comes next.
+    /// Makes the next token a [`Token::Raw`] with all text up to the element's end tag, which is skipped.
     pub fn expect_raw(&mut self, name: Name) {
         self.raw = Some(name);
     }
 
-    /// `in_foreign`: within a drawing or a formula, where CDATA sections are text. None at the page's end.
+    /// `in_foreign`: within SVG or MathML, where CDATA sections are text. None at the end of the page.
     pub fn next(&mut self, in_foreign: bool) -> Option<Token<'a>> {
         if let Some(name) = self.raw.take() {
             return Some(Token::Raw(self.raw_text(name)));
@@ -103,7 +103,7 @@ impl<'a> Tokens<'a> {
         self.bytes().get(at).copied()
     }
 
-    /// From the present place to the next markup that begins at or behind `from`.
+    /// The text from here to the first markup at or after `from`.
     fn text(&mut self, from: usize) -> Token<'a> {
         let bytes = self.bytes();
         let mut end = from;
@@ -119,14 +119,14 @@ impl<'a> Tokens<'a> {
         Token::Text(self.rest())
     }
 
-    /// All that is left.
+    /// The rest of the page.
     fn rest(&mut self) -> &'a str {
         let rest = &self.page[self.at..];
         self.at = self.page.len();
         rest
     }
 
-    /// At a `<`. None when what begins there is passed over.
+    /// Handles a `<`. None if the markup is skipped.
     fn markup(&mut self, in_foreign: bool) -> Option<Token<'a>> {
         let at = self.at;
         match (self.byte(at + 1), self.byte(at + 2)) {
@@ -149,7 +149,7 @@ impl<'a> Tokens<'a> {
             let begin = self.at + 9;
             let end = Finder::new("]]>").find(&self.bytes()[begin..]).map_or(self.page.len(), |end| begin + end);
             self.at = self.page.len().min(end + 3);
-            // No references are in it, and it is seldom: as raw text.
+            // CDATA has no references, so it is returned as raw text.
             return Some(Token::Raw(&self.page[begin..end]));
         }
         self.skip_to(b">", self.at + 1)
@@ -161,7 +161,7 @@ impl<'a> Tokens<'a> {
         None
     }
 
-    /// Behind `-->`, `--!>`, or a `>` that stands too early.
+    /// The end of a comment: after `-->`, `--!>`, or an early `>`.
     fn comment_end(&self, from: usize) -> usize {
         let bytes = self.bytes();
         if bytes[from..].starts_with(b">") {
@@ -183,7 +183,7 @@ impl<'a> Tokens<'a> {
         bytes.len()
     }
 
-    /// From a tag's name to behind its end. One that the page's end cuts off is none.
+    /// Reads a tag from its name to its end. None if the page ends inside it.
     fn tag(&mut self, begin: usize) -> Option<Tag<'a>> {
         let bytes = self.bytes();
         self.attributes.clear();
@@ -206,7 +206,7 @@ impl<'a> Tokens<'a> {
         Some(Tag { name: Name::of(written.as_bytes()), written, self_closing })
     }
 
-    /// Reads an attribute; where it ends. Its name has one character at least, whatever that is.
+    /// Reads an attribute and returns its end. Its name has at least one character of any kind.
     fn attribute(&mut self, begin: usize) -> Option<usize> {
         let name_end = self.find(begin + 1, ENDS_ATTRIBUTE);
         let name = &self.page[begin..name_end];
@@ -234,7 +234,7 @@ impl<'a> Tokens<'a> {
         Some(at)
     }
 
-    /// The next byte of a class, or the page's end. What is of no class is at no place within a character.
+    /// The next byte of a class, or the end of the page. The result is always a character boundary.
     fn find(&self, from: usize, class: u8) -> usize {
         let bytes = self.bytes();
         let mut at = from;
@@ -252,7 +252,7 @@ impl<'a> Tokens<'a> {
         at
     }
 
-    /// Text up to an end tag, which is passed over.
+    /// Text up to an end tag, which is skipped.
     fn raw_text(&mut self, name: Name) -> &'a str {
         let begin = self.at;
         let end = match name {
@@ -277,7 +277,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Behind `<!--` a `<script>` within the script has an end tag of its own, up to `-->`.
+    /// After `<!--`, a `<script>` inside the script has an end tag of its own, up to `-->`.
     fn script_end(&self, from: usize) -> Option<usize> {
         let bytes = self.bytes();
         let (mut escaped, mut doubly, mut at) = (false, false, from);
@@ -289,7 +289,7 @@ impl<'a> Tokens<'a> {
                 (escaped, doubly) = (false, false);
             } else if !escaped && rest.starts_with(b"<!--") {
                 escaped = true;
-                // Its dashes may be those of its end.
+                // Its dashes may also be those of its end.
                 at += 1;
             } else if self.is_tag(at + 1, true, "script") {
                 if !doubly {
@@ -303,7 +303,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// A tag's name, of letters of any case, and what ends it.
+    /// Whether a tag with this name, in any case, starts here.
     fn is_tag(&self, at: usize, is_end: bool, name: &str) -> bool {
         let rest = &self.bytes()[at..];
         let rest = if is_end { rest.strip_prefix(b"/") } else { Some(rest) };

@@ -1,5 +1,5 @@
-//! A page's elements as Boilerpipe hears of them: NekoHTML's tag balancer makes what is missing and closes what is left open, by rules
-//! of its own ([`elements`](super::elements)), with a stack of what is open and no tree.
+//! The elements of a page as Boilerpipe gets them. NekoHTML's tag balancer adds missing elements and closes open ones
+//! by its own rules ([`elements`](super::elements)). This module needs only a stack of open elements, no tree.
 
 use std::mem::take;
 
@@ -8,10 +8,10 @@ use super::letters::is_space;
 use super::markup::{Markup, Piece};
 use super::reader::{Action, Reader};
 
-/// Steps over open elements, summed over all tags: well below a second. A long page needs a hundredth.
+/// Limit of steps over open elements for all tags: well below a second. A long page needs a hundredth of this.
 const MAX_WORK: usize = 20_000_000;
 
-/// Gives `reader` all of the page; when that is too much work, what was read by then.
+/// Passes the page to `reader`. Stops early if it takes too much work.
 pub fn read(page: &str, reader: &mut Reader) {
     let mut balancer = Balancer::new(reader);
     for piece in Markup::new(page) {
@@ -34,22 +34,22 @@ pub fn read(page: &str, reader: &mut Reader) {
 struct Open {
     tag: Tag,
     action: Action,
-    /// Counts the elements that were opened.
+    /// Number of the element, counted as they are opened.
     number: usize,
 }
 
 struct Balancer<'r> {
     reader: &'r mut Reader,
     stack: Vec<Open>,
-    /// How many of each are open.
+    /// Number of open elements of each kind.
     open: [u32; COUNT],
     are_open: Set,
     opened: usize,
-    /// Inline elements that are closed and will be opened again.
+    /// Closed inline elements that will be reopened.
     inline: Vec<Open>,
-    /// End tags of head, body and root, which wait for what may still come: the head's for the body, the others for the page's end.
+    /// Delayed end tags: that of the head waits for the body, those of body and root for the end of the page.
     ends: Vec<Tag>,
-    /// Waiting end tags were obeyed once: the head's wait no more.
+    /// Delayed end tags were applied once; the head's is no longer delayed.
     has_ended: bool,
     is_last: bool,
     /// Text before the first tag.
@@ -88,7 +88,7 @@ impl<'r> Balancer<'r> {
 
     fn start_tag(&mut self, name: &str, empty: bool) {
         let tag = Tag::of(name.as_bytes());
-        // What an element does goes by its name alone, how it is nested by all of `prefix:name`.
+        // The name alone decides what an element does; its full `prefix:name` decides how it is nested.
         let action = match tag {
             Tag::Unknown => {
                 let local = name.split_once(':').map_or("", |name| name.1);
@@ -102,7 +102,7 @@ impl<'r> Balancer<'r> {
         }
     }
 
-    /// `forced`: there is no such tag, the element is made.
+    /// `forced`: the element is inserted, without a tag in the page.
     fn start(&mut self, tag: Tag, action: Action, forced: bool) {
         self.work += 1;
         let is_refused = forced && matches!(tag, Tag::Table | Tag::Select);
@@ -128,7 +128,7 @@ impl<'r> Balancer<'r> {
         }
     }
 
-    /// Root, head and body are there once, and no form within a form.
+    /// Whether the element may occur here: root, head and body occur once, and a form cannot contain a form.
     fn meets(&mut self, tag: Tag) -> bool {
         let is_again = match tag {
             Tag::Html => return !self.seen.root,
@@ -151,7 +151,7 @@ impl<'r> Balancer<'r> {
         !is_again
     }
 
-    /// Its parent is open, or was made.
+    /// Makes sure that the element's parent is open; inserts it if needed.
     fn has_place(&mut self, tag: Tag) -> bool {
         let element = tag.element();
         let Some(parent) = element.parent else { return true };
@@ -171,14 +171,14 @@ impl<'r> Balancer<'r> {
         is_there || self.force(parent)
     }
 
-    /// Makes an element. Whether it is there.
+    /// Inserts an element. Returns whether it is now open.
     fn force(&mut self, tag: Tag) -> bool {
         let before = self.opened;
         self.start(tag, Action::of(tag), true);
         self.stack.last().is_some_and(|open| open.tag == tag && open.number > before)
     }
 
-    /// Closes the innermost inline elements, which are opened again in what begins now. How many there were.
+    /// Closes the innermost inline elements, which are reopened in the next element. Returns how many.
     fn close_inline(&mut self) -> usize {
         self.inline.clear();
         while let Some(open) = self.stack.last().copied().filter(|open| open.tag.has(INLINE)) {
@@ -188,9 +188,9 @@ impl<'r> Balancer<'r> {
         self.inline.len()
     }
 
-    /// Closes what ends where an element begins.
+    /// Closes elements that end where this one begins.
     fn close_before(&mut self, tag: Tag) {
-        // Nothing in the head has children.
+        // Elements of the head have no children.
         let length = self.stack.len();
         if length > 1 && self.stack[length - 1].tag == Tag::Script
             || length > 2 && self.stack[length - 2].tag == Tag::Head
@@ -230,13 +230,13 @@ impl<'r> Balancer<'r> {
         }
         match self.depth(tag) {
             Some(depth) => self.close(tag, depth),
-            // An end tag alone is a paragraph without content.
+            // A `</p>` without `<p>` is an empty paragraph.
             None if tag == Tag::P && self.force(Tag::P) => self.close(tag, 1),
             None => {}
         }
     }
 
-    /// Closes the innermost so many elements, and opens those again that are inline, if the outermost is.
+    /// Closes the innermost `depth` elements. If the outermost is inline, reopens the inline ones among the others.
     fn close(&mut self, tag: Tag, depth: usize) {
         let at = self.stack.len() - depth;
         if depth > 1 && tag.has(INLINE) {
@@ -252,7 +252,7 @@ impl<'r> Balancer<'r> {
         }
     }
 
-    /// How far from the innermost open element the one is that an end tag closes, counted from 1.
+    /// Depth of the element that an end tag closes, counted from 1 at the innermost open element.
     fn depth(&mut self, tag: Tag) -> Option<usize> {
         if self.are_open & tag.set() == 0 {
             return None;
@@ -306,7 +306,7 @@ impl<'r> Balancer<'r> {
             return;
         };
         let is_outside = matches!(inner.tag, Tag::Head | Tag::Html);
-        // Blanks are lost in the root, and behind the head or the body.
+        // Blanks are dropped directly in the root, and after the head or the body.
         let are_blanks_lost = self.stack.len() < 2 || self.ends.len() == 1;
         if (is_outside || are_blanks_lost) && text.chars().all(is_space) {
             if are_blanks_lost {
@@ -318,7 +318,7 @@ impl<'r> Balancer<'r> {
         self.reader.text(text);
     }
 
-    /// Text before it belongs to the body.
+    /// Text before the first tag belongs to the body.
     fn aside(&mut self) {
         if !self.early.is_empty() && !self.seen.body {
             self.force(Tag::Body);

@@ -1,37 +1,38 @@
-//! What NekoHTML 1.9.20 knows of HTML's elements, with the changes that Boilerpipe 1.2.2 ships for it: which are inline or blocks, under
-//! which an element stands, and which others its start closes; and what Boilerpipe makes of them. It is HTML 4 as browsers read it in 2005: what came later is unknown.
+//! The HTML elements known to NekoHTML 1.9.20 with the changes of Boilerpipe 1.2.2: which are inline or blocks, their
+//! parents, and which elements their start tag closes. Also what Boilerpipe does with them. This is HTML 4 as browsers
+//! read it in 2005; later elements are unknown.
 
 use crate::html::names::{slot, slots};
 use crate::short::is_name;
 
-/// Of text that may run over its end: closed before a block of no kind, and opened again in it.
+/// Inline: closed before an element that is neither inline nor a block, and reopened in it.
 pub const INLINE: u16 = 1;
-/// End tags of most elements do not reach beyond one.
+/// The end tags of most elements do not close a block around them.
 pub const BLOCK: u16 = 2;
 /// Without content.
 pub const EMPTY: u16 = 4;
-/// Its end tag closes it, however deep it lies.
+/// Its end tag closes it at any depth.
 pub const CONTAINER: u16 = 8;
 /// Its content is text.
 pub const SPECIAL: u16 = 16;
-/// Its parent is looked for in the innermost table alone.
+/// Its parent is searched for only within the innermost table.
 pub const BOUNDED: u16 = 32;
-/// Boilerpipe's: neither the tag nor its content is there; text runs on over it; text runs on behind a blank.
+/// Boilerpipe's actions: ignore the tag with its content; continue the text; continue the text after a blank.
 pub const IGNORED: u16 = 64;
 pub const RUNS_ON: u16 = 128;
 pub const APART: u16 = 256;
-/// What NekoHTML tells apart.
+/// The kinds used by NekoHTML.
 pub const KINDS: u16 = INLINE | BLOCK | EMPTY | CONTAINER | SPECIAL | BOUNDED;
 
-/// Elements, one bit each.
+/// A set of elements, one bit each.
 pub type Set = u128;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Element {
     pub flags: u16,
-    /// Where it may stand; nothing for the root.
+    /// Elements it may be in; empty for the root.
     pub parents: Set,
-    /// The parent that is made for it where it has none.
+    /// The parent to insert if there is none.
     pub parent: Option<Tag>,
     /// Open elements that its start tag closes.
     pub closes: Set,
@@ -50,12 +51,12 @@ impl Tag {
         self.element().flags & flag != 0
     }
 
-    /// One that closes its like stands in no other of its kind, and its start tag looks for it through all that is open.
+    /// Whether it may contain an element of its own kind. If not, its start tag closes one at any depth.
     pub const fn is_nestable(self) -> bool {
         self.element().closes & self.set() == 0
     }
 
-    /// By its name, in letters of any case.
+    /// Finds a tag by name, in any case.
     pub fn of(name: &[u8]) -> Tag {
         match TAGS.get(usize::from(SLOTS[slot(name)])) {
             Some((tag, known)) if is_name(known, name) => *tag,
@@ -70,7 +71,7 @@ macro_rules! elements {
         #[repr(u8)]
         pub enum Tag {
             $($tag,)*
-            /// Whatever has another name.
+            /// Any other name.
             Unknown,
         }
 
@@ -93,7 +94,7 @@ macro_rules! elements {
     };
 }
 
-/// How many tags there are.
+/// Number of tags.
 pub const COUNT: usize = ELEMENTS.len();
 
 const fn first(parents: &[Tag]) -> Option<Tag> {

@@ -1,19 +1,19 @@
-//! The character references of HTML 4.01 and `&apos;`: those that NekoHTML knows.
+//! The character references of HTML 4.01 and `&apos;`, which NekoHTML knows.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// The character that is written `&name;`.
+/// The character of `&name;`.
 pub fn character(name: &str) -> Option<char> {
-    // None is shorter or longer: pages may be all `&`.
+    // No name is shorter or longer. This check is fast for pages full of `&`.
     if !(2..=8).contains(&name.len()) {
         return None;
     }
     ENTITIES.get(name).copied()
 }
 
-/// The character that is written `&#number;`; none for what is no number. Numbers that no character has are U+FFFD, and those of
-/// the control characters from 128 on the characters that windows-1252 has there, as browsers read them: NekoHTML leaves them.
+/// The character of `&#number;`; none if it is not a number. Invalid code points become U+FFFD. Control characters from
+/// 128 on become the windows-1252 characters, as in browsers; NekoHTML keeps them.
 pub fn numbered(number: &str) -> Option<char> {
     let value = match number.strip_prefix(['x', 'X']) {
         Some(digits) => i32::from_str_radix(digits, 16),
@@ -29,7 +29,7 @@ pub fn numbered(number: &str) -> Option<char> {
 static ENTITIES: LazyLock<HashMap<&str, char>> = LazyLock::new(|| {
     let character = |name: &str| htmlize::unescape(format!("&{name};")).chars().next();
     let known = NAMES.split(' ').filter_map(|name| Some((name, character(name)?)));
-    // HTML 5 has other brackets by these names.
+    // HTML 5 uses these names for other brackets.
     known.chain([("lang", '\u{2329}'), ("rang", '\u{232a}')]).collect()
 });
 

@@ -1,20 +1,20 @@
-//! Letters, digits and blanks as Java counts them, by Unicode's general categories.
+//! Letters, digits and blanks as defined by Java, by Unicode's general categories.
 
 use icu_properties::CodePointMapData;
 use icu_properties::props::GeneralCategory as Category;
 
-/// What a character does to the words around it.
+/// How a character affects the words around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
     /// A letter or a decimal digit.
     Letter,
-    /// Another number, `²`: a word by itself.
+    /// Another number, such as `²`: a word of its own.
     Number,
     /// An accent: part of the letter before it.
     Mark,
-    /// `_`: stands among letters, but is no word.
+    /// `_`: allowed among letters, but not a word of its own.
     Line,
-    /// Written beside or within words: `don't`, `and/or`, `end.`
+    /// Allowed next to or within words: `don't`, `and/or`, `end.`
     Joining,
     Other,
 }
@@ -46,7 +46,7 @@ pub fn is_letter_or_digit(c: char) -> bool {
     Sign::of(c) == Sign::Letter
 }
 
-/// The length of the blank that a text begins with, as [`is_space`] has it; 0 where none is.
+/// Length of the blank at the start of a text, by [`is_space`]; 0 if there is none.
 pub fn space_at(text: &[u8]) -> usize {
     match text {
         [9..=13 | 28..=32, ..] => 1,
@@ -56,7 +56,7 @@ pub fn space_at(text: &[u8]) -> usize {
     }
 }
 
-/// Java's `Character.isWhitespace`: no-break spaces are none.
+/// Java's `Character.isWhitespace`, which excludes no-break spaces.
 pub fn is_space(c: char) -> bool {
     matches!(c,
         '\t'..='\r' | '\u{1c}'..=' ' | '\u{1680}' | '\u{2000}'..='\u{2006}' | '\u{2008}'..='\u{200a}'

@@ -1,6 +1,6 @@
-//! A page as tags and text, cut where NekoHTML's scanner cuts it: a tag ends at the first `>` behind a stray `/`, content of `<iframe>`
-//! and `<noframes>` is text, and an unclosed comment ends at the next `>`. Nothing is copied, and each byte is looked at a few times at
-//! most, whatever the page is like.
+//! Splits a page into tags and text like NekoHTML's scanner. A tag ends at the first `>` after a stray `/`. The content
+//! of `<iframe>` and `<noframes>` is text. An unclosed comment ends at the next `>`. Copies nothing, and reads each
+//! byte only a few times, whatever the page.
 
 mod declarations;
 
@@ -14,10 +14,10 @@ use crate::short::starts_with;
 /// Characters that NekoHTML reads at once.
 const READ_AT_ONCE: usize = 2048;
 
-/// What the page consists of.
+/// A piece of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// `empty`: written `<name/>`.
+    /// `empty`: written as `<name/>`.
     Start {
         name: &'a str,
         empty: bool,
@@ -26,7 +26,7 @@ pub enum Piece<'a> {
         name: &'a str,
     },
     Text(&'a str),
-    /// A character that was written as a reference.
+    /// A character written as a reference.
     Character(char),
     /// A comment, a CDATA section or a processing instruction.
     Aside,
@@ -37,11 +37,11 @@ pub enum Piece<'a> {
 pub struct Markup<'a> {
     page: &'a str,
     at: usize,
-    /// Up to this place all is text, the content of an element; and whether references in it are read.
+    /// Everything before this position is an element's text; the flag tells whether references are decoded.
     raw: Option<(usize, bool)>,
-    /// The end of a comment was looked for in vain, from some place on: there is none behind it either.
+    /// A search for the end of a comment failed, so there is none further on.
     no_comment_end: bool,
-    /// No title ends before this place.
+    /// No title ends before this position.
     no_title_end: usize,
 }
 
@@ -133,7 +133,7 @@ impl<'a> Markup<'a> {
         Some(Piece::Start { name, empty })
     }
 
-    /// NekoHTML looks no further than to the end of what it has read, which may be anywhere in this.
+    /// NekoHTML looks only to the end of its buffer, which may be anywhere within this range.
     fn is_title_ended(&mut self) -> bool {
         let bytes = self.page.as_bytes();
         let to = bytes.len().min(self.at + READ_AT_ONCE);
@@ -145,8 +145,8 @@ impl<'a> Markup<'a> {
         found
     }
 
-    /// Reads over attributes to the tag's end. A `<` ends it as well. Whether it ends with `/>`; none where the page ends in it: there was
-    /// no tag.
+    /// Skips attributes up to the end of the tag, or to a `<`. Returns whether it ends with `/>`; none if the page ends
+    /// inside, so that there is no tag.
     fn attributes(&mut self) -> Option<bool> {
         loop {
             self.skip_spaces();
@@ -185,7 +185,7 @@ impl<'a> Markup<'a> {
         }
     }
 
-    /// Behind the next `>`. Whether that stood behind a `/`.
+    /// Skips past the next `>`. Returns whether a `/` preceded it.
     fn skip_tag(&mut self) -> bool {
         let rest = self.rest();
         let end = memchr(b'>', rest);
@@ -228,7 +228,7 @@ impl<'a> Markup<'a> {
         is_there
     }
 
-    /// At an `&`.
+    /// Handles an `&`.
     fn reference(&mut self) -> Piece<'a> {
         let begin = self.at;
         self.at += 1;
@@ -256,7 +256,7 @@ impl<'a> Markup<'a> {
         }
     }
 
-    /// Where the end tag begins, in which a blank may follow the name.
+    /// Start of the end tag; a blank may follow its name.
     fn loose_end(&self, name: &str) -> usize {
         let is_end = |end: &[u8]| {
             starts_with(end, name.as_bytes())
@@ -265,7 +265,7 @@ impl<'a> Markup<'a> {
         self.before_end(|end| is_end(end))
     }
 
-    /// Where the end tag `</name>` begins.
+    /// Start of the end tag `</name>`.
     fn strict_end(&self, name: &str) -> usize {
         self.before_end(|end| starts_with(end, name.as_bytes()) && end.get(name.len()) == Some(&b'>'))
     }
@@ -275,7 +275,7 @@ impl<'a> Markup<'a> {
         found.map_or(self.page.len(), |end| self.page.len() - end.len() - 2)
     }
 
-    /// Where the script's end tag begins. One within a comment that ends is none.
+    /// Start of the script's end tag. End tags within complete comments do not count.
     fn script_end(&mut self) -> usize {
         let bytes = self.page.as_bytes();
         let mut at = self.at;
@@ -296,7 +296,7 @@ impl<'a> Markup<'a> {
     }
 }
 
-/// What stands behind every `</`.
+/// The text after every `</`.
 fn end_tags(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     memchr_iter(b'<', text).filter_map(|at| text[at + 1..].strip_prefix(b"/"))
 }

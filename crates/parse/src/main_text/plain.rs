@@ -1,5 +1,5 @@
-//! All of a page's text, boilerplate and main text alike, in one pass and without a tree: line by line, each with how much of it is
-//! links'.
+//! The whole text of a page, boilerplate included, in one pass without a tree: line by line, with the share that is in
+//! links.
 
 use std::ops::ControlFlow;
 
@@ -7,11 +7,11 @@ use super::elements::Tag;
 use super::markup::{Markup, Piece};
 use super::reader::Action;
 
-/// A longer line, which no page has that is written for people, is cut.
+/// Longer lines are cut; no text for people has such lines.
 const MAX_LINE_BYTES: usize = 1 << 16;
 
-/// Gives `take` what stands between two tags that break lines, and how many bytes of it are links', until it breaks off. Scripts, styles
-/// and the title are no text.
+/// Calls `take` with each text between two tags that break lines, and the number of its bytes in links. Stops if `take`
+/// says so. Scripts, styles and the title are skipped.
 pub fn each_line(page: &str, mut take: impl FnMut(&str, usize) -> ControlFlow<()>) {
     let mut line = String::new();
     let (mut linked, mut is_linked, mut is_unseen) = (0, false, false);
@@ -31,7 +31,7 @@ pub fn each_line(page: &str, mut take: impl FnMut(&str, usize) -> ControlFlow<()
             Piece::Text(_) | Piece::Character(_) | Piece::Aside => continue,
         };
         let tag = Tag::of(name.as_bytes());
-        // Their content is one piece: whatever tag comes next, theirs is over.
+        // Their content is one piece, so the next tag of any kind ends it.
         is_unseen = is_start && matches!(tag, Tag::Script | Tag::Style | Tag::Title);
         match Action::of(tag) {
             Action::Inline => {}

@@ -1,4 +1,4 @@
-//! Cuts a page into blocks: pieces between two tags that break lines.
+//! Splits a page into blocks: text between two tags that break lines.
 
 use std::mem::take;
 
@@ -6,10 +6,10 @@ use super::elements::{APART, IGNORED, RUNS_ON, Tag};
 use super::letters::{Sign, space_at};
 use super::{Classifier, Densities};
 
-/// Columns of the imagined lines that a block is wrapped into.
+/// Width of the imagined lines that a block is wrapped into.
 const LINE: usize = 80;
 
-/// A piece of the page between two tags that break lines.
+/// The text between two tags that break lines.
 #[derive(Debug, Clone, Default)]
 pub struct Block {
     pub text: String,
@@ -17,12 +17,12 @@ pub struct Block {
     linked_words: usize,
     /// Words in all lines but the last …
     words_in_full_lines: usize,
-    /// … and how many lines that are; a block of one line counts as full.
+    /// … and the number of these lines. The line of a one-line block counts as full.
     full_lines: usize,
 }
 
 impl Block {
-    /// Words a line, and the share of words that are in links.
+    /// Words per line, and the share of words in links.
     pub(super) fn densities(&self) -> Densities {
         Densities {
             text: self.words_in_full_lines as f32 / self.full_lines as f32,
@@ -30,7 +30,7 @@ impl Block {
         }
     }
 
-    /// Without whole lines the only one counts.
+    /// Counts the only line if there are no full lines.
     fn with_a_line(mut self) -> Block {
         if self.words_in_full_lines == 0 {
             self.words_in_full_lines = self.words;
@@ -53,13 +53,13 @@ impl Block {
 /// What a tag does to the text around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Neither the tag nor its content is there.
+    /// The tag and its content are skipped.
     Ignore,
-    /// Text runs on.
+    /// The text continues.
     Inline,
-    /// Text runs on, behind a blank.
+    /// The text continues after a blank.
     Blank,
-    /// A blank, and the words inside are linked.
+    /// A blank; the words inside are linked.
     Link,
     Body,
     /// A new block.
@@ -79,36 +79,36 @@ impl Action {
     }
 }
 
-/// Hears of a page's elements and text.
+/// Receives the elements and the text of a page.
 #[derive(Default)]
 pub struct Reader {
     classifier: Classifier,
     block: Block,
-    /// Where in the block's text the last run without a blank begins: it may go on behind a tag, so its words are counted at the
-    /// next blank.
+    /// Start of the last run without blanks in the block's text. It may continue after a tag, so its words are counted
+    /// at the next blank.
     run: usize,
     /// The kinds of its bytes.
     kinds: u8,
-    /// A blank is due before the next word.
+    /// A blank is needed before the next word.
     blank: bool,
     /// A tag has broken the line since the last text.
     broken: bool,
     in_body: i32,
     in_ignored: i32,
-    /// How many links are open. One within another counts as its end, and both ends are counted.
+    /// Number of open links. A link within a link ends the outer one, and both end tags are counted.
     in_links: i32,
-    /// Between a link's beginning and its end: a link that was closed in what is ignored goes on.
+    /// Between the start and the end of a link. A link that was closed within ignored content continues.
     is_linked: bool,
     wrap: Wrap,
 }
 
-/// The present line of a block.
+/// The current line of a block.
 #[derive(Default)]
 struct Wrap {
-    /// UTF-16 units in it, blanks included.
+    /// UTF-16 units in it, with blanks.
     length: usize,
     words: usize,
-    /// Lines finished.
+    /// Finished lines.
     lines: usize,
 }
 
@@ -124,7 +124,7 @@ impl Reader {
         }
     }
 
-    /// `by`: how many more elements are open behind it.
+    /// `by`: the change in the number of open elements.
     fn tag(&mut self, action: Action, by: i32) {
         match action {
             Action::Ignore => {
@@ -156,7 +156,7 @@ impl Reader {
         }
     }
 
-    /// A link begins or ends here, unless nothing is heard here.
+    /// Starts or ends a link, unless the content is ignored.
     fn mark(&mut self, is_linked: bool) {
         if self.in_ignored == 0 {
             self.blank = true;
@@ -175,7 +175,7 @@ impl Reader {
             return;
         }
         let bytes = text.as_bytes();
-        // What begins there is in no block yet: words with one blank between each two are put there at once.
+        // The text from here on is not yet in the block. Words with single blanks between them are appended at once.
         let (mut begin, mut at) = (0, 0);
         while at < bytes.len() {
             let (piece, mut kinds, mut blank) = (at, 0, 0);
@@ -213,7 +213,7 @@ impl Reader {
         }
     }
 
-    /// Counts the words of the run, which goes on for so many bytes that are not in the block yet.
+    /// Counts the words of the run. `ahead`: bytes of the run that are not in the block yet.
     fn end_run(&mut self, ahead: usize) {
         let end = self.block.text.len() + ahead;
         let (words, linked_words, wrap) = (&mut self.block.words, &mut self.block.linked_words, &mut self.wrap);
@@ -246,7 +246,7 @@ impl Reader {
         self.classifier.add(block.with_a_line());
     }
 
-    /// The text of the blocks that are content.
+    /// The text of the content blocks.
     pub fn finish(mut self) -> String {
         self.end_block();
         self.classifier.finish()
@@ -263,8 +263,9 @@ impl Wrap {
     }
 }
 
-/// The lengths in UTF-16 units of the words in a run without blanks. It is cut where letters, digits, their accents or `_` meet another
-/// sign, unless that is one that stands in and beside words; what has neither letter nor number is no word.
+/// The lengths, in UTF-16 units, of the words in a run without blanks. The run is split where letters, digits, accents
+/// or `_` meet another sign, except signs that are allowed in and next to words. Parts without letters and numbers are
+/// not words.
 fn words_of(run: &str) -> impl Iterator<Item = usize> {
     let mut characters = run.chars().map(|c| (Sign::of(c), c.len_utf16())).peekable();
     // An accent belongs to the letter before it.
@@ -291,13 +292,13 @@ fn words_of(run: &str) -> impl Iterator<Item = usize> {
 }
 
 const ALPHANUMERIC: u8 = 1;
-/// What stands in and beside words.
+/// Signs allowed in and next to words.
 const PUNCTUATION: u8 = 2;
 const WITH_PUNCTUATION: u8 = ALPHANUMERIC | PUNCTUATION;
 const OTHER: u8 = 4;
-/// A blank, or how one may begin.
+/// A blank, or the first byte of one.
 const BLANK: u8 = 8;
-/// Which bytes make one word of a run without further ado.
+/// For each byte, whether a run of such bytes is one word.
 const BYTES: [u8; 256] = {
     let mut bytes = [OTHER; 256];
     let mut byte = 0;

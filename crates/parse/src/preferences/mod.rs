@@ -1,5 +1,5 @@
-//! What publishers ask of those who use their pages, read where they say it: headers, markup, robots.txt, tdmrep.json. What it then
-//! means for a crawl is in [`crate::page::preferences`].
+//! What publishers say about the use of their pages, read from headers, markup, robots.txt and tdmrep.json. Its meaning
+//! for a crawl is decided in [`crate::page::preferences`].
 //!
 //! | what | by |
 //! |---|---|
@@ -9,8 +9,8 @@
 //! | `License`, `rel=license` with `application/rsl+xml` | RSL 1.0 (2025-12-10) |
 //! | `noai`, `noimageai` | DeviantArt (2022-11-11) |
 //!
-//! What is none of that says nothing, and is never an error. `Content-Usage` and `Content-Signal` in `meta` elements (by `name` or
-//! `http-equiv`) are in no draft; who writes them means what the header says.
+//! Anything else is ignored, never an error. `Content-Usage` and `Content-Signal` in `meta` elements (by `name` or
+//! `http-equiv`) are in no draft; they are read like the headers.
 
 pub mod robots;
 pub mod tdm;
@@ -26,10 +26,10 @@ use crate::page::Headers;
 use crate::page::preferences::{Says, Scheme, Source, Statement, Usage};
 use tdm::reservation;
 
-/// A longer URL of terms is none that a server would take, as of links.
+/// Longer URLs of terms are ignored, as for links.
 const MAX_TERMS: usize = 2 << 10;
 
-/// A `Content-Usage` dictionary (VOCAB §6). One that is malformed says nothing, as does every word but `y` and `n`.
+/// A `Content-Usage` dictionary (VOCAB §6). A malformed one is ignored, and so is every value but `y` and `n`.
 pub fn content_usage(value: &str) -> Says {
     const LABELS: [(&str, Usage); 2] = [("train-ai", Usage::TrainAi), ("search", Usage::Search)];
     let Ok(dictionary) = Parser::new(value).parse::<Dictionary>() else { return Says::nothing() };
@@ -45,7 +45,7 @@ pub fn content_usage(value: &str) -> Says {
     said.fold(Says::nothing(), Says::and)
 }
 
-/// The signals of a `Content-Signal`: `search=yes, ai-train=no`. What is said twice in one is said as strictly as it is once.
+/// The signals of a `Content-Signal`: `search=yes, ai-train=no`. If a signal occurs twice, the stricter one counts.
 pub fn content_signal(value: &str) -> Says {
     let said = value.split(',').filter_map(|signal| {
         let (name, answer) = signal.split_once('=')?;
@@ -63,7 +63,7 @@ pub fn content_signal(value: &str) -> Says {
     said.fold(Says::nothing(), Says::and)
 }
 
-/// What an answer's headers say of it. `robots`: what its `X-Robots-Tag` headers say to us; `url`: where it is from.
+/// The statements in an answer's headers. `robots`: its `X-Robots-Tag` directives for us; `url`: the URL of the answer.
 pub fn of_headers(headers: &Headers, robots: RobotsMeta, is_image: bool, url: &str) -> Vec<Statement> {
     let mut said = Said::new(Source::Header, url);
     for (name, value) in &headers.0 {
@@ -79,7 +79,7 @@ pub fn of_headers(headers: &Headers, robots: RobotsMeta, is_image: bool, url: &s
     said.finish(robots, is_image)
 }
 
-/// What a page's markup says of it. `url`: where it is from.
+/// The statements in a page's markup. `url`: the URL of the page.
 pub fn of_markup(facts: &HtmlFacts, url: &str) -> Vec<Statement> {
     let mut said = Said::new(Source::Markup, url);
     for (name, content) in &facts.meta {
@@ -92,11 +92,11 @@ pub fn of_markup(facts: &HtmlFacts, url: &str) -> Vec<Statement> {
     said.finish(facts.robots, false)
 }
 
-/// What one source says, gathered.
+/// Collects the statements of one source.
 struct Said<'a> {
     source: Source,
     url: &'a str,
-    /// A header's lines are one dictionary (RFC 9651 §4.2).
+    /// The lines of a header form one dictionary (RFC 9651 §4.2).
     usage: String,
     signals: Says,
     reservation: Option<bool>,
@@ -125,7 +125,7 @@ impl<'a> Said<'a> {
                 self.usage += value;
             }
             14 if is("content-signal") => self.signals = self.signals.and(content_signal(value)),
-            // Who reserves and does not has reserved.
+            // If a reservation is both made and denied, it counts as made.
             15 if is("tdm-reservation") => match value.trim() {
                 "1" => self.reservation = Some(true),
                 "0" => self.reservation = self.reservation.or(Some(false)),
@@ -163,7 +163,7 @@ impl<'a> Said<'a> {
     }
 }
 
-/// An absolute URL of terms, as it is compared with what an operator agrees to.
+/// The absolute URL of terms, in the form used to compare it with accepted terms.
 pub fn terms(url: &str) -> Option<String> {
     resolved(Url::parse(url.trim()).ok()?)
 }

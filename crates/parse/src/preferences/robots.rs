@@ -5,20 +5,20 @@ use super::{content_signal, content_usage};
 use crate::page::preferences::{Says, Scheme, Source, Statement};
 use crate::path_pattern::{Pattern, canonical};
 
-/// The rules of one group about how its paths are used: of each scheme the longest that match a path decide (ATTACH §3.1). A rule
-/// without a path is about all, and the shortest.
+/// The usage rules of one robots.txt group. For each scheme the longest rules that match a path decide (ATTACH §3.1). A
+/// rule without a path applies to all paths and is the shortest.
 #[derive(Debug, Clone, Default)]
 pub struct UsageRules {
-    /// By what their paths begin with; found by halving, as there may be very many. See [`Beginning::within`].
+    /// Sorted by fixed beginning for binary search, as there may be very many. See [`Beginning::within`].
     beginnings: Vec<Beginning>,
 }
 
 #[derive(Debug, Clone)]
 struct Beginning {
     bytes: Vec<u8>,
-    /// The place of the longest other one that this begins with.
+    /// Index of the longest other beginning that is a prefix of this one.
     within: Option<usize>,
-    /// The longest first, then as they stand in the file.
+    /// The longest first, then in the order of the file.
     rules: Vec<UsageRule>,
 }
 
@@ -27,12 +27,12 @@ struct UsageRule {
     pattern: Pattern,
     scheme: Scheme,
     says: Says,
-    /// From 1.
+    /// Line number, from 1.
     line: u32,
 }
 
 impl UsageRule {
-    /// `value`: what stands behind the colon, white space and comment off.
+    /// `value`: the text after the colon, without white space and comment.
     fn new(scheme: Scheme, value: &str, line: u32) -> UsageRule {
         let is_blank = |c| c == ' ' || c == '\t';
         let (path, said) = match value.starts_with('/') {
@@ -49,10 +49,10 @@ impl UsageRule {
 }
 
 impl UsageRules {
-    /// Of the lines of one group: scheme, value and number.
+    /// From the lines of one group: scheme, value and line number.
     pub fn new<'a>(lines: impl Iterator<Item = (Scheme, &'a str, u32)>) -> UsageRules {
         let mut rules: Vec<_> = lines.map(|(scheme, value, line)| UsageRule::new(scheme, value, line)).collect();
-        // The sort is stable: equally long ones stay in the file's order.
+        // The sort is stable, so equally long rules keep the order of the file.
         rules.sort_by_key(|rule| std::cmp::Reverse(rule.pattern.length()));
         rules.sort_by(|a, b| a.pattern.beginning().cmp(b.pattern.beginning()));
         let mut beginnings: Vec<Beginning> = Vec::new();
@@ -72,7 +72,7 @@ impl UsageRules {
         UsageRules { beginnings }
     }
 
-    /// Adds what is said of a path and its query.
+    /// Adds the statements for a path with its query.
     pub fn say(&self, path_and_query: &str, said: &mut Vec<Statement>) {
         if self.beginnings.is_empty() {
             return;
@@ -86,7 +86,7 @@ impl UsageRules {
             deciding.sort_by_key(|rule| rule.line);
             let mut all = Says::nothing();
             for rule in deciding {
-                // Of rules that are as long all count; one that says nothing new is not worth a word.
+                // Among equally long rules all count. A rule that adds nothing is left out.
                 let UsageRule { says, line, .. } = *rule;
                 let together = all.and(says);
                 if together != all {
@@ -97,8 +97,9 @@ impl UsageRules {
         }
     }
 
-    /// The longest rules of a scheme that match. What a path begins with is in the order of bytes the last that is not behind
-    /// the path, or that one's `within`, and so on: whatever stands between a beginning and a path that has it, has it too.
+    /// The longest matching rules of a scheme. The search starts at the last beginning, in byte order, that is not
+    /// after the path. It continues with that one's `within`, and so on. This finds every prefix of the path, because
+    /// all beginnings between a prefix and the path share that prefix.
     fn deciding(&self, path: &[u8], scheme: Scheme) -> Vec<&UsageRule> {
         let (mut longest, mut deciding) = (0, Vec::new());
         let mut next = self.beginnings.partition_point(|it| it.bytes.as_slice() <= path).checked_sub(1);
@@ -125,7 +126,7 @@ impl UsageRules {
     }
 }
 
-/// A line `License`; none where it has no absolute URL of the web.
+/// A `License` line; none without an absolute http(s) URL.
 pub fn license(url: &str, line: u32) -> Option<Statement> {
     let (scheme, source) = (Scheme::Rsl, Source::RobotsTxt);
     Some(Statement { scheme, source, line, says: Says::nothing(), terms: Some(terms(url)?) })

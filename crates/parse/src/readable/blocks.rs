@@ -1,5 +1,5 @@
-//! A page cut into blocks: runs of text between the edges of elements that stand apart. Each with what is counted in it and where it
-//! stands.
+//! Splits a page into blocks: text between the edges of block elements. Each block has counts of its content and a
+//! position in the tree.
 
 use super::tree::Tree;
 use super::vocabulary::{Hash, Marks, Vocabulary, Words, words_of};
@@ -7,21 +7,21 @@ use crate::html::decode_text;
 use crate::html::names::{Name, UNSEEN};
 use crate::html::tokens::Attribute;
 
-/// Blocks of a page; text behind them belongs to the last.
+/// Most blocks of a page; further text belongs to the last.
 const MAX_BLOCKS: usize = 100_000;
-/// Words of one attribute that are read.
+/// Bytes of an attribute that are read.
 const MAX_NAME: usize = 400;
-/// Words of a block up to which they are compared with the title, and up to which text of its own says what it is for.
+/// Only blocks of at most this many words are compared with the title and searched for key words.
 const SHORT: u32 = 40;
 
 #[derive(Debug, Clone, Default)]
 pub struct Block {
-    /// The nodes it consists of: the first text, and behind the last.
+    /// The range of nodes in the block, from its first text.
     pub first: u32,
     pub end: u32,
-    /// The element that stands apart and holds it.
+    /// The block element that contains it.
     pub home: u32,
-    /// Of the element around its first text.
+    /// Features of the element around its first text.
     pub inner: u8,
     pub depth: u16,
     pub chars: u32,
@@ -29,32 +29,32 @@ pub struct Block {
     pub link_chars: u32,
     pub links: u32,
     pub commas: u32,
-    /// Ends of sentences.
+    /// Number of sentence ends.
     pub stops: u32,
     pub digits: u32,
     /// Words that begin with a capital letter.
     pub capitals: u32,
     pub upper_letters: u32,
     pub letters: u32,
-    /// Currency, ©, and what separates items on a line.
+    /// Currency signs, ©, and separators between items of a line.
     pub money: u32,
     pub rights: u32,
     pub bars: u32,
     pub last: char,
     pub title_words: u32,
-    /// Whether the page says that it is not shown.
+    /// Whether the page marks the block as hidden.
     pub is_hidden: bool,
-    /// What it says, as a number.
+    /// Hash of its text.
     pub text: u64,
-    /// The names of the elements around it and their classes, three steps out, as a number.
+    /// Hash of the names and classes of the three elements around it.
     pub shape: u64,
-    /// Of all elements around it, and of the innermost.
+    /// Marks of all elements around it, and of the innermost ones.
     pub around: Marks,
     pub near: Marks,
     pub told: Words,
 }
 
-/// What is in an element.
+/// Totals for an element.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sum {
     pub chars: u32,
@@ -68,13 +68,13 @@ pub struct Sum {
 #[derive(Debug, Default)]
 pub struct Blocks {
     pub blocks: Vec<Block>,
-    /// Of every node.
+    /// For every node.
     pub sums: Vec<Sum>,
-    /// Images, articles, forms, lists' items, cells.
+    /// Counts of images, articles, forms, list items and cells.
     pub counts: [u32; 5],
 }
 
-/// What holds within an open element.
+/// Values that apply inside an open element.
 #[derive(Debug, Clone, Copy, Default)]
 struct Context {
     end: u32,
@@ -85,7 +85,7 @@ struct Context {
     is_unseen: bool,
     is_hidden: bool,
     is_apart: bool,
-    /// Of the element itself, of it and its parent, of three.
+    /// Hashes of the element, of it and its parent, and of three levels.
     shape: [u64; 3],
     own: Marks,
     near: Marks,
@@ -195,7 +195,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Collects the words of its classes, and gives all of them as a number; and whether it is hidden.
+    /// Collects the words of an element's classes. Returns a hash of all of them, and whether the element is hidden.
     fn marks(&self, tree: &Tree, number: u32, name: Name, own: &mut Marks) -> (u64, bool) {
         let mut class = 0_u64;
         let mut is_hidden = false;
@@ -330,7 +330,7 @@ fn or(left: Marks, right: Marks) -> Marks {
     std::array::from_fn(|at| left[at] | right[at])
 }
 
-/// Of the element that holds it.
+/// Name of the block element that contains the block.
 pub fn name_of(tree: &Tree, block: &Block) -> Name {
     tree.nodes[block.home as usize].name.unwrap_or(Name::Other)
 }
@@ -345,7 +345,7 @@ fn sums(tree: &Tree, blocks: &[Block]) -> Vec<Sum> {
         sum.good += if block.is_good() { block.chars } else { 0 };
         sum.headings += u32::from(name_of(tree, block).heading().is_some());
     }
-    // An element stands before all that is in it.
+    // An element precedes everything in it.
     for number in (1..tree.nodes.len()).rev() {
         let sum = sums[number];
         let outer = &mut sums[tree.nodes[number].parent as usize];

@@ -1,14 +1,14 @@
-//! Pages that are shown by a program alone, with their text as data: schema.org's JSON-LD, and the posts that Discourse's forums send
-//! along. What is text in it is made a page, which is read like any other.
+//! Pages that only a program displays, with their text as data: schema.org's JSON-LD, and the posts embedded by
+//! Discourse forums. The text in the data is turned into a page, which is read like any other.
 
 use serde_json::Value;
 
 use super::tree::Tree;
 use crate::html::decode_attribute;
 
-/// Data within data.
+/// Limit for data nested in data.
 const MAX_NESTED: usize = 3;
-/// Members whose text a reader wants, in the order in which they are written.
+/// Members with text for readers, in the order in which they are written.
 const TEXTS: [&str; 12] = [
     "headline",
     "title",
@@ -23,7 +23,7 @@ const TEXTS: [&str; 12] = [
     "content",
     "body",
 ];
-/// Things that only describe the site.
+/// Types that only describe the site.
 const OF_THE_SITE: [&str; 9] = [
     "Organization",
     "WebSite",
@@ -36,7 +36,7 @@ const OF_THE_SITE: [&str; 9] = [
     "Corporation",
 ];
 
-/// The page that a page's data makes; none if there is no text in it.
+/// The page made from a page's data; none if it has no text.
 pub fn page_of_data(tree: &Tree) -> Option<String> {
     let mut page = String::new();
     if let Some(data) = tree.preloaded {
@@ -54,7 +54,7 @@ fn write_json(json: &str, depth: usize, is_forum: bool, page: &mut String) {
     }
 }
 
-/// `serde_json` reads no more than 128 levels, so this goes no deeper.
+/// `serde_json` reads at most 128 levels, so the recursion is bounded.
 fn write_value(value: &Value, depth: usize, is_forum: bool, page: &mut String) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| write_value(item, depth, is_forum, page)),

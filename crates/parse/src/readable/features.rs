@@ -1,4 +1,5 @@
-//! What is known of a block, as numbers: of its text, its place, its neighbours, what it stands in, blocks of the same shape, the page.
+//! The features of a block as numbers: about its text, position, neighbours, containers, blocks of the same shape, and
+//! the page.
 
 use std::collections::HashMap;
 
@@ -8,22 +9,22 @@ use super::vocabulary::MARKS;
 use crate::html::decode_attribute;
 use crate::html::names::Name;
 
-/// Elements around a block that are looked at.
+/// Number of elements around a block that are used.
 const STEPS: usize = 5;
-/// Blocks before and behind one that are looked at.
+/// Number of blocks before and after a block that are used.
 const REACH: usize = 2;
 
-/// Numbers of a block that are no marks.
+/// Number of features that are not marks.
 const NUMBERS: usize = 108;
 
-/// What a page says of itself.
+/// Facts that a page states about its kind.
 #[derive(Debug, Clone, Copy, Default)]
 struct Kind {
-    /// `og:type`: 0 not said, 1 article, 2 product, 3 website, 4 another.
+    /// `og:type`: 0 unknown, 1 article, 2 product, 3 website, 4 another.
     said: u8,
-    /// JSON-LD's types, a bit each.
+    /// Types in JSON-LD, one bit each.
     data: u8,
-    /// Steps of the path that the page says it has; 255 if it does not say.
+    /// Length of the breadcrumb path that the page states; 255 if unknown.
     steps: u8,
     is_dated: bool,
 }
@@ -39,20 +40,20 @@ struct Shape {
     last: u32,
 }
 
-/// What the numbers of all blocks of a page have in common.
+/// Data shared by the features of all blocks of a page.
 pub struct Features<'a> {
     tree: &'a Tree<'a>,
     found: &'a Blocks,
     kind: Kind,
     shapes: HashMap<u64, Shape>,
-    /// How often a text is there, and where first.
+    /// How often each text occurs, and where first.
     copies: HashMap<u64, (u32, u32)>,
-    /// Letters before each block.
+    /// Number of letters before each block.
     before: Vec<u32>,
-    /// The innermost elements that have 40, 60 and 80 of 100 good letters.
+    /// The innermost elements that contain 40, 60 and 80 % of the good letters.
     cores: [u32; 3],
     h1: Option<usize>,
-    /// The last heading at or before each block, and the next behind it.
+    /// The last heading at or before each block, and the next after it.
     heading: Vec<(u32, u32)>,
     top_shape: u32,
     long: u32,
@@ -95,7 +96,7 @@ impl<'a> Features<'a> {
         }
     }
 
-    /// The numbers of a block, in the order in which `scripts/readable/README.md` names them.
+    /// The features of a block, in the order documented in `scripts/readable/README.md`.
     pub fn of(&self, at: usize, out: &mut Vec<f32>) {
         out.clear();
         let block = &self.found.blocks[at];
@@ -166,13 +167,13 @@ impl<'a> Features<'a> {
         out.extend(numbers);
     }
 
-    /// The elements around that of the block which stand apart.
+    /// Features of the block elements around that of the block.
     fn around(&self, block: &Block, out: &mut Vec<f32>) {
         let all = self.found.sums[0].good.max(1) as f32;
         let mut at = block.home;
         for _ in 0..STEPS {
             let before = self.found.sums[at as usize].blocks;
-            // Those that hold nothing else say nothing.
+            // Skips elements that contain nothing else.
             while at > 0 && self.found.sums[at as usize].blocks == before {
                 at = self.tree.nodes[at as usize].parent;
             }
@@ -254,7 +255,7 @@ fn code_of_last(last: char) -> f32 {
     }
 }
 
-/// The innermost element with so large a share of the letters that look like sentences.
+/// The innermost element that contains this share of the letters in blocks that look like sentences.
 fn core(tree: &Tree, found: &Blocks, share: f32) -> u32 {
     let least = (found.sums[0].good as f32 * share) as u32;
     let is_core = |number: &usize| tree.nodes[*number].is_apart && found.sums[*number].good > least;
@@ -321,7 +322,7 @@ fn kind(tree: &Tree) -> Kind {
     kind
 }
 
-/// Whether one of a block's marks is there, by its number: those around it, those near it, its words.
+/// Whether a block has the mark with this number. Numbers cover marks around it, marks near it, and its words.
 pub fn mark(block: &Block, number: usize) -> bool {
     let is_in = |marks: &[u64], bit: usize| marks[bit / 64] >> (bit % 64) & 1 == 1;
     match number {

@@ -1,4 +1,5 @@
-//! The text of a block as Markdown: what stands out, code, links and pictures, with everything escaped that would be read as markup.
+//! Writes the text of a block as Markdown: emphasis, code, links and images. Escapes everything that would be read as
+//! markup.
 
 use url::Url;
 
@@ -6,10 +7,10 @@ use super::blocks::Block;
 use super::tree::Tree;
 use crate::html::names::Name;
 
-/// Elements around a block within which a link is looked for.
+/// Number of elements around a block that are searched for a link.
 const MAX_STEPS: usize = 24;
 
-/// How a piece of text stands out.
+/// The formatting of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Style {
     bold: bool,
@@ -20,25 +21,25 @@ struct Style {
     link: u32,
 }
 
-/// A piece of text of one style, white space collapsed. `\n`: a line ends there.
+/// A piece of text in one style, with white space collapsed. `\n`: a line ends there.
 #[derive(Debug)]
 struct Run {
     style: Style,
     text: String,
-    /// Markdown already.
+    /// The text is Markdown already.
     is_done: bool,
 }
 
-/// Where blocks of a page become Markdown.
+/// Writes blocks of a page as Markdown.
 #[derive(Debug, Clone, Copy)]
 pub struct Inline<'a> {
     pub tree: &'a Tree<'a>,
-    /// What links are relative to; without it they stay as they are.
+    /// The base of links; without it they are unchanged.
     pub base: Option<&'a Url>,
 }
 
 impl Inline<'_> {
-    /// A block's lines. `one_line`: as headings and cells have it.
+    /// The lines of a block. `one_line`: for headings and cells.
     pub fn block(&self, block: &Block, one_line: bool) -> String {
         let mut text = String::new();
         let runs = self.runs(block, one_line);
@@ -56,7 +57,7 @@ impl Inline<'_> {
         escape_lines(text.trim())
     }
 
-    /// A picture with its description; none without one.
+    /// An image with its description; none without one.
     pub fn picture(&self, number: u32) -> Option<String> {
         let alt = self.tree.attribute(number, "alt").map(|alt| collapse(&alt)).filter(|alt| !alt.is_empty())?;
         let source = ["src", "data-src"]
@@ -93,7 +94,7 @@ impl Inline<'_> {
         self.resolve(&self.tree.attribute(link, "href")?)
     }
 
-    /// An address that a reader may follow, safe to stand in parentheses.
+    /// A URL that readers may follow, safe inside parentheses.
     fn resolve(&self, written: &str) -> Option<String> {
         let written = written.trim();
         let absolute = match self.base {
@@ -102,7 +103,7 @@ impl Inline<'_> {
         };
         let target = match absolute {
             Some(url) if matches!(url.scheme(), "http" | "https" | "mailto") => url.to_string(),
-            // A scheme of another kind.
+            // A scheme other than http(s).
             Some(_) => return None,
             None => written.to_owned(),
         };
@@ -143,7 +144,8 @@ impl Inline<'_> {
         runs
     }
 
-    /// What holds where a block begins: the elements around its first text which run on with it, and a link around all.
+    /// The style at the start of a block: from the inline elements around its first text, and from a link around
+    /// everything.
     fn style_around(&self, block: &Block) -> Style {
         let mut outer = Vec::new();
         let mut at = self.tree.nodes[block.first as usize].parent;
@@ -151,7 +153,7 @@ impl Inline<'_> {
         while at > 0 && outer.len() < MAX_STEPS {
             let node = self.tree.nodes[at as usize];
             let name = node.name.unwrap_or(Name::Other);
-            // What ends behind the first text only.
+            // Skips elements that end after the first text.
             is_within &= !node.is_apart;
             if is_within || name == Name::A {
                 outer.push((at, name));
@@ -163,7 +165,7 @@ impl Inline<'_> {
         }
         let mut style = Style::default();
         for (number, name) in outer.into_iter().rev() {
-            // The block may go on behind it.
+            // The block may continue after this element.
             if self.tree.nodes[number as usize].end >= block.end || name == Name::A {
                 style = self.style_in(style, name, number);
             }
@@ -203,7 +205,7 @@ fn add_text(runs: &mut Vec<Run>, style: Style, text: &str) {
     }
 }
 
-/// White space to single blanks, none around.
+/// White space to single blanks, none at the ends.
 pub fn collapse(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -231,7 +233,7 @@ fn write_styled(style: Style, core: &str, after: Option<char>, text: &mut String
     if style.code && !core.contains('\n') {
         let fence = "`".repeat(longest_run(core, '`') + 1);
         let pad = if core.starts_with('`') || core.ends_with('`') { " " } else { "" };
-        // Two spans side by side would be one.
+        // Two adjacent code spans would be read as one.
         if text.ends_with('`') {
             return escape_into(core, text);
         }
@@ -239,7 +241,7 @@ fn write_styled(style: Style, core: &str, after: Option<char>, text: &mut String
     }
     let marks = [(style.struck, "~~"), (style.bold, "**"), (style.italic, "*")];
     let marks: String = marks.iter().filter(|(is_so, _)| *is_so).map(|(_, mark)| *mark).collect();
-    // Readers take marks for marks only where words begin and end.
+    // Markdown recognises emphasis marks only at the edges of words.
     let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     let (first, last) = (core.chars().next(), core.chars().next_back());
     let before = text.chars().next_back();
@@ -260,7 +262,7 @@ pub fn longest_run(text: &str, wanted: char) -> usize {
     text.split(|c| c != wanted).map(|run| run.chars().count()).max().unwrap_or(0)
 }
 
-/// Puts a backslash before every character that could be markup wherever it stands.
+/// Adds a backslash before every character that could be markup at any position.
 fn escape_into(plain: &str, text: &mut String) {
     let mut before = None;
     let mut rest = plain.chars().peekable();
@@ -283,7 +285,7 @@ fn escape_into(plain: &str, text: &mut String) {
     }
 }
 
-/// Lines that would begin something do not; each but the last ends hard.
+/// Escapes what would be markup at the beginning of a line. All lines but the last get a hard line break.
 fn escape_lines(text: &str) -> String {
     let lines = text.split('\n').map(str::trim).filter(|line| !line.is_empty()).map(|line| {
         let digits = line.bytes().take_while(u8::is_ascii_digit).count();

@@ -1,4 +1,4 @@
-//! What was chosen of a page as Markdown (CommonMark, with GitHub's tables and struck text).
+//! Writes the chosen blocks of a page as Markdown (CommonMark, with GitHub's tables and strikethrough).
 
 use std::collections::HashMap;
 
@@ -9,18 +9,18 @@ use super::inline::{Inline, longest_run};
 use super::tree::Tree;
 use crate::html::names::Name;
 
-/// Lists and quotes within each other; what is deeper stands at this depth.
+/// Limit of nested lists and quotes; deeper ones are written at this depth.
 const MAX_DEPTH: usize = 12;
-/// Cells that one may stand for.
+/// Largest column span of a cell.
 const MAX_SPAN: usize = 50;
-/// Letters of a cell; a table with a longer one only lays out the page.
+/// A table with a cell longer than this is only layout.
 const MAX_CELL: u32 = 1000;
 
-/// A quote or a list's item around what is written.
+/// A quote or a list item around the current text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Container {
     number: u32,
-    /// Of an item: how far what is in it is indented. 0: a quote.
+    /// Indentation of an item's content. 0: a quote.
     indent: usize,
 }
 
@@ -28,13 +28,13 @@ struct Writer<'a> {
     tree: &'a Tree<'a>,
     inline: Inline<'a>,
     out: String,
-    /// Around what was written last, outermost first.
+    /// The containers of the last text, outermost first.
     open: Vec<Container>,
-    /// How many items of a numbered list there were.
+    /// Number of items so far in each numbered list.
     items: HashMap<u32, u64>,
 }
 
-/// `chosen`: of each block whether it is taken.
+/// `chosen`: for each block, whether it is included.
 pub fn markdown(tree: &Tree, found: &Blocks, chosen: &[bool], base: Option<&Url>) -> String {
     let inline = Inline { tree, base };
     let mut writer = Writer { tree, inline, out: String::new(), open: Vec::new(), items: HashMap::new() };
@@ -72,7 +72,7 @@ pub fn markdown(tree: &Tree, found: &Blocks, chosen: &[bool], base: Option<&Url>
     writer.out
 }
 
-/// What a block stands in.
+/// The containers of a block.
 #[derive(Debug, Default)]
 struct Place {
     /// Quotes and items, innermost first.
@@ -97,7 +97,7 @@ impl Place {
             }
             at = node.parent;
         }
-        // Items within cells are part of their row.
+        // List items within cells are part of their row.
         if let Some(outer) = place.pre.or(place.table) {
             let end = tree.nodes[outer as usize].end;
             place.containers.retain(|container| !(outer..end).contains(container) || place.pre.is_none());
@@ -113,7 +113,7 @@ impl Writer<'_> {
         let mut text = self.inline.block(block, place.heading.is_some());
         if let Some(level) = place.heading {
             text = format!("{} {text}", "#".repeat(usize::from(level)));
-            // A `#` at the end would be lost.
+            // A `#` at the end would be read as markup.
             if text.ends_with('#') && !text.ends_with("\\#") {
                 text.insert(text.len() - 1, '\\');
             }
@@ -209,7 +209,7 @@ impl Writer<'_> {
         self.write(text.trim_end(), containers);
     }
 
-    /// The row and the cell that hold a block, 0 for none, and how many columns the cell has.
+    /// The row and the cell that contain a block, 0 for none, and the number of columns of the cell.
     fn cell_of(&self, table: u32, block: &Block) -> (u32, u32, usize) {
         let (mut row, mut cell, mut spanned) = (0, 0, 1);
         let mut at = block.home;
@@ -228,7 +228,7 @@ impl Writer<'_> {
         (row, cell, spanned.clamp(1, MAX_SPAN))
     }
 
-    /// Cells that begin between two places of one row.
+    /// Number of cells that start between two positions of a row.
     fn cells_between(&self, from: u32, to: u32) -> usize {
         let row = self.tree.nodes[to as usize].parent;
         let mut at = if from == row { from + 1 } else { self.tree.nodes[from as usize].end };
@@ -241,7 +241,7 @@ impl Writer<'_> {
         cells
     }
 
-    /// Writes lines within what is around them, innermost first.
+    /// Writes lines inside their containers, given innermost first.
     fn write(&mut self, text: &str, around: &[u32]) {
         if text.is_empty() {
             return;
@@ -261,7 +261,8 @@ impl Writer<'_> {
         }
         let kept = open.len() - markers.len();
         let is_item = |containers: &[Container]| containers.last().is_some_and(|last| last.indent > 0);
-        // Items follow each other closely; a number that begins a list would be read as text of the item before it.
+        // List items follow without an empty line. A nested list that starts with another number than 1 needs one:
+        // otherwise Markdown reads the number as text of the item around it.
         let is_close = markers.len() == 1
             && is_item(&open)
             && is_item(&self.open)
@@ -292,7 +293,7 @@ impl Writer<'_> {
         self.open = open;
     }
 
-    /// How a quote or an item begins.
+    /// The marker at the start of a quote or an item.
     fn marker(&mut self, number: u32) -> String {
         let node = self.tree.nodes[number as usize];
         if node.name == Some(Name::Blockquote) {
@@ -306,12 +307,12 @@ impl Writer<'_> {
             self.tree.attribute(node.parent, "start").and_then(|n| n.trim().parse::<u32>().ok()).map_or(1, u64::from)
         };
         let count = self.items.entry(node.parent).and_modify(|count| *count += 1).or_insert_with(first);
-        // Longer numbers begin no list.
+        // Longer numbers do not begin a list.
         format!("{}. ", *count % 1_000_000_000)
     }
 }
 
-/// A table of rows with several short cells, and nothing in them that takes room.
+/// Whether this is a data table: rows with several short cells, and no large content.
 fn is_data(tree: &Tree, table: u32, blocks: &[Block]) -> bool {
     let mut cells = 0;
     let mut rows = 0;
@@ -326,7 +327,7 @@ fn is_data(tree: &Tree, table: u32, blocks: &[Block]) -> bool {
     cells > rows && rows > 1 && blocks.len() <= cells * 3 && blocks.iter().all(|block| block.chars <= MAX_CELL)
 }
 
-/// What the classes around code name: `language-rust`, `lang-rust`, `highlight-source-rust`.
+/// The programming language from classes around code: `language-rust`, `lang-rust`, `highlight-source-rust`.
 fn language(tree: &Tree, pre: u32, blocks: &[Block]) -> String {
     let first = blocks.first().map_or(pre, |block| tree.nodes[block.first as usize].parent);
     let outer = tree.nodes[pre as usize].parent;

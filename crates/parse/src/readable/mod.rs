@@ -1,8 +1,9 @@
-//! What a page is for, as clean text or Markdown: articles, products, discussions, lists, without what stands around them.
+//! The purpose of a page as clean text or Markdown: an article, a product, a discussion, a list, without navigation and
+//! the like.
 //!
-//! The page is cut into [`blocks`] of text, [`features`] tell what is known of each, and decision trees ([`model`]) how likely it
-//! belongs to the text. Chosen are the blocks that together promise the best
-//! F1 over words, and what they promise is the confidence. A page that shows its text by a program alone is read from its [`data`].
+//! The page is split into [`blocks`] of text. Each has [`features`], and decision trees ([`model`]) estimate how likely
+//! it belongs to the main text. The blocks with the best expected F1 over words are chosen, and this value is the
+//! confidence. If only a program displays the text, it is read from the page's [`data`].
 
 pub mod blocks;
 mod data;
@@ -24,24 +25,24 @@ use vocabulary::Vocabulary;
 use super::html::decode_attribute;
 use super::html::names::Name;
 
-/// A page with fewer words may have its text as data.
+/// Pages with fewer words are checked for text in their data.
 const FEW_WORDS: u32 = 100;
-/// A page with fewer words is given whole, as far as it is shown: there is nothing to choose.
+/// Pages with fewer words are returned whole, as far as visible, since there is nothing to choose.
 const SHORT_PAGE: u32 = 30;
 
-/// What a page is for.
+/// The extracted text of a page.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Readable {
-    /// One block a line, each line ended.
+    /// One block per line; every line ends with a line feed.
     pub text: String,
-    /// The same as CommonMark with tables, ended by a line feed; none unless it was asked for.
+    /// The same as CommonMark with tables, ending with a line feed; only if requested.
     pub markdown: Option<String>,
-    /// The F1 over words that is to be expected of it, 0 to 1.
+    /// The expected F1 over words, 0 to 1.
     pub confidence: f32,
 }
 
-/// Reads a page of HTML. `url`: what its links are relative to, if the page does not say; None leaves them as they are.
-/// `with_markdown`: whether that is wanted too.
+/// Extracts an HTML page. `url`: base of its links if the page names none; None leaves links unchanged.
+/// `with_markdown`: write Markdown, too.
 pub fn read(page: &str, url: Option<&str>, with_markdown: bool) -> Readable {
     let model = model::model();
     read_in(page, &model.vocabulary, |tree, found| {
@@ -50,7 +51,7 @@ pub fn read(page: &str, url: Option<&str>, with_markdown: bool) -> Readable {
     })
 }
 
-/// Takes the page apart: its markup, or its data, if there is more text in that.
+/// Splits the page into blocks: its markup, or its data if that has more text.
 pub fn read_in<T>(page: &str, vocabulary: &Vocabulary, take: impl FnOnce(&Tree, &Blocks) -> T) -> T {
     let tree = Tree::read(page);
     let found = Blocks::read(&tree, vocabulary);
@@ -60,7 +61,7 @@ pub fn read_in<T>(page: &str, vocabulary: &Vocabulary, take: impl FnOnce(&Tree, 
         let mut of_data = Tree::read(&data);
         let in_data = Blocks::read(&of_data, vocabulary);
         if in_data.words() > found.words() {
-            // What the page says of its own place holds for it too.
+            // Base and canonical URL of the page apply to its data, too.
             (of_data.base, of_data.canonical) = (tree.base, tree.canonical);
             return take(&of_data, &in_data);
         }
@@ -68,7 +69,7 @@ pub fn read_in<T>(page: &str, vocabulary: &Vocabulary, take: impl FnOnce(&Tree, 
     take(&tree, &found)
 }
 
-/// What links are relative to: `<base>`, as seen from the page's URL, or what the page says its own URL is.
+/// The base of links: `<base>` relative to the page's URL, or the URL that the page states as its own.
 fn base(tree: &Tree, url: Option<&str>) -> Option<Url> {
     let said = || Url::parse(&decode_attribute(tree.canonical?)).ok();
     let page = url.and_then(|url| Url::parse(url).ok()).or_else(said);
@@ -97,7 +98,7 @@ fn render(tree: &Tree, found: &Blocks, base: Option<&Url>, with_markdown: bool, 
     Readable { text, markdown, confidence: model.calibrate(expected) }
 }
 
-/// How likely each block belongs to the page's text.
+/// The probability that each block belongs to the main text.
 fn judge(tree: &Tree, found: &Blocks, model: &Model) -> Vec<f32> {
     let features = Features::new(tree, found);
     let mut numbers = Vec::new();
@@ -108,8 +109,8 @@ fn judge(tree: &Tree, found: &Blocks, model: &Model) -> Vec<f32> {
     (0..found.blocks.len()).map(judge).collect()
 }
 
-/// The blocks of which the best F1 over words is to be expected, and what that is. Taken by their likelihood, the best end is where
-/// `2 · likely words taken / (words taken + likely words of the page)` is largest.
+/// Chooses the blocks with the best expected F1 over words, and returns it. Blocks are taken by falling probability.
+/// The best end is where `2 · likely words taken / (words taken + likely words of the page)` is largest.
 fn choose(blocks: &[Block], likely: &[f32]) -> (Vec<bool>, f32) {
     let words: Vec<f32> = blocks.iter().map(|block| block.words as f32).collect();
     let all: f32 = words.iter().zip(likely).map(|(words, likely)| words * likely).sum();
@@ -133,7 +134,7 @@ fn choose(blocks: &[Block], likely: &[f32]) -> (Vec<bool>, f32) {
     (chosen, best.0)
 }
 
-/// Adds a block's lines.
+/// Appends the lines of a block.
 pub fn write_text(tree: &Tree, block: &Block, text: &mut String) {
     let begun = text.len();
     let is_code = name_of(tree, block) == Name::Pre;
@@ -155,7 +156,7 @@ pub fn write_text(tree: &Tree, block: &Block, text: &mut String) {
     }
 }
 
-/// White space becomes single blanks; none begins a line.
+/// White space becomes single blanks; lines never begin with one.
 fn add_words(text: &mut String, begun: usize, more: &str, is_apart: &mut bool) {
     for part in more.split_inclusive(char::is_whitespace) {
         let word = part.trim_end();

@@ -1,5 +1,5 @@
-//! The decision trees that say how likely a block belongs to what a page is for; `scripts/readable` made them and says how. The table
-//! is text: a line of marks, one of words, the calibration, and one line a tree.
+//! The decision trees that estimate how likely a block belongs to the main text. `scripts/readable` trains them and
+//! documents how. The table is text: a line of marks, one of words, the calibration, and one line per tree.
 
 use std::sync::OnceLock;
 
@@ -8,16 +8,16 @@ use super::features::mark;
 use super::vocabulary::Vocabulary;
 
 const TABLE: &str = include_str!("model.txt");
-/// The first line of a table that this program reads.
+/// The first line of a supported table.
 const VERSION: &str = "seine readable 2";
 
 #[derive(Debug, Default)]
 pub struct Model {
     pub vocabulary: Vocabulary,
-    /// Trees stand one behind the other, each from its root on, what is at most the threshold first.
+    /// The nodes of all trees, each tree in prefix order from its root; the branch up to the threshold comes first.
     nodes: Vec<Node>,
     roots: Vec<u32>,
-    /// What is expected of a page's text → what came of it, in ascending order.
+    /// Expected F1 → measured F1, in ascending order.
     pub calibration: Vec<(f32, f32)>,
 }
 
@@ -27,13 +27,13 @@ enum Node {
     Leaf(f32),
 }
 
-/// The table that is compiled in.
+/// The built-in table.
 pub fn model() -> &'static Model {
     static MODEL: OnceLock<Model> = OnceLock::new();
     MODEL.get_or_init(|| read(TABLE).expect("a test reads the table"))
 }
 
-/// None: no table of this version, or one that breaks off.
+/// None if the table has another version or is truncated.
 pub fn read(table: &str) -> Option<Model> {
     let mut lines = table.lines().filter(|line| !line.starts_with('#'));
     lines.next().filter(|version| *version == VERSION)?;
@@ -47,11 +47,12 @@ pub fn read(table: &str) -> Option<Model> {
 }
 
 impl Model {
-    /// A tree in prefix order: `17<3.5` has what is at most 3.5 behind it, and then what is beyond; `-0.12` is a leaf.
+    /// Reads a tree in prefix order: `17<3.5` is followed by the branch for values up to 3.5, then by the other branch;
+    /// `-0.12` is a leaf.
     fn add_tree(&mut self, written: &str) -> Option<()> {
         let nodes = &mut self.nodes;
         self.roots.push(nodes.len() as u32);
-        // Splits whose first side is not whole.
+        // Splits whose first branch is not complete yet.
         let mut open = Vec::new();
         for node in written.split(' ') {
             if let Some((feature, threshold)) = node.split_once('<') {
@@ -89,13 +90,13 @@ impl Model {
         }
     }
 
-    /// How likely a block belongs to the page's text, 0 to 1.
+    /// The probability that a block belongs to the main text, 0 to 1.
     pub fn judge(&self, numbers: &[f32], block: &Block) -> f32 {
         let sum: f32 = self.roots.iter().map(|root| self.leaf(*root, numbers, block)).sum();
         1.0 / (1.0 + (-sum).exp())
     }
 
-    /// What to believe of what is expected, between the calibration's points.
+    /// Corrects an expected value by interpolating the calibration.
     pub fn calibrate(&self, expected: f32) -> f32 {
         let behind = self.calibration.partition_point(|(from, _)| *from < expected);
         match (self.calibration.get(behind.wrapping_sub(1)), self.calibration.get(behind)) {

@@ -1,7 +1,7 @@
-//! A page as a tree for who reads it: elements and text in the order of the page, each with the place behind all that is in it.
+//! A page as a tree: elements and texts in document order, each with the position after its content.
 //!
-//! The elements are those of the page's [outline], and nothing is moved: what a link leaves open when it
-//! ends, ends with it.
+//! The elements are those of the page's [outline], and nothing is moved. Elements still open at the end of a link end
+//! with it.
 
 use std::borrow::Cow;
 
@@ -10,37 +10,37 @@ use crate::html::outline::{self, Element, Namespace, Visitor};
 use crate::html::tokens::Attribute;
 use crate::html::{decode_attribute, decode_text};
 
-/// Elements and texts of a page, and attributes of them all. What comes behind them is lost; no page for people has as many.
+/// Limit of elements and texts, and of attributes. Content beyond it is dropped; pages for people are far smaller.
 const MAX_NODES: usize = 2_000_000;
-/// Bytes of structured data that are kept, and how many pieces.
+/// Limits of structured data: bytes, and pieces.
 const MAX_DATA: (usize, usize) = (200_000, 32);
 
 #[derive(Debug, Clone, Copy)]
 pub struct Node<'a> {
     /// None: a text.
     pub name: Option<Name>,
-    /// Text before and behind it stands apart.
+    /// The element separates the text before, inside and after it.
     pub is_apart: bool,
-    /// Of a text, as it is written.
+    /// A text as written.
     written: &'a str,
-    /// Where its attributes begin; they end where those of the next node do.
+    /// Start of its attributes; they end where those of the next node begin.
     attributes: u32,
     pub parent: u32,
-    /// Behind all that is in it.
+    /// The position after its content.
     pub end: u32,
 }
 
-/// What stands in a page. The first node is the root, whatever the page is like.
+/// The nodes of a page. The first is always the root.
 #[derive(Debug)]
 pub struct Tree<'a> {
     pub nodes: Vec<Node<'a>>,
     attributes: Vec<Attribute<'a>>,
-    /// As it is written, as is whatever follows.
+    /// As written, like the following fields.
     pub title: &'a str,
-    /// Of the first `<base href>` and `<link rel=canonical href>`.
+    /// From the first `<base href>` and `<link rel=canonical href>`.
     pub base: Option<&'a str>,
     pub canonical: Option<&'a str>,
-    /// In which Discourse's forums send their posts.
+    /// The posts embedded by a Discourse forum.
     pub preloaded: Option<&'a str>,
     /// JSON-LD.
     pub data: Vec<&'a str>,
@@ -50,15 +50,15 @@ struct Builder<'a> {
     tree: Tree<'a>,
     /// The root, the body if there is one, and every open element.
     open: Vec<Open>,
-    /// How many stand around the elements that have a depth: the root, or the body too.
+    /// Number of open elements without a depth: the root, and the body if there is one.
     outer: usize,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Open {
-    /// It, or what its content goes to.
+    /// The node, or the node that takes its content.
     number: u32,
-    /// It is a part of a drawing: of these HTML alone is kept.
+    /// Part of SVG or MathML, of which only HTML content is kept.
     is_drawn: bool,
 }
 
@@ -86,13 +86,13 @@ impl<'a> Tree<'a> {
         &self.attributes[begin..begin_of(number as usize + 1).unwrap_or(self.attributes.len())]
     }
 
-    /// The value of the first attribute of a lower-case name.
+    /// The value of the first attribute with a lower-case name.
     pub fn attribute(&self, number: u32, name: &str) -> Option<Cow<'a, str>> {
         let found = self.attributes(number).iter().find(|it| it.name.eq_ignore_ascii_case(name));
         found.map(|it| decode_attribute(it.value))
     }
 
-    /// A text.
+    /// The decoded text of a node.
     pub fn text(&self, number: u32) -> Cow<'a, str> {
         decode_text(self.nodes[number as usize].written)
     }
@@ -120,7 +120,7 @@ impl<'a> Visitor<'a> for Builder<'a> {
         if at + 1 >= self.open.len() {
             return self.close_to(at);
         }
-        // Only a link takes with it what it leaves open.
+        // Only the end of a link closes the elements left open in it.
         let to = if name == Name::A { self.open.len() } else { at + 1 };
         let parent = self.open[at - 1].number;
         let end = self.end();
@@ -166,7 +166,7 @@ impl<'a> Builder<'a> {
         self.open.last().map_or(0, |open| open.number)
     }
 
-    /// The first one's classes may say something; it holds what comes behind it.
+    /// The first body's classes are used; it contains everything after it.
     fn body(&mut self, body: &Element<'_, 'a>) {
         if self.open.len() == 1 {
             let number = self.push(Some(Name::Body), true, "", body.attributes);
@@ -175,7 +175,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Notes what belongs into the head, wherever it stands.
+    /// Records data of the head, wherever it occurs.
     fn element(&mut self, name: Name, element: &Element<'_, 'a>) -> u32 {
         let name = if element.is_html() { name } else { Name::Other };
         let tree = &mut self.tree;
@@ -189,7 +189,7 @@ impl<'a> Builder<'a> {
         self.push(Some(name), is_apart(name, element.written), "", element.attributes)
     }
 
-    /// What is too much is its parent.
+    /// Beyond the limit, content belongs to the parent.
     fn push(&mut self, name: Option<Name>, is_apart: bool, written: &'a str, attributes: &[Attribute<'a>]) -> u32 {
         let parent = self.parent();
         if self.tree.nodes.len() >= MAX_NODES {
@@ -213,7 +213,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// An element of the page's own, `<my-card>`, mostly is a block.
+/// A custom element, such as `<my-card>`, is usually a block.
 fn is_apart(name: Name, written: &str) -> bool {
     name.has(LINE | BLANK) && !name.has(VOID)
         || name.has(CLOSES_P | SCOPE | UNSEEN)

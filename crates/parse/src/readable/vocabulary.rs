@@ -1,13 +1,13 @@
-//! Words that say what a part of a page is for: those of classes, ids and roles, and those of its text. Which ones, the model names;
-//! each is a bit.
+//! Words that tell the purpose of a part of a page: in classes, ids and roles, and in its text. The model lists them;
+//! each is one bit.
 
 use std::collections::HashMap;
 
-/// How many words of each kind there may be.
+/// Most words of each kind.
 pub const MARKS: usize = 256;
 pub const WORDS: usize = 128;
 
-/// Which of the vocabulary's words are there.
+/// The words of the vocabulary that occur.
 pub type Marks = [u64; MARKS / 64];
 pub type Words = [u64; WORDS / 64];
 
@@ -17,7 +17,7 @@ pub struct Vocabulary {
     words: HashMap<u64, u16>,
 }
 
-/// A lower-case word as a number, letter by letter (FNV-1a).
+/// Hash of a lower-case word, letter by letter (FNV-1a).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hash(pub u64);
 
@@ -46,14 +46,14 @@ impl Vocabulary {
         }
     }
 
-    /// Adds a word of the markup to those that are there.
+    /// Adds a word of the markup.
     pub fn mark(&self, word: Hash, marks: &mut Marks) {
         if let Some(bit) = self.marks.get(&word.0) {
             marks[usize::from(bit / 64)] |= 1 << (bit % 64);
         }
     }
 
-    /// The same for a word of the text.
+    /// Adds a word of the text.
     pub fn word(&self, word: Hash, words: &mut Words) {
         if let Some(bit) = self.words.get(&word.0) {
             words[usize::from(bit / 64)] |= 1 << (bit % 64);
@@ -61,7 +61,7 @@ impl Vocabulary {
     }
 }
 
-/// The words of a class or an id: `postBody-2` is `post` and `body`.
+/// The words of a class or an id: `postBody-2` has `post` and `body`.
 pub fn words_of(name: &str, mut take: impl FnMut(Hash)) {
     let mut hash = Hash::default();
     let mut length = 0;

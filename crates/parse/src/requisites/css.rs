@@ -1,15 +1,15 @@
-//! The references of a style sheet, found by its tokens (css-syntax-3 §4) as far as these matter: comments, strings, `url()`.
+//! Finds the references of a style sheet by the tokens that matter (css-syntax-3 §4): comments, strings, `url()`.
 
 use memchr::memchr3_iter;
 use memchr::memmem;
 
 use crate::short::starts_with;
 
-/// Calls `found` with each, escapes decoded. One pass, whatever the sheet is like.
+/// Calls `found` with each reference, with escapes decoded. One pass for any input.
 pub fn references(css: &str, found: &mut impl FnMut(String)) {
     let bytes = css.as_bytes();
     let mut at = 0;
-    // The string behind `@import` and blanks is a reference, any other is not.
+    // A string right after `@import` is a reference; other strings are not.
     let mut is_import = false;
     while at < bytes.len() {
         match bytes[at] {
@@ -41,7 +41,7 @@ pub fn references(css: &str, found: &mut impl FnMut(String)) {
     }
 }
 
-/// Bytes to the next one that may begin something.
+/// Number of bytes to the next one that may start a token.
 fn to_next(bytes: &[u8]) -> usize {
     let may_begin = |byte: &u8| matches!(byte, b'/' | b'"' | b'\'' | b'@' | b'u' | b'U');
     bytes.iter().skip(1).position(may_begin).map_or(bytes.len(), |at| at + 1)
@@ -54,7 +54,7 @@ fn is_within_name(bytes: &[u8], at: usize) -> bool {
     })
 }
 
-/// What stands within `url(`, and where it ends.
+/// The content of `url(`, and its end.
 fn url(css: &str, from: usize) -> (&str, usize) {
     let bytes = css.as_bytes();
     let begin = bytes[from..].iter().position(|byte| !byte.is_ascii_whitespace()).map_or(bytes.len(), |at| from + at);
@@ -70,7 +70,7 @@ fn url(css: &str, from: usize) -> (&str, usize) {
     }
 }
 
-/// A line break ends a string that is not closed.
+/// A line break ends an unclosed string.
 fn string_end(bytes: &[u8], from: usize, quote: u8) -> usize {
     let mut at = from;
     for found in memchr3_iter(quote, b'\\', b'\n', &bytes[from..]).map(|found| from + found) {
@@ -93,7 +93,7 @@ fn unescaped_byte(bytes: &[u8], from: usize, wanted: u8) -> usize {
     at.min(bytes.len())
 }
 
-/// `\26 ` and `\&` are both `&`; a line break that is escaped is none.
+/// `\26 ` and `\&` both mean `&`; an escaped line break is removed.
 fn unescaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

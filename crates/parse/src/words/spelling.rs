@@ -1,4 +1,4 @@
-//! One spelling of a word: lower case, composed form, and without accents.
+//! Brings words to one spelling: lower case, composed form, and without accents.
 
 use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 
@@ -11,7 +11,7 @@ pub fn lower_case(run: &str, word: &mut String) {
     } else if run.bytes().all(|byte| IS_COMPOSED[usize::from(byte)]) {
         for c in run.chars() {
             match c {
-                // Where many are, without a look into Unicode's tables.
+                // The most frequent ranges, without a look-up in Unicode's tables.
                 'à'..='ÿ' | 'а'..='џ' | '\u{4e00}'..='\u{9fff}' => word.push(c),
                 _ if c.is_ascii() => word.push(c.to_ascii_lowercase()),
                 _ => word.extend(c.to_lowercase()),
@@ -22,7 +22,7 @@ pub fn lower_case(run: &str, word: &mut String) {
     }
 }
 
-/// The bytes of characters which, and whose lower case, are composed whatever stands beside them: of Latin, Cyrillic and Chinese.
+/// First bytes of characters that are always in composed form, and so is their lower case: Latin, Cyrillic and Chinese.
 const IS_COMPOSED: [bool; 256] = {
     let mut composed = [true; 256];
     let mut byte = 0xcc;
@@ -33,10 +33,10 @@ const IS_COMPOSED: [bool; 256] = {
     composed
 };
 
-/// The word without the accents (U+0300 to U+036F) of its Latin letters; none when it has none. In other scripts they
-/// make other letters: `й` is no `и`.
+/// The word without the accents (U+0300 to U+036F) of its Latin letters; none if it has none. In other scripts accents
+/// make different letters: `й` is not `и`.
 pub(super) fn without_accents(word: &str) -> Option<String> {
-    // How letters with accents begin in UTF-8, and accents by themselves.
+    // First UTF-8 bytes of letters with accents, and of combining accents.
     if !word.bytes().any(|byte| matches!(byte, 0xc3..=0xc9 | 0xcc | 0xcd | 0xe1)) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Drawings and formulas.
+//! SVG and MathML.
 
 use super::super::names::{BREAKOUT, Name};
 use super::super::tokens::{Attribute, Tag};
@@ -9,7 +9,7 @@ impl<'a, V: Visitor<'a>> Outline<'_, 'a, V> {
         self.stack.last().is_some_and(|open| !open.is_html())
     }
 
-    /// Whether a start tag is read by the rules of drawings and formulas.
+    /// Whether a start tag follows the rules for SVG and MathML.
     pub(super) fn is_foreign(&self, name: Name, written: &str) -> bool {
         let Some(open) = self.stack.last().filter(|open| !open.is_html()) else { return false };
         if open.namespace == Namespace::MathMl
@@ -48,7 +48,7 @@ impl<'a, V: Visitor<'a>> Outline<'_, 'a, V> {
         }
     }
 
-    /// Whether the tag is for what is outside.
+    /// Handles an end tag within SVG or MathML. Returns whether it belongs to the HTML outside.
     pub(super) fn end_foreign(&mut self, tag: Tag<'a>) -> bool {
         if matches!(tag.name, Name::Br | Name::P) {
             while self.in_foreign() {

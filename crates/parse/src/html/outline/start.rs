@@ -180,7 +180,7 @@ impl<'a, V: Visitor<'a>> Outline<'_, 'a, V> {
     }
 
     fn start_table(&mut self, tag: Tag<'a>) {
-        // One directly in a table ends that.
+        // A table directly inside a table ends the outer one.
         let inner = self.find(|open| open.is(Name::Table), |open| open.has(SCOPE));
         match inner {
             Some(open) => self.close_to(open),
@@ -192,7 +192,7 @@ impl<'a, V: Visitor<'a>> Outline<'_, 'a, V> {
     fn start_table_part(&mut self, tag: Tag<'a>) {
         let is_end = |open: &Open| open.is(Name::Template);
         let Some(table) = self.find(|open| open.is(Name::Table), is_end) else {
-            // In a template any part may begin.
+            // In a template, any part of a table may start.
             if self.inert.is_some() {
                 self.push(tag);
             }

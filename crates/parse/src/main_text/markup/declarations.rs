@@ -1,4 +1,4 @@
-//! Comments, document types, CDATA sections and processing instructions: where they end.
+//! The ends of comments, document types, CDATA sections and processing instructions.
 
 use memchr::memmem::Finder;
 use memchr::{memchr_iter, memchr2};
@@ -6,7 +6,7 @@ use memchr::{memchr_iter, memchr2};
 use super::{Markup, Piece};
 
 impl<'a> Markup<'a> {
-    /// Behind `<!`.
+    /// Handles the text after `<!`.
     pub(super) fn declaration(&mut self) -> Option<Piece<'a>> {
         if self.skip_prefix(b"--") {
             match self.comment_end(self.at) {
@@ -29,7 +29,7 @@ impl<'a> Markup<'a> {
         None
     }
 
-    /// Behind the next `-->`.
+    /// The position after the next `-->`.
     pub(super) fn comment_end(&mut self, from: usize) -> Option<usize> {
         if self.no_comment_end {
             return None;
@@ -66,7 +66,7 @@ impl<'a> Markup<'a> {
         self.at += memchr2(quote, b'<', rest).map_or(rest.len(), |end| end + usize::from(rest[end] == quote));
     }
 
-    /// Behind the `>` for which there was no `<`.
+    /// Skips past the first `>` without a matching `<`.
     fn skip_balanced(&mut self) {
         let mut depth = 1_usize;
         while let Some(found) = memchr2(b'<', b'>', self.rest()) {
@@ -79,7 +79,7 @@ impl<'a> Markup<'a> {
         self.at = self.page.len();
     }
 
-    /// Behind `<?`.
+    /// Handles the text after `<?`.
     pub(super) fn instruction(&mut self) -> Option<Piece<'a>> {
         let name = self.strict_name();
         if name.is_empty() || name.eq_ignore_ascii_case("xml") {
