@@ -1,4 +1,4 @@
-//! The demo's web server, the town it serves, and the websites made for other tests and for the benches.
+//! The demo's web server, its site, and the websites made for other tests and for the benches.
 
 #[path = "../benches/support/site.rs"]
 mod bench_site;
@@ -19,7 +19,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use reqwest::Client;
 
-/// A client that follows nothing, decodes nothing and knows these names.
+/// A client that follows no redirects, decodes nothing and resolves these names.
 fn client(hosts: &BTreeMap<String, Vec<IpAddr>>) -> Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());

@@ -1,4 +1,4 @@
-//! What is too large is passed over and counted, in memory that does not grow with it; links lead nowhere else.
+//! Records that are too large are skipped and counted, in bounded memory. Links lead nowhere outside.
 
 use std::io::Read;
 use std::path::Path;
@@ -11,16 +11,16 @@ use crate::{events, write};
 
 /// More than the longest line, block or page that is read: 256 MB.
 const HUGE: u64 = 280 << 20;
-/// More than what may be held of anything, and few enough to be passed over by a program that is not optimised.
+/// More than may be kept in memory, and few enough for a debug build to skip.
 const MANY: u64 = 128 << 20;
-/// In MB: what the program takes by itself, and a few of the longest cells.
+/// In MB: the program's own memory, and a few of the longest cells.
 const LITTLE: u64 = 128;
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// `before`, so many bytes of `filling`, and `behind`, compressed.
+/// Writes `before`, many bytes of `filling`, and `behind`, compressed.
 fn huge(before: &[u8], (filling, count): (u8, u64), behind: &[u8], gzip: bool, path: &Path) {
     let mut content = before.chain(std::io::repeat(filling).take(count)).chain(behind);
     let file = std::fs::File::create(path).unwrap();
@@ -36,7 +36,7 @@ fn huge(before: &[u8], (filling, count): (u8, u64), behind: &[u8], gzip: bool, p
     }
 }
 
-/// Runs the program; what it said and its peak of memory in MB.
+/// Runs the program; returns its output and its peak memory in MB.
 fn measured(arguments: &[&str]) -> (String, Option<i32>, u64) {
     let script = "import resource, subprocess, sys\n\
         ran = subprocess.run(sys.argv[1:])\n\
@@ -49,7 +49,7 @@ fn measured(arguments: &[&str]) -> (String, Option<i32>, u64) {
     (said, ran.status.code(), peak)
 }
 
-/// Format, file, before and behind, and the most memory.
+/// Format, file, content before and after, and the memory limit.
 type Case = (Format, &'static str, Vec<u8>, u8, Vec<u8>, u64);
 
 fn cases() -> [Case; 6] {
@@ -115,7 +115,7 @@ fn what_is_too_large_takes_no_memory_and_is_counted() {
             assert_eq!(status, Some(1), "{format}: {arguments:?}: {said}");
             assert!(peak <= most, "{format}: {arguments:?} took {peak} MB: {said}");
         }
-        // What stands behind it was read.
+        // The record after it was read.
         if [crate::FILES, crate::WEB_INDEX, crate::TIANWANG].contains(&format) {
             assert_eq!(run(&["cat", path]).json_lines().len(), 2, "{format}");
             assert_eq!(run(&["cat", text(&out)]).json_lines().len(), 2, "{format}: recovered");
@@ -166,7 +166,7 @@ fn links_are_not_followed_out_of_an_archive() {
     write(crate::FILES, &[events::page(1, "one")], &at("archive/files"));
     write(crate::FILES, &[events::page(2, "secret")], &at("elsewhere"));
     let file_in = |name: &str| std::fs::read_dir(at(name)).unwrap().next().unwrap().unwrap().path();
-    // Inside it may point to itself.
+    // Links within the archive are followed.
     symlink(file_in("archive/files"), at("archive/again.deflate")).unwrap();
     assert_eq!(run(&["cat", text(&at("archive"))]).ok().json_lines().len(), 2);
     symlink(file_in("elsewhere"), at("archive/out.deflate")).unwrap();
@@ -191,7 +191,7 @@ fn links_are_not_followed_out_of_an_archive() {
     assert_eq!(ran.stdout, "");
 }
 
-/// On a terminal, how far reading is can be seen also while there is no record; standard output has the pages alone.
+/// On a terminal, progress is shown even before the first record. Standard output has only the pages.
 #[test]
 fn how_far_reading_is_shows_before_the_first_record() {
     let folder = tempfile::tempdir().unwrap();
@@ -201,7 +201,7 @@ fn how_far_reading_is_shows_before_the_first_record() {
         std::io::Write::write_all(&mut encoder, bytes).unwrap();
         encoder.finish().unwrap()
     };
-    // What takes a moment to read, in members that are written once.
+    // Data that takes a moment to read: the same member many times.
     let ends = gzip(&vec![b'\n'; 32 << 20]);
     let members = if cfg!(debug_assertions) { 4 } else { 64 };
     let file = folder.path().join("a.json.gz");

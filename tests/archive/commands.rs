@@ -18,7 +18,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// An archive of pages with numbers, some of them images.
+/// An archive of numbered pages, some of them images.
 fn archive(folder: &Path, format: Format) {
     let events: Vec<_> =
         (0..10)
@@ -73,7 +73,7 @@ fn cat_makes_nothing_up() {
         assert_eq!(has("content"), format != crate::WEB_INDEX, "{format}");
         assert!(!line.to_string().contains("1970"), "{line}");
     }
-    // Of a record that says less than its format holds.
+    // A record that lacks fields of its format.
     let lines = "{\"url\":\"http://a.example/\",\"content\":\"\"}\n";
     std::fs::write(folder.path().join("old.jsonl"), lines).unwrap();
     let old = seine(&["cat", text(&folder.path().join("old.jsonl"))]).ok().json_lines().remove(0);
@@ -291,7 +291,7 @@ fn verify_knows_a_file_that_is_being_written_by_its_end() {
     assert!(ran.stdout.starts_with("cut"), "{}", ran.stdout);
 }
 
-/// A store's folders are found by the MD5: with another, the page is not its URL's.
+/// A store's folders are named by MD5. A wrong MD5 means that the page is not that of its URL.
 #[test]
 fn verify_refuses_a_line_of_a_pagestore_whose_md5_is_not_its_urls() {
     let folder = tempfile::tempdir().unwrap();
@@ -300,7 +300,7 @@ fn verify_refuses_a_line_of_a_pagestore_whose_md5_is_not_its_urls() {
     let meta = walkdir::WalkDir::new(folder.path()).into_iter().flatten().find(|it| it.file_name() == "META").unwrap();
     let lines = std::fs::read_to_string(meta.path()).unwrap();
     let page = lines.lines().next().unwrap();
-    // As if two lines had been mixed up: the folder is there, and is another page's.
+    // As if two lines had been mixed up: the folder exists, but is another page's.
     let fields: Vec<&str> = page.split(' ').collect();
     let other = format!("{} http://b.example/other {}\n", fields[0], fields[2..].join(" "));
     std::fs::write(meta.path(), lines.clone() + &other).unwrap();
@@ -318,11 +318,11 @@ fn verify_refuses_a_tianwang_record_whose_date_is_none() {
     std::fs::write(&file, record("Tue, 15 Apr 2003 08:13:06 GMT") + &record("Tue, 35 Apr 2003 08:13:06 GMT")).unwrap();
     let ran = seine(&["verify", text(&file)]).fails_naming(&["1 cut or damaged"]);
     assert!(ran.stdout.contains("a date that is none of RFC 822: \"Tue, 35 Apr"), "{}", ran.stdout);
-    // To read it is better than to lose it.
+    // `cat` still reads it, so that nothing is lost.
     assert_eq!(pages(&file).len(), 2);
 }
 
-/// ACHE leaves the byte order mark in the text of its documents.
+/// ACHE keeps the byte order mark in the text of its documents.
 #[test]
 fn a_document_that_begins_with_a_byte_order_mark_is_read_as_it_stands() {
     let folder = tempfile::tempdir().unwrap();
@@ -429,7 +429,7 @@ fn what_is_written_is_not_read_again() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     archive(&at("in"), crate::FILES);
-    // Its own files come behind those that are there, and are many.
+    // New files are numbered after the existing ones, and there are many.
     std::fs::write(at("seine.yml"), "target_storage.data_format.files.max_file_size: 100\n").unwrap();
     let config = at("seine.yml");
     let convert = |to: &str| seine(&["convert", text(&at("in")), text(&at(to)), "--to", "FILES", "-c", text(&config)]);

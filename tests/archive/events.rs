@@ -1,4 +1,4 @@
-//! Pages of every kind, nasty ones first.
+//! Pages of every kind, difficult ones first.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub fn response(event: &mut PageEvent) -> &mut Response {
     }
 }
 
-/// One of each kind that has ever made trouble.
+/// One of each kind that has ever caused a bug.
 pub fn nasty() -> Vec<PageEvent> {
     let mut events = Vec::new();
     let mut add = |make: &dyn Fn(u64) -> PageEvent| events.push(make(events.len() as u64));
@@ -115,7 +115,7 @@ pub fn nasty() -> Vec<PageEvent> {
     events
 }
 
-/// Every status there can be.
+/// Every possible status.
 pub fn statuses() -> Vec<PageEvent> {
     let with = |status: u16| {
         let mut event = page(u64::from(status), format!("<p>{status}</p>"));
@@ -125,7 +125,7 @@ pub fn statuses() -> Vec<PageEvent> {
     (200..600).map(with).collect()
 }
 
-/// More headers than anybody sends.
+/// More headers than any server sends.
 pub fn many_headers() -> Vec<PageEvent> {
     let mut event = page(1, "many");
     let headers = (0..10_000).map(|n| (format!("x-{}", n % 7_000), format!("value {n}")));
@@ -133,7 +133,7 @@ pub fn many_headers() -> Vec<PageEvent> {
     vec![event]
 }
 
-/// Pages of random bytes, sizes and types, the same every time.
+/// Pages of random bytes, sizes and types, the same in every run.
 pub fn random(count: u64) -> Vec<PageEvent> {
     let mut rng = Rng::with_seed(5);
     let page = |number: u64| {

@@ -1,4 +1,5 @@
-//! What is known of a page, field by field, and what a format's row of the table says is left of it.
+//! The known facts of a page, field by field, and what must be left of each in a format according to its row of the
+//! table.
 
 use seine::archive::read::Page;
 use seine::formats::Format;
@@ -11,11 +12,11 @@ use seine::parse::{self, Derived};
 
 use crate::options;
 
-/// A page, and what is derived from it.
+/// A page, and the data derived from it.
 pub struct Known {
     pub event: PageEvent,
     pub derived: Derived,
-    /// What the archive says nothing of; it stands in the event all the same.
+    /// Fields that the archive does not have; the event has made-up values.
     pub lacks: Lacks,
 }
 
@@ -28,7 +29,7 @@ impl Known {
         Known { lacks: page.lacks, ..Known::new(page.event) }
     }
 
-    /// Whether the table says that the format keeps such a page at all.
+    /// Whether the format stores such a page, according to the table.
     pub fn is_kept_by(&self, format: Format) -> bool {
         let holds = |field| format.holds(field) != Held::No;
         if self.lacks.has(Field::Body) && format.demands(Field::Body) {
@@ -43,7 +44,7 @@ impl Known {
         }
     }
 
-    /// A field as it is.
+    /// The value of a field.
     pub fn field(&self, field: Field) -> String {
         let event = &self.event;
         let response = event.response().expect("pages that are compared have an answer");
@@ -75,7 +76,7 @@ impl Known {
         }
     }
 
-    /// A field as a reader of the format must find it.
+    /// The value of a field that a reader of the format must find.
     pub fn field_in(&self, field: Field, format: Format) -> String {
         match format.holds(field) {
             Held::Whole if field == Field::Headers => shown(&self.headers_kept(format)),
@@ -121,7 +122,7 @@ impl Known {
         }
     }
 
-    /// Of content that is held as text, its text is compared.
+    /// If content is stored as text, compares the text.
     pub fn found(&self, field: Field, format: Format) -> String {
         match format.holds(field) {
             Held::Partly(Reduction::Text | Reduction::HtmlText | Reduction::TextOrBytes) if self.derived.is_html => {
@@ -135,7 +136,7 @@ impl Known {
         self.event.response().expect("pages that are compared have an answer")
     }
 
-    /// Those that a message has which is made of this answer, unless the one that came is there.
+    /// The headers of a message rebuilt from this answer, or the message as received if it was kept.
     fn headers_of_message(&self) -> Headers {
         let response = self.response();
         let mut headers = response.headers.clone();
@@ -150,7 +151,7 @@ impl Known {
         headers
     }
 
-    /// A request that is known says which host it is for.
+    /// A known request names its host.
     fn headers_of_request(&self) -> Headers {
         let is_exact = self.response().wire.as_ref().is_some_and(|wire| !wire.request.is_empty());
         let mut headers = self.event.request_headers.clone();
@@ -163,7 +164,7 @@ impl Known {
         headers
     }
 
-    /// The content in UTF-8, where it is text.
+    /// The content in UTF-8, if it is text.
     fn utf8(&self) -> Option<Vec<u8>> {
         if self.derived.is_html {
             return Some(self.derived.text().as_bytes().to_vec());
@@ -172,7 +173,7 @@ impl Known {
         text_of(content_type, &self.derived.body).map(|text| text.as_bytes().to_vec())
     }
 
-    /// Whether the format's reader takes it for HTML: where it holds no headers, by what it looks like.
+    /// Whether the format's reader takes it for HTML. Without stored headers, its beginning decides.
     fn looks_html_in(&self, format: Format) -> bool {
         if format.holds(Field::Headers) != Held::No {
             return self.derived.is_html;
@@ -185,7 +186,7 @@ impl Known {
         parse::is_html(None, &body)
     }
 
-    /// What stands in the place of what is not held.
+    /// The value used if a field is not stored.
     fn without(&self, field: Field, format: Format) -> String {
         match field {
             Field::Url => self.event.final_url.clone(),
@@ -205,7 +206,7 @@ impl Known {
         }
     }
 
-    /// Without those that tell of a coding that was taken off.
+    /// Without the headers that describe a removed coding.
     fn headers_kept(&self, format: Format) -> Headers {
         let response = self.event.response().expect("an answer");
         let coded = response.headers.get("content-encoding").is_some() && response.body != self.derived.body;

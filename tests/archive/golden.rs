@@ -1,4 +1,4 @@
-//! What others wrote.
+//! Files written by other programs.
 
 use std::path::Path;
 

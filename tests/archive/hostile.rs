@@ -1,4 +1,4 @@
-//! Bytes that mean harm, or nothing: no panic, no hang, no more memory than a record may have.
+//! Hostile and random bytes: no panic, no endless loop, bounded memory.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use seine::formats::Format;
 
 use crate::{events, write};
 
-/// Reads a file in every way there is.
+/// Reads a file in every possible way.
 fn read_all_ways(path: &Path) {
     let formats = Format::ALL.into_iter().map(Some).chain([None]);
     for format in formats {

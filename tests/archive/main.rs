@@ -1,4 +1,4 @@
-//! Archives: every format read as pages and written as any other; the commands over them.
+//! Archives: every format is read as pages and written as any other; the commands for archives.
 
 mod bounds;
 #[path = "../kafka/broker.rs"]
@@ -52,12 +52,12 @@ fn options() -> DeriveOptions {
     DeriveOptions { max_decoded_bytes: 256 << 20, ..DeriveOptions::from(&Config::default()) }
 }
 
-/// The sink of this name, with the settings that it has without a configuration.
+/// The sink with this name and default settings.
 fn sink_config(name: &str) -> SinkConfig {
     sink::config(name, &[])
 }
 
-/// Files of a format as a crawl writes them.
+/// Writes files of a format as a crawl does.
 fn write(format: Format, events: &[PageEvent], folder: &Path) {
     let deriver = Deriver::new(options());
     let entry = |(index, event): (usize, &PageEvent)| {
@@ -77,7 +77,7 @@ fn source(path: &Path) -> ArchiveInputs {
     ArchiveInputs::open(&[path.to_str().unwrap().to_owned()], InputOptions::default()).unwrap()
 }
 
-/// Every page below a path, and every problem. Nothing may be passed over.
+/// All pages and problems below a path. Nothing may be skipped.
 fn read(path: &Path) -> (Vec<Page>, Vec<Problem>) {
     let (mut pages, mut problems) = (Vec::new(), Vec::new());
     for found in source(path) {
@@ -96,7 +96,7 @@ fn read(path: &Path) -> (Vec<Page>, Vec<Problem>) {
     (pages, problems)
 }
 
-/// The pages of an archive that must be whole.
+/// The pages of an archive that must be intact.
 #[track_caller]
 fn pages(path: &Path) -> Vec<Page> {
     let (pages, problems) = read(path);
@@ -118,7 +118,7 @@ fn transfer(from: &Path, to: &Path, sink: &str) -> Transfer {
     }
 }
 
-/// Listens to nothing.
+/// An observer that ignores everything.
 struct Silent;
 
 impl TransferObserver for Silent {

@@ -1,4 +1,4 @@
-//! Old pagestores made new.
+//! Migration of old pagestores.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn write(base: &Path, path: &str, contents: &str) {
     std::fs::write(path, contents).unwrap();
 }
 
-/// Two days of an old store, the second one half new already.
+/// Two days of an old store, the second one half migrated.
 fn old_store(base: &Path) {
     let (front, feed, one, gone) = (hash(""), hash("feed"), hash("one"), hash("gone"));
     write(base, "2008/11/5/META", &format!("{front} {}\n{feed} {}\n{gone} {}\n", url(""), url("feed"), url("gone")));
@@ -50,7 +50,7 @@ fn lines_get_what_they_lack_and_contents_stay() {
         format!("{front} {} 8 url cs\n{feed} {} 9 rss en\n{gone} {} 10 url und\n", url(""), url("feed"), url("gone"));
     assert_eq!(list(base, "2008/11/5/META"), day);
     assert_eq!(list(base, &format!("2008/11/5/{feed}/META")), format!("{one} {} 9 rssitem en\n", url("one")));
-    // The id is the page's, of whatever day.
+    // A page has the same id on every day.
     assert_eq!(
         list(base, "2008/11/06/META"),
         format!("{front} {} 8 url und\n{one} {} 7 url de\n", url(""), url("one"))

@@ -1,4 +1,4 @@
-//! From every format to every other: what both can hold comes back equal, and what the table says is not held does not.
+//! From every format to every other: what both store comes back equal, and what the table says is not stored does not.
 
 use std::path::Path;
 
@@ -11,7 +11,8 @@ use seine::page::PageEvent;
 use crate::facts::Known;
 use crate::{Silent, events, pages, transfer, write};
 
-/// Not compared by itself: it is in the content, or of a kind of pages; an id that is not held is made anew.
+/// Fields that are not compared: they are part of the content or describe a kind of page. An id that is not stored is
+/// made anew.
 fn is_compared(field: Field, format: Format) -> bool {
     match field {
         Field::OtherAnswers | Field::OtherTypes | Field::Failures => false,
@@ -42,14 +43,14 @@ fn assert_kept(before: &[Known], after: &[Known], format: Format) {
     }
 }
 
-/// A time that nobody knew, where one has to stand.
+/// An unknown time that had to be filled in.
 fn is_filled_in(before: &Known, field: Field, format: Format) -> bool {
     matches!(field, Field::Fetched | Field::Started)
         && before.lacks.has(Field::Fetched)
         && format.demands(Field::Fetched)
 }
 
-/// In the order of the pages' URLs, as files named after them have none of their own.
+/// Sorted by URL, since files named after their pages have no order.
 fn is_tree(format: Format) -> bool {
     [crate::HTML, crate::JSON, crate::CBOR].contains(&format)
 }
@@ -65,7 +66,7 @@ fn known(folder: &Path, format: Format) -> Vec<Known> {
     pages.into_iter().map(Known::read).collect()
 }
 
-/// Everything that the format demands of the pages it got, and their archive lacks, was filled in aloud.
+/// Every field that the format demands and the archive lacks was filled in, and reported.
 fn assert_said(between: &[Known], summary: &Summary, to: Format) {
     let fillings = [Field::Url, Field::FinalUrl, Field::Status, Field::Fetched, Field::Relevance];
     let sent: Vec<_> =
@@ -121,7 +122,7 @@ fn ten_thousand_headers_come_through_every_pair() {
     through_every_pair(&events::many_headers());
 }
 
-/// From each format to the next, so that every one is written from another and read for another.
+/// From each format to the next, so that every format is written from another and read for another.
 #[test]
 fn a_body_of_fifty_megabytes_comes_through_every_format_that_holds_it() {
     let mut body = vec![0; 50_000_000];

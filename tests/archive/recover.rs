@@ -1,4 +1,4 @@
-//! Damage of every kind: what is whole is saved, what is lost is named.
+//! Damage of every kind: intact records are saved, losses are listed.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use seine::sinks::SinkContext;
 use crate::support::program::run;
 use crate::{CDR31, events, pages, write};
 
-/// FILES as a crawl of many batches writes them.
+/// FILES as a crawl with many batches writes them.
 fn files(count: u64) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     write(crate::FILES, &events::random(count), folder.path());
@@ -36,7 +36,7 @@ fn zlib(data: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// What is recovered of these bytes: the numbers in the URLs, in order.
+/// What is recovered from these bytes: the numbers in the URLs, in order.
 fn recovered(bytes: &[u8], format: Option<Format>) -> (Vec<u64>, RecoveryReport) {
     let folder = tempfile::tempdir().unwrap();
     let (damaged, out) = (folder.path().join("damaged"), folder.path().join("out.deflate"));
@@ -46,7 +46,7 @@ fn recovered(bytes: &[u8], format: Option<Format>) -> (Vec<u64>, RecoveryReport)
     (numbers(&out), recovery)
 }
 
-/// Damage inside a URL is nothing that anybody can see; such have no number.
+/// Damage inside a URL cannot be detected; such pages have no number.
 fn numbers(path: &Path) -> Vec<u64> {
     let number = |url: &str| url.rsplit('/').next()?.split('?').next()?.parse().ok();
     pages(path).iter().filter_map(|page| number(&page.event.url)).collect()
@@ -99,7 +99,7 @@ fn streams_behind_a_damaged_one_are_found() {
     let lost = &recovery.lost[0];
     assert!(lost.from >= second as u64 && lost.to == (second + parts[1].len()) as u64, "{lost:?}");
 
-    // Its end is missing, and rubbish stands before and between.
+    // The end is missing, and there is garbage before and in between.
     let cut = [b"rubbish".to_vec(), parts[0][..parts[0].len() - 30].to_vec(), vec![0; 5000], parts[2].clone()].concat();
     let (numbers, recovery) = recovered(&cut, Some(crate::FILES));
     assert!((40..60).all(|number| numbers.contains(&number)), "{numbers:?}");
@@ -108,7 +108,7 @@ fn streams_behind_a_damaged_one_are_found() {
 
 #[test]
 fn a_flipped_bit_in_a_file_of_ours_costs_the_pages_around_it() {
-    // Over a megabyte between flushes that forget: several of them.
+    // Over a megabyte between full flushes: several of them.
     let folder = tempfile::tempdir().unwrap();
     let rng = &mut fastrand::Rng::with_seed(11);
     let mut noise = || (0..40_000).map(|_| rng.u8(..)).collect::<Vec<u8>>();
@@ -135,7 +135,7 @@ fn a_flipped_bit_in_a_file_of_ours_costs_the_pages_around_it() {
     assert_eq!(found.len(), numbers.len(), "nothing twice");
     assert!(numbers.len() >= 200 - 2 * 27, "{} of 200 saved: {recovery:?}", numbers.len());
     assert!(found.contains(&0) && found.contains(&199));
-    // Inside a page's content only the stream's checksum can tell.
+    // Inside a page's content, only the stream's checksum can detect damage.
     let is_told = recovery.lost.iter().any(|lost| lost.why.contains("checksum does not match"));
     assert!(is_told || saved_as_written(&bytes, &events), "{recovery:?}");
 }
@@ -166,7 +166,7 @@ fn records_of_their_own_behind_damage_are_saved() {
     }
 }
 
-/// Whether every page recovered is one of these, to the last byte.
+/// Whether every recovered page equals one of these, to the last byte.
 fn saved_as_written(bytes: &[u8], events: &[seine::page::PageEvent]) -> bool {
     let folder = tempfile::tempdir().unwrap();
     let (damaged, out) = (folder.path().join("damaged"), folder.path().join("out"));
@@ -181,7 +181,7 @@ fn saved_as_written(bytes: &[u8], events: &[seine::page::PageEvent]) -> bool {
 
 #[test]
 fn what_stands_behind_damage_is_not_trusted() {
-    // Text that compresses well goes on looking like text behind damage.
+    // Text that compresses well still looks like text after damage.
     let events: Vec<_> =
         (0..300).map(|n| events::page(n, format!("<p>{n} net tide gull rope</p>").repeat(200))).collect();
     let folder = tempfile::tempdir().unwrap();
@@ -195,7 +195,7 @@ fn what_stands_behind_damage_is_not_trusted() {
         bytes[at..at + 100].fill(0);
         assert!(saved_as_written(&bytes, &events), "damaged at {at}");
     }
-    // What is junk, and as it was written, costs itself alone.
+    // An invalid line in an undamaged stream costs only itself.
     let (numbers, recovery) = recovered(&zlib(&[lines(0..5), b"junk\n".to_vec(), lines(5..9)].concat()), None);
     assert_eq!(numbers, (0..9).collect::<Vec<_>>());
     assert_eq!(recovery.ranges, 1);
@@ -222,8 +222,7 @@ fn the_command_tells_what_it_saved_and_keeps_what_is_there() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever happens to a file: every line outside the damage that can be read is saved, none is made up, none comes
-    /// twice.
+    /// After any damage: every readable line outside the damage is saved, none is made up, and none comes twice.
     #[test]
     fn any_damage_to_plain_lines_costs_only_the_lines_it_touches(
         from in 0.0..1.0_f64,
@@ -238,7 +237,7 @@ proptest! {
         let mut begin = 0;
         let mut untouched = Vec::new();
         for (number, line) in whole.split_inclusive(|byte| *byte == b'\n').enumerate() {
-            // A line feed overwritten joins a line with the next.
+            // An overwritten line feed joins a line with the next.
             let touched = begin < end && at < begin + line.len() || (begin == end && at < end && filling != b'\n');
             if !touched {
                 untouched.push(number as u64);
@@ -254,7 +253,7 @@ proptest! {
     }
 }
 
-/// Damage in a file's first record, in front of the keys that tell its format.
+/// Damage in the first record, before the keys that identify the format.
 #[test]
 fn what_is_damaged_at_its_beginning_is_known_all_the_same() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Replays that are killed, held to a rate, or refused.
+//! Replays that are killed, limited to a rate, or refused.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ fn number(url: &str) -> u64 {
     url.rsplit('/').next().unwrap().split('?').next().unwrap().parse().unwrap()
 }
 
-/// Kills replays until one ends by itself; each goes on where the last was acknowledged.
+/// Kills replays until one ends by itself. Each continues after the last acknowledgement.
 fn kill_until_done(place: &Place, to: &str) -> u64 {
     let mut kills = 0;
     loop {

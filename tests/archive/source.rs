@@ -1,4 +1,4 @@
-//! Files, folders, patterns and topics as parts, in order.
+//! Files, folders, patterns and topics as inputs, in order.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Pagestores: whatever the URL, the page is found again; those of before and of others too.
+//! Pagestores: a page is found again whatever its URL, also in old stores and in those of other programs.
 
 use std::path::Path;
 
@@ -46,7 +46,7 @@ fn pages_with_blanks_in_their_urls_come_through() {
         .collect();
     assert_eq!(bodies(&at("store")), expected);
 
-    // As they were written before: the folder named after the URL as it was.
+    // As older versions wrote them: the folder named after the original URL.
     let day = walkdir::WalkDir::new(at("store")).into_iter().flatten().find(|it| it.file_name() == "META").unwrap();
     let day = day.path().parent().unwrap();
     for (raw, written) in URLS {

@@ -1,4 +1,4 @@
-//! Whatever happens to a file, `seine recover` saves every record that `seine cat` reads of it.
+//! After any damage, `seine recover` saves every record that `seine cat` reads.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -12,7 +12,7 @@ use seine::formats::Format;
 
 use crate::{events, write};
 
-/// The pages that can be read, by URL and content, and how often each is there.
+/// The readable pages by URL and content, and how often each occurs.
 fn read(path: &Path, format: Format) -> BTreeMap<(String, Vec<u8>), usize> {
     let options = InputOptions { format: Some(format), ..InputOptions::default() };
     let mut found = BTreeMap::new();
@@ -69,7 +69,7 @@ fn decompressed(bytes: &[u8]) -> Vec<u8> {
     if plain.is_empty() { bytes.to_vec() } else { plain }
 }
 
-/// The same records as a file may have them: plain, compressed as a whole, in members that end anywhere.
+/// The same records in different forms: plain, compressed as a whole, in members that end anywhere.
 fn shapes(format: Format) -> Vec<Vec<u8>> {
     let bytes = written(format);
     let plain = decompressed(&bytes);
@@ -80,7 +80,7 @@ fn shapes(format: Format) -> Vec<Vec<u8>> {
 const FORMATS: [Format; 6] =
     [crate::FILES, crate::CDR31, crate::ELASTIC, crate::WEB_INDEX, crate::WARC, crate::TIANWANG];
 
-/// Lines that stand before records, in files of others and in damaged ones.
+/// Lines before records, as in files of other programs and in damaged ones.
 const LINES: [&str; 14] = [
     "\n",
     "x\n",
@@ -127,7 +127,7 @@ fn harm(bytes: &mut Vec<u8>, rng: &mut Rng) -> String {
         }
         _ => {
             let line: &str = LINES[rng.usize(..LINES.len())];
-            // Before a record where there is one.
+            // Before a record, if there is one.
             let to = memchr::memchr(b'\n', &bytes[at..]).map_or(at, |feed| at + feed + 1);
             bytes.splice(to..to, line.bytes());
             format!("{line:?} put in at {to}")
@@ -148,7 +148,7 @@ fn every_record_that_cat_reads_is_saved_whatever_line_stands_before_it() {
     }
 }
 
-/// Found by chance: what stood before a version line on its line had the next record's place counted one byte too far.
+/// Found by fuzzing: bytes before a version line on the same line shifted the position of the next record by one byte.
 #[test]
 fn a_record_behind_a_mark_in_the_middle_of_a_file_is_saved() {
     let shapes = shapes(crate::WARC);
@@ -165,7 +165,7 @@ fn a_record_behind_a_mark_in_the_middle_of_a_file_is_saved() {
     }
 }
 
-/// Found by chance: `cat` read the record, and `recover` dropped it.
+/// Found by fuzzing: `cat` read the record, and `recover` dropped it.
 #[test]
 fn a_record_that_breaks_off_before_its_line_end_is_saved() {
     let records: [(Format, &[u8]); 3] = [
@@ -183,7 +183,7 @@ fn a_record_that_breaks_off_before_its_line_end_is_saved() {
     }
 }
 
-/// Found by chance: the line end behind the block that was too long was missing in the record that it had swallowed.
+/// Found by fuzzing: the line end after a block with a wrong length was missing in the record that it had swallowed.
 #[test]
 fn a_record_inside_a_block_that_is_too_long_is_read_as_it_stands() {
     let pages: Vec<_> = (0..3).map(|n| events::page(n, format!("page {n}"))).collect();

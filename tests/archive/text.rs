@@ -16,7 +16,7 @@ fn text(path: &std::path::Path) -> &str {
 fn files_are_printed_as_text_and_markdown() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("page.html");
-    // As windows-1252, which nothing says.
+    // In windows-1252, undeclared.
     std::fs::write(
         &file,
         PAGE.replace('\u{e9}', "\u{1}").bytes().map(|b| if b == 1 { 0xe9 } else { b }).collect::<Vec<_>>(),

@@ -1,4 +1,5 @@
-//! Trees of files that are named after their pages: damage in one of them is damage, and no page of another format.
+//! Trees of files named after their pages: a damaged file is reported as damaged, and not taken for a page of another
+//! format.
 
 use std::path::{Path, PathBuf};
 
@@ -36,7 +37,7 @@ fn verdicts(ran: &Ran) -> Vec<(String, String)> {
     ran.json_lines().iter().map(line).collect()
 }
 
-/// Damage of each kind, done to one file each.
+/// Each kind of damage, in one file each.
 fn damage(files: &[PathBuf]) -> usize {
     let harm: [fn(&mut Vec<u8>); 5] = [
         |bytes| bytes.clear(),
@@ -75,7 +76,7 @@ fn a_damaged_record_in_a_file_of_its_own_is_damaged_whatever_is_left_of_it() {
             let converted = run(&["convert", text(&tree), text(&out), "--to", "FILES"]);
             assert_eq!(converted.status.code(), Some(1));
             assert_eq!(pages(&out).len(), 12 - damaged, "{format} {setting}");
-            // Alone it is named by itself.
+            // A single file is reported by its name.
             let alone = run(&["verify", "--json", text(&files[1])]);
             assert_eq!(alone.status.code(), Some(1), "{format} {setting}: {}", alone.stdout);
         }
@@ -136,6 +137,6 @@ fn an_archive_of_which_nothing_could_be_read_is_no_success() {
         assert_eq!(run(&["verify", text(&from)]).status.code(), Some(1), "{name}");
         run(&["convert", text(&from), text(&out), "--to", "CDR31"]).fails_naming(&["not one page could be read"]);
     }
-    // Pages that were not asked for were read.
+    // Pages that were not selected were still read.
     run(&["cat", text(&at("files")), "--status", "404"]).ok();
 }

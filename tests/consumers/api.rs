@@ -1,4 +1,4 @@
-//! The API against its own description: every path is asked for, and what is said is what openapi.json says.
+//! The API against its own description: every path is requested, and the answers match openapi.json.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -19,7 +19,7 @@ fn said(address: SocketAddr, path: &str) -> (u16, Value) {
     (status, serde_json::from_str(&body).unwrap_or_else(|error| panic!("{path}: {error}: {body}")))
 }
 
-/// What is said when something is done.
+/// The answer to an order.
 fn posted(address: SocketAddr, path: &str) -> Value {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "POST /api/v1{path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
@@ -29,7 +29,7 @@ fn posted(address: SocketAddr, path: &str) -> Value {
     serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap_or_else(|error| panic!("{error}: {answer}"))
 }
 
-/// What a list holds, or the one thing that is said.
+/// The elements of a list, or the one value.
 fn each(said: Value) -> Vec<Value> {
     match said {
         Value::Array(all) => all,
@@ -89,7 +89,8 @@ fn what_the_api_says_is_what_its_description_says() {
     let (status, problem) = said(address, "/url?url=mailto:nobody");
     assert_eq!(status, 400);
     assert_valid("api-Problem", &[problem]);
-    // Every path of the description is there; what is asked for by POST says so. Events have no end: the page listens to them.
+    // Every path of the description exists; paths for POST say so. `/events` never ends; the test of the page covers
+    // it.
     for (path, methods) in described["paths"].as_object().unwrap().iter().filter(|(path, _)| *path != "/events") {
         let is_posted = methods.get("get").is_none();
         let (status, _) = said(address, &path.replace("{host}", "nobody.test").replace("{lease}", "0-1"));
@@ -100,7 +101,7 @@ fn what_the_api_says_is_what_its_description_says() {
     process.wait().ok();
 }
 
-/// What a client asks for, and what it is answered.
+/// The requests of a client crawler, and their answers.
 fn check_work(address: SocketAddr) {
     let page = json!({"lease": "0-1", "url": "http://a.test/", "status": 200, "headers": [["content-type", "text/html"]], "body": "PGI+"});
     let failure = json!({"lease": "0-1", "url": "http://a.test/", "failure": {"reason": "timeout", "message": "30 s"}});

@@ -1,4 +1,4 @@
-//! A real browser, headless, driven by the WebDriver protocol (W3C) that chromedriver speaks.
+//! A real browser, headless, controlled with the WebDriver protocol (W3C) of chromedriver.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::program::eventually;
 use crate::{LONG, project_file};
 
-/// How WebDriver names an element in JSON.
+/// The JSON key of an element in WebDriver.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 pub struct Browser {
@@ -29,14 +29,14 @@ impl Browser {
         let port = lines
             .find_map(|line| line.unwrap().split_once("successfully on port ")?.1.trim_end_matches('.').parse().ok());
         let address = SocketAddr::from(([127, 0, 0, 1], port.expect("chromedriver says where it listens")));
-        // It must not wait for somebody to read what else it says.
+        // Its further output must be read, or it would block.
         std::thread::spawn(move || lines.for_each(drop));
         let mut browser = Browser { driver, address, session: String::new() };
         let arguments = [
             "--headless=new",
             "--no-sandbox",
             "--disable-gpu",
-            // Containers give it little.
+            // Containers have little shared memory.
             "--disable-dev-shm-usage",
             "--hide-scrollbars",
             &format!("--window-size={width},{height}"),
@@ -51,12 +51,12 @@ impl Browser {
         self.say("POST", "/url", &json!({"url": url}));
     }
 
-    /// What a script returns.
+    /// The result of a script.
     pub fn run(&self, script: &str) -> Value {
         self.say("POST", "/execute/sync", &json!({"script": script, "args": []}))
     }
 
-    /// The text of an element, as a reader sees it; empty when there is none.
+    /// The visible text of an element; empty if there is none.
     pub fn text(&self, selector: &str) -> String {
         let text = self.run(&format!("return (document.querySelector({selector:?}) || {{}}).innerText || ''"));
         text.as_str().unwrap().to_owned()
@@ -77,14 +77,14 @@ impl Browser {
         self.say("POST", &format!("/element/{element}/value"), &json!({"text": text}));
     }
 
-    /// A PNG of what is to be seen.
+    /// A PNG of the visible page.
     pub fn picture(&self) -> Vec<u8> {
         use base64::Engine;
         let picture = self.say("GET", "/screenshot", &Value::Null);
         base64::engine::general_purpose::STANDARD.decode(picture.as_str().unwrap()).unwrap()
     }
 
-    /// What the console says that is worse than information.
+    /// Console messages worse than information.
     pub fn complaints(&self) -> Vec<String> {
         let log = self.say("POST", "/se/log", &json!({"type": "browser"}));
         let is_bad = |entry: &&Value| entry["level"] == "SEVERE" || entry["level"] == "WARNING";
@@ -107,7 +107,7 @@ impl Browser {
             self.address
         )
         .unwrap();
-        // It keeps the connection, whatever it is asked for.
+        // It keeps the connection open, whatever the request says.
         let (mut reader, mut head) = (BufReader::new(stream), String::new());
         while !head.ends_with("\r\n\r\n") {
             let read = reader.read_line(&mut head).expect("chromedriver answers");

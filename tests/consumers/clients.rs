@@ -1,4 +1,4 @@
-//! The client of docs/clients, as others would write it, works for a crawl.
+//! The client in docs/clients, as others would write it, works for a crawl.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ const TOKEN: &str = "0123456789abcdef-python";
 fn the_python_client_fetches_for_a_crawl() {
     let paths: Vec<String> = (0..12).map(|page| format!("/{page}")).chain(["/a?b=c&d=%20".to_owned()]).collect();
     let linked = paths.clone();
-    // The first host keeps the crawl's only worker busy, so that the second one is the client's.
+    // The first host keeps the crawl's only worker busy, so that the client gets the second host.
     let answer = move |ask: &Ask| match (ask.path(), ask.host == "127.0.0.11") {
         ("/robots.txt", _) => Answer::text("").status(404),
         ("/", true) => Answer::html("late").after(Duration::from_secs(600)),

@@ -1,4 +1,4 @@
-//! The consumers of docs/consumers and the lines of docs/consuming.md, run against a real topic.
+//! The consumers in docs/consumers and the commands in docs/consuming.md, run against a real topic.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -14,7 +14,7 @@ use crate::site::{self, Expected};
 use crate::support::program::json_lines;
 use crate::{LONG, installed, project_file, text_of_file};
 
-/// Sends messages again as they were: what Seine does when it did not hear that they had arrived.
+/// Sends messages again, as Seine does if it did not receive the acknowledgement.
 fn send_again(topic: &str, messages: &[Seen]) {
     let producer: BaseProducer = ClientConfig::new().set("bootstrap.servers", &BROKER.plain).create().unwrap();
     for message in messages {
@@ -29,8 +29,8 @@ fn send_again(topic: &str, messages: &[Seen]) {
     producer.flush(LONG).unwrap();
 }
 
-/// A topic of its own with a crawl's messages, some of them twice, one page that was fetched once more: the same, but
-/// another event; and two that are gone, as a tombstone and as a change event say.
+/// A topic with a crawl's messages, some of them twice. One page was fetched once more, unchanged, as another event.
+/// Two pages are gone: one by a tombstone, one by a change event.
 fn with_duplicates(name: &str, topic: &Topic) {
     BROKER.make_topic(name, &[]);
     send_again(name, &topic.messages);
@@ -103,8 +103,8 @@ fn expected(topic: &Topic, has_content: bool) -> BTreeMap<String, Value> {
     let mut lines: BTreeMap<_, _> =
         topic.messages.iter().zip(topic.values()).map(|(message, value)| line(message, value)).collect();
     lines.extend([line(&fetched_again(topic), topic.values().remove(0))]);
-    // Of what is gone there is the key alone: the URL that was asked for (FILES' is encoded), where a document of CDR31 has where it
-    // was found.
+    // For a page that is gone only the key is known: the URL requested (encoded in FILES). A document of CDR31 has the
+    // final URL instead.
     for message in &gone(topic) {
         let url = match message.key.contains("://") {
             true => message.key.as_str().into(),

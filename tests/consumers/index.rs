@@ -1,4 +1,4 @@
-//! The index as a crawl leaves it in a real server: its documents, its mapping, and what the saved objects ask of it.
+//! The index after a crawl in a real server: its documents, its mapping, and the queries of the saved objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::schemas::assert_valid;
 use crate::{json_of_file, site};
 
 const INDEX: &str = "ache-data";
-/// What a chart shows for pages without the field.
+/// The label of a chart for pages without the field.
 const MISSING: &str = "__missing__";
 
 #[test]
@@ -74,7 +74,7 @@ fn documents(node: &Node) -> BTreeMap<String, Value> {
     documents
 }
 
-/// The template from the file, put as docs/consuming.md says, makes the index that Seine made.
+/// The template in the file, put as docs/consuming.md says, creates the same index as Seine.
 fn check_template(node: &Node, path: &str) {
     let mapping = || node.get(&format!("/{INDEX}/_mapping"))[INDEX]["mappings"].clone();
     let made_by_seine = mapping();
@@ -85,7 +85,7 @@ fn check_template(node: &Node, path: &str) {
     assert_eq!(mapping(), made_by_seine);
 }
 
-/// A chart's aggregations as its application sends them, innermost first, and its figures against the documents.
+/// A chart's aggregations as its application sends them, innermost first, and its figures compared with the documents.
 fn check_chart(node: &Node, chart: &Value, sources: &[Value]) {
     let title = chart["attributes"]["title"].as_str().unwrap();
     let (metrics, buckets): (Vec<_>, Vec<_>) = aggregations(chart).into_iter().partition(|it| it["schema"] == "metric");
@@ -150,7 +150,7 @@ fn request(aggregation: &Value) -> Value {
     }
 }
 
-/// Pages by term, whatever time they are of.
+/// Number of pages by term, at any time.
 fn count(figures: &Value, buckets: &[Value], counted: &mut BTreeMap<String, u64>) {
     let Some((outer, inner)) = buckets.split_first() else { return };
     for bucket in figures[outer["id"].as_str().unwrap()]["buckets"].as_array().unwrap() {
@@ -175,7 +175,7 @@ fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Of times as documents have them, as servers show them.
+/// The newest of some times in documents, in the form that servers show.
 fn newest(times: &[String]) -> String {
     times.iter().max().unwrap().replace("+0000", "Z")
 }

@@ -1,8 +1,8 @@
-//! What consumers get, as consumers get it: messages and documents of a real crawl in real servers, against the schemas,
-//! the example consumers, the index template and the saved objects that docs/consuming.md speaks of; the API against its description,
-//! and the page at `/` in a browser.
+//! What consumers get: messages and documents of a real crawl in real servers, checked against the schemas, the example
+//! consumers, the index template and the saved objects in docs/consuming.md. Also the API against its description, and
+//! the page at `/` in a browser.
 //!
-//! Needs what `scripts/services/{kafka,elasticsearch,opensearch,python}` install: Java, Maven, Python; and Chromium.
+//! Needs what `scripts/services/{kafka,elasticsearch,opensearch,python}` install (Java, Maven, Python) and Chromium.
 
 mod api;
 mod browser;
@@ -44,7 +44,7 @@ fn json_of_file(path: &str) -> Value {
     serde_json::from_str(&text_of_file(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// What a script that installs something prints: where it is.
+/// The path that an installing script prints.
 fn installed(script: &str, action: &str) -> String {
     let output = Command::new(project_file(script)).arg(action).output().expect("the script runs");
     assert!(output.status.success(), "{script} {action}: {}", String::from_utf8_lossy(&output.stderr));

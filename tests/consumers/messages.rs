@@ -1,4 +1,4 @@
-//! Kafka messages: their values against the schemas, their keys and headers against docs/consuming.md.
+//! Kafka messages: values against the schemas, keys and headers against docs/consuming.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ use crate::support::Running;
 use crate::support::program::run;
 use crate::text_of_file;
 
-/// What a crawl of the site left in a topic.
+/// A topic after a crawl of the site.
 pub struct Topic {
     pub name: &'static str,
     pub origin: String,
@@ -47,7 +47,7 @@ impl Topic {
         self.messages.iter().map(|it| serde_json::from_slice(&it.value).expect("JSON")).collect()
     }
 
-    /// URL asked for → the message; each page is there once.
+    /// URL requested → the message; each page occurs once.
     fn by_url(&self) -> BTreeMap<String, &Seen> {
         let by_url: BTreeMap<_, _> = self.messages.iter().map(|it| (url_of(&it.key), it)).collect();
         assert_eq!(by_url.len(), self.messages.len());
@@ -60,12 +60,12 @@ impl Topic {
         let expected = site::expected().into_iter().filter(|(_, page)| is_held(page));
         let expected: BTreeSet<String> = expected.map(|(path, _)| format!("{}{path}", self.origin)).collect();
         assert_eq!(self.by_url().into_keys().collect::<BTreeSet<_>>(), expected);
-        // Nothing of this site is gone, nor was anything looked at again.
+        // On this site no page is gone, and none was fetched twice.
         let mut documented = headers_documented();
         assert!(documented.remove("reason") && documented.remove("distance"));
-        // Nor was a page classifier asked.
+        // No page classifier was used.
         assert!(["relevance", "is_relevant", "relevance_model"].iter().all(|header| documented.remove(*header)));
-        // Nor does its publisher ask for anything.
+        // The publisher makes no statements.
         assert!(documented.remove("preferences"));
         for message in &self.messages {
             assert_eq!(message.headers.keys().cloned().collect::<BTreeSet<_>>(), documented);
@@ -76,7 +76,7 @@ impl Topic {
     }
 }
 
-/// The key, decoded as a form is.
+/// The key, form-decoded.
 fn url_of(key: &str) -> String {
     let pair = format!("url={key}");
     url::form_urlencoded::parse(pair.as_bytes()).next().expect("a pair").1.into_owned()

@@ -1,4 +1,5 @@
-//! The page at `/` in a real browser: opened, looked at, a URL asked for, the crawl paused and resumed, and nothing to complain of.
+//! The page at `/` in a real browser: opened and read, a URL looked up, the crawl paused and resumed, without console
+//! warnings.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use crate::project_file;
 use crate::support::program::{Place, Process, eventually, free_port, get};
 use crate::support::{Running, links};
 
-/// Names and texts that would be markup, were they taken for it.
+/// Names and texts that would be markup if they were not escaped.
 const NASTY: &str = "<img src=x onerror=alert(1)>";
 
 fn site() -> Running {
@@ -37,7 +38,7 @@ fn the_page_shows_a_crawl_answers_and_steers() {
     place.set("target_storage.model", model.to_str().unwrap());
     let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let seeds: Vec<String> = (0..3).map(|host| site.origin(host) + "/").collect();
-    // One host where nobody is.
+    // A host where nothing listens.
     let nobody = format!("http://127.0.0.99:{}/", free_port());
     let all: Vec<String> = seeds.into_iter().chain([nobody]).collect();
     let more = ["--delay", "15ms", "--stay", "--sink", "files", "--sink", "void", "--listen", &address.to_string()];
@@ -70,7 +71,7 @@ fn the_page_shows_a_crawl_answers_and_steers() {
     browser.eventually_says("#phase", "running");
 
     assert_eq!(browser.complaints(), Vec::<String>::new());
-    // For eyes and ears: every field has its label, every part its heading, and on a telephone nothing is wider than it.
+    // Accessibility: every field has a label, every part a heading, and on a phone nothing is wider than the screen.
     let unnamed = "return [...document.querySelectorAll('input, select, button')].filter(it => !it.hidden && !it.innerText && \
                    !it.labels?.length).length";
     assert_eq!(browser.run(unnamed), 0);

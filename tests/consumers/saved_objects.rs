@@ -1,5 +1,5 @@
-//! The saved objects for Kibana and OpenSearch Dashboards, as far as they can be judged without either: they hang
-//! together, and speak only of fields that are there. tests/consumers/index.rs runs what they ask for.
+//! The saved objects for Kibana and OpenSearch Dashboards, checked without either: references are complete, and only
+//! existing fields are used. tests/consumers/index.rs runs their queries.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ pub fn inner(text: &Value) -> Value {
     serde_json::from_str(text.as_str().unwrap_or_else(|| panic!("{text} is no text"))).unwrap()
 }
 
-/// The aggregations of a chart, in their order.
+/// The aggregations of a chart, in order.
 pub fn aggregations(visualization: &Value) -> Vec<Value> {
     inner(&visualization["attributes"]["visState"])["aggs"].as_array().expect("a chart has aggregations").clone()
 }
@@ -40,7 +40,7 @@ fn name_of(object: &Value) -> (String, String) {
     (text("type"), text("id"))
 }
 
-/// Names of references that the attributes make use of.
+/// Names of references that the attributes use.
 fn references_used(object: &Value) -> BTreeSet<String> {
     let attributes = &object["attributes"];
     let mut used = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! docs/schemas: they hold their own examples, and nothing that strays from them.
+//! docs/schemas: the schemas accept their own examples, and nothing that deviates from them.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use crate::{installed, json_of_file, project_file};
 
 pub const ALL: [&str; 5] = ["files-record", "cdr31", "elastic-document", "change", "dead-letter"];
 
-/// What is wrong with each document by the schema of this name; empty for one that is right.
+/// The errors of each document under the schema of this name; empty for a valid one.
 pub fn errors(schema: &str, documents: &[Value]) -> Vec<Vec<String>> {
     let python = installed("scripts/services/python", "install");
     let mut command = Command::new(python);

@@ -1,4 +1,4 @@
-//! A small website of every kind of page that consumers must cope with, and what is known of each page.
+//! A small website with every kind of page that consumers must handle, and the known facts of each page.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -14,7 +14,7 @@ use crate::support::program::Place;
 pub struct Expected {
     pub content_type: &'static str,
     pub body: Vec<u8>,
-    /// None for what is no text.
+    /// None if it is not text.
     pub text: Option<&'static str>,
     pub title: Option<&'static str>,
     pub language: Option<&'static str>,
@@ -32,14 +32,14 @@ const START: &str = "<!DOCTYPE html><html lang=de><title>Größe</title><p>Zum A
 const CYRILLIC: &str = "<html lang=ru><title>Привет, мир</title><p>Текст.</p></html>";
 const CYRILLIC_BYTES: &[u8] = b"<html lang=ru><title>\xcf\xf0\xe8\xe2\xe5\xf2, \xec\xe8\xf0</title>\
     <p>\xd2\xe5\xea\xf1\xf2.</p></html>";
-/// Its charset is that of its meta element; browsers take it for windows-1252, which has the euro.
+/// The charset is that of its meta element. Browsers take it for windows-1252, which has the euro sign.
 const BY_META: &str = "<html lang=fr><meta charset=\"iso-8859-1\"><title>Café 5 €</title></html>";
 const BY_META_BYTES: &[u8] = b"<html lang=fr><meta charset=\"iso-8859-1\"><title>Caf\xe9 5 \x80</title></html>";
 const PACKED: &str = "<html lang=en><title>Packed</title><p>Sent as gzip, twice a header.</p></html>";
 const ODD: &str = "<title>Odd \u{1F980} \u{2028} \"quoted\" \\</title>";
 const UTF_8: &str = "text/html; charset=utf-8";
 
-/// Path → the page, for what is delivered.
+/// Path → the page, for delivered pages.
 pub fn expected() -> BTreeMap<&'static str, Expected> {
     let html = |content_type, body: &[u8], text, title, language| Expected {
         content_type,
@@ -100,7 +100,8 @@ fn packed() -> Answer {
         .header("set-cookie", "b=é".as_bytes())
 }
 
-/// Crawls all of it with these settings, by the program. The books balance, and all that was held was delivered.
+/// Crawls the whole site with these settings, using the program. The counters balance, and every stored page was
+/// delivered.
 pub fn crawl(site: &Running, settings: &str) -> Place {
     crawl_until(0, site, settings)
 }

@@ -1,19 +1,19 @@
-//! What a crawl from all the seeds of the demo's town makes of each of its URLs, within `seine::demo::MAX_DEPTH`, obeying
-//! robots.txt and nofollow.
+//! The expected result for each URL of the demo site, in a crawl from all seeds within `seine::demo::MAX_DEPTH`,
+//! obeying robots.txt and nofollow.
 
 // Each test binary uses its own part of this.
 #![allow(dead_code)]
 
-/// One URL of the demo site, and what becomes of it.
+/// One URL of the demo site, and its expected result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
     /// `library.localhost`
     pub host: String,
     /// Path and query.
     pub path: String,
-    /// What the server answers in the end: [`Expected::Fetched`] pages that are busy at first count as 200.
+    /// The final status; pages that are busy at first count as 200.
     pub status: u16,
-    /// The `Content-Type` header; empty when there is none.
+    /// The `Content-Type` header; empty if there is none.
     pub content_type: String,
     pub expected: Expected,
 }
@@ -26,23 +26,24 @@ pub enum Expected {
     Redirect { to: String },
     /// robots.txt forbids it. The server would answer.
     Refused,
-    /// A 404, 410 or 500, a redirect loop, a redirect out of the site: no page, however often it is asked for.
+    /// A 404, 410 or 500, a redirect loop, or a redirect out of the site: no page, however often it is requested.
     Failed,
-    /// Linked, and beyond `MAX_DEPTH`.
+    /// Linked, but beyond `MAX_DEPTH`.
     Limit,
     /// All links to it are nofollow.
     NotFollowed,
 }
 
 impl Known {
-    /// The whole URL, on a site that has this port.
+    /// The whole URL, with the site's port.
     pub fn url(&self, port: u16) -> String {
         format!("http://{}:{port}{}", self.host, self.path)
     }
 }
 
-/// Every URL that the site's pages and sitemaps name on its own hosts, by host and path. Not in it: robots.txt, sitemaps,
-/// and the calendar beyond the first month past the limit. A line a URL: URL, status, Content-Type, what becomes of it.
+/// Every URL that the site's pages and sitemaps name on its own hosts, by host and path. Without robots.txt, sitemaps,
+/// and the calendar after the first month beyond the limit. One line per URL: URL, status, Content-Type, expected
+/// result.
 pub fn catalogue() -> Vec<Known> {
     include_str!("catalogue.tsv").lines().map(known).collect()
 }

@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use crate::support::{Final, Plan, TestSite};
 use crate::{bench_site, plain_client};
 
-/// Follows the test site's links by itself and compares with its oracle.
+/// Follows the links of the test site without Seine, and compares the result with the site's oracle.
 #[tokio::test]
 async fn the_test_site_is_what_its_oracle_says() {
     let site = TestSite::start(Plan { pages: 120, ..Plan::default() });
@@ -53,7 +53,7 @@ async fn the_test_site_is_what_its_oracle_says() {
     assert!(robots.text().await.unwrap().contains("Disallow: /private/"));
 }
 
-/// Ten thousand pages, all reachable from one, with 140 links and about 30 KB each, compressing like text does.
+/// Ten thousand pages, all reachable from one. Each has 140 links and about 30 KB, and compresses like text.
 #[test]
 fn the_bench_site_has_the_shape_the_benches_count_on() {
     let mut reached = vec![false; bench_site::PAGES];
@@ -99,7 +99,7 @@ async fn the_bench_site_serves_its_pages_and_nothing_else() {
     let elsewhere = bench_site::url(port, 142).replace("127.0.1.2:", "127.0.1.3:");
     assert_eq!(status(elsewhere).await, 404, "a page of another host");
 
-    // Two requests at once, one after the other on one connection.
+    // Two requests at once on one connection.
     let mut stream = TcpStream::connect(("127.0.1.1", port)).await.unwrap();
     stream.write_all(b"GET /no HTTP/1.1\r\n\r\nGET /nor HTTP/1.1\r\n\r\n").await.unwrap();
     let mut received = Vec::new();

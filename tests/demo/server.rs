@@ -1,4 +1,4 @@
-//! The web server: what a handler asks for is what a client gets.
+//! The web server: a client gets what a handler answers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,12 +11,12 @@ use crate::plain_client;
 use crate::support::Running;
 use crate::support::visits::VisitLog;
 
-/// A server on one address that gives everyone the same answer.
+/// A server on one address that always gives the same answer.
 fn answering(answer: Answer) -> Running {
     Running::start(1, Arc::new(move |_: &Ask| answer.clone()))
 }
 
-/// The bytes a server sends to one GET until it closes.
+/// The bytes that a server sends to one GET until it closes.
 async fn exchange(running: &Running, request: &str) -> Vec<u8> {
     let mut stream = TcpStream::connect((running.addresses[0], running.port)).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -133,7 +133,7 @@ async fn delay_and_trickle_take_their_time() {
     assert!(started.elapsed() >= Duration::from_millis(160), "three waits between four pieces");
 }
 
-/// Says so when the last clone of the bytes it owns is gone.
+/// Signals when the last clone of its bytes is dropped.
 struct LastSeen(Option<tokio::sync::oneshot::Sender<()>>);
 
 impl AsRef<[u8]> for LastSeen {

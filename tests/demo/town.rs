@@ -1,4 +1,4 @@
-//! Saltmere: every URL is what the catalogue says, and the odd ones are odd in the way they should be.
+//! Saltmere: every URL is as the catalogue says, and the special ones are special in the intended way.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -15,7 +15,7 @@ async fn town() -> (DemoSite, Client) {
     (site, client)
 }
 
-/// What an independent crawl makes of the town is what the catalogue says, URL by URL, and nothing else.
+/// An independent crawl of the site finds exactly what the catalogue says, URL by URL.
 #[tokio::test]
 async fn the_catalogue_says_what_a_crawl_finds() {
     let (site, client) = town().await;
@@ -62,7 +62,7 @@ async fn every_url_answers_with_the_status_and_type_it_is_known_for() {
     }
 }
 
-/// The demo's crawl should take ten to twenty seconds: enough pages, and none of the hosts too many.
+/// The demo's crawl should take ten to twenty seconds: enough pages, and not too many on any host.
 #[test]
 fn the_town_is_a_few_hundred_pages() {
     let mut by_host: BTreeMap<String, u64> = BTreeMap::new();
@@ -116,7 +116,7 @@ fn unbrotli(bytes: &[u8]) -> Vec<u8> {
 #[tokio::test]
 async fn letters_come_in_six_charsets_declared_in_five_ways() {
     let (site, client) = town().await;
-    // Path, encoding, charset in the header, charset in the first bytes of the page, words of the letter.
+    // Path, encoding, charset in the header, whether the page's first bytes declare it, and words of the letter.
     let letters = [
         ("bordeaux", "windows-1252", Some("iso-8859-1"), false, "la rivière est haute et l'été"),
         ("arkhangelsk", "windows-1251", Some("windows-1251"), false, "Река встала раньше обычного"),

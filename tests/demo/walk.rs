@@ -1,5 +1,5 @@
-//! A crawl of the demo site by other means than Seine's own: level by level, one request at a time, with a parser of
-//! its own. What it finds is what the site's catalogue must say.
+//! A crawl of the demo site without Seine: level by level, one request at a time, with its own parser. Its result must
+//! equal the site's catalogue.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -9,12 +9,12 @@ use reqwest::Client;
 use seine::demo::{DemoSite, MAX_DEPTH};
 use url::Url;
 
-/// What the walk made of one URL.
+/// The result for one URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
-    /// Answered in the end with this status, at this URL.
+    /// The final status, and the final URL.
     Answered { status: u16, at: String },
-    /// A redirect loop, or one out of the site.
+    /// A redirect loop, or a redirect out of the site.
     Lost,
     /// robots.txt forbids it.
     Refused,
@@ -22,7 +22,7 @@ pub enum Seen {
     TooDeep,
 }
 
-/// Every URL met through links that may be followed and through sitemaps, without the calendar beyond the limit.
+/// Every URL found through followed links and sitemaps, without the calendar beyond the limit.
 pub async fn walk(site: &DemoSite, client: &Client) -> BTreeMap<String, Seen> {
     let mut seen = BTreeMap::new();
     let mut rules = BTreeMap::new();
@@ -53,7 +53,7 @@ pub async fn walk(site: &DemoSite, client: &Client) -> BTreeMap<String, Seen> {
     seen
 }
 
-/// Fetches, following redirects, and gathers links of HTML pages.
+/// Fetches a URL, follows redirects, and collects links of HTML pages.
 async fn visit(url: &str, client: &Client, links: &mut BTreeSet<String>) -> Seen {
     let mut at = Url::parse(url).unwrap();
     for _ in 0..10 {
@@ -73,13 +73,13 @@ async fn visit(url: &str, client: &Client, links: &mut BTreeSet<String>) -> Seen
     Seen::Lost
 }
 
-/// Comes back when the server says when; none when the URL is outside the site.
+/// Retries when the server asks for it; none if the URL is outside the site.
 async fn patient_get(client: &Client, url: &Url) -> Option<reqwest::Response> {
     if !url.host_str()?.ends_with(".localhost") {
         return None;
     }
     let response = client.get(url.clone()).send().await.unwrap();
-    // The busy page is only busy at the first request, however soon the second comes.
+    // The busy page is busy only at the first request, however soon the second comes.
     if response.headers().contains_key("retry-after") {
         return Some(client.get(url.clone()).send().await.unwrap());
     }
@@ -101,7 +101,7 @@ pub fn host_of(url: &str) -> String {
     Url::parse(url).unwrap().host_str().unwrap().to_owned()
 }
 
-/// As much of robots.txt as this site uses: the group of `*`, the longest rule wins, `*` and `$` in `/*.log$` only.
+/// The part of robots.txt that this site uses: the group of `*`; the longest rule wins; `*` and `$` only in `/*.log$`.
 struct Robots {
     rules: Vec<(bool, String)>,
     sitemaps: Vec<String>,

@@ -1,4 +1,4 @@
-//! A page that became another's alias leaves the index when the other is there, and not before.
+//! A page that became an alias leaves the index after the page it leads to was indexed, and not before.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use crate::conformance::deliver;
 use crate::stand_in::{self, Asked};
 use crate::{FETCHED, at, config, entries, numbered, open};
 
-/// How often the server refuses the page that is led to.
+/// How often the server refuses the target page.
 const REFUSALS: usize = 3;
 
 #[derive(Default)]
@@ -29,7 +29,7 @@ fn alias() -> PageEvent {
     event
 }
 
-/// It takes everything else of a bulk.
+/// Takes everything else in a bulk.
 fn busy_for_page_2(body: &str) -> Value {
     let lines: Vec<&str> = body.lines().collect();
     let verdict = |(number, line): (usize, &&str)| {
@@ -44,7 +44,7 @@ fn busy_for_page_2(body: &str) -> Value {
     json!({ "items": lines.iter().enumerate().filter_map(verdict).collect::<Vec<_>>() })
 }
 
-/// The server is too busy for page 2 at first, in whichever bulk it comes.
+/// The server is too busy for page 2 at first, whichever bulk it is in.
 #[test]
 fn an_alias_leaves_when_the_page_it_leads_to_is_there() {
     for bulk_documents in [1, 500] {

@@ -1,4 +1,4 @@
-//! What the sink promises, on every server it is for.
+//! The promises of the sink, on every supported server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,7 +69,7 @@ fn conforms(node: &mut Node, headers: &str) {
     a_killed_server_loses_nothing(node);
 }
 
-/// Delivers everything and waits until it is there.
+/// Delivers everything and waits until it is indexed.
 pub fn deliver(sink: &mut ElasticSink, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
     sink.deliver(entries)?;
     sink.flush()
@@ -104,10 +104,11 @@ fn the_index_is_made_as_described(node: &Node, headers: &str) {
     for (field, kind) in types {
         assert_eq!(node.type_of(index, field), kind, "{field}");
     }
-    // Header names become no fields, and nothing is left to the server's guesses.
+    // Header names do not become fields, and the server guesses no mapping.
     let fields = node.get("/made/_mapping")["made"]["mappings"]["properties"].as_object().unwrap().len();
     assert_eq!(fields, elastic_mapping::fields(HeaderType::Flattened).len());
-    // Deleted under our hands, it does not hold what was delivered; begun anew, the sink makes it as it was.
+    // The index is deleted during the test, so it no longer holds what was delivered. A reopened sink creates it again
+    // as before.
     assert_eq!(node.ask(Method::DELETE, "/made", None).0, 200);
     assert_eq!(node.ask(Method::DELETE, "/_index_template/seine-made", None).0, 200);
     let error = deliver(&mut sink, &pages[1..]).unwrap_err();
@@ -141,7 +142,7 @@ fn documents_are_those_of_the_format(node: &Node) {
         latin,
         page("http://a.example/x.png", "image/png", &b"\x89PNG\0"[..]),
         page("http://a.example/empty", "text/html", ""),
-        // Beyond what one term may be, were it not for ignore_above; and beyond the year 9999.
+        // Longer than a term may be, except for ignore_above; and after the year 9999.
         page(&format!("http://a.example/{}", "u".repeat(40_000)), "text/html", "<p>long"),
         at(page("http://a.example/far", "text/html", "<p>far"), 253_402_300_800_000),
     ]);
@@ -156,12 +157,12 @@ fn documents_are_those_of_the_format(node: &Node) {
         assert_eq!(found["_version"], entry.event.ended_ms);
         let hit = node.document_text(index, &document_id(&entry.event.url));
         let text = text(&entry.event);
-        // What the page says of itself is not read back.
+        // The facts that the page states about itself are not read back.
         let written = ElasticDocument::from_event(&entry.event, &text, 0).unwrap();
         let expected = ElasticDocument { about: Default::default(), ..written };
         assert_eq!(parse_document(hit.as_bytes()).unwrap(), expected);
     }
-    // Found as the mapping promises.
+    // Searches work as the mapping promises.
     assert_eq!(node.count(index, json!({ "term": { "words": "heading" } })), 2);
     assert_eq!(node.count(index, json!({ "match": { "title": "page" } })), 2);
     assert_eq!(node.count(index, json!({ "term": { "topPrivateDomain": "example.co.uk" } })), 1);
@@ -189,7 +190,7 @@ fn the_newest_content_stays(node: &Node) {
         assert_eq!((&found["_source"]["title"], &found["_version"]), (&json!("Page 3"), &json!(FETCHED + 2)));
     };
     check();
-    // Delivered again by a sink that was started anew, in one bulk and one by one.
+    // Delivered again by a new sink, in one bulk and one by one.
     assert_eq!(deliver(&mut open(&config(&[&node.url], index)), &pages).unwrap().delivered, 3);
     let mut one_by_one = config(&[&node.url], index);
     one_by_one.bulk_documents = 1;
@@ -212,7 +213,7 @@ pub fn ache_mapping() -> Value {
 fn an_index_of_ache_goes_on(node: &Node) {
     let index = "ache-data";
     node.put("/ache-data", &ache_mapping());
-    // What ACHE leaves to the server's guesses.
+    // Fields that ACHE leaves to the server's guesses.
     let theirs = json!({ "url": "http://a.example/old", "html": "<p>x", "responseHeaders": { "Server": ["s"] } });
     assert_eq!(node.ask(Method::POST, "/ache-data/_doc?refresh=true", Some(&theirs)).0, 201);
     assert_eq!(deliver(&mut open(&config(&[&node.url], index)), &entries([numbered(1)])).unwrap().delivered, 1);
@@ -238,7 +239,7 @@ fn every_conflict_is_named(node: &Node) {
 }
 
 fn what_is_refused_is_dead_and_the_rest_flows_on(node: &Node) {
-    // ACHE's mapping has no ignore_above: a URL longer than a Lucene term is refused.
+    // ACHE's mapping has no ignore_above: a URL longer than a Lucene term is rejected.
     node.put("/refusing", &ache_mapping());
     let long = page(&format!("http://a.example/{}", "u".repeat(40_000)), "text/html", "<p>long");
     let mut failed = numbered(4);
@@ -281,10 +282,10 @@ fn what_is_too_much_at_once_comes_in_halves(node: &Node) {
         let text = "word ".repeat(bytes / 5);
         page(&format!("http://a.example/{n}"), "text/html", format!("<title>{n}</title><!-- {text} -->"))
     };
-    // Together 400 KB: over the request's limit (413), its halves over what the node indexes at once (429).
+    // Together 400 KB: over the limit of a request (413), and each half over the limit of indexing at once (429).
     let mut pages: Vec<_> = (0..40).map(|n| padded(n, 10_000)).collect();
     pages.insert(20, padded(100, MAX_REQUEST + 1000));
-    // And one that is taken in a request, and is more than the node ever indexes at once.
+    // And a page that is accepted in a request, but exceeds what the node ever indexes at once.
     pages.insert(30, PageEvent { id: event::id(101), ..padded(101, MAX_REQUEST * 3 / 4) });
     let pages = entries(pages);
     let mut sink = open(&config(&[&node.url], index));
@@ -311,7 +312,7 @@ fn a_dead_host_is_passed_over(node: &Node) {
 
 fn credentials_are_sent(node: &Node) {
     let pages = entries([numbered(1)]);
-    // RFC 7617's example.
+    // The example in RFC 7617.
     let proxy = Proxy::start(&node.url, Some("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="), None);
     let mut config = config(&[&proxy.url()], "secured");
     config.username = Some("Aladdin".into());
@@ -348,7 +349,7 @@ fn tls_with_a_certificate_of_ones_own(node: &Node) {
     config.ca_file = Some(file);
     assert_eq!(deliver(&mut open(&config), &entries([numbered(1)])).unwrap().delivered, 1);
     assert_eq!(node.count_all("tls"), 1);
-    // Without it nobody is trusted.
+    // Without the CA file no server is trusted.
     config.ca_file = None;
     config.max_retry = Duration::ZERO;
     let error = deliver(&mut open(&config), &entries([numbered(2)])).unwrap_err().to_string();
@@ -363,7 +364,7 @@ fn a_server_that_stands_still_is_waited_for(node: &Node) {
     let mut config = config(&[&proxy.url()], index);
     config.socket_timeout = Duration::from_millis(500);
     let mut sink = open(&config);
-    // Until the index is there, on a machine that may be slow.
+    // Wait for the index, on a slow machine.
     while sink.flush().is_ok_and(|delivered| delivered.delivered == 0) {
         sink.deliver(&pages[..1]).unwrap();
     }

@@ -37,7 +37,7 @@ fn end_with(child: Child, statuses: &[i32]) {
     assert!(statuses.contains(&status), "{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
 }
 
-/// Every page that answered is a document, and nothing else is.
+/// Exactly the pages with a 2xx answer are documents.
 fn check(node: &Node, site: &TestSite, index: &str) {
     let expected: BTreeSet<String> = site
         .oracle()
@@ -59,7 +59,7 @@ pub fn every_page_of_a_crawl_is_a_document(node: &Node) {
     end_well(crawl(&site, folder.path(), &node.url, "crawled"));
     check(node, &site, "crawled");
 
-    // Each is where it is said to be: the index and the document's version, as the server says.
+    // `seine why` reports the index and version that the server has.
     let said = |seeds: &[String]| -> Vec<Value> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_seine"));
         let output = command.args(["why", "--json", "-o"]).arg(folder.path()).args(seeds).output().unwrap();
@@ -84,7 +84,7 @@ pub fn every_page_of_a_crawl_is_a_document(node: &Node) {
     assert!(took < Duration::from_secs(10) && state == "live" && sink["state"] == "delivered", "{took:?} {hung:?}");
     assert!(sink["place"].is_null() && !sink["place_unknown"].as_str().unwrap().is_empty(), "{sink}");
 
-    // As the crawl was told, on its command line and by its variables.
+    // The audit uses the configuration that the crawl was started with.
     let mut command = Command::new(env!("CARGO_BIN_EXE_seine"));
     let audited = command.args(["audit", "--destinations", "--json"]).arg(folder.path()).output().unwrap();
     let said = String::from_utf8_lossy(&audited.stdout);

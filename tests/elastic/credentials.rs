@@ -1,4 +1,4 @@
-//! Credentials of Elasticsearch that change while the crawl runs.
+//! Elasticsearch credentials that change while the crawl runs.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,11 +10,11 @@ use crate::support::{Running, links, server::Answer};
 
 const REST: &str = "target_storage.data_format.elasticsearch.rest";
 
-/// A server that answers `status` to whoever does not show what it wants, which tests change.
+/// A server that answers `status` to requests without the wanted credentials, which tests can change.
 struct Guarded {
     url: String,
     wanted: Arc<Mutex<String>>,
-    /// Bulks of pages that it took.
+    /// Number of bulks with pages that it took.
     taken: Arc<Mutex<usize>>,
 }
 
@@ -37,7 +37,7 @@ impl Guarded {
     }
 }
 
-/// A home page that links to `count` pages more each time it is fetched.
+/// A home page that links to `count` further pages each time it is fetched.
 fn growing() -> Running {
     Running::start(
         1,
@@ -65,7 +65,8 @@ fn reload(place: &Place) -> String {
     run(&["reload".as_ref(), "-o".as_ref(), place.data().as_os_str()]).ok().stdout
 }
 
-/// The key is revoked while the crawl runs, and another one made. A server answers so (401), or as to one without rights (403).
+/// The key is revoked while the crawl runs, and replaced. A server answers with 401, or with 403 as for a user without
+/// rights.
 #[test]
 fn a_rotated_key_is_used_after_a_reload() {
     for status in [401, 403] {
@@ -107,7 +108,7 @@ fn so_are_a_user_and_a_password_of_a_sink_of_its_own() {
     let said = reload(&place);
     assert!(said.contains("bob") && !said.contains("two"), "{said}");
     eventually("pages are delivered as another user", || server.taken() > before + 1);
-    // Anything else of a sink is fixed, and refused together with what is not.
+    // Other options of a sink cannot change; a reload that tries is refused completely.
     place.set("target_storage.sinks", &sinks("ann", "one").replace("options: {", "options: {index_name: other, "));
     let refused = run(&["reload".as_ref(), "-o".as_ref(), place.data().as_os_str()]);
     refused.fails_naming(&["restart to change target_storage.sinks"]);

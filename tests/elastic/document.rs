@@ -1,4 +1,4 @@
-//! The document: its fields, their order, and what is read back.
+//! The document: its fields, their order, and reading it back.
 
 use std::io::Write;
 
@@ -98,7 +98,7 @@ fn a_page_is_decoded_in_its_true_charset() {
     assert_eq!(document["title"], "café");
     assert_eq!(document["html"], "<title>café</title>naïve");
     assert_eq!(document["words"], serde_json::json!(["café", "cafe", "a", "example", "naïve", "naive"]));
-    // XHTML is HTML, and so is what only looks like it.
+    // XHTML is HTML, and so is content that only looks like HTML.
     assert_eq!(value(&page("http://a.example/", "application/xhtml+xml", "<title>x</title>"))["title"], "x");
 }
 
@@ -145,7 +145,7 @@ fn the_main_text_is_that_of_the_extractor_asked_for() {
     assert!(readable.text_confidence.is_some_and(|it| (0.0..=1.0).contains(&it)));
 }
 
-/// Beside what it declares, which may be wrong.
+/// In addition to the declared language, which may be wrong.
 #[test]
 fn a_document_says_which_language_its_text_is_in() {
     let german = "Die Boote kamen am Abend mit der Flut zurück, und das meiste von dem, was sie gefangen hatten, war bald verkauft.";
@@ -156,7 +156,7 @@ fn a_document_says_which_language_its_text_is_in() {
         assert!(write_event(&event, &text, 0, &mut out));
         serde_json::from_slice::<Value>(&out).unwrap()
     };
-    // Of a page of one paragraph there is no main text: what is seen tells.
+    // A page of one paragraph has no main text, so its visible text decides.
     for html in
         [format!("<html lang=en><p>{german}"), format!("<html lang=en>{}", format!("<p>{german}</p>").repeat(5))]
     {
@@ -172,7 +172,7 @@ fn a_document_says_which_language_its_text_is_in() {
     );
 }
 
-/// By what the destination asks for at least, and nothing where nothing is known.
+/// The distance for the destination's own threshold, and none if it is unknown.
 #[test]
 fn a_document_says_how_much_has_changed() {
     let text = TextChange { distances: [(0, 3), (6, 7)].into(), ..TextChange::default() };
@@ -201,7 +201,7 @@ fn the_id_is_the_url_as_long_as_servers_take_it() {
     let url = format!("http://a.example/{}", "x".repeat(MAX_ID_BYTES - 17));
     assert_eq!((url.len(), &*document_id(&url)), (512, &*url));
     let long = format!("{url}x");
-    // By sha256sum.
+    // Computed with sha256sum.
     let sum = "bafd7ca7700dbf83b07270fa032cc91ea635e47561e5aa5c549aa38c5e4f9830";
     assert_eq!(document_id(&long), sum);
     assert_eq!(document_version(&page("http://a.example/", "text/html", "")), FETCHED);
@@ -224,7 +224,7 @@ fn times_are_read_in_every_way_they_were_written() {
         let json = format!(r#"{{"url":"http://a.example/","retrieved":{text}}}"#);
         parse_document(json.as_bytes()).unwrap_err();
     }
-    // Beyond the years of ISO 8601.
+    // After the years of ISO 8601.
     let far = at(page("http://a.example/", "text/html", ""), 253_402_300_800_000);
     assert_eq!(value(&far)["retrieved"], 253_402_300_800_000_u64);
     assert_eq!(parse_document(written(&far).as_bytes()).unwrap().retrieved, 253_402_300_800_000);

@@ -1,4 +1,4 @@
-//! Whose fault it is: one page's, which is set aside, or everybody's, which is waited for.
+//! Whether one page is at fault and is set aside, or the index, which is waited for.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use crate::node::{Node, wait_until};
 use crate::proxy::{Break, Proxy};
 use crate::{Opened, config, entries, numbered, open, page};
 
-/// Delivers to an index that refuses any page, until it was tried three times, then mends it: no page is a dead letter, all
-/// are delivered.
+/// Delivers to an index that rejects every page, and repairs it after three attempts. No page becomes a dead letter,
+/// and all are delivered.
 fn waits(proxy: &Proxy, sink: &mut Opened, pages: &[Arc<Entry>], mend: impl FnOnce()) {
     let before = proxy.bulks();
     std::thread::scope(|scope| {
         let delivering = scope.spawn(|| deliver(sink, pages));
-        // Each time with a probe behind it.
+        // Each attempt is followed by a probe.
         wait_until("it was tried three times", || proxy.bulks() >= before + 6);
         assert!(!delivering.is_finished());
         mend();
@@ -29,7 +29,7 @@ fn waits(proxy: &Proxy, sink: &mut Opened, pages: &[Arc<Entry>], mend: impl FnOn
     assert_eq!(sink.dead(), []);
 }
 
-/// What the sink says when it has waited long enough.
+/// The error of the sink after it has waited long enough.
 fn told(node: &Node, index: &str) -> String {
     let mut config = config(&[&node.url], index);
     config.max_retry = Duration::ZERO;
@@ -49,7 +49,7 @@ pub fn an_index_that_refuses_any_page_is_an_outage(node: &Node) {
     let mut sink = open(&config(&[&proxy.url()], "piped"));
     let pages = entries((1..=20).map(numbered));
     waits(&proxy, &mut sink, &pages, || node.put("/_ingest/pipeline/not-there", &json!({ "processors": [] })));
-    // The probe has left nothing.
+    // The probe leaves nothing behind.
     assert_eq!(node.count_all("piped"), 20);
 }
 
@@ -65,7 +65,7 @@ pub fn an_index_that_cannot_be_made_anew_is_an_outage(node: &Node) {
     limit(json!(1));
     let error = told(node, "crowded-too");
     assert!(error.contains("max_shards_per_node"), "{error}");
-    // Found gone, and not to be made again: the sink is made anew until it is.
+    // The index is missing and cannot be created again, so a recreated sink keeps failing until it can.
     let error = deliver(&mut sink, &pages[1..]).unwrap_err().to_string();
     assert!(error.contains("crowded is gone"), "{error}");
     let error = deliver(&mut open(&config(&[&proxy.url()], "crowded")), &pages[1..]).unwrap_err().to_string();
@@ -97,8 +97,8 @@ pub fn an_alias_that_points_elsewhere_makes_no_dead_letters(node: &Node) {
 
 pub fn a_data_stream_is_refused_at_the_start(node: &Node) {
     let template = json!({ "index_patterns": ["streamed"], "data_stream": {}, "priority": 700 });
-    // The Elasticsearch of Maven Central comes without the module that makes them: 7 takes no such template, 8 makes no
-    // stream of it. OpenSearch has them.
+    // The Elasticsearch from Maven Central lacks the module for data streams: version 7 rejects the template, version 8
+    // ignores it. OpenSearch supports them.
     let (status, answer) = node.ask(Method::PUT, "/_index_template/streamed", Some(&template));
     if status != 200 {
         return assert!(answer.to_string().contains("unknown field [data_stream]"), "{answer}");
@@ -106,7 +106,7 @@ pub fn a_data_stream_is_refused_at_the_start(node: &Node) {
     let refused = |what: &str| {
         let mut sink = open(&config(&[&node.url], "streamed"));
         let mut error = String::new();
-        // No page has come yet.
+        // No page was sent yet.
         wait_until(what, || {
             error = sink.flush().err().map(|error| error.to_string()).unwrap_or_default();
             !error.is_empty()
@@ -122,7 +122,7 @@ pub fn a_data_stream_is_refused_at_the_start(node: &Node) {
 }
 
 pub fn a_refusal_of_the_only_page_is_its_own(node: &Node) {
-    // ACHE's mapping has no ignore_above: a URL longer than a Lucene term is refused.
+    // ACHE's mapping has no ignore_above: a URL longer than a Lucene term is rejected.
     node.put("/lonely", &ache_mapping());
     let long = page(&format!("http://a.example/{}", "u".repeat(40_000)), "text/html", "<p>long");
     let mut sink = open(&config(&[&node.url], "lonely"));
@@ -142,7 +142,7 @@ pub fn a_page_that_the_server_fails_at_is_set_aside(node: &Node) {
     assert_eq!(dead[0].0, "http://a.example/13");
     assert!(dead[0].1.contains("with this page alone") && dead[0].1.contains("500 odd_exception"), "{}", dead[0].1);
     assert_eq!(node.count_all("failing-at-one"), 29);
-    // What it fails at comes through in time, and nothing is given up.
+    // Documents at which the server fails get through later, and nothing is given up.
     proxy.break_at("Text of page number 31.", Break::Fail(503));
     let before = proxy.bulks();
     let more = entries((31..=33).map(numbered));
@@ -155,7 +155,7 @@ pub fn a_page_that_the_server_fails_at_is_set_aside(node: &Node) {
     assert_eq!((delivered.delivered, delivered.dead), (32, 1));
 }
 
-/// The probe comes through, as it writes nothing; or it fails like the rest, and then one page alone is no page's fault either.
+/// The probe may get through, since it writes nothing, or fail like the rest. In both cases no single page is at fault.
 pub fn a_server_that_fails_at_every_page_is_waited_for(node: &Node) {
     let pages = entries((1..=20).map(numbered));
     for (index, pages, text) in
@@ -180,8 +180,7 @@ pub fn a_page_that_breaks_its_request_is_set_aside(node: &Node, how: Break) {
     let pages = entries((1..=30).map(numbered));
     let mut config = config(&[&proxy.url()], index);
     config.socket_timeout = Duration::from_secs(2);
-    // Long before the page is found out, as in a bulk of many with a longer time to wait; and longer than a busy machine
-    // takes from one line to the next.
+    // Long before the faulty page is found in a large bulk, but longer than a busy machine takes for one step.
     config.max_retry = Duration::from_millis(50);
     let mut sink = open(&config);
     wait_until("the index is there", || node.ask(Method::HEAD, &format!("/{index}"), None).0 == 200);

@@ -1,4 +1,5 @@
-//! Pages that are gone, come back, or are as they were: the index comes to hold the live ones, in whatever order they arrive.
+//! Pages that are gone, come back, or are unchanged: the index ends up with the live ones, whatever the order of
+//! arrival.
 
 use std::sync::Arc;
 
@@ -54,7 +55,7 @@ fn unchanged(after: u64) -> PageEvent {
     look(after, PageChange::Unchanged, 304)
 }
 
-/// Title, time and version of the page's document; none when it is not there.
+/// Title, time and version of the page's document; none if it does not exist.
 fn found(node: &Node, index: &str) -> Option<(String, String, u64)> {
     (node.count_all(index) > 0).then(|| {
         let found = node.document(index, PAGE);
@@ -67,7 +68,7 @@ fn title(node: &Node, index: &str) -> Option<String> {
     found(node, index).map(|(title, _, _)| title)
 }
 
-/// By a sink of its own. Everything is delivered.
+/// With a sink of its own. Everything is delivered.
 fn deliver_all(node: &Node, index: &str, events: &[PageEvent]) {
     let mut sink = open(&config(&[&node.url], index));
     let delivered = deliver(&mut sink, &entries(events.iter().cloned())).unwrap();
@@ -91,7 +92,7 @@ fn a_page_goes_and_comes_back(node: &Node) {
 
 fn an_older_page_does_not_come_back_after_a_deletion(node: &Node) {
     let index = "gone-late";
-    // The deletion is there first, of a document that never was.
+    // The deletion comes first, for a document that never existed.
     deliver_all(node, index, &[gone(10)]);
     deliver_all(node, index, &[page(0)]);
     deliver_all(node, index, &[page(5), gone(7)]);
@@ -107,7 +108,7 @@ fn a_page_that_is_as_it_was_is_touched(node: &Node) {
     let is = |title: &str, time: u64, version: u64| {
         assert_eq!(found(node, index), Some((title.to_owned(), retrieved(time), version)));
     };
-    // No document is made of it.
+    // An unchanged page does not create a document.
     deliver_all(node, index, &[unchanged(5)]);
     assert_eq!(title(node, index), None);
     // In one bulk with its page, and twice.
@@ -116,12 +117,12 @@ fn a_page_that_is_as_it_was_is_touched(node: &Node) {
     let mut expected = document_of(&entries([page(10)])[0]);
     expected["retrieved"] = json!(retrieved(200));
     assert_eq!(node.document(index, PAGE)["_source"], expected);
-    // Late, or again, they change nothing; nor does the page that is older.
+    // Late or repeated touches change nothing; neither does an older page.
     deliver_all(node, index, &[unchanged(100)]);
     deliver_all(node, index, &[page(10), unchanged(200)]);
     deliver_all(node, index, &[page(5)]);
     is("After 10", 200, 11);
-    // What is newer does, and no touch of before sets its time back.
+    // A newer page does, and no earlier touch sets its time back.
     deliver_all(node, index, &[page(300)]);
     deliver_all(node, index, &[unchanged(200)]);
     is("After 300", 300, 300);
@@ -141,7 +142,7 @@ fn what_may_not_be_delivered_leaves(node: &Node) {
         deliver_all(node, index, &[leaves]);
         assert_eq!(title(node, index), None);
     }
-    // Withheld from the beginning, it never comes.
+    // A page that was withheld from the beginning never gets a document.
     let never = PageEvent { change: None, ..unlisted(40) };
     let mut sink = open(&config(&[&node.url], index));
     let delivered = deliver(&mut sink, &entries([never])).unwrap();
@@ -168,7 +169,7 @@ fn what_is_to_be_kept_is_kept(node: &Node) {
     assert_eq!(found(node, index).map(|(title, _, version)| (title, version)), Some(("After 10".to_owned(), 10)));
 }
 
-/// Whatever they are to others: new, changed, or as they were.
+/// Whatever they are for other destinations: new, changed, or unchanged.
 fn duplicates_have_no_document_where_they_are_skipped(node: &Node) {
     let of = DuplicateOf { url: "http://a.example/first".into(), distance: 1, simhash: Some(7) };
     let judged = |event: PageEvent, is_duplicate: bool, was_duplicate| {
@@ -252,13 +253,13 @@ fn gc_deletes(node: &Node, index: &str) -> Value {
 
 fn deletions_are_remembered_for_long(node: &Node) {
     assert_eq!(gc_deletes(node, "touched"), "7d");
-    // Nobody's settings are changed behind his back.
+    // Settings of an existing index are not changed.
     node.put("/gone-theirs", &ache_mapping());
     deliver_all(node, "gone-theirs", &[page(0), gone(10)]);
     assert_eq!(gc_deletes(node, "gone-theirs"), Value::Null);
 }
 
-/// `/etag` answers 304 when it should, `/leaving` goes, and `/back` goes and comes back.
+/// `/etag` answers 304 when it should, `/leaving` disappears, and `/back` disappears and comes back.
 fn site() -> Running {
     Running::start(
         1,
@@ -274,7 +275,7 @@ fn site() -> Running {
 }
 
 pub fn a_crawl_leaves_the_live_pages(node: &Node) {
-    // An index of before, which forgets soon.
+    // An index of an older version, which forgets deletions soon.
     node.put("/gone-crawled", &json!({}));
     let site = site();
     let place = Place::with(&format!(
@@ -306,7 +307,8 @@ pub fn a_crawl_leaves_the_live_pages(node: &Node) {
     assert!(audit.stdout.contains("✓ at elasticsearch"), "{}", audit.stdout);
 }
 
-/// `/unlisted` asks not to be indexed from its second look on, and `/opted` not to train models; robots.txt forbids `/denied`.
+/// From its second fetch on, `/unlisted` asks not to be indexed and `/opted` not to train models; robots.txt forbids
+/// `/denied`.
 fn leaving() -> Running {
     Running::start(
         1,

@@ -1,4 +1,4 @@
-//! A dead letter's whole way: refused, looked at, refused again, and delivered once the server takes it.
+//! A dead letter from rejection through a failed replay to delivery, once the server takes it.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, mpsc};
@@ -25,7 +25,7 @@ pub fn a_letter_is_delivered_once_the_server_takes_it(node: &Node) {
          target_storage.data_format.elasticsearch.index_name: {INDEX}\n",
         node.url
     ));
-    // ACHE's mapping has no ignore_above: a URL longer than a Lucene term is refused.
+    // ACHE's mapping has no ignore_above: a URL longer than a Lucene term is rejected.
     node.put(&format!("/{INDEX}"), &ache_mapping());
     let long = page(&format!("http://a.example/{}", "u".repeat(40_000)), "text/html", "<title>Long</title>");
     let pages = entries([numbered(1), long]);
@@ -46,7 +46,7 @@ pub fn a_letter_is_delivered_once_the_server_takes_it(node: &Node) {
     assert_eq!((left.len(), &left[0]["attempts"], &left[0]["url"]), (1, &json!(2), &json!(pages[1].event.url)));
     assert!(left[0]["reason"].as_str().unwrap().contains("immense term"), "{}", left[0]["reason"]);
 
-    // Somebody mends the index.
+    // Somebody repairs the index.
     let mended = json!({ "properties": { "url": { "type": "keyword", "index": true, "ignore_above": 8191 } } });
     let (status, answer) = node.ask(Method::PUT, &format!("/{INDEX}/_mapping"), Some(&mended));
     assert_eq!(status, 200, "{answer}");
@@ -69,7 +69,7 @@ fn refuse(node: &Node, folder: &Path, pages: &[std::sync::Arc<seine::delivery::E
     sink.close().unwrap();
 }
 
-/// Two replays at once would clear away each other's refusals, and take the letters for delivered.
+/// Two replays at once would remove each other's rejections, and count the letters as delivered.
 #[test]
 fn of_two_replays_at_once_the_second_is_refused_and_no_letter_is_lost() {
     let (came, third_came) = mpsc::channel();
@@ -79,7 +79,7 @@ fn of_two_replays_at_once_the_second_is_refused_and_no_letter_is_lost() {
         if !asked.is_bulk_of_pages() {
             return None;
         }
-        // By the time the third page is sent, the first is refused and noted.
+        // When the third page is sent, the rejection of the first is already recorded.
         if String::from_utf8_lossy(&asked.body).contains("http://a.example/3\"")
             && let Some(came) = came.lock().unwrap().take()
         {

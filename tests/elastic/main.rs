@@ -1,6 +1,6 @@
 //! Elasticsearch and OpenSearch: the document, its words and its main text; and the sink, against real servers.
 //!
-//! The servers come from Maven Central by `scripts/services/`, once, and need Java 17. They are started one at a time.
+//! `scripts/services/` installs the servers from Maven Central once. They need Java 17 and are started one at a time.
 
 mod aliases;
 mod conformance;
@@ -45,7 +45,7 @@ use tempfile::TempDir;
 
 use event::{FETCHED, response};
 
-/// As it is without a word in the configuration.
+/// The default without a configuration.
 const UPKEEP: Upkeep = Upkeep {
     unchanged: Unchanged::Touch,
     removed: Removed::Delete,
@@ -73,7 +73,7 @@ fn at(mut event: PageEvent, fetched: u64) -> PageEvent {
     event
 }
 
-/// So that its document has every field.
+/// An event whose document has every field.
 fn changed(event: PageEvent) -> PageEvent {
     let text = TextChange { distances: [(0, 3)].into(), ..TextChange::default() };
     let of = DuplicateOf { url: "http://a.example/first".into(), distance: 2, simhash: Some(7) };
@@ -122,7 +122,7 @@ fn config(hosts: &[&str], index: &str) -> ElasticConfig {
     }
 }
 
-/// A sink in a folder of its own.
+/// A sink with its own folder.
 struct Opened {
     sink: ElasticSink,
     folder: TempDir,
@@ -169,7 +169,7 @@ fn open_until(config: &ElasticConfig, shutdown: Shutdown) -> Opened {
     Opened { sink, folder }
 }
 
-/// A URL where nobody listens.
+/// A URL where nothing listens.
 fn closed_port() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     format!("http://{}", listener.local_addr().expect("its address"))

@@ -1,8 +1,9 @@
-//! The main text: Boilerpipe's rules, each by a page that turns on it.
+//! The main text: Boilerpipe's rules, each with a page that depends on it.
 //!
-//! `boilerpipe.jsonl` has small pages of our own with the text that the real one gives: what
-//! `DefaultExtractor.INSTANCE.getText(String)` of Maven Central's `com.syncthemall:boilerpipe:1.2.2` said, on Java 17, with NekoHTML 1.9.20
-//! and Xerces 2.11.0, which it names, behind it in the class path (it ships a tag balancer of its own). Whoever adds a page asks it.
+//! `boilerpipe.jsonl` has small pages of our own with the output of the real Boilerpipe:
+//! `DefaultExtractor.INSTANCE.getText(String)` of Maven Central's `com.syncthemall:boilerpipe:1.2.2`, on Java 17.
+//! NekoHTML 1.9.20 and Xerces 2.11.0, which it depends on, must come after it in the class path, since it ships its own
+//! tag balancer. Get the text of further pages in the same way.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ fn text_of(html: &str) -> String {
     main_text(html)
 }
 
-/// So many words of four letters: 16 of them fill a line of 80.
+/// Words of four letters: 16 of them fill a line of 80.
 fn words(count: usize) -> String {
     vec!["word"; count].join(" ")
 }
@@ -55,7 +56,7 @@ fn behind_a_block_of_links_only_what_leads_to_dense_text_stays() {
 
 #[test]
 fn neighbours_of_one_density_are_one_block() {
-    // Apart they would be two short blocks behind nothing; of equal density they are one, and still short.
+    // Separately they would be two short blocks. With equal density they become one, which is still short.
     assert_eq!(text_of("<p>two words<p>two words"), "");
     let html = format!("<p>five words are in here<p>five words are in here<p>{}<p>z", words(12));
     assert_eq!(text_of(&html), format!("five words are in here\nfive words are in here\n{}\nz\n", words(12)));
@@ -83,7 +84,7 @@ fn what_is_not_in_the_body_is_no_text() {
     assert_eq!(text_of("<frameset><frame src=/></frameset>"), "");
 }
 
-/// A page, and what Boilerpipe makes of it.
+/// A page, and Boilerpipe's output.
 #[derive(serde::Deserialize)]
 struct Case {
     rule: String,
@@ -104,7 +105,7 @@ fn every_rule_is_boilerpipes() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Where we go another way on purpose: the characters that Windows has from 128 on, as browsers read them.
+/// An intended difference: characters from 128 on are those of Windows, as browsers read them.
 #[test]
 fn numbers_of_windows_1252_are_its_characters() {
     let html = format!("<p>{} don&#146;t &#x80; &#150;<p>{}<p>end", words(10), words(12));
@@ -123,12 +124,12 @@ fn a_hostile_page_takes_its_time_and_no_more() {
         many(nested, "<x-y>") + &many(nested, "</x-y>x</i>"),
         many(nested, "<b><select>"),
         many(nested, "</p>"),
-        // Each would close all and open it again, or look through all for nothing.
+        // Each tag would close everything and reopen it, or search everything in vain.
         "<i>".to_owned() + &many(nested, "<b>") + &many(nested, "</i>x"),
         many(nested, "<b>") + &many(nested, "<label>x</label>"),
         "<i><div>".to_owned() + &many(nested, "<b>") + &many(nested, "</i>x"),
         "<table><tr><td>".to_owned() + &many(nested, "<div>") + &many(nested, "<td>x"),
-        // What has no end.
+        // Constructs without an end.
         many(nested, "<!--"),
         many(nested, "<script><!--"),
         many(nested, "<title>&amp;"),
@@ -151,14 +152,14 @@ fn a_hostile_page_takes_its_time_and_no_more() {
     }
 }
 
-/// Of this thread: whatever else the machine has to do.
+/// Of this thread only, so that a busy machine does not matter.
 fn processor_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())
 }
 
 proptest! {
-    /// Whatever the markup is like, the page is read to its end.
+    /// For any markup, the page is read to its end.
     #[test]
     fn no_soup_of_tags_is_too_thin(
         soup in "(<[/!?]?(p|a|b|i|table|td|tr|li|form|head|body|html|title|script|textarea|iframe|x:p|!--|\\[CDATA\\[)[ />=\"]{0,3}>?|[a-zé&#;<\\u{301} ]{1,9}){0,80}"

@@ -1,4 +1,4 @@
-//! The mapping, and what another mapping means for our documents.
+//! The mapping, and how other mappings affect our documents.
 
 use std::collections::BTreeSet;
 
@@ -53,7 +53,7 @@ fn an_empty_index_lacks_every_field() {
 
 #[test]
 fn what_the_server_guessed_is_named_where_it_does_not_do() {
-    // As a server maps our documents when nobody told it how.
+    // The mapping that a server guesses for our documents.
     let text = || json!({ "type": "text", "fields": { "keyword": { "type": "keyword", "ignore_above": 256 } } });
     let guessed = json!({ "properties": {
         "domain": text(), "title": text(), "retrieved": text(), "relevance": { "type": "float" }, "html": text(),

@@ -1,5 +1,5 @@
-//! The simulation's model of Elasticsearch (`tests/simulate/destinations/elastic_model`) is held against the real server: the same
-//! requests to both, chosen by chance and by hand, have the same answers and leave the same contents.
+//! Compares the simulation's model of Elasticsearch (`tests/simulate/destinations/elastic_model`) with the real server.
+//! The same random and hand-written requests must get the same answers and leave the same contents.
 
 #[path = "../simulate/destinations/elastic_model/mod.rs"]
 pub mod elastic_model;
@@ -12,28 +12,28 @@ use serde_json::{Map, Value, json};
 use self::elastic_model::Server;
 use crate::node::Node;
 
-/// Of the version that the other tests run against; its settings are the usual ones.
+/// The version that the other tests use, with the usual settings.
 const VERSION: &str = "8.19.21";
 const SEQUENCES: u64 = 9;
 const REQUESTS: usize = 40;
 const IDS: [&str; 5] = ["http://a.example/", "http://a.example/b", "c", "d", "e"];
 const NAMES: [&str; 3] = ["one", "two", "pages"];
 
-/// The real one and the model.
+/// The real server and the model.
 struct Both {
     node: Node,
     model: Server,
     started: Instant,
-    /// Before each name, so that every sequence begins with an empty server.
+    /// Prefix of each name, so that every sequence begins with an empty server.
     prefix: String,
     said: Vec<String>,
-    /// The first difference of each sequence, after which the rest of it says nothing.
+    /// The first difference of each sequence; later ones mean nothing.
     differences: Vec<String>,
     differ: bool,
 }
 
 impl Both {
-    /// Sends a request to both, and compares what they say.
+    /// Sends a request to both, and compares the answers.
     fn ask(&mut self, method: &str, path: &str, body: &str) {
         if self.differ {
             return;
@@ -62,7 +62,7 @@ impl Both {
         self.differ = false;
     }
 
-    /// Everything that every index holds by now.
+    /// Compares the contents of every index.
     fn compare_contents(&mut self) {
         for name in NAMES {
             self.ask("POST", &format!("/@{name}/_refresh"), "");
@@ -76,7 +76,7 @@ impl Both {
     }
 }
 
-/// What an answer comes to: without times, names of nodes and shards, UUIDs, and the words of reasons.
+/// The relevant part of an answer: without times, names of nodes and shards, UUIDs, and wording of reasons.
 fn essence(path: &str, status: u16, body: &Value) -> Value {
     if let Some(kind) = body["error"]["type"].as_str() {
         return json!({ "status": status, "error": kind });
@@ -89,7 +89,7 @@ fn essence(path: &str, status: u16, body: &Value) -> Value {
             }
         }
         if let Some(kind) = item["error"]["type"].as_str() {
-            // A verdict names the name that was written to, or the index behind it.
+            // The answer may name the alias that was written to, or the index behind it.
             kept.remove("_index");
             kept.insert("error".into(), json!(kind));
         }
@@ -122,7 +122,7 @@ fn essence(path: &str, status: u16, body: &Value) -> Value {
     json!({ "status": status, "said": said })
 }
 
-/// A document: fields of several types, which a guessed mapping takes or not.
+/// A document with fields of several types, which a guessed mapping may reject.
 fn document(random: &mut fastrand::Rng, id: &str) -> Value {
     let mut document =
         json!({ "url": id, "retrieved": "2026-11-23T21:44:00.000Z", "digest": random.u32(..3).to_string() });
@@ -232,7 +232,7 @@ fn the_model_answers_as_elasticsearch_does() {
     for seed in 0..SEQUENCES {
         both.begin(format!("m{seed}-"));
         let mut random = fastrand::Rng::with_seed(seed);
-        // In some the index is mapped before, in some it is guessed, and in some a template maps it.
+        // In some sequences the index is mapped first, in some the mapping is guessed, and in some a template sets it.
         if seed % 3 == 0 {
             both.ask(
                 "PUT",
@@ -256,7 +256,7 @@ fn the_model_answers_as_elasticsearch_does() {
     assert!(differences.is_empty(), "{} sequences differ\n\n{}", differences.len(), differences.join("\n\n"));
 }
 
-/// What is older than a deletion is refused as long as the deletion is remembered.
+/// A document older than a deletion is rejected while the deletion is remembered.
 fn deletions_are_forgotten(both: &mut Both) {
     both.begin("gc-".into());
     both.ask("PUT", "/@one", &json!({ "settings": { "index": { "gc_deletes": "1s" } } }).to_string());
@@ -267,7 +267,7 @@ fn deletions_are_forgotten(both: &mut Both) {
     both.ask("POST", "/@one/_bulk", &line("index", 5));
     both.ask("POST", "/@one/_bulk", &line("delete", 7));
     both.ask("POST", "/@one/_bulk", &line("index", 6));
-    // The time is what is tested.
+    // The elapsed time is under test.
     std::thread::sleep(Duration::from_millis(2500));
     both.ask("POST", "/@one/_bulk", &line("index", 6));
     both.ask("GET", "/@one/_doc/a", "");

@@ -1,4 +1,4 @@
-//! A real server, and what a test asks of it.
+//! A real server, and requests to it.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, LazyLock};
@@ -11,10 +11,10 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::LONG;
 
-/// One server at a time: each takes 700 MB, and a start two cores.
+/// One server at a time: each takes 700 MB, and its start two cores.
 static ONE: LazyLock<Arc<Mutex<()>>> = LazyLock::new(Arc::default);
 
-/// Small limits, so that tests meet them with small pages.
+/// Small limits, so that tests reach them with small pages.
 pub const MAX_REQUEST: usize = 200 << 10;
 const SETTINGS: [&str; 2] = ["http.max_content_length: 200kb", "indexing_pressure.memory.limit: 100kb"];
 
@@ -25,7 +25,7 @@ pub struct Node {
     settings: &'static [&'static str],
     folder: TempDir,
     pub url: String,
-    /// Ends the node, and removes its folder, when its standard input closes: with this process at the latest.
+    /// Stops the node and removes its folder when its standard input closes, at the latest when this process ends.
     keeper: Option<Child>,
     http: Http,
     _one: OwnedMutexGuard<()>,
@@ -61,7 +61,7 @@ impl Node {
         shell.spawn().expect("a shell")
     }
 
-    /// After it was killed or stopped, on the same port with the same data.
+    /// After it was killed or stopped; on the same port with the same data.
     pub fn start_again(&mut self) {
         let output = self.script(&["start", self.version]).args(self.settings).output().expect("the script runs");
         let problem = String::from_utf8_lossy(&output.stderr);
@@ -69,7 +69,7 @@ impl Node {
         self.url = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     }
 
-    /// `kill -SIGNAL`; returns when the process is gone, if it is one that ends processes.
+    /// `kill -SIGNAL`. If the signal ends processes, waits until the process has ended.
     pub fn signal(&self, signal: &str) {
         let pid = std::fs::read_to_string(self.folder.path().join("pid")).expect("the server's process id");
         let sent = Command::new("kill").args([&format!("-{signal}"), pid.trim()]).status().expect("kill runs");
@@ -88,13 +88,13 @@ impl Node {
         command
     }
 
-    /// Status and body of a request; the body null when it is no JSON.
+    /// Status and body of a request; the body is null if it is not JSON.
     pub fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> (u16, Value) {
         let (status, text) = self.http.ask(method, &format!("{}{path}", self.url), body);
         (status, serde_json::from_str(&text).unwrap_or_default())
     }
 
-    /// Status and text of a request whose body is sent as it stands: JSON, or the lines of a bulk.
+    /// Status and text of a request whose body is sent unchanged: JSON, or the lines of a bulk.
     pub fn ask_text(&self, method: Method, path: &str, body: &str) -> (u16, String) {
         self.http.send(method, &format!("{}{path}", self.url), (!body.is_empty()).then(|| body.to_owned()))
     }
@@ -115,7 +115,7 @@ impl Node {
         self.get(&format!("/{index}/_mapping"))[index]["mappings"]["properties"][field]["type"].clone()
     }
 
-    /// The document with this id: all of the answer, as the server wrote it.
+    /// The document with this id: the complete answer of the server.
     pub fn document_text(&self, index: &str, id: &str) -> String {
         let id = percent_encoding::utf8_percent_encode(id, percent_encoding::NON_ALPHANUMERIC);
         let (status, text) = self.http.ask(Method::GET, &format!("{}/{index}/_doc/{id}", self.url), None);
@@ -185,7 +185,7 @@ impl Http {
     }
 }
 
-/// Looks again and again until it is so.
+/// Polls until it is so.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + LONG;
     while !is_so() {

@@ -1,4 +1,4 @@
-//! A proxy in front of a server: counts what passes, asks for credentials, speaks TLS, breaks requests.
+//! A proxy in front of a server: counts requests, requires credentials, speaks TLS, breaks requests.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio_rustls::TlsAcceptor;
 
-/// Ends when dropped.
+/// Stops when dropped.
 pub struct Proxy {
     pub address: SocketAddr,
     state: Arc<State>,
@@ -24,23 +24,23 @@ pub struct Proxy {
 
 struct State {
     server: String,
-    /// The only `Authorization` that is let through.
+    /// The only `Authorization` that is accepted.
     wanted: Option<String>,
     requests: AtomicUsize,
     bulks: AtomicUsize,
-    /// Requests with this in their body do not come through.
+    /// Requests with this text in their body fail.
     poison: Mutex<Option<(String, Break)>>,
     client: reqwest::Client,
 }
 
-/// How a request does not come through.
+/// How a request fails.
 #[derive(Clone, Copy)]
 pub enum Break {
-    /// The connection is broken off.
+    /// The connection is closed.
     Reset,
     /// There is no answer.
     Hang,
-    /// Each document with the text in it fails with this status; the others come through.
+    /// Each document with the text fails with this status; the others get through.
     Fail(u16),
 }
 
@@ -71,7 +71,7 @@ impl Proxy {
         *self.state.poison.lock().unwrap() = None;
     }
 
-    /// From now on every request with this text in its body breaks.
+    /// From now on every request with this text in its body fails.
     pub fn break_at(&self, text: &str, how: Break) {
         *self.state.poison.lock().unwrap() = Some((text.to_owned(), how));
     }
@@ -93,7 +93,7 @@ async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, state: Arc<Stat
         tokio::spawn(async move {
             let pass = service_fn(|request| pass(request, state.clone()));
             let http = hyper::server::conn::http1::Builder::new();
-            // A client that does not like our certificate is part of the test.
+            // A client that rejects our certificate is part of the test.
             let _ = match tls {
                 None => http.serve_connection(TokioIo::new(socket), pass).await,
                 Some(tls) => match tls.accept(socket).await {
@@ -137,14 +137,14 @@ async fn pass(request: Request<Incoming>, state: Arc<State>) -> Result<Response<
     if let Some(kind) = parts.headers.get("content-type") {
         onward = onward.header("content-type", kind);
     }
-    // Without an answer the connection is broken off, as a dying server does.
+    // Without an answer the connection is closed, as by a dying server.
     let response = onward.send().await.map_err(|error| error.to_string())?;
     let status = response.status().as_u16();
     let said = response.bytes().await.map_err(|error| error.to_string())?;
     Ok(answer(status, if failed.is_empty() { said } else { with_verdicts(&said, &failed) }))
 }
 
-/// What is left of a bulk, and by place in it the verdicts on what has the text in it.
+/// The rest of a bulk, and the verdicts on the documents with the text, by position.
 fn without_failing(body: &Bytes, text: &str, status: u16) -> (Bytes, Vec<(usize, Value)>) {
     let lines: Vec<&[u8]> = body.split_inclusive(|byte| *byte == b'\n').collect();
     let (mut left, mut failed) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! An index made anew, filled from an archive beside the crawl that goes on.
+//! An index that was recreated is filled from an archive while the crawl continues.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::support::{Running, links};
 
 const PAGES: u64 = 60;
 
-/// Odd pages change with `version`; even ones never do, and say so when they are asked under a condition.
+/// Odd pages change with `version`; even ones never do, and answer conditional requests with 304.
 fn site(version: &Arc<AtomicU64>) -> Running {
     let version = version.clone();
     Running::start(
@@ -66,7 +66,7 @@ pub fn an_index_is_filled_from_an_archive_beside_the_crawl(node: &Node) {
     let before = held(node, "before");
     assert_eq!(before.len() as u64, PAGES);
 
-    // The crawl goes on into a new index, and finds what has changed; the archive brings the rest.
+    // The crawl continues into a new index, and finds changed pages; the archive provides the rest.
     version.store(2, Ordering::SeqCst);
     let base = std::fs::read_to_string(place.config()).unwrap().replace("index_name: before", "index_name: after");
     std::fs::write(place.config(), base + "link_storage.recrawl: {interval: 1s, min_interval: 1s}\n").unwrap();
@@ -92,7 +92,7 @@ pub fn an_index_is_filled_from_an_archive_beside_the_crawl(node: &Node) {
     assert_eq!(after.len() as u64, PAGES);
     for (page, (title, event)) in &after {
         assert_eq!(*title, newest(*page));
-        // What the archive brought is the event that was accepted then.
+        // A page from the archive keeps its original event.
         assert!(page % 2 == 1 || *event == before[page].1, "page {page} has another event");
     }
     assert!(site.visits.all().iter().all(|visit| !visit.user_agent.contains("Replay")), "a replay asks for nothing");

@@ -1,4 +1,5 @@
-//! An index that is not the one any more that was delivered into: deleted, made anew, or on a server that was replaced by an empty one.
+//! An index that is no longer the one delivered into: deleted, recreated, or on a server that was replaced by an empty
+//! one.
 
 use std::sync::Arc;
 
@@ -17,13 +18,13 @@ use crate::{FETCHED, UPKEEP, at, config, entries, numbered, open, response};
 
 const PAGES: u64 = 60;
 
-/// As an empty server has it: neither the index nor its template.
+/// As on an empty server: neither the index nor its template exists.
 fn drop_index(node: &Node, index: &str) {
     assert_eq!(node.ask(Method::DELETE, &format!("/{index}"), None).0, 200);
     node.ask(Method::DELETE, &format!("/_index_template/seine-{index}"), None);
 }
 
-/// By the sink alone: with and without a page to deliver, and when it is opened again with what it has kept.
+/// Only the sink: with and without a page to deliver, and reopened with its saved state.
 pub fn another_index_is_noticed(node: &Node) {
     let index = "other";
     let (config, pages) = (config(&[&node.url], index), entries((1..=3).map(numbered)));
@@ -31,11 +32,11 @@ pub fn another_index_is_noticed(node: &Node) {
     let open = |state| ElasticSink::reopen(&config, UPKEEP, &SinkContext::new(folder.path()), state).unwrap();
     let mut sink = open(&serde_json::Value::Null);
     let kept = deliver(&mut sink, &pages[..1]).unwrap().state;
-    // Opened again, it goes on, and keeps the state before it has asked.
+    // A reopened sink continues, and keeps its state until it has asked the server.
     let mut again = open(&kept);
     assert_eq!(again.flush().unwrap().state, kept);
     assert_eq!(deliver(&mut again, &pages[1..2]).unwrap().state, kept);
-    // Somebody makes it anew, with a mapping that takes everything.
+    // Somebody creates the index again with a mapping that accepts everything.
     drop_index(node, index);
     node.put("/other", &json!({}));
     for sink in [&mut sink, &mut again, &mut open(&kept)] {
@@ -44,7 +45,7 @@ pub fn another_index_is_noticed(node: &Node) {
         assert!(error.to_string().contains("index other was made anew"), "{error}");
     }
     assert_eq!(node.count_all(index), 0);
-    // With nothing to deliver, it looks now and then.
+    // An idle sink checks the index from time to time.
     let mut idle = open(&serde_json::Value::Null);
     wait_until("it knows the index", || !idle.flush().unwrap().state.is_null());
     drop_index(node, index);
@@ -57,7 +58,7 @@ pub fn another_index_is_noticed(node: &Node) {
     assert_eq!(node.ask(Method::HEAD, "/other", None).0, 404);
 }
 
-/// Pages never change, and say so when they are asked under a condition.
+/// Pages never change, and answer conditional requests with 304.
 fn site() -> Running {
     Running::start(
         1,
@@ -73,7 +74,7 @@ fn site() -> Running {
     )
 }
 
-/// The log holds only the last pages: the others come with their next fetch, although the site answers that they are as they were.
+/// The log has only the last pages. The others are delivered with their next fetch, although the site would answer 304.
 pub fn an_index_that_was_replaced_is_filled_anew(node: &Node) {
     let (index, site) = ("replaced", site());
     let elastic = "target_storage.data_format.elasticsearch";
@@ -102,7 +103,7 @@ pub fn an_index_that_was_replaced_is_filled_anew(node: &Node) {
     documents_are_audited_by_their_ids(node, &place, &site);
 }
 
-/// One page without a document, and one document of a page that has left: their number is right.
+/// One page has no document, and one document belongs to a page that has left. So only their number is right.
 fn documents_are_audited_by_their_ids(node: &Node, place: &Place, site: &Running) {
     let audit = || run(&["audit".as_ref(), place.data().as_os_str(), "--destinations".as_ref()]);
     assert!(audit().ok().stdout.contains("✓ at elasticsearch by id"));
@@ -111,7 +112,7 @@ fn documents_are_audited_by_their_ids(node: &Node, place: &Place, site: &Running
         let id = percent_encoding::utf8_percent_encode(&url, percent_encoding::NON_ALPHANUMERIC).to_string();
         format!("/replaced/_doc/{id}")
     };
-    // Out of scope: it leaves, and somebody brings it back.
+    // A page out of scope leaves the index, and somebody brings it back.
     place.set("link_storage.link_strategy.blacklist", "['.*/59']");
     Process::start(place.crawl(&[], &["--delay", "0"])).wait().ok();
     audit().ok();
@@ -121,7 +122,7 @@ fn documents_are_audited_by_their_ids(node: &Node, place: &Place, site: &Running
     assert!(ran.stdout.contains("/7") && ran.stdout.contains("/59"), "{}", ran.stdout);
 }
 
-/// Older documents lie in the index that bulks do not go to any more.
+/// Older documents are in an index that bulks no longer go to.
 pub fn a_page_has_one_document_behind_an_alias_that_was_rolled_over(node: &Node) {
     node.put("/rolled-1", &json!({ "aliases": { "rolled": { "is_write_index": true } } }));
     node.put("/rolled-2", &json!({}));
@@ -140,10 +141,11 @@ pub fn a_page_has_one_document_behind_an_alias_that_was_rolled_over(node: &Node)
     let later = (1..=6).map(|n| at(numbered(n), FETCHED + 10)).chain((7..=8).map(gone));
     deliver(&mut sink, &entries(later)).unwrap();
     assert_eq!((node.count_all("rolled-1"), node.count_all("rolled-2")), (2, 6));
-    // Delivered again from the beginning, as after a crash: 9 and 10 come to the new index, too, with the version that they have.
+    // Delivered again from the beginning, as after a crash: 9 and 10 also come to the new index, with their old
+    // versions.
     let delivered = deliver(&mut sink, &entries((1..=10).map(numbered))).unwrap();
     assert_eq!((delivered.delivered, delivered.dead), (28, 0));
     assert_eq!((node.count_all("rolled-1"), node.count_all("rolled-2")), (0, 8));
-    // Its mapping is ours, too.
+    // The new index has our mapping, too.
     assert_eq!(node.type_of("rolled-2", "url"), "keyword");
 }

@@ -1,4 +1,4 @@
-//! The sink's configuration: ACHE's keys, ours, and the deprecated ones.
+//! The configuration of the sink: ACHE's keys, ours, and deprecated ones.
 
 use std::time::Duration;
 
@@ -114,7 +114,7 @@ fn the_transport_clients_keys_mean_http_on_that_host_and_say_so() {
         "{warnings:?}"
     );
     assert!(warnings.iter().any(|text| text.contains("cluster_name")), "{warnings:?}");
-    // Real hosts come first.
+    // Configured hosts come first.
     assert_eq!(hosts(&elastic(&format!("{yaml}{KEYS}.rest.hosts: [http://new:9201]"))), ["http://new:9201/"]);
 }
 

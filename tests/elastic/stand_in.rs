@@ -1,4 +1,4 @@
-//! A server that is the simulation's model of one, for tests that need its answers at a moment of their choice.
+//! A server based on the simulation's model, for tests that control its answers.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,19 +8,19 @@ use serde_json::Value;
 
 use crate::model::elastic_model::Server;
 
-/// What a test says to a request before the model does: a status and a body.
+/// Called before the model; may answer with a status and a body.
 pub type Hook = Arc<dyn Fn(&Asked) -> Option<(u16, Value)> + Send + Sync>;
 
 pub struct Asked {
     pub method: String,
     pub path: String,
     pub body: Vec<u8>,
-    /// Who asks.
+    /// The credentials of the request.
     pub authorization: String,
 }
 
 impl Asked {
-    /// A bulk with pages, not one that asks whether pages are taken.
+    /// A bulk with pages, not a probe.
     pub fn is_bulk_of_pages(&self) -> bool {
         self.path.contains("/_bulk") && !String::from_utf8_lossy(&self.body).contains("seine-asks-whether")
     }

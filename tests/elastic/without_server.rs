@@ -1,4 +1,4 @@
-//! The sink where there is no server.
+//! The sink without a server.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What a page says about itself.
+//! Facts that a page states about itself.
 
 use super::*;
 

@@ -1,4 +1,5 @@
-//! What `rel` leads to: pages and feeds are followed; a page's other formats, its short URL and its comments' feed are not.
+//! The link relations of `rel`: pages and feeds are followed; other formats of the page, its short URL and the feed of
+//! its comments are not.
 
 use super::*;
 
@@ -90,7 +91,7 @@ fn feeds_of_comments_are_told_from_feeds_of_pages() {
         ("/post/?replytocom=3", single, "/post/feed/", false),
         ("/post/", single, "/post-two/feed/", true),
         ("/post/", single, "/postfeed/", true),
-        // A category's feed is of its posts, and a front page's of the site's.
+        // A category's feed has its posts, and the front page's feed those of the site.
         ("/category/news/", "", "/category/news/feed/", true),
         ("/", single, "/feed/", true),
         ("/?p=5", single, "/?feed=rss2", true),

@@ -1,4 +1,4 @@
-//! One pass and tree agree: over whole pages and over tag soup.
+//! The reader without a tree and the tree agree, on real pages and on random markup.
 
 use super::tree::TreeText;
 use super::*;
@@ -10,7 +10,7 @@ fn both_ways_give_the_same_for_real_pages() {
         assert_eq!(once(read(text)), by_tree(text), "{name}");
         let (mut ours, mut trees) = (text_of(&page_facts(text)), page_text(text));
         if name == "news-front-page.html" {
-            // The tree moves what is misplaced in a table in front of it.
+            // The tree moves misplaced content of a table in front of it.
             for side in [&mut ours, &mut trees] {
                 side.text = sorted(side.text.lines());
                 side.link_texts.sort_unstable();
@@ -94,7 +94,7 @@ fn a_front_page_with_every_mistake() {
     assert!(facts.about.meta.contains(&("description".into(), "All that the river brings, every day".into())));
 }
 
-/// Pieces of pages, and pieces of nonsense.
+/// Random mixtures of real and invalid markup.
 fn soup() -> impl Strategy<Value = String> {
     let names = "a|a|b|p|div|table|tr|td|li|ul|select|option|button|form|h1|body|head|html|template|noscript|nobr|i|font\
                  |title|script|style|textarea|iframe|xmp|span|caption|col|colgroup|tbody|object|marquee|dd|dt|input|br\

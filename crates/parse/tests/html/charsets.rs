@@ -1,4 +1,4 @@
-//! The encoding of a page, and the page as text.
+//! The encoding of a page, and its decoded text.
 
 use seine_parse::url;
 
@@ -54,7 +54,7 @@ fn a_lying_charset_does_not_hide_the_page() {
         assert_eq!(urls(&derived), ["https://a.example/x"], "{lie}");
         assert_eq!(derived.charset, Some("UTF-8"), "{lie}");
     }
-    // Latin-1 called UTF-8: the letters are lost, the links are not.
+    // Latin-1 labelled as UTF-8: the letters are lost, the links are not.
     let body = b"<title>caf\xe9</title><a href=/x>x</a>".to_vec();
     let derived = derive(
         &event("https://a.example/", response(&[("content-type", "text/html; charset=utf-8")], body)),
@@ -86,7 +86,7 @@ fn utf_8_is_not_copied() {
     assert_eq!(charset::decode_text(b"\xef\xbb\xbfx", encoding_rs::UTF_8), "x");
 }
 
-/// As browsers send them: the query in the page's charset, the path in UTF-8.
+/// As in browsers: the query in the page's charset, the path in UTF-8.
 #[test]
 fn queries_of_links_are_in_the_charset_of_the_page() {
     let links = |content_type: &str, label: &str, page: &str| {
@@ -106,20 +106,20 @@ fn queries_of_links_are_in_the_charset_of_the_page() {
         ["/?q=%EC%E8%F0", "/?q=%D0%BC"]
     );
     assert_eq!(of("shift_jis", "<link rel=next href='?q=表&r=ソ'>"), ["/?q=%95%5C&r=%83%5C"]);
-    // What the charset does not have is a reference, which does not end the parameter.
+    // A character missing in the charset becomes a reference, which does not end the parameter.
     assert_eq!(of("iso-8859-1", "<a href='?q=&#20013;é&r=1'>"), ["/?q=%26%2320013%3B%E9&r=1"]);
     assert_eq!(of("gbk", "<meta http-equiv=refresh content='0;url=/?q=中'>"), ["/?q=%D6%D0"]);
-    // UTF-16 pages send UTF-8, as the standard has it.
+    // Links of UTF-16 pages use UTF-8, as the standard requires.
     let utf16: Vec<u8> = "\u{feff}<a href='?q=中'>".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let derived = derive(&event("https://a.example/", response(&[("content-type", "text/html")], utf16)), &options());
     assert_eq!(urls(&derived), ["https://a.example/?q=%E4%B8%AD"]);
-    // A charset that the page alone names counts as well, and for what is canonical.
+    // A charset declared only in the page counts, too, also for the canonical URL.
     let (canonical, found): (_, Vec<String>) =
         links("text/html", "big5", "<meta charset=big5><link rel=canonical href='/?q=中'>");
     assert_eq!((canonical.as_deref(), &*found[0]), (Some("https://a.example/?q=%A4%A4"), "/?q=%A4%A4"));
 }
 
-/// Headers are not of the page's charset.
+/// Headers do not use the page's charset.
 #[test]
 fn queries_in_headers_are_utf_8() {
     let headers = [("content-type", "text/html; charset=gbk"), ("link", "</?q=\u{e4}\u{b8}\u{ad}>; rel=next")];
@@ -130,7 +130,7 @@ fn queries_in_headers_are_utf_8() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, rng_seed: RngSeed::Fixed(3), failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever stands in a link, its URL is in normal form and comes out of its charset again.
+    /// For any text in a link, the URL is normalised, and decoding it in the charset gives the text back.
     #[test]
     fn a_query_in_any_charset_gives_a_normal_url(label in "(gbk|gb18030|big5|shift_jis|euc-kr|euc-jp|iso-2022-jp|koi8-r|windows-1252)", query in "[a-z中文я表é€😀&=;%# ]{0,12}") {
         let base = ::url::Url::parse("http://a.example/").unwrap();

@@ -1,4 +1,4 @@
-//! Content codings are taken off, within limits.
+//! Content codings are removed, within limits.
 
 use super::*;
 
@@ -93,7 +93,7 @@ fn a_stream_without_its_very_end_is_cut_short_too() {
             assert!(text.starts_with(&decoded.body), "{coding} -{cut}");
         }
     }
-    // What is damaged and goes on is something else.
+    // Damaged data with more data after it is another case.
     for (coding, mut body) in [("gzip", gzip(&text)), ("deflate", zlib(&text)), ("zstd", zstd(&text))] {
         let middle = body.len() / 2;
         body[middle..middle + 100].fill(0xff);
@@ -123,10 +123,10 @@ fn a_bomb_stops_at_the_limit() {
         assert_eq!(decoded.body.len(), 100_000, "{coding}");
         assert!(matches!(decoded.problem, Some(DecodeProblem::OverLimit { limit: 100_000, .. })), "{coding}");
     }
-    // A bomb within a bomb: the inner stage has the same limit.
+    // A bomb within a bomb: the inner coding has the same limit.
     let decoded = decode("gzip, gzip", gzip(&gzip(&zeros)), 100_000);
     assert_eq!(decoded.body.len(), 100_000);
-    // Exactly at the limit is not over it.
+    // A body exactly at the limit is allowed.
     assert_eq!(decode("gzip", gzip(&zeros[..1000]), 1000).problem, None);
 }
 

@@ -1,4 +1,4 @@
-//! What an event gives: links resolved, flagged, each once.
+//! The data derived from an event: links are resolved, marked, and without repeats.
 
 use super::*;
 
@@ -42,7 +42,7 @@ fn headers_give_links_too() {
     );
 }
 
-/// What RFC 6596 has it for.
+/// The purpose named in RFC 6596.
 #[test]
 fn of_what_is_no_html_a_header_says_the_canonical_url() {
     let headers = [("content-type", "application/pdf"), ("Link", "<../page>; rel=\"canonical\"")];

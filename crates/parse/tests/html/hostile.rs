@@ -5,7 +5,7 @@ use seine_parse::words::{MAX_WORDS, meta_words, words};
 
 use super::*;
 
-/// Generous: without limits each of these takes many minutes, or for ever.
+/// Generous: without limits each case takes many minutes or never ends.
 fn soon(what: &str, work: impl FnOnce()) {
     let started = Instant::now();
     work();
@@ -33,7 +33,7 @@ fn deep_nesting_neither_overflows_nor_takes_for_ever() {
             assert!(facts.is_some());
         });
     }
-    // Drawings and templates without end.
+    // Endlessly nested SVG, MathML and templates.
     for open in ["<svg>", "<math>", "<template>"] {
         soon(open, || _ = page_facts(&open.repeat(50_000)));
     }
@@ -89,7 +89,7 @@ fn zero_characters_and_broken_ends_are_survived() {
     }
 }
 
-/// Two megabytes of each: whatever looks at all of them for each of their parts is at it for hours.
+/// Two megabytes of each. Code that reads everything again for each part would take hours.
 #[test]
 fn large_pages_of_one_kind_are_read_once() {
     const SIZE: usize = 2 << 20;
@@ -192,7 +192,7 @@ fn json_ld_is_bounded() {
     assert_eq!(page_facts(&script(r#"{"@type":"Article"}"#)).about.types(), ["Article"]);
 }
 
-/// Every reading of a page.
+/// Reads a page in every way.
 fn all_of(page: &str) {
     let facts = page_facts(page);
     let words = words(None, None, &facts.text, &facts.passing);

@@ -1,4 +1,4 @@
-//! Which language a text is in, whatever the page declares.
+//! The language of a text, whatever the page declares.
 
 use std::time::{Duration, Instant};
 
@@ -95,7 +95,7 @@ fn tag(found: Option<Language>) -> &'static str {
     })
 }
 
-/// Behind a menu, and with another language declared.
+/// The text after a menu, with another language declared.
 fn page(text: &str) -> String {
     let menu: String =
         ["Accueil", "Über uns", "Contact", "Boutique"].iter().map(|it| format!("<li><a href=/x>{it}</a>")).collect();

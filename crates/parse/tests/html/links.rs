@@ -1,4 +1,4 @@
-//! Which elements give links, and how references are read.
+//! Which elements are links, and how references are read.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Reading pages: content codings, charsets, links in one pass and by tree, what robots are told, hostile input.
+//! Reading pages: content codings, charsets, links without and with a tree, robots directives, hostile input.
 
 mod about;
 mod alternates;
@@ -53,7 +53,7 @@ fn options() -> DeriveOptions {
     DeriveOptions { max_decoded_bytes: 1 << 20, obey_nofollow: true, agent: AGENT.into(), ..DeriveOptions::default() }
 }
 
-/// No text for what is not HTML.
+/// There is no text for pages that are not HTML.
 fn derive_with_text(event: &PageEvent, options: &DeriveOptions) -> (Derived, Option<PageFacts>) {
     let PageText { facts, page, .. } = PageText::from(Arc::new(derive(event, options)));
     (Arc::unwrap_or_clone(facts), page)
@@ -71,7 +71,7 @@ fn read(page: &str) -> HtmlFacts {
     html_facts::read(page, AGENT)
 }
 
-/// Each link once: the tree repeats those of elements that the standard clones.
+/// Removes repeated links: the tree repeats those of elements that the standard clones.
 fn once(mut facts: HtmlFacts) -> HtmlFacts {
     let mut seen = HashSet::new();
     facts.links.retain(|link| seen.insert(link.clone()));
@@ -82,7 +82,7 @@ fn by_tree(page: &str) -> HtmlFacts {
     once(Tree::parse(page).facts(AGENT))
 }
 
-/// As the tree has it.
+/// Reads a page both ways and compares the results.
 fn read_both(page: &str) -> HtmlFacts {
     let facts = once(read(page));
     assert_eq!(facts, by_tree(page), "{page}");
@@ -121,7 +121,7 @@ fn decode(coding: &str, body: Vec<u8>, limit: u64) -> Decoded {
     decode_body(&response(&[("content-encoding", coding)], body), limit)
 }
 
-/// Text that compresses, but not to nothing.
+/// Text that compresses well, but not extremely.
 fn sample_text() -> Vec<u8> {
     (0..20_000).flat_map(|n| format!("<a href=/{}>{n}</a>\n", n * 7919 % 100_003).into_bytes()).collect()
 }

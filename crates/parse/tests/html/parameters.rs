@@ -1,4 +1,4 @@
-//! Parameters that are taken out of links.
+//! Parameters that are removed from links.
 
 use super::*;
 

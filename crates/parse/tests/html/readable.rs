@@ -1,4 +1,4 @@
-//! What a page is for, and Markdown as somebody else's reader reads it. Pages of our own.
+//! The readable extractor, and its Markdown as read by another program. The pages are our own.
 
 use std::time::{Duration, Instant};
 
@@ -6,12 +6,12 @@ use proptest::prelude::*;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use seine_parse::readable::{Readable, read};
 
-/// A page with fewer words than there are to choose among is given whole: what is written of it is known to the letter.
+/// Short pages are returned whole, so the exact Markdown is known.
 fn markdown(page: &str) -> String {
     read(page, Some("https://site.example/dir/page"), true).markdown.unwrap()
 }
 
-/// What a reader of Markdown sees, without white space. Pictures are not seen.
+/// The text that a Markdown reader shows, without white space and images.
 fn seen(markdown: &str) -> String {
     let mut text = String::new();
     let mut pictures = 0;
@@ -59,7 +59,7 @@ fn short_pages_give_their_visible_text() {
     assert_eq!(read("", None, true).markdown.as_deref(), Some(""));
 }
 
-/// As a forum of Discourse sends it to those who run programs.
+/// As a Discourse forum sends it to browsers with scripts.
 #[test]
 fn posts_that_a_program_shows_are_read_from_the_data() {
     let cooked = "<p>The pump stops after <b>ten minutes</b>, and the lamp on its side is red.</p>";
@@ -69,7 +69,7 @@ fn posts_that_a_program_shows_are_read_from_the_data() {
         "<div id=data-preloaded data-preloaded=\"{}\"></div>",
         data.replace('&', "&amp;").replace('"', "&quot;")
     );
-    // The posts are JSON within JSON, whose quotes are escaped.
+    // The posts are JSON inside JSON, with escaped quotes.
     let read = read(&page, None, true);
     assert!(read.text.contains("The pump stops after ten minutes"), "{}", read.text);
     assert!(read.markdown.unwrap().contains("**ten minutes**"));
@@ -103,7 +103,7 @@ fn links_are_resolved_by_what_the_page_says() {
     assert_eq!(read("<p><a href=f>x</a>", None, true).markdown.unwrap(), "[x](f)\n");
 }
 
-/// By the standard's tree a block is moved out of a link that ends before it; of a drawing HTML alone is text.
+/// By the standard's tree, a block is moved out of a link that ends before it. In SVG only HTML is text.
 #[test]
 fn broken_markup_loses_no_text() {
     let is = |page: &str, wanted: &str| assert_eq!(markdown(page), wanted, "{page}");
@@ -123,7 +123,7 @@ fn broken_markup_loses_no_text() {
     is("<p>a<canvas>no</canvas><video>no</video><my-card>b</my-card>c", "a\n\nb\n\nc\n");
 }
 
-/// Generous: each takes some hundred milliseconds, and without bounds many minutes.
+/// Generous: each takes some hundred milliseconds, and many minutes without limits.
 #[test]
 fn hostile_pages_take_no_longer_than_their_length() {
     let pages = [
@@ -163,9 +163,9 @@ fn hostile_pages_take_no_longer_than_their_length() {
     }
 }
 
-// More cases: make fuzz.
+// For more cases: make fuzz.
 proptest! {
-    /// Whatever the markup: no panic, and the Markdown says what the text says.
+    /// For any markup: no panic, and the Markdown has the same text as the plain text.
     #[test]
     fn markdown_says_what_the_text_says(parts in prop::collection::vec(prop::sample::select(vec![
         "<p>", "</p>", "<b>", "</b>", "<i>", "</i>", "<a href=/x>", "</a>", "<ul>", "<li>", "</ul>", "<ol>", "</ol>", "<h2>", "</h2>",

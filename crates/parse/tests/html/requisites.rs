@@ -1,4 +1,4 @@
-//! What a page needs to be shown, and where its forms lead.
+//! Page requisites, and the targets of forms.
 
 use super::*;
 use seine_parse::requisites::Requisites;
@@ -51,7 +51,7 @@ fn each_kind_is_named_by_itself_and_once() {
     assert_eq!(of_page(&["scripts"], PAGE), at(&["a.js"]));
     assert_eq!(of_page(&["media"], PAGE), at(&["film.mp4", "words.vtt", "song.ogg", "chart.svg"]));
     assert_eq!(of_page(&[], PAGE), Vec::<String>::new());
-    // They are no links, and links are none of them.
+    // Requisites and links do not overlap.
     let derived = derive(&html_event(PAGE), &wanting(&["images", "styles", "scripts", "media"]));
     assert_eq!(urls(&derived), ["https://site.example/app/2", "https://site.example/app/page"]);
 }
@@ -71,7 +71,7 @@ z.png') } .curl(no) { myurl(no.png); src: url(f\6f nt.woff2) url(data:font/woff2
     assert_eq!(found.last().map(String::as_str), Some("https://cdn.example/css/last.png"), "{found:?}");
 }
 
-/// Twice as long a sheet takes no more than twice as many steps: it is read as it is written, whatever is left open.
+/// A sheet of twice the length takes at most twice as many steps, whatever is left open.
 #[test]
 fn hostile_sheets_end() {
     for piece in ["url(", "@import ", "/*", "\"\\", "url('\\", "\\u", "@import \"", "url(\n"] {

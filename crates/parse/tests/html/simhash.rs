@@ -1,4 +1,4 @@
-//! Simhashes: how far texts are from each other, whatever their script; and what they are, as records keep them.
+//! Simhashes: distances between texts in any script, and the exact values that records store.
 
 use std::f64::consts::PI;
 
@@ -7,7 +7,7 @@ use seine_parse::simhash::{of_page, simhash};
 
 use super::{event, html_event, options, response};
 
-/// Numbers that look random, the same at every run (xorshift).
+/// Pseudo-random numbers, the same in every run (xorshift).
 struct Dice(u64);
 
 impl Dice {
@@ -19,7 +19,7 @@ impl Dice {
     }
 }
 
-/// So many words, some of them common as in any language: of 4000 the first quarter fills most of the text.
+/// Random words with a natural distribution: the first quarter of 4000 words makes up most of the text.
 fn prose(words: usize, seed: u64) -> Vec<String> {
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15 ^ seed);
     let word = |_| {
@@ -35,7 +35,7 @@ fn distance(one: &str, other: &str) -> u32 {
 
 const TEXTS: u64 = 150;
 
-/// Mean and largest of what is measured of so many texts.
+/// Mean and maximum of a measure over many texts.
 fn over_texts(measure: impl Fn(u64) -> u32) -> (f64, u32) {
     let all: Vec<u32> = (0..TEXTS).map(measure).collect();
     (f64::from(all.iter().sum::<u32>()) / TEXTS as f64, *all.iter().max().unwrap())
@@ -43,7 +43,7 @@ fn over_texts(measure: impl Fn(u64) -> u32) -> (f64, u32) {
 
 #[test]
 fn what_is_edited_is_as_far_as_its_share_of_the_text() {
-    // Words of the text, and words in a row that are others: a word, a date, a paragraph.
+    // Length of the text, and number of consecutive words that differ: a word, a date, a paragraph.
     for (words, edited) in [(1000, 1), (1000, 3), (300, 1), (300, 3), (1000, 100)] {
         let (mean, largest) = over_texts(|seed| {
             let mut text = prose(words, seed);
@@ -71,7 +71,7 @@ fn another_text_is_half_of_the_bits_away() {
     assert!(largest < 50 && 64 - nearest > 14);
 }
 
-/// Chinese is written without blanks, and a sentence is no word.
+/// Chinese has no spaces, and a sentence is not a word.
 #[test]
 fn a_sign_is_little_where_signs_are_words() {
     let mut dice = Dice(7);
@@ -91,7 +91,7 @@ fn case_blanks_and_repeats_do_not_count() {
     assert_eq!(simhash("One  two,\nTHREE"), simhash("one two — three!"));
     assert_eq!(simhash("caf\u{e9}"), simhash("CAFE\u{301}"));
     assert_eq!(simhash("in stock in stock in stock in stock"), simhash("in stock in"));
-    // The order does, but only where it changed.
+    // Changing the order matters, but only where it changed.
     assert_ne!(simhash("one two three"), simhash("three two one"));
     let [first, last] = [prose(500, 1).join(" "), prose(500, 2).join(" ")];
     assert!(distance(&format!("{first} {last}"), &format!("{last} {first}")) <= 6);
@@ -100,7 +100,7 @@ fn case_blanks_and_repeats_do_not_count() {
     }
 }
 
-/// As a page of several megabytes.
+/// Like a page of several megabytes.
 #[test]
 fn all_of_a_long_text_counts() {
     let words = |last: &str| (0..450_000).map(|n| format!("w{n} ")).collect::<String>() + last;
@@ -110,7 +110,7 @@ fn all_of_a_long_text_counts() {
     assert!(distance(&one, &one[..one.len() / 2]) > 8);
 }
 
-/// Records keep them: whoever changes these makes every page look like another one.
+/// Records store these values: changing them makes every page look changed.
 #[test]
 fn simhashes_are_what_they_always_were() {
     for (text, expected) in [
@@ -143,7 +143,7 @@ fn of_a_page_the_main_text_counts() {
     let now = article(&words, "22 November 2026");
     assert!((1..10).contains(&(of(&before).unwrap().bits ^ of(&now).unwrap().bits).count_ones()), "a word of the page");
 
-    // No block of a short page looks like its main text: all that is seen counts, and tells it from no other page.
+    // A short page has no main text. Then all visible text counts, and the simhash does not identify the page.
     let short = of("<title>Short</title><body><h1>Version</h1> 1").unwrap();
     assert_eq!((short.bits, short.telling()), (simhash("Version 1").unwrap().bits, None));
     assert_eq!(of(&before).unwrap().telling(), Some(of(&before).unwrap().bits));

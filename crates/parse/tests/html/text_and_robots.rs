@@ -1,4 +1,4 @@
-//! Visible text, and what robots are told.
+//! Visible text, and robots directives.
 
 use super::*;
 

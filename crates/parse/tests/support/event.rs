@@ -1,4 +1,4 @@
-//! Page events for tests and benches. Each sets what it is about, and takes the rest from here.
+//! Page events for tests and benches. Each test sets what it needs and uses defaults for the rest.
 
 // Each test binary and bench uses its own part of this.
 #![allow(dead_code)]
@@ -9,7 +9,7 @@ use seine_parse::page::{Headers, HttpVersion, Kind, Outcome, PageEvent, Relevanc
 /// 2026-11-21T14:37:05.985Z.
 pub const FETCHED: u64 = 1_795_271_825_985;
 
-/// A page that was fetched without ado.
+/// An ordinary page.
 pub fn page(url: impl Into<String>, headers: &[(&str, &str)], body: impl Into<Bytes>) -> PageEvent {
     let url = url.into();
     PageEvent {

@@ -1,4 +1,4 @@
-//! Feeds: known by their first element, read for their articles and their language.
+//! Feeds: recognised by their first element; their articles and language are read.
 
 use proptest::prelude::*;
 use seine_parse::feed::is_feed;

@@ -1,4 +1,4 @@
-//! URLs and what decides about them: normalisation, robots.txt, sitemaps.
+//! URLs and the rules for them: normalisation, robots.txt, sitemaps.
 
 #[path = "../support/event.rs"]
 mod event;
@@ -13,11 +13,11 @@ use std::time::Duration;
 use proptest::prelude::ProptestConfig;
 use proptest::test_runner::RngSeed;
 
-/// Hostile input must not cost more than reading it. Generous, for a debug build on a busy machine; what is not linear
-/// takes minutes.
+/// Hostile input must take linear time. Generous, for a debug build on a busy machine; anything not linear takes
+/// minutes.
 const NO_TIME: Duration = Duration::from_secs(30);
 
-/// The same cases every time.
+/// The same cases in every run.
 fn cases(number: u32) -> ProptestConfig {
     let (rng_seed, failure_persistence) = (RngSeed::Fixed(1), None);
     ProptestConfig { rng_seed, failure_persistence, ..ProptestConfig::with_cases(number) }

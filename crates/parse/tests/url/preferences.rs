@@ -1,5 +1,5 @@
-//! What publishers ask: `preferences.jsonl` has the cases, each with the section of the draft that it is from (`by`), in the versions
-//! that `parse::preferences` names. Texts of the drafts' own examples are theirs, all others ours.
+//! Statements of publishers. `preferences.jsonl` has the cases. Each names the section of its draft (`by`), in the
+//! versions listed in `parse::preferences`. Examples from the drafts are quoted; all other texts are ours.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -32,11 +32,11 @@ struct Case {
     content_type: String,
     html: Option<String>,
     tdmrep: Option<String>,
-    /// Usage → `y` or `n`, of those of which anything is said.
+    /// Usage → `y` or `n`, for usages that are mentioned.
     expect: BTreeMap<String, String>,
     /// URLs of all terms, in order.
     terms: Option<Vec<String>>,
-    /// `robots.txt:7`, of each statement.
+    /// `robots.txt:7` for each statement.
     #[serde(rename = "where")]
     places: Option<Vec<String>>,
     purposes: Option<Vec<Purpose>>,
@@ -65,7 +65,7 @@ impl Case {
         event::page(format!("https://site.example{}", self.path), &headers.collect::<Vec<_>>(), body)
     }
 
-    /// As a worker gathers it.
+    /// Collected as by a worker.
     fn said(&self) -> Vec<Statement> {
         let robots = RobotsTxt::parse(self.robots.as_deref().unwrap_or_default().as_bytes(), &self.agent);
         let mut said = if robots.allows(&self.path) { robots.preferences(&self.path) } else { Vec::new() };
@@ -76,7 +76,7 @@ impl Case {
         said
     }
 
-    /// What is otherwise than expected.
+    /// The difference from what is expected.
     fn fault(&self) -> Option<String> {
         let said = self.said();
         let in_force = |usage: Usage| {
@@ -134,7 +134,7 @@ fn an_event_keeps_what_was_said() {
     );
     assert_eq!(json, expected);
     assert_eq!(event.preferences.unwrap()[0].to_string(), "content-usage: train-ai=n (robots.txt, line 3)");
-    // What a later version may say.
+    // Words that a later version may write.
     assert_eq!(
         serde_json::from_str::<Says>(r#"["train-ai=n","fly=n","search=perhaps"]"#).unwrap(),
         content_usage("train-ai=n")
@@ -144,7 +144,7 @@ fn an_event_keeps_what_was_said() {
 #[test]
 fn hostile_files_and_headers_are_read_in_linear_time() {
     let begun = Instant::now();
-    // A header of a megabyte, valid and not.
+    // A header of a megabyte, valid and invalid.
     let dictionary = (0..60_000).map(|number| format!("key-{number}=n, ")).collect::<String>();
     assert!(!content_usage(&format!("{dictionary}train-ai=n")).is_nothing());
     assert!(content_usage(&dictionary).is_nothing(), "a comma at the end");
@@ -153,7 +153,7 @@ fn hostile_files_and_headers_are_read_in_linear_time() {
     let many: Vec<(String, String)> =
         (0..20_000).map(|number| ("content-usage".into(), format!("k{number}=n"))).collect();
     assert!(of_headers(&Headers(many), RobotsMeta::default(), false, "https://a.example/").is_empty());
-    // 100,000 rules, all of them about the path, or all of one length; what is behind 500 KiB is not read.
+    // 100,000 rules that all match the path, or all have the same length; anything beyond 500 KiB is not read.
     let long = "/".repeat(4000);
     for rule in ["Content-Usage: train-ai=n\n", "Content-Usage: /*a search=n\n", "Content-Signal: /* ai-train=no\n"] {
         let robots = RobotsTxt::parse(format!("User-agent: *\n{}", rule.repeat(100_000)).as_bytes(), "Seine");
@@ -166,7 +166,7 @@ fn hostile_files_and_headers_are_read_in_linear_time() {
     }
     let licenses = RobotsTxt::parse("License: https://a.example/\n".repeat(10_000).as_bytes(), "Seine");
     assert_eq!(licenses.preferences("/").len(), 8);
-    // JSON that is deep, and an array of very many rules.
+    // Deeply nested JSON, and an array of very many rules.
     assert!(TdmFile::parse(&"[".repeat(500_000)).statement("/").is_none());
     assert!(TdmFile::parse(&r#"{"a":"#.repeat(100_000)).statement("/").is_none());
     let rules = vec![r#"{"location":"/x","tdm-reservation":1}"#; 13_000].join(",");
@@ -175,7 +175,7 @@ fn hostile_files_and_headers_are_read_in_linear_time() {
     assert!(begun.elapsed() < NO_TIME, "{:?}", begun.elapsed());
 }
 
-/// Bytes that are nearly what the readers expect.
+/// Text that is nearly what the readers expect.
 fn nearly() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
         "train-ai",
@@ -225,7 +225,7 @@ fn nearly() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Nothing makes a reader fail, and whatever it reads stays as it is when it is written and read again.
+    /// No input makes a reader fail. What it reads stays the same when it is written and read again.
     #[test]
     fn nothing_breaks_the_readers(text in nearly(), path in "/[a*$%é]{0,9}") {
         let robots = RobotsTxt::parse(text.as_bytes(), "Seine");
@@ -240,7 +240,7 @@ proptest! {
         prop_assert_eq!(again, said);
     }
 
-    /// The rules that decide are those that are found by looking at all of them.
+    /// The deciding rules are the same as by a search through all rules.
     #[test]
     fn the_longest_rules_decide(paths in prop::collection::vec("/[ab/]{0,4}[*]?[ab]{0,2}[$]?", 0..20), path in "/[ab/]{0,8}") {
         let lines: String = paths.iter().map(|path| format!("Content-Usage: {path} train-ai=n\n")).collect();

@@ -134,7 +134,7 @@ proptest! {
         RobotsTxt::parse(&bytes, "seine").allows(&path);
     }
 
-    /// A rule without wildcards is a prefix, however either side is encoded.
+    /// A rule without wildcards is a prefix, in any encoding.
     #[test]
     fn a_plain_rule_is_a_prefix(rule in "/[a-c/]{0,4}", path in "/[a-c/]{0,8}") {
         let robots = format!("User-agent: *\nDisallow: {rule}\n");

@@ -211,7 +211,7 @@ fn dates_are_read_in_every_form_that_is_one_and_in_no_other() {
 proptest! {
     #![proptest_config(cases(2000))]
 
-    /// Hostile ones too: never a panic, never a time that cannot be.
+    /// For hostile text, too: never a panic, never an impossible time.
     #[test]
     fn any_text_is_a_date_or_none(text in "([0-9]{1,4}[-T: +.Z]{0,2}){0,8}|\\PC{0,40}|[-0-9A-Za-z:, +]{0,40}") {
         if let Some(time) = date::parse(&text) {

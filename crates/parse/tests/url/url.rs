@@ -276,7 +276,7 @@ const TAILS: &[&str] = &[
     "_",
 ];
 
-/// References made of an origin and of the pieces that matter behind it, in any order; and arbitrary text.
+/// References made of an origin and of special pieces in any order; and arbitrary text.
 fn reference() -> impl Strategy<Value = String> {
     let tail = prop::collection::vec(prop::sample::select(TAILS), 0..10).prop_map(|pieces| pieces.concat());
     let built = (prop::sample::select(ORIGINS), prop::sample::select(&["", "/", "/x", "?"][..]), tail);
@@ -308,7 +308,7 @@ proptest! {
         }
     }
 
-    /// The short way for links in normal form gives what the long way gives.
+    /// The fast path for normalised links gives the same result as the full path.
     #[test]
     fn resolving_is_joining_and_normalising(base in reference(), href in reference()) {
         let Some(base) = url::parse(&base).and_then(|base| Url::parse(&base).ok()) else { return Ok(()) };

@@ -1,4 +1,5 @@
-//! What parsing is compared with: the page as the tree that the HTML standard prescribes, scripts off: html5ever builds it, an arena holds it.
+//! The reference for parsing: the page as the tree that the HTML standard prescribes, scripts off. html5ever builds it
+//! in an arena.
 //!
 //! Nodes are numbered in the order of their creation, which is that of the start tags. Nothing here recurses, and
 //! hostile nesting is bounded by `sink`.
@@ -16,7 +17,7 @@ use html5ever::{Attribute, Namespace, QualName, local_name, ns};
 use seine_parse::html::names::Name;
 use seine_parse::html_facts::{Collector, HtmlFacts};
 
-/// A page's tree. Not `Send`: it lives where it is used.
+/// A page's tree. It is not `Send`.
 #[derive(Debug)]
 pub struct Tree {
     pub nodes: Vec<Node>,
@@ -33,7 +34,7 @@ pub struct Node {
     pub next: Option<NodeId>,
     pub first_child: Option<NodeId>,
     pub last_child: Option<NodeId>,
-    /// Distance from the document, as far as it was known when the node was put into its place.
+    /// Distance from the document when the node was inserted.
     pub depth: u32,
     pub data: NodeData,
 }
@@ -45,7 +46,7 @@ pub enum NodeData {
     Text(StrTendril),
 }
 
-/// An element: its name and its attributes as the parser gives them.
+/// An element: name and attributes as given by the parser.
 #[derive(Debug)]
 pub struct Element {
     pub name: QualName,
@@ -76,7 +77,7 @@ impl Element {
         self.attribute_in(&ns!(), name)
     }
 
-    /// Not part of the page until a script uses it. A declarative shadow root is.
+    /// An inert template is not part of the page until a script uses it. A declarative shadow root is.
     pub fn is_inert(&self) -> bool {
         self.is_html() && self.name.local == local_name!("template") && self.attribute("shadowrootmode").is_none()
     }
@@ -86,7 +87,7 @@ impl Element {
         found.map(|attribute| &*attribute.value)
     }
 
-    /// Gives the collector what counts: HTML elements, and SVG's links.
+    /// Passes HTML elements and SVG links to the collector.
     fn collect(&self, collector: &mut Collector) {
         if self.is_html() {
             collector.element(Name::of(self.name().as_bytes()), |name| self.attribute(name).map(Cow::from));
@@ -100,13 +101,13 @@ impl Element {
 }
 
 impl Tree {
-    /// Everything in document order, elements opened and closed. Inert templates have no content.
+    /// All elements in document order, opened and closed. Inert templates have no content.
     pub fn walk(&self) -> Walk<'_> {
         Walk { tree: self, at: Some((NodeId(0), Direction::Down)) }
     }
 
-    /// The same facts as [`seine_parse::html_facts::read`], except that an element which the parser had to clone
-    /// (misnested `<a>`) gives its link once more.
+    /// The same facts as [`seine_parse::html_facts::read`], except that the link of a cloned element (misnested `<a>`)
+    /// occurs once more.
     pub fn facts(&self, agent: &str) -> HtmlFacts {
         let mut opened: Vec<(NodeId, &Element)> = Vec::new();
         for step in self.walk() {
@@ -114,7 +115,7 @@ impl Tree {
                 opened.push((id, element));
             }
         }
-        // By start tag, not by place: the parser moves what is misplaced in a table in front of it.
+        // By start tag, not by position: the parser moves misplaced content of a table in front of it.
         opened.sort_unstable_by_key(|(id, _)| *id);
         let mut collector = Collector::default();
         for (id, element) in opened {
@@ -126,7 +127,7 @@ impl Tree {
         collector.finish(agent)
     }
 
-    /// The text right below a node.
+    /// The text directly below a node.
     fn text_of(&self, id: NodeId) -> String {
         let mut text = String::new();
         let mut child = self.node(id).and_then(|node| node.first_child);
@@ -153,9 +154,9 @@ pub struct Walk<'t> {
 
 #[derive(Debug, Clone, Copy)]
 enum Direction {
-    /// The node is met for the first time.
+    /// The node is visited for the first time.
     Down,
-    /// Its children are done.
+    /// Its children were visited.
     Up,
 }
 

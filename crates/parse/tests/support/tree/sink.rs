@@ -1,8 +1,8 @@
 //! Builds a [`Tree`] with html5ever, within limits.
 //!
-//! The standard's algorithm looks through all open elements for every tag and may create many nodes for one, so that a
-//! small hostile page can cost minutes and gigabytes. Three limits bound both: elements nested deeper than [`MAX_DEPTH`]
-//! are closed at once (browsers flatten such pages too), and a tree ends at [`MAX_NODES`] or [`MAX_WORK`].
+//! The standard's algorithm looks at all open elements for every tag and may create many nodes for one tag. So a small
+//! hostile page can cost minutes and gigabytes. There are three limits: elements nested deeper than [`MAX_DEPTH`] are
+//! closed at once (browsers flatten such pages, too), and a tree ends at [`MAX_NODES`] or [`MAX_WORK`].
 
 use std::borrow::Cow;
 use std::cell::{Cell, Ref, RefCell};
@@ -16,34 +16,34 @@ use html5ever::{Attribute, LocalName, Namespace, QualName, TokenizerResult, loca
 
 use super::{Element, Node, NodeData, NodeId, Tree};
 
-/// Browsers take 512; what is flattened loses neither links nor text.
+/// Browsers allow 512. Flattening loses neither links nor text.
 pub const MAX_DEPTH: u32 = 128;
-/// Some 60 MB; the longest pages of the web stay below.
+/// About 60 MB; the longest real pages are below this.
 pub const MAX_NODES: usize = 500_000;
-/// Open elements that the parser may have to look at, summed over all tags: well below a second. A long page needs a
-/// hundredth.
+/// Open elements that the parser looks at, summed over all tags: well below a second. A long page needs a hundredth of
+/// this.
 pub const MAX_WORK: u64 = 50_000_000;
 
 const DOCUMENT: NodeId = NodeId(0);
-/// Stands for comments and processing instructions, which are not kept.
+/// Stands for comments and processing instructions, which are dropped.
 const NOTHING: NodeId = NodeId(u32::MAX);
 
 impl Tree {
-    /// Parses a whole page. Never fails: every text is some page.
+    /// Parses a whole page. Never fails: every text is a page.
     pub fn parse(text: &str) -> Tree {
         let options = TreeBuilderOpts { scripting_enabled: false, drop_doctype: true, ..TreeBuilderOpts::default() };
         let limited = Limited { builder: TreeBuilder::new(Sink::new(), options), work: Cell::new(0) };
         let tokenizer = Tokenizer::new(limited, TokenizerOpts::default());
         let input = BufferQueue::default();
         input.push_back(StrTendril::from_slice(text));
-        // The tokenizer pauses behind scripts and `<meta charset>`; nothing is done there.
+        // The tokenizer pauses after scripts and `<meta charset>`; nothing needs to be done there.
         while !matches!(tokenizer.feed(&input), TokenizerResult::Done) {}
         tokenizer.end();
         Tree { nodes: tokenizer.sink.builder.sink.nodes.into_inner() }
     }
 }
 
-/// Stands between tokenizer and tree builder and keeps the tree within its limits.
+/// Between tokenizer and tree builder: keeps the tree within its limits.
 struct Limited {
     builder: TreeBuilder<NodeId, Sink>,
     work: Cell<u64>,
@@ -73,7 +73,7 @@ impl TokenSink for Limited {
         if let Some(name) = opened
             && sink.reached.get() > MAX_DEPTH
             && result == TokenSinkResult::Continue
-            // An end tag `</br>` would be one more `<br>`.
+            // An end tag `</br>` would add another `<br>`.
             && name != local_name!("br")
         {
             let _ = self.builder.process_token(Token::TagToken(end_tag(name)), line);
@@ -97,9 +97,9 @@ fn end_tag(name: LocalName) -> Tag {
 /// The tree while it is built. html5ever calls through a shared reference, one call at a time.
 struct Sink {
     nodes: RefCell<Vec<Node>>,
-    /// The depth of the deepest element that was put into its place since this was last reset.
+    /// Depth of the deepest element inserted since this was last reset.
     reached: Cell<u32>,
-    /// The depth of the element that was put into its place last.
+    /// Depth of the last element inserted.
     depth: Cell<u32>,
 }
 
@@ -115,7 +115,7 @@ impl Sink {
         id
     }
 
-    /// Puts a node without parent under `parent`, in front of `next` or at the end.
+    /// Inserts a node without parent under `parent`, before `next` or at the end.
     fn attach(&self, id: NodeId, parent: NodeId, next: Option<NodeId>) {
         let mut nodes = self.nodes.borrow_mut();
         let nodes = nodes.as_mut_slice();
@@ -152,7 +152,7 @@ impl Sink {
         }
     }
 
-    /// Puts a node or text under `parent`, in front of `next` or at the end. Neighbouring texts become one.
+    /// Inserts a node or text under `parent`, before `next` or at the end. Neighbouring texts are joined.
     fn insert(&self, child: NodeOrText<NodeId>, parent: NodeId, next: Option<NodeId>) {
         match child {
             NodeOrText::AppendNode(NOTHING) => {}
@@ -168,7 +168,7 @@ impl Sink {
         }
     }
 
-    /// Adds to the text that stands there already; gives `text` back when there is none.
+    /// Appends to a neighbouring text; returns `text` if there is none.
     fn extend_text(&self, text: StrTendril, parent: NodeId, next: Option<NodeId>) -> Option<StrTendril> {
         let mut nodes = self.nodes.borrow_mut();
         let nodes = nodes.as_mut_slice();
@@ -190,7 +190,7 @@ impl Sink {
     }
 }
 
-/// Ids come from [`Sink::create`] alone, and nodes are never removed.
+/// Ids come only from [`Sink::create`], and nodes are never removed.
 fn at(nodes: &mut [Node], id: NodeId) -> &mut Node {
     &mut nodes[id.0 as usize]
 }
@@ -201,7 +201,7 @@ impl Node {
     }
 }
 
-/// An element's name, borrowed from the tree that is being built.
+/// An element's name, borrowed from the tree being built.
 #[derive(Debug)]
 struct BorrowedName<'a>(Ref<'a, QualName>);
 
@@ -262,7 +262,7 @@ impl TreeSink for Sink {
 
     fn append_doctype_to_document(&self, _: StrTendril, _: StrTendril, _: StrTendril) {}
 
-    /// A template's content is kept right below it; [`Tree::walk`] leaves it out.
+    /// A template's content is kept directly below it; [`Tree::walk`] leaves it out.
     fn get_template_contents(&self, target: &NodeId) -> NodeId {
         *target
     }

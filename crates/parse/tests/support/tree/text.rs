@@ -5,20 +5,20 @@ use seine_parse::html_text::Heading;
 
 use super::{Element, NodeId, Step, Tree};
 
-/// What a page says, by the tree.
+/// The content of a page, by the tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TreeText {
-    /// Visible text: white space collapsed, one line a block.
+    /// Visible text: white space collapsed, one line per block.
     pub text: String,
-    /// In document order. A heading within a heading is part of the outer one.
+    /// In document order. A heading within a heading belongs to the outer one.
     pub headings: Vec<Heading>,
     /// The `alt` of every image that has one.
     pub image_alts: Vec<String>,
-    /// The text of every `<a href>` that has some.
+    /// The text of every `<a href>` that has text.
     pub link_texts: Vec<String>,
 }
 
-/// All of it.
+/// Extracts everything.
 pub fn page_text(page: &str) -> TreeText {
     let reader = read(&Tree::parse(page));
     TreeText { text: reader.text, ..reader.facts }
@@ -36,7 +36,7 @@ fn read(tree: &Tree) -> Reader {
     reader
 }
 
-/// What separates the next word from the text before it.
+/// The separator before the next word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 enum Gap {
     #[default]
@@ -50,7 +50,7 @@ struct Reader {
     facts: TreeText,
     text: String,
     gap: Gap,
-    /// The outermost element that is not shown.
+    /// The outermost invisible element.
     unseen: Option<NodeId>,
     /// The outermost open heading: its level and where its text starts.
     heading: Option<(NodeId, u8, usize)>,
@@ -134,7 +134,7 @@ impl Reader {
         self.gap = self.gap.max(gap);
     }
 
-    /// The text from `start` on, as one line; none when there is none.
+    /// The text from `start` on, as one line; none if it is empty.
     fn since(&self, start: usize) -> Option<String> {
         let text = self.text.get(start..)?;
         Some(collapse(text, text.len())).filter(|text| !text.is_empty())
@@ -148,7 +148,7 @@ fn heading_level(element: &Element) -> Option<u8> {
     }
 }
 
-/// Scripts, fallbacks, form fields, and what is marked hidden.
+/// Scripts, fallbacks, form fields, and elements marked hidden.
 fn is_unseen(element: &Element) -> bool {
     let name = element.name();
     if !element.is_html() {
@@ -169,7 +169,7 @@ fn is_unseen(element: &Element) -> bool {
     ) || element.attribute("hidden").is_some()
 }
 
-/// Blocks stand on lines of their own, cells apart; everything else runs on.
+/// Blocks have lines of their own, cells are separated, and other elements continue the text.
 fn gap_around(element: &Element) -> Gap {
     match element.name() {
         "td" | "th" | "button" | "input" | "img" | "label" => Gap::Blank,
