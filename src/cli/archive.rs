@@ -77,7 +77,8 @@ impl ReadingArgs {
         let options = [("target_storage.data_formats", word.to_owned())];
         let mut loaded = config::load_with(self.config.as_deref(), &config::environment(), &options)?;
         let sink = loaded.config.sinks.pop();
-        let sink = sink.with_context(|| format!("{word} is no sink; config/seine.yml lists those there are"))?;
+        let sink =
+            sink.with_context(|| format!("{word} is no sink; `seine check-config --defaults` lists those there are"))?;
         Ok(told(loaded, sink))
     }
 

@@ -17,7 +17,7 @@ pub struct Args {
 
 /// Where a service is asked that has no configuration.
 fn ready() -> String {
-    let listen = Config::default().http.listen.expect("config/seine.yml has a server");
+    let listen = Config::default().http.listen.expect("defaults.yml has a server");
     format!("http://{listen}/readyz")
 }
 

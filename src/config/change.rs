@@ -27,7 +27,7 @@ pub struct KeyChanged {
     pub is_live: bool,
 }
 
-/// What `now` says otherwise than `before`, in the order of `config/seine.yml`.
+/// What `now` says otherwise than `before`, in the order of `defaults.yml`.
 pub fn changes(before: &Loaded, now: &Loaded) -> Vec<KeyChanged> {
     let mut changes: Vec<KeyChanged> = Vec::new();
     for &Effective { key, is_live, .. } in before.effective.iter().chain(&now.effective) {

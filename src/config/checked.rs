@@ -18,7 +18,7 @@ use crate::formats::{Format, elastic};
 use crate::parse::clean_text::TextOptions;
 use crate::revisit::RevisitPolicy;
 
-/// Everything a crawl needs to know. [`Config::default`] is polite: see `config/seine.yml` for each value's meaning.
+/// Everything a crawl needs to know. [`Config::default`] is polite: see `defaults.yml` for each value's meaning.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     pub crawler_id: String,

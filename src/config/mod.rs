@@ -53,6 +53,9 @@ use draft::Draft;
 use keys::Key;
 use settings::{Setting, Settings};
 
+/// Every key with its default and what it does, as a configuration file.
+pub const DEFAULTS: &str = include_str!("defaults.yml");
+
 /// A configuration, and what is worth knowing of where it came from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
@@ -60,7 +63,7 @@ pub struct Loaded {
     pub warnings: Vec<Warning>,
     /// Every file read.
     pub files: Vec<PathBuf>,
-    /// Every key that does something, in the order of `config/seine.yml`.
+    /// Every key that does something, in the order of `defaults.yml`.
     pub effective: Vec<Effective>,
 }
 

@@ -71,7 +71,7 @@ pub(super) enum Kind {
 /// Other spellings of a key.
 pub(super) const ALIASES: &[(&str, &str)] = &[("target_storage.data_format.type", "target_storage.data_formats")];
 
-/// In the order of `config/seine.yml`, which is that of a page's walk; the last do nothing.
+/// In the order of `defaults.yml`, which is that of a page's walk; the last do nothing.
 const TABLE: &[&[Key]] = &[
     crawling::CRAWL,
     crawling::SCOPE,
@@ -99,7 +99,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Key> {
 /// The value of a key that is set nowhere; of one that does nothing, null.
 pub(super) fn default(key: &Key) -> &'static Node {
     static DEFAULTS: LazyLock<HashMap<String, Node>> =
-        LazyLock::new(|| match yaml::parse(include_str!("../defaults.yml")).map(|sample| sample.value) {
+        LazyLock::new(|| match yaml::parse(super::DEFAULTS).map(|sample| sample.value) {
             Ok(Value::Map(entries)) => entries.into_iter().collect(),
             _ => HashMap::new(),
         });
@@ -113,7 +113,7 @@ pub(super) fn find(name: &str) -> Option<&'static Key> {
 }
 
 /// What to say of an unknown key that resembles none.
-pub(super) const NO_HINT: &str = "config/seine.yml lists every key";
+pub(super) const NO_HINT: &str = "seine check-config --defaults lists every key";
 
 /// The known key most like an unknown one, as a hint to the user.
 pub(super) fn hint(unknown: &str) -> String {
