@@ -1,4 +1,4 @@
-//! The arithmetic of traps: patterns, texts, and parameters that carry sessions.
+//! The arithmetic of traps: patterns, texts, and session parameters.
 
 #[path = "../crates/parse/tests/support/event.rs"]
 mod event;
@@ -70,7 +70,7 @@ fn parameters_are_taken_out_of_path_and_query() {
     }
 }
 
-/// `text_of`: what a page says, by page and value.
+/// `text_of`: mark of the text, by page and value of the parameter.
 fn learned(pages: usize, values: usize, text_of: impl Fn(usize, usize) -> u64) -> Vec<String> {
     let mut parameters = Parameters::default();
     for value in 0..values {
@@ -124,7 +124,7 @@ fn a_pattern_cools_down_by_what_it_brings_and_is_warm_again_when_it_brings_somet
     assert!(traps.turn("/count/99", list) == Turn::Last, "found elsewhere it comes last");
     let lines = traps.lines();
     assert!(lines.iter().any(|line| line.starts_with("/copy/# cools down")), "{lines:?}");
-    // It is kept as it is.
+    // The state survives being stored.
     assert_eq!(HostTraps::from_bytes(&traps.to_bytes()), Some(traps.clone()));
     assert!(traps.to_bytes().len() < 8 << 10);
     for word in ["alpha", "beta", "gamma", "delta"] {
@@ -134,7 +134,7 @@ fn a_pattern_cools_down_by_what_it_brings_and_is_warm_again_when_it_brings_somet
     assert!(traps.visited().iter().any(|(_, count)| *count > 1), "what waited is released");
 }
 
-/// Hosts whose URLs have very many patterns have a bounded record.
+/// A host with very many patterns has a record of bounded size.
 #[test]
 fn what_is_kept_of_a_host_is_bounded() {
     let mut traps = HostTraps::default();

@@ -1,4 +1,4 @@
-//! Which words, and in which order.
+//! The words of a page, and their order.
 
 use std::fmt::Write;
 
@@ -45,9 +45,9 @@ fn markup_entities_and_punctuation_are_no_words() {
 
 #[test]
 fn accents_are_written_one_way_and_left_out_as_well() {
-    // The same word composed and taken apart.
+    // The same word in composed and decomposed form.
     assert_eq!(body_words("<p>CRÈME cre\u{300}me"), ["crème", "creme"]);
-    // Marks that are no accents stay with their letters: a voiced kana, a Hangul syllable, Devanagari signs.
+    // Marks that are not accents stay with their letters: a voiced kana, a Hangul syllable, Devanagari signs.
     assert_eq!(body_words("<p>が 한국어 हिन्दी हूँ।"), ["が", "한국어", "हिन्दी", "हूँ"]);
     assert_eq!(body_words("<p>ΕΛΛΗΝΙΚΆ Привет Й"), ["ελληνικά", "привет", "й"]);
 }

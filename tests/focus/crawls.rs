@@ -1,4 +1,4 @@
-//! Crawls of a made web, whole.
+//! Complete crawls of a generated web.
 
 use seine::config::FocusConfig;
 use seine::focus::Learner;
@@ -11,7 +11,7 @@ const BREADTH_FIRST: FocusConfig =
     FocusConfig { ranks: false, learns: false, hard: false, min_rank: 0.0, relevant_only: false };
 const LEARNED: FocusConfig = FocusConfig { ranks: true, learns: true, ..BREADTH_FIRST };
 
-/// Fetches for nine in ten of the wanted pages, and in all.
+/// Number of fetches until nine in ten of the wanted pages were fetched, and in total.
 fn took(web: &Web, focus: FocusConfig) -> (usize, usize) {
     let mut walk = Walk::new(web, focus);
     walk.go(usize::MAX);
@@ -56,7 +56,7 @@ fn what_was_learned_is_what_the_log_makes_of_it_however_often_the_process_died()
             walk.go(*death);
             walk.restart(LEARNED);
         }
-        // Whole after every restart: what was learned so far is read back, and goes on.
+        // After every restart, what was learned so far is read back and continues.
         walk.go(300);
         (walk.fetched.len(), remembered(&*walk.frontier).unwrap().0)
     };

@@ -1,4 +1,4 @@
-//! Focused crawls: what is looked for comes first.
+//! Focused crawls: relevant pages come first.
 
 #[path = "../../crates/parse/tests/support/event.rs"]
 mod event;

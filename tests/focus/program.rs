@@ -1,4 +1,4 @@
-//! The program itself, on a made web over many addresses.
+//! The program on a generated web with many addresses.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::topics::Web;
 
 const KIND: &str = "<meta name=kind content=wanted>";
 
-/// Serves a web, each of its hosts under an address of its own; a page that is wanted says so in its head alone. Its seeds' URLs.
+/// Serves a web, each host on its own address. A relevant page says so only in its head. Returns the seeds' URLs.
 fn serve(web: &Web) -> (Running, Vec<String>) {
     let mut hosts: Vec<&str> = Vec::new();
     for page in 0..web.pages.len() {
@@ -42,7 +42,7 @@ fn serve(web: &Web) -> (Running, Vec<String>) {
     (site, seeds)
 }
 
-/// Of the first pages of a crawl, how many were wanted, and what its summary says.
+/// How many of a crawl's first pages were relevant, and the crawl's summary.
 fn harvest(seeds: &[String], settings: &str, pages: usize) -> (usize, String) {
     let place = Place::with(&format!(
         "link_storage.download_sitemap_xml: false\nlink_storage.scheduler.host_min_access_interval: 0\n\

@@ -1,4 +1,4 @@
-//! Ranks in the frontier: across hosts, and of what is known already.
+//! Ranks in the frontier: across hosts, and of known URLs.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn order(frontier: &EmbeddedFrontier, now: u64) -> Vec<String> {
     let mut leases = Vec::new();
     while let Some(lease) = frontier.lease(now, 1, 1).unwrap().pop() {
         order.extend(lease.work.iter().map(|work| work.url.clone()));
-        // Fetched, not validated: it stays in flight.
+        // Fetched but not validated, so it stays in flight.
         let fetched = lease.work.iter().map(|work| work.url.clone()).collect();
         leases.push(frontier.release(lease, Release { fetched, ..Release::default() }));
     }
@@ -65,7 +65,7 @@ fn a_better_link_to_a_known_url_brings_it_forward_and_a_worse_one_changes_nothin
         let counts = frontier.counts();
         assert_eq!((counts.work_proposed, counts.first_time), (2, 2));
     }
-    // Whatever the process remembered: it is in the store.
+    // The words are in the store, not only in memory.
     let frontier = opened(&dir, true);
     assert_eq!(
         frontier.lead(last).unwrap().unwrap().words().0.next(),

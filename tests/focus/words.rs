@@ -1,4 +1,4 @@
-//! The words of links, whatever the page is like.
+//! The words of links, for any page.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! FILESYSTEM_CBOR: what is written, and what others wrote.
+//! FILESYSTEM_CBOR: writing, and reading files of other programs.
 
 use std::borrow::Cow;
 
@@ -44,7 +44,7 @@ fn a_text_page_is_a_map_with_its_text() {
 #[test]
 fn what_is_no_text_is_bytes() {
     let bytes = written(&event("image/png", b"\x89PNG\0\xff"));
-    // A map of one, "body", and a byte string of six.
+    // A map with one entry, "body", a byte string of six bytes.
     assert!(bytes.ends_with(b"hresponse\xa1dbody\x46\x89PNG\0\xff"), "{}", shown(&bytes));
     let read = cbor::parse(&bytes).unwrap().into_event();
     assert_eq!(&read.response().unwrap().body[..], b"\x89PNG\0\xff");
@@ -52,7 +52,7 @@ fn what_is_no_text_is_bytes() {
     assert_eq!(read.request_headers, Headers(vec![("accept".into(), "*/*".into())]));
 }
 
-/// Indefinite lengths, nulls and fields we do not know, as ACHE writes them.
+/// Indefinite lengths, nulls and unknown fields, as ACHE writes them.
 #[test]
 fn a_file_of_ache_is_read() {
     let bytes = b"\xbfcurlt http://a.example/\x68imported\xf6\x63keyaxitimestamp\x1a\x6b\x01\xad\x04grequest\xbfgheaders\xbfoAccept-Languagehen-US,en\xfffmethodcGETfclient\xbfhsoftwaredACHEgcontact\xbfdname`eemail`\xff\xffdbody\xf6\xffhresponse\xbfdbody\x7fcabccdef\xff\xff\xff";
@@ -102,7 +102,7 @@ proptest! {
     #[test]
     fn any_bytes_are_refused_or_read(bytes in vec(any::<u8>(), 0..200)) {
         let _ = cbor::parse(&bytes);
-        // Deep nesting and huge lengths behind a map's first key.
+        // Deep nesting and huge lengths after a map's first key.
         let _ = cbor::parse(&[b"\xbf\x61x".as_slice(), &vec![0x9f; 10_000], &bytes].concat());
         let _ = cbor::parse(&[b"\xbf\x63url\x7b\xff\xff\xff\xff\xff\xff\xff\xff".as_slice(), &bytes].concat());
     }

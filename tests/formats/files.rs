@@ -1,4 +1,4 @@
-//! FILES, and what it is made of: base64, compressed streams, text and times.
+//! FILES and its parts: base64, compressed streams, text and times.
 
 use std::borrow::Cow;
 use std::io::{Cursor, Read, Write};
@@ -60,7 +60,7 @@ fn gzip(data: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Everything that can be read, the first error, and whether the file broke off.
+/// Everything readable, the first error, and whether the file was incomplete.
 fn read(file: &[u8]) -> (Vec<FilesRecord<'static>>, Option<LinesError>, bool) {
     let mut reader = FilesReader::new(file);
     let (mut records, mut first_error) = (Vec::new(), None);
@@ -125,7 +125,7 @@ fn headers_of_the_coded_body_go_with_the_coding() {
     assert!(decoded.contains(r#""response_headers":{"Vary":["*"]}"#), "{decoded}");
     assert!(decoded.contains(r#""content":"aGVsbG8=""#), "{decoded}");
 
-    // Nothing was taken off: the body is still what the headers say.
+    // The body is unchanged, so it still is what the headers say.
     let untouched = line_of(&event(&headers, &coded), &coded);
     assert!(untouched.contains(r#"{"content-encoding":["gzip"],"Content-Length":["30"]"#), "{untouched}");
     let plain = line_of(&event(&[("Content-Length", "5")], b"hello"), b"hello");
@@ -175,7 +175,7 @@ fn a_large_body_and_very_many_headers_come_back() {
 }
 
 fn any_record() -> impl Strategy<Value = FilesRecord<'static>> {
-    // Any bytes at all, as headers and URLs have them: read as Latin-1.
+    // Arbitrary bytes, as in headers and URLs: read as Latin-1.
     let text = || prop::collection::vec(any::<u8>(), 0..40).prop_map(|bytes| Cow::from(latin1_to_string(&bytes)));
     let headers = prop::collection::vec((text(), prop::collection::vec(text(), 0..3)), 0..8);
     let what =
@@ -304,7 +304,7 @@ fn a_line_beyond_the_limit_is_passed_over() {
 #[test]
 fn streams_of_every_kind_may_follow_one_another() {
     let mut file = zlib(&lines(0..3));
-    // A record may lie across the seam.
+    // A record may be split between two streams.
     let (head, tail) = { (lines(3..5)[..100].to_vec(), lines(3..5)[100..].to_vec()) };
     file.extend(gzip(&head));
     file.extend(zlib(&tail));
@@ -315,7 +315,7 @@ fn streams_of_every_kind_may_follow_one_another() {
     assert!(error.is_none() && !truncated);
     assert_eq!(records, expected);
 
-    // The same when the bytes come one by one.
+    // The same when the bytes arrive one by one.
     struct OneByOne(Cursor<Vec<u8>>);
     impl Read for OneByOne {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
@@ -350,7 +350,7 @@ fn a_file_cut_anywhere_gives_every_whole_record_and_no_error() {
     let data = lines(0..12);
     let mut flushed = Vec::new();
     let mut stream = ZlibStream::new(6);
-    // A flush behind every third record: what is before it must be there, whatever of the rest is.
+    // A flush after every third record: everything before it must be readable, whatever the rest.
     let mut safe = vec![(0, 0)];
     for number in 0..12 {
         stream.write(&lines(number..number + 1), &mut flushed).unwrap();

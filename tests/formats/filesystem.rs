@@ -1,4 +1,4 @@
-//! Where a page's file is.
+//! The path of a page's file.
 
 use proptest::prelude::*;
 use seine::formats::filesystem::{NameError, path_of, url_of};

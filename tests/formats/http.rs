@@ -1,4 +1,4 @@
-//! HTTP messages as bytes: whatever is taken apart gives back the same bytes.
+//! HTTP messages as bytes: rebuilding a parsed message gives the same bytes.
 
 use bytes::Bytes;
 use proptest::collection::vec;

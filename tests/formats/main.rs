@@ -1,4 +1,4 @@
-//! The formats: what is written, what is read, and what comes of damage. One file a format.
+//! The formats: writing, reading, and damage. One file per format.
 
 mod cbor;
 mod files;

@@ -110,8 +110,8 @@ fn links_are_counted_as_link_texts_has_them() {
     assert_eq!((record.total_links_count, &*record.link_texts), (3, "one one again this page"));
 }
 
-/// As the index's own author loads it: Python's `csv` with its own limit, `json` of the first cell, every field by name, and
-/// levels of headings that are `h` and a digit.
+/// As the index's own author loads it: Python's `csv` with its default limit, `json` of the first cell, every field by
+/// name, and heading levels named `h` and a digit.
 const LOADER: &str = r#"
 import csv, json, re, sys
 with open(sys.argv[1], encoding="utf-8") as file:
@@ -152,7 +152,7 @@ fn no_standard_reader_refuses_a_cell() {
         let lengths: Vec<usize> = said.lines().map(|line| line.split(' ').next().unwrap().parse().unwrap()).collect();
         assert_eq!(lengths.len(), 3, "{index}");
         assert!(lengths.iter().all(|length| *length <= 131_072), "{lengths:?}");
-        // Not cut more than need be.
+        // Not cut more than necessary.
         assert!(lengths.iter().take(2).all(|length| *length > 129_000), "{lengths:?}");
         let records = read(&file);
         assert_eq!(records[0].title, "reference");

@@ -1,4 +1,4 @@
-//! What an audit says of a topic: which events are there, not how many messages.
+//! An audit of a topic counts events, not messages.
 
 use rdkafka::ClientConfig;
 use rdkafka::message::{Header, OwnedHeaders};
@@ -37,7 +37,7 @@ fn a_message_that_is_there_twice_makes_up_for_none_that_is_lost() {
     let whole = audit(&[]).ok();
     assert!(whole.stdout.contains("✓ at kafka by id"), "{}", whole.stdout);
 
-    // As many messages as were delivered: one is gone, another is there twice.
+    // As many messages as were delivered: one event is missing, another is there twice.
     let seen = BROKER.read("audited");
     let messages: Vec<&Seen> = seen[1..].iter().chain([&seen[1]]).collect();
     send("with-a-loss", &messages);
@@ -46,7 +46,7 @@ fn a_message_that_is_there_twice_makes_up_for_none_that_is_lost() {
     let ran = ran.fails_naming(&["at kafka is off by 1 ", "at kafka by id is off by 1 "]);
     assert!(ran.stdout.contains("1 messages repeat an event"), "{}", ran.stdout);
 
-    // It comes after all, and messages of others beside it are none of ours.
+    // The missing event arrives; messages of other programs do not count.
     send("with-a-loss", &[&seen[0]]);
     let mut theirs = seen[0].clone();
     theirs.headers.clear();

@@ -1,4 +1,4 @@
-//! A real broker, and what a reader of its topics sees.
+//! A real broker, and a reader of its topics.
 
 // Each test binary uses its own part of this.
 #![allow(dead_code)]
@@ -19,7 +19,7 @@ use rdkafka::{Offset, TopicPartitionList};
 
 use crate::LONG;
 
-/// One for all tests that leave it in peace. It ends with this process.
+/// One broker for all tests that do not disturb it. It ends with this process.
 pub static BROKER: LazyLock<Broker> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap().keep();
     Broker::start(folder, &[])
@@ -27,7 +27,7 @@ pub static BROKER: LazyLock<Broker> = LazyLock::new(|| {
 
 pub struct Broker {
     pub folder: PathBuf,
-    /// Ends the broker, and removes its folder, when its standard input closes.
+    /// Stops the broker and removes its folder when its standard input closes.
     keeper: Child,
     pid: String,
     pub plain: String,
@@ -50,7 +50,7 @@ pub struct Seen {
 }
 
 impl Broker {
-    /// In a folder that a broker may have used before. `settings`: server properties of a new one, `key=value`.
+    /// In a folder that a broker may have used before. `settings`: server properties of a new broker, `key=value`.
     pub fn start(folder: PathBuf, settings: &[String]) -> Broker {
         let mut command = Broker::script();
         command.arg("start").arg(&folder).arg("remove").args(settings).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -77,7 +77,7 @@ impl Broker {
         assert!(Command::new("kill").args([signal, &self.pid]).status().unwrap().success());
     }
 
-    /// SIGKILL. Its folder stays, for [`Broker::start`]: it then has the same ports.
+    /// SIGKILL. Its folder stays, so that [`Broker::start`] can use it with the same ports.
     pub fn kill(mut self) -> PathBuf {
         self.signal("-KILL");
         let mut input = self.keeper.stdin.take().unwrap();
@@ -87,22 +87,22 @@ impl Broker {
         self.folder.clone()
     }
 
-    /// Killed, and running again on the same ports when this returns.
+    /// Kills the broker and starts it again on the same ports.
     pub fn restart(self) -> Broker {
         Broker::start(self.kill(), &[])
     }
 
-    /// The authority of its certificate.
+    /// The CA of its certificate.
     pub fn ca(&self) -> PathBuf {
         self.folder.join("ca.pem")
     }
 
-    /// Makes a topic with two partitions, and waits until it is served.
+    /// Creates a topic with two partitions, and waits until it is served.
     pub fn make_topic(&self, name: &str, settings: &[(&str, &str)]) {
         self.make(NewTopic::new(name, 2, TopicReplication::Fixed(1)), name, settings);
     }
 
-    /// Makes a topic with these brokers for each of its partitions, the one to lead it first.
+    /// Creates a topic with these brokers for each partition; the first of them is the leader.
     pub fn make_topic_on(&self, name: &str, brokers: &[&[i32]], settings: &[(&str, &str)]) {
         self.make(NewTopic::new(name, brokers.len() as i32, TopicReplication::Variable(brokers)), name, settings);
     }
@@ -116,7 +116,7 @@ impl Broker {
         self.partitions(name);
     }
 
-    /// How many partitions a topic has, once each of them has a leader.
+    /// Number of partitions, once each has a leader.
     pub fn partitions(&self, name: &str) -> usize {
         let consumer: BaseConsumer = self.client().create().unwrap();
         let started = Instant::now();
@@ -141,7 +141,7 @@ impl Broker {
         metadata.topics()[0].partitions().iter().map(|partition| partition.leader()).collect()
     }
 
-    /// How many messages a topic holds.
+    /// Number of messages in a topic.
     pub fn count(&self, name: &str) -> i64 {
         let consumer: BaseConsumer = self.client().create().unwrap();
         let held = |partition| {
@@ -207,8 +207,8 @@ impl Seen {
     }
 }
 
-/// A partition's first offset and the next one. A broker that has only just come to lead it may say for a moment that it
-/// does not: asked again then, as a client does.
+/// A partition's first offset and the next one. A broker that has just become its leader may deny that for a moment, so
+/// this asks again, as clients do.
 fn watermarks(consumer: &BaseConsumer, topic: &str, partition: i32) -> (i64, i64) {
     let started = Instant::now();
     loop {
@@ -219,7 +219,7 @@ fn watermarks(consumer: &BaseConsumer, topic: &str, partition: i32) -> (i64, i64
     }
 }
 
-/// How often each event is there.
+/// How often each event occurs.
 pub fn counted(seen: &[Seen]) -> HashMap<&str, usize> {
     let mut counts = HashMap::new();
     for message in seen {

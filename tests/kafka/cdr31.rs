@@ -82,7 +82,7 @@ fn what_ache_wrote_is_read() {
     record.write(&mut again);
     assert_eq!(String::from_utf8(again).unwrap(), ache);
 
-    // CDR 3.0, keys in another order, and one that is not known.
+    // CDR 3.0, keys in another order, and an unknown key.
     let older = r#"{"version":3.0,"url":"u","extra":{"a":[1]},"_id":"I","crawler":"c","raw_content":"","objects":[{"obj_stored_url":"s"}],"timestamp_crawl":"2016-01-01T01:00:00.5+01:00"}"#;
     let record = cdr31::parse_document(older.as_bytes()).unwrap();
     assert_eq!((record.timestamp_crawl, record.objects.len()), (IsoSeconds(1_451_606_400_500), 1));

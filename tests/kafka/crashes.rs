@@ -1,4 +1,5 @@
-//! A sink that is made anew starts from its cursor: everything is there, and only what was in flight can be twice.
+//! A sink that is recreated starts at its cursor: nothing is missing, and only messages that were in flight can occur
+//! twice.
 
 use seine::sinks::Sink;
 
@@ -20,7 +21,7 @@ fn a_sink_made_anew_repeats_no_more_than_was_in_flight() {
             committed = committed.max(delivered.up_to.index);
         }
         most_twice += before + 400 - committed;
-        // Dropped with messages on their way, as a crash would; the last one lives.
+        // Dropped with messages in flight, as in a crash; the last sink ends properly.
         if life == 5 {
             committed = finish(&mut sink, before + 400).unwrap().up_to.index;
         }

@@ -9,7 +9,7 @@ use crate::gone::compacted;
 use crate::support::program::{Place, Process, eventually, run};
 use crate::support::{Running, counted, links};
 
-/// Pages that behave differently when they are asked for again.
+/// Pages that behave differently at a second request.
 fn site() -> Running {
     Running::start(
         1,
@@ -59,7 +59,7 @@ fn each_message_says_what_became_of_its_page() {
     assert_eq!(first.keys().collect::<Vec<_>>(), ["/", "/busy", "/changing", "/leaving", "/same"]);
     assert!(first.values().all(|changes| changes[0] == "new"), "{first:?}");
 
-    // A run does what is due, and ends: pages are looked at again by one of the next.
+    // A run does what is due and ends, so a later run rechecks the pages.
     let mut both = first;
     eventually("every page that is there was looked at again", || {
         Process::start(place.crawl(&seeds, &options)).wait().ok();
@@ -72,7 +72,7 @@ fn each_message_says_what_became_of_its_page() {
     assert_eq!(both["/leaving"], ["new", "gone"]);
     assert!(both["/busy"][2..].iter().all(|change| change == "unchanged"));
     assert!(!both.contains_key("/never"));
-    // What a compacted topic comes to, and the frontier's pages, are the same; and the books say so.
+    // A compacted topic holds the same pages as the frontier, and the counters agree.
     let live = compacted(BROKER.read("crawled"));
     let paths: Vec<String> = live.values().map(|message| path_of(message, &site.origin(0))).collect();
     assert_eq!(paths, ["/", "/busy", "/changing", "/same"]);
@@ -80,7 +80,8 @@ fn each_message_says_what_became_of_its_page() {
     run(&["audit", place.data().to_str().unwrap(), "--destinations"]).ok();
 }
 
-/// `/unlisted` asks not to be indexed from its second look on, and `/opted` not to train models; robots.txt forbids `/denied`.
+/// From its second fetch on, `/unlisted` asks not to be indexed and `/opted` not to train models; robots.txt forbids
+/// `/denied`.
 fn leaving() -> Running {
     Running::start(
         1,
@@ -150,7 +151,7 @@ fn what_is_forbidden_leaves_the_topic_with_its_reason() {
     assert_eq!(live(), ["/", "/denied", "/outside", "/stays"]);
 }
 
-/// What is said of where URLs are in the topic, by path.
+/// What `seine why` says about URLs in the topic, by path.
 fn told(place: &Place, origin: &str, paths: &[String]) -> BTreeMap<String, serde_json::Value> {
     let data = place.data().display().to_string();
     let urls = paths.iter().map(|path| format!("{origin}{path}"));
@@ -160,7 +161,7 @@ fn told(place: &Place, origin: &str, paths: &[String]) -> BTreeMap<String, serde
     said.iter().map(|said| (path(said), said["sinks"][0].clone())).collect()
 }
 
-/// Paths whose message is not where it is said to be.
+/// Paths whose message is not where `seine why` says.
 fn misplaced(place: &Place, origin: &str, paths: &[String], topic: &str) -> Vec<String> {
     let seen = BROKER.read(topic);
     let is_there = |path: &str, said: &serde_json::Value| {
@@ -199,7 +200,7 @@ fn a_message_is_where_why_says_live_after_a_kill_and_at_rest() {
                 said["state"] == if path == "/leaving" { "removed" } else { "delivered" } && !said["place"].is_null()
             })
     });
-    // A look may come between what is said and what is read: nothing is looked at again while the crawl is paused.
+    // A refetch could come between the two reads, so the crawl is paused.
     run(&["pause", "-o", place.data().to_str().unwrap()]).ok();
     eventually("what was in flight is delivered", || misplaced(&place, &origin, &asked, topic).is_empty());
     assert!(process.kill(), "it was still running");

@@ -1,4 +1,4 @@
-//! What is delivered is what the formats write, once each.
+//! Each page is delivered once, as the format writes it.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -10,7 +10,7 @@ use seine::sinks::Sink;
 use crate::broker::{BROKER, Seen, counted};
 use crate::{derive, entries, finish, html, kafka_config, noise, open, page, pages, response};
 
-/// Pages that are hard to write down, and what the format does not hold.
+/// Pages that are hard to encode, and events that the format does not store.
 fn nasty() -> Vec<PageEvent> {
     let mut made = vec![
         html(0, ""),
@@ -103,7 +103,7 @@ fn a_message_is_the_files_record_under_the_encoded_url() {
         let headers = headers.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         assert_eq!(message.headers, headers);
         if event.id.ends_with('7') {
-            // Java's URLEncoder.
+            // As Java's URLEncoder.
             let key =
                 "http%3A%2F%2Fa.example%2Fq%3Fx%3D%25C3%25A9%26y%3Da%2Bb+c*d%7Ee_f-g.h%23%C3%A9%E6%97%A5%F0%9F%A6%80";
             assert_eq!(message.key, key);
@@ -123,7 +123,7 @@ fn cdr_is_written_of_html_pages() {
     let events = entries(nasty());
     sink.deliver(&events).unwrap();
     let delivered = finish(&mut sink, 14).unwrap();
-    // The image, the empty 204 without a type, and the three that are no pages.
+    // Skipped: the image, the empty 204 without a type, and the three that are not pages.
     assert_eq!((delivered.delivered, delivered.skipped, delivered.dead), (9, 5, 0));
 
     let seen = by_id(BROKER.read("cdr"));
@@ -171,7 +171,7 @@ fn the_elasticsearch_document_is_written_of_any_page() {
 fn many_messages_are_in_flight_and_each_is_there_once() {
     BROKER.make_topic("many", &[]);
     let folder = tempfile::tempdir().unwrap();
-    // A page a request, were they not gathered, would take minutes.
+    // Without batching, one page per request would take minutes.
     let mut sink = open(&kafka_config(&BROKER.plain, "many", ""), folder.path()).unwrap();
     let mut last = 0;
     for batch in 0..20 {
@@ -196,7 +196,7 @@ fn a_queue_smaller_than_a_batch_blocks_and_loses_nothing() {
     assert_eq!(counted(&BROKER.read("small")).len(), 300);
 }
 
-/// Readers that go by record times, and retention by time, see when a page was fetched and not when it was sent.
+/// Consumers by time, and retention by time, use the time of the fetch, not of sending.
 #[test]
 fn a_messages_time_is_that_of_the_fetch_where_the_topic_takes_it() {
     let fetched = |number: u64| 1_700_000_000_000 + number;
@@ -210,7 +210,7 @@ fn a_messages_time_is_that_of_the_fetch_where_the_topic_takes_it() {
         BROKER.read(topic)
     };
     BROKER.make_topic("times", &[]);
-    // It keeps messages however old they are, but takes none with such a time.
+    // The topic keeps old messages, but rejects new ones with such a timestamp.
     BROKER.make_topic("late-times", &[("message.timestamp.before.max.ms", "86400000")]);
     for message in deliver("times") {
         assert_eq!(message.timestamp as u64, fetched(u64::from_str_radix(message.id(), 16).unwrap()));

@@ -1,5 +1,5 @@
-//! Pages with the same content as others: said beside each message; a topic that skips them comes to hold one of each content, whatever
-//! leaves, is switched or killed.
+//! Pages with the same content: each message tells it. A topic that skips duplicates ends up with one page of each
+//! content, whatever leaves, is switched or killed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ struct Crawled {
     site: Running,
     phase: Arc<AtomicU32>,
     place: Place,
-    /// Skips duplicates, or does not.
+    /// A topic that skips duplicates, and one that does not.
     spare: &'static str,
     full: &'static str,
 }
@@ -105,7 +105,7 @@ fn each_message_says_whose_duplicate_it_is_and_who_skips_them_gets_rid_of_them()
     let of = |kind: &str| (crawled.site.origin(0) + "/first", kind.to_owned());
     assert_eq!(said, BTreeMap::from([("/copy".to_owned(), of("exact")), ("/near".to_owned(), of("near"))]));
 
-    // From now on it wants none: those that it has leave.
+    // From now on the topic skips duplicates, so those in it leave.
     crawled.skip(true);
     eventually("duplicates have left", || {
         crawled.run();
@@ -125,7 +125,7 @@ fn a_topic_that_skips_duplicates_holds_one_of_each_content() {
     let crawled = Crawled::new("one-of-each", "all-of-them", true);
     assert_eq!(crawled.live("one-of-each"), ["/", "/first", "/other"]);
 
-    // The first leaves, in a process that is killed as soon as it knows.
+    // The first page leaves, in a process that is killed as soon as it knows.
     crawled.phase.store(1, Ordering::SeqCst);
     let process = crawled.command(&["--stay"]);
     eventually("the first has left", || !crawled.live("one-of-each").contains(&"/first".to_owned()));
@@ -139,7 +139,7 @@ fn a_topic_that_skips_duplicates_holds_one_of_each_content() {
     assert_eq!(crawled.live("all-of-them"), ["/", "/copy", "/near", "/other"]);
     crawled.audit(&["--destinations"]);
 
-    // It is back, and others had its content before it.
+    // The first page is back, and others now have its content first.
     crawled.phase.store(2, Ordering::SeqCst);
     eventually("it is back where all are", || {
         crawled.run();
@@ -147,7 +147,7 @@ fn a_topic_that_skips_duplicates_holds_one_of_each_content() {
     });
     assert_eq!(crawled.live("one-of-each"), there);
 
-    // None is looked for any more, so none is left out.
+    // Duplicates are no longer looked for, so none is skipped.
     crawled.skip(false);
     crawled.place.set("duplicates.enabled", "false");
     eventually("all are there", || {

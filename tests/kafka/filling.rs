@@ -1,4 +1,4 @@
-//! A topic that comes later than the crawl: filled from the crawl's own archive, without what has left since.
+//! A sink that is added later: its topic is filled from the crawl's own archive, without pages that have left since.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ fn a_topic_that_comes_later_has_every_page_that_is_there() {
         Process::start(place.crawl(&[], &options)).wait().ok()
     };
     Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0", "--sink", "files"])).wait().ok();
-    // These leave, and the archive does not say so.
+    // These pages leave, and the archive does not show it.
     place.set(BLACKLIST, "['.*/1.']");
     crawl(&[]);
     let files = place.data().join("files").display().to_string();
@@ -61,7 +61,7 @@ fn a_topic_that_comes_later_has_every_page_that_is_there() {
     assert_eq!(held, expected);
 }
 
-/// As [`site`], of pages that say under a condition that they are as they were.
+/// Like [`site`], but it answers conditional requests with 304.
 fn conditional_site() -> Running {
     let plain = site_answers;
     let answer = move |ask: &Ask| match ask.header("if-none-match") {
@@ -71,7 +71,7 @@ fn conditional_site() -> Running {
     Running::start(1, std::sync::Arc::new(answer))
 }
 
-/// How many messages with a page the topic holds of each number.
+/// Number of messages with a page in the topic, by page number.
 fn pages_in(topic: &str) -> BTreeMap<usize, usize> {
     let mut held = BTreeMap::new();
     for page in run(&["cat", topic]).ok().json_lines() {
@@ -88,7 +88,7 @@ fn refill(place: &Place, more: &[&str]) -> String {
     run(&[&["sinks", "refill", "kafka", "-o", &data], more].concat()).ok().stdout
 }
 
-/// Each page that is there comes once more, from the crawl's own archive or from the log; what has left does not.
+/// Each live page comes once more, from the crawl's archive or from the log; pages that have left do not.
 #[test]
 fn an_order_fills_a_topic_anew_while_the_crawl_runs() {
     let (site, cluster) = (site(), MockCluster::new(1).unwrap());
@@ -121,7 +121,8 @@ fn an_order_fills_a_topic_anew_while_the_crawl_runs() {
     crawl.signal("TERM");
     crawl.wait().ok();
 
-    // At rest: the next start does it. An archive that is no archive, and a sink that cannot be filled, are refused.
+    // With the crawl stopped, the next start refills. An invalid archive, and a sink that cannot be refilled, are
+    // refused.
     refill(&place, &["--from-archive", &place.data().join("files").display().to_string()]);
     let data = place.data().display().to_string();
     run(&["sinks", "refill", "kafka", "-o", &data, "--from-archive", "/not/there"]).fails_naming(&["/not/there"]);
@@ -130,14 +131,14 @@ fn an_order_fills_a_topic_anew_while_the_crawl_runs() {
     Process::start(place.crawl(&[], &both)).wait().ok();
     assert_eq!(pages_in(&topic), expected(2));
     run(&["audit", &data]).ok();
-    // Once.
+    // The refill happens once.
     let ran = Process::start(place.crawl(&[], &[&both[..], &["--from-archive", "/nowhere"]].concat())).wait();
     assert!(ran.stderr.contains("seine sinks refill kafka --from-archive /nowhere"), "{}", ran.stderr);
     assert_eq!(pages_in(&topic), expected(2));
 }
 
-/// Without an archive every page is fetched again, although the site says under a condition that it is as it was, and the topic takes
-/// no page that is.
+/// Without an archive every page is fetched again without conditions, since the site would answer 304 and the topic
+/// needs pages.
 #[test]
 fn an_order_fetches_every_page_again() {
     let (site, cluster) = (conditional_site(), MockCluster::new(1).unwrap());
@@ -157,7 +158,7 @@ fn an_order_fetches_every_page_again() {
     let crawl = Process::start(place.crawl(&[], &[&only[..], &["--stay"]].concat()));
     let asked = |number: usize| site.visits.all().iter().filter(|visit| visit.path == format!("/{number}")).count();
     eventually("every page was asked for twice", || (0..PAGES).all(|number| asked(number) == 2));
-    // What the log held came once more, too.
+    // Pages in the log came once more, too.
     eventually("every page is there once more", || {
         let held = pages_in(&topic);
         held.len() == PAGES && held.values().all(|count| *count >= 2)

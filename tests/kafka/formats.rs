@@ -1,4 +1,4 @@
-//! Any format that is no folder goes to a topic, and is read back from it.
+//! Every format except folders goes to a topic, and is read back from it.
 
 use seine::archive::inputs::{ArchiveInputs, FoundInput, InputOptions};
 use seine::archive::read::Pages;
@@ -24,7 +24,7 @@ fn every_format_of_records_goes_to_a_topic_and_says_what_it_is() {
         for message in BROKER.read(&topic) {
             assert_eq!(message.headers["schema"], format.schema, "{format}");
         }
-        // A page's body alone tells no URL.
+        // A body alone has no URL.
         if format != seine::formats::filesystem::HTML {
             assert_eq!(read_back(&topic), urls(), "{format}");
         }

@@ -1,4 +1,4 @@
-//! What becomes of pages that are gone or as they were: a compacted topic comes to hold the live ones.
+//! Pages that are gone or unchanged: a compacted topic ends up with the live ones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ fn seen(number: u64, page: u64, change: PageChange, status: u16) -> PageEvent {
     event
 }
 
-/// Two pages, of which one goes for good; the other goes and comes back, and is looked at twice more: a 304, and a 200.
+/// Two pages. One disappears for good. The other disappears, comes back, and is fetched twice more: a 304, and a 200.
 fn story() -> Vec<Arc<Entry>> {
     use PageChange::{Gone, New, Unchanged};
     entries([
@@ -55,14 +55,14 @@ fn deliver(topic: &str, more: &str, story: &[Arc<Entry>]) -> Delivered {
     delivered
 }
 
-/// As compaction leaves a topic in the end: the last message of each key, without tombstones.
+/// The final result of compaction: the last message of each key, without tombstones.
 pub fn compacted(mut messages: Vec<Seen>) -> BTreeMap<String, Seen> {
     messages.sort_by_key(|message| (message.partition, message.offset));
     let last: BTreeMap<String, Seen> = messages.into_iter().map(|it| (it.key.clone(), it)).collect();
     last.into_iter().filter(|(_, message)| !message.is_tombstone).collect()
 }
 
-/// The number of each event that is there, in order.
+/// The number of each event in the topic, in order.
 fn numbers(messages: &[Seen]) -> Vec<u64> {
     let mut numbers: Vec<u64> = messages.iter().map(|it| u64::from_str_radix(it.id(), 16).unwrap()).collect();
     numbers.sort_unstable();
@@ -93,11 +93,11 @@ fn a_compacted_topic_comes_to_hold_the_live_pages() {
     assert_eq!(live.keys().collect::<Vec<_>>(), ["http%3A%2F%2Fa.example%2F2"]);
     assert_eq!(live.values().next().unwrap().id(), event::id(6));
 
-    // Delivered again from the beginning, as after a crash, it comes to the same.
+    // Delivered again from the beginning, as after a crash, the result is the same.
     deliver("tombstones", "", &story());
     let again = compacted(BROKER.read("tombstones"));
     assert_eq!(again.into_values().map(|it| it.id().to_owned()).collect::<Vec<_>>(), [event::id(6)]);
-    // Who reads the topic as an archive meets pages only.
+    // A reader of the topic as an archive gets only pages.
     let address = format!("kafka://{}/tombstones", BROKER.plain);
     let parts =
         ArchiveInputs::open(&[address], InputOptions::default()).unwrap().filter_map(|found| match found.unwrap() {
@@ -145,7 +145,7 @@ fn messages_say_how_much_has_changed_and_small_changes_are_left_out() {
     }
 }
 
-/// By the whole program: a page that leads to another's from now on.
+/// With the whole program: a page starts to redirect to another one.
 #[test]
 fn a_page_that_became_an_alias_leaves_the_topic() {
     BROKER.make_topic("aliases", &[]);
@@ -185,7 +185,7 @@ fn a_page_that_became_an_alias_leaves_the_topic() {
     assert_eq!((&*tombstones[0].headers["change"], &*tombstones[0].headers["reason"]), ("gone", "alias"));
 }
 
-/// The first that comes stands in for it, and leaves again.
+/// The first page found is delivered in place of the canonical URL, and leaves again.
 #[test]
 fn a_hundred_pages_that_name_one_are_one_in_the_topic() {
     BROKER.make_topic("canonical", &[]);

@@ -1,4 +1,4 @@
-//! Dead letters: on disk, on the command line, and delivered after all.
+//! Dead letters: on disk, on the command line, and replayed.
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
@@ -115,10 +115,10 @@ fn damage_is_told_and_what_comes_before_is_read() {
     .unwrap_err();
     assert_eq!(read, 1);
     assert!(error.to_string().contains("damaged at byte"), "{error}");
-    // It is not written anew, which would lose the rest, …
+    // The file is not rewritten, which would lose the rest, …
     dead_letters::rewrite(&path, &mut |note| LetterAction::Keep(note.clone())).unwrap_err();
     assert!(std::fs::read(&path).unwrap().len() > second);
-    // … and new letters are taken.
+    // … and new letters are stored.
     let mut letters = DeadLetters::open(folder.path()).unwrap();
     letters.add(&html(9, "x"), "new").unwrap();
     letters.sync().unwrap();
@@ -189,7 +189,7 @@ fn letters_are_listed_shown_and_dropped() {
 fn a_letter_is_shown_without_cookies() {
     let data = tempfile::tempdir().unwrap();
     let mut letters = DeadLetters::open(&data.path().join("kafka")).unwrap();
-    // As an archive that wants credentials has it, and as every event was before they were cut out.
+    // As in an archive with credentials, and in every event of versions that did not remove them.
     let mut event = html(1, "<p>page</p>");
     event.request_headers.push("Cookie", "session=topsecret");
     if let Outcome::Response(response) = &mut event.outcome {
@@ -246,7 +246,7 @@ fn a_replay_delivers_what_is_taken_now_and_keeps_what_is_refused_again() {
     assert!(String::from_utf8_lossy(&without.stderr).contains("name the crawl's own with -c"), "{without:?}");
 }
 
-/// Said on the command line, where no configuration knows of it.
+/// Given on the command line only, not in the configuration.
 #[test]
 fn replay_and_audit_go_where_the_crawl_went() {
     BROKER.make_topic("of-the-crawl", &[("max.message.bytes", "20000")]);

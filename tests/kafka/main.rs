@@ -1,5 +1,5 @@
-//! The KAFKA sink at its public edge, against a real broker (`scripts/services/kafka`) and, where a broker must
-//! misbehave on command, against librdkafka's mock of one.
+//! The KAFKA sink through its public interface, against a real broker (`scripts/services/kafka`). Where the broker must
+//! misbehave, against librdkafka's mock.
 
 mod audit;
 mod broker;
@@ -67,7 +67,7 @@ fn pages(numbers: std::ops::Range<u64>, length: usize) -> Vec<Arc<Entry>> {
     entries(numbers.map(|number| html(number, &noise(number, length))))
 }
 
-/// Entries in the places that the events' numbers say.
+/// Entries at positions given by the events' numbers.
 fn entries(events: impl IntoIterator<Item = PageEvent>) -> Vec<Arc<Entry>> {
     let deriver = Deriver::new(DeriveOptions::default());
     let entry = |event: PageEvent| {
@@ -89,7 +89,7 @@ fn kafka_config(servers: &str, topic: &str, more: &str) -> ToKafka {
     }
 }
 
-/// A sink to Kafka; what is said of its topic is at hand.
+/// The configuration of a KAFKA sink, with direct access to its Kafka part.
 #[derive(Clone, Debug)]
 struct ToKafka(SinkConfig);
 
@@ -130,7 +130,7 @@ fn open(config: &ToKafka, folder: &Path) -> Result<KafkaSink, SinkError> {
     KafkaSink::open(config, config.0.upkeep, encoder, format.schema, &SinkContext::new(folder))
 }
 
-/// Asks until everything up to `last` is settled, or an error comes.
+/// Flushes until everything up to `last` is settled, or an error comes.
 fn finish(sink: &mut KafkaSink, last: u64) -> Result<Delivered, SinkError> {
     let started = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! A broker that misbehaves on command.
+//! A broker that misbehaves as the test tells it.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ fn cluster() -> (MockCluster<'static, DefaultProducerContext>, ToKafka) {
     (cluster, config)
 }
 
-/// The error that delivery ends with.
+/// The error that ends the delivery.
 fn failure(cluster: &MockCluster<'_, DefaultProducerContext>, config: &ToKafka, error: RDKafkaRespErr) -> String {
     let folder = tempfile::tempdir().unwrap();
     let mut sink = open(config, folder.path()).unwrap();
@@ -75,7 +75,7 @@ fn a_refused_record_is_a_dead_letter_only_when_it_is_refused_alone() {
     config.stuck_after = LONG;
     let folder = tempfile::tempdir().unwrap();
     let mut sink = open(&config, folder.path()).unwrap();
-    // The first batch, and one of the messages that were in it.
+    // The first batch, and one of its messages, are rejected.
     let refused = RDKafkaRespErr::RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE;
     cluster.request_errors(RDKafkaApiKey::Produce, &[refused, refused]);
     let one_partition: Vec<_> = pages(0..1, 100);
@@ -99,14 +99,14 @@ fn an_outage_is_no_reason_to_give_a_producer_up_and_holds_up_no_flush_and_no_end
     finish(&mut sink, 10).unwrap();
     cluster.broker_down(1).unwrap();
     sink.deliver(&pages(10..20, 100)).unwrap();
-    // So long that a producer was given up by now if nobody asked whether the broker answers.
+    // Long enough to give up a producer without asking whether the broker answers.
     let started = Instant::now();
     while started.elapsed() < Duration::from_secs(15) {
         let delivered = sink.flush().unwrap();
         assert_eq!((delivered.up_to.index, delivered.delivered), (10, 10));
     }
     assert!(started.elapsed() < Duration::from_secs(40), "a flush comes back");
-    // Nor does an outage hold up the end.
+    // An outage does not delay the end, either.
     let started = Instant::now();
     drop(sink);
     assert!(started.elapsed() < Duration::from_secs(20));

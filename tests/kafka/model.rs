@@ -1,5 +1,5 @@
-//! The simulation's model of a Kafka broker (`tests/simulate/destinations/kafka_model`) is held against the real one: the same
-//! operations on both, chosen by chance and by hand, have the same outcomes and leave the same messages.
+//! Compares the simulation's model of a Kafka broker (`tests/simulate/destinations/kafka_model`) with a real one. The
+//! same random and hand-written operations must have the same outcomes and leave the same messages.
 
 #[path = "../simulate/destinations/kafka_model/mod.rs"]
 mod kafka_model;
@@ -25,10 +25,10 @@ const SEQUENCES: u64 = 3;
 const OPERATIONS: usize = 40;
 const NAMES: [&str; 2] = ["one", "two"];
 
-/// What became of a message.
+/// The outcome for a message.
 type Told = Result<(i32, i64), Code>;
 
-/// Keeps what is reported on each message, by its number.
+/// The reports on messages, by number.
 #[derive(Default)]
 struct Reports(Mutex<HashMap<usize, Told>>);
 
@@ -46,7 +46,7 @@ impl ProducerContext<NoCustomPartitioner> for Reports {
     }
 }
 
-/// The producer says of a topic that is gone first what the broker said, then that it knows no such topic.
+/// For a deleted topic the producer first passes on the broker's error, then its own.
 fn code_of(error: &KafkaError) -> Code {
     match error.rdkafka_error_code().unwrap_or(Code::Unknown) {
         Code::UnknownTopicOrPartition => Code::UnknownTopic,
@@ -54,7 +54,7 @@ fn code_of(error: &KafkaError) -> Code {
     }
 }
 
-/// The real one and the model.
+/// The real broker and the model.
 struct Both {
     real: &'static Broker,
     admin: AdminClient<DefaultClientContext>,
@@ -117,7 +117,7 @@ impl Both {
         let real = outcome(self.runtime.block_on(self.admin.delete_topics(&[&topic], &options())));
         let model = self.model.delete(&topic).err();
         self.compare(format!("delete {topic}"), real, model);
-        // It is gone at once for who asks for it, and a moment later for who asks for all.
+        // The topic disappears from a request by name at once, and from a list of all topics a moment later.
         let consumer: BaseConsumer = self.client().create().expect("a consumer");
         let is_there = || consumer.fetch_metadata(None, LONG).unwrap().topics().iter().any(|it| it.name() == topic);
         let started = Instant::now();
@@ -149,7 +149,7 @@ impl Both {
         self.compare(format!("{setting} of {topic}"), real, model);
     }
 
-    /// Sends messages one by one with a new producer, as the sink's is configured but that it waits for nobody.
+    /// Sends messages one by one with a new producer, configured like the sink's but without lingering.
     fn produce(&mut self, name: &str, partition: Option<i32>, records: &[NewRecord]) {
         let topic = self.topic(name);
         let mut client = self.client();
@@ -171,7 +171,7 @@ impl Both {
 
     fn produce_in_model(&mut self, topic: &str, partition: Option<i32>, record: &NewRecord) -> Told {
         let Some(count) = self.model.topics.get(topic).map(|topic| topic.partitions.len()) else {
-            // As the producer says it.
+            // As the producer reports it.
             return Err(Code::UnknownTopic);
         };
         let chosen = partition.map_or_else(|| partition_of(&record.key, count), |it| it as usize);
@@ -183,7 +183,7 @@ impl Both {
         Ok((chosen as i32, offset))
     }
 
-    /// Everything that a reader from the beginning gets.
+    /// Compares everything that a reader from the beginning gets.
     fn compare_contents(&mut self, name: &str) {
         let topic = self.topic(name);
         let real = match self.model.topics.contains_key(&topic) {
@@ -338,7 +338,7 @@ fn the_model_does_as_a_broker_does() {
     }
 }
 
-/// What compaction leaves: of each key the last message, as the broker's own cleaner does it.
+/// After compaction the last message of each key is left, as by the broker's own cleaner.
 #[test]
 fn the_model_compacts_as_a_broker_does() {
     let settings = [format!("log.cleaner.backoff.ms={}", 100)];
@@ -368,7 +368,7 @@ fn the_model_compacts_as_a_broker_does() {
         let is_there = random.u32(..3) > 0;
         put(number, format!("key-{}", random.u32(..9)), is_there.then(|| number.to_string().into_bytes()));
     }
-    // A segment ends when something comes behind it: in each partition one message that nobody follows.
+    // A segment ends when another message follows. So each partition gets one final message.
     std::thread::sleep(Duration::from_millis(300));
     (0..)
         .map(|n| format!("last-{n}"))
@@ -380,7 +380,7 @@ fn the_model_compacts_as_a_broker_does() {
         .filter(|key| partition_of(key.as_bytes(), 2) == 1)
         .take(1)
         .for_each(|key| put(101, key, Some(vec![1])));
-    // Twice: what is a tombstone goes when its time has passed since the first.
+    // Twice: a tombstone is removed when its time has passed since the first compaction.
     model.topics.get_mut("compacted").unwrap().settings.insert("delete.retention.ms".into(), "0".into());
     let topic = model.topics.get_mut("compacted").unwrap();
     topic.compact(now_ms());

@@ -1,4 +1,4 @@
-//! The order of the messages of one key, which is a page's: the newest comes last.
+//! The order of messages with one key, which is a page's: the newest comes last.
 
 use rdkafka::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer};
@@ -17,7 +17,7 @@ fn version(number: u64, length: usize) -> PageEvent {
     PageEvent { url: "http://a.example/same".into(), ..html(number, &noise(number, length)) }
 }
 
-/// In the topic's only partition, the first of these events comes before the second.
+/// In the topic's only partition, the first of these events precedes the second.
 fn check(servers: &str, topic: &str, older: u64, newer: u64) {
     let mut client = ClientConfig::new();
     let consumer: BaseConsumer =
@@ -40,7 +40,7 @@ fn check(servers: &str, topic: &str, older: u64, newer: u64) {
 fn what_is_refused_with_its_batch_stays_before_newer_messages_of_its_key() {
     BROKER.make_topic_on("ordered", &[&[1]], &[("max.message.bytes", "20000")]);
     let properties = "target_storage.data_format.kafka.properties";
-    // The first two are more than the topic takes at once, and each less: they are sent again, alone.
+    // The first two together exceed the topic's limit, but neither alone: they are sent again, one by one.
     let more = format!("{properties}.batch.num.messages: 2\n{properties}.linger.ms: 300\n");
     let folder = tempfile::tempdir().unwrap();
     let mut sink = open(&kafka_config(&BROKER.plain, "ordered", &more), folder.path()).unwrap();

@@ -1,4 +1,4 @@
-//! A broker that goes away holds everything up and loses nothing.
+//! An outage of the broker delays everything and loses nothing.
 
 use std::sync::mpsc;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use crate::{LONG, finish, kafka_config, open, pages};
 
 const PAGES: u64 = 3000;
 
-/// Delivers in a thread of its own, and tells how far it is. Ends with what it delivered.
+/// Delivers in its own thread and reports progress. Returns what it delivered.
 fn deliver(
     broker: &Broker,
     topic: &str,
@@ -19,7 +19,7 @@ fn deliver(
     let config = kafka_config(
         &broker.plain,
         topic,
-        // So that most of it is still to be sent when the broker goes.
+        // Most of it must still be unsent when the broker stops.
         &format!(
             "target_storage.data_format.kafka.properties.buffer.memory: 200000\n\
              target_storage.data_format.kafka.stuck_after: {stuck_after}\n"
@@ -63,7 +63,7 @@ fn killed_or_paused_brokers_lose_nothing() {
     let (told, thread) = deliver(&broker, "paused", "1s");
     wait_for(&told, 300);
     broker.signal("-STOP");
-    // Longer than `stuck_after`: the sink must find out that it is the broker, not its producer.
+    // Longer than `stuck_after`: the sink must find out that the broker is the cause, not its producer.
     let waiting = Instant::now();
     while waiting.elapsed().as_secs() < 4 {
         let _ = told.recv_timeout(std::time::Duration::from_millis(100));

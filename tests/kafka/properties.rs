@@ -1,4 +1,4 @@
-//! `target_storage.data_format.kafka.*`: Java's words and librdkafka's.
+//! `target_storage.data_format.kafka.*`: properties of Java's client and of librdkafka.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,7 +20,7 @@ fn read(properties: &[(&str, &str)]) -> ToKafka {
     load(&yaml(properties)).unwrap_or_else(|problem| panic!("{problem}"))
 }
 
-/// What librdkafka is given.
+/// The properties passed to librdkafka.
 fn given(properties: &[(&str, &str)]) -> BTreeMap<String, String> {
     read(properties).properties.clone().into_iter().map(|(name, value)| (name, value.expose().to_owned())).collect()
 }
@@ -69,7 +69,7 @@ fn javas_properties_become_librdkafkas() {
         ("ssl.endpoint.identification.algorithm", "", "ssl.endpoint.identification.algorithm", "none"),
         ("acks", "1", "enable.idempotence", "false"),
         ("buffer.memory", "100000", "message.max.bytes", "100352"),
-        // librdkafka's own, as they are, and its aliases.
+        // librdkafka's own properties unchanged, and their aliases.
         ("socket.nagle.disable", "false", "socket.nagle.disable", "false"),
         ("queue.buffering.max.ms", "7", "linger.ms", "7"),
         ("metadata.broker.list", "c:3", "bootstrap.servers", "c:3"),

@@ -1,4 +1,4 @@
-//! What the broker does not take: one message, or any.
+//! Messages that the broker rejects: one, or all.
 
 use seine::formats::letters::Note;
 use seine::sinks::{Sink, dead_letters};
@@ -23,7 +23,7 @@ fn a_message_over_the_topics_limit_is_a_dead_letter_and_the_rest_is_delivered() 
     BROKER.make_topic("limited", &[("max.message.bytes", "20000")]);
     let folder = tempfile::tempdir().unwrap();
     let mut sink = open(&kafka_config(&BROKER.plain, "limited", ""), folder.path()).unwrap();
-    // Many small ones make batches over the limit, too: that is no fault of theirs. Noise does not compress.
+    // Many small messages form batches over the limit as well, which is not their fault. Noise does not compress.
     let event = |number: u64| html(number, &noise(number, if number % 50 == 7 { 40_000 } else { 1000 }));
     let events = entries((0..200).map(event));
     sink.deliver(&events).unwrap();
@@ -62,7 +62,7 @@ fn a_topic_that_is_not_there_is_an_error_that_says_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let error = open(&kafka_config(&BROKER.plain, "nowhere", ""), folder.path()).err().unwrap().to_string();
     assert!(error.contains("nowhere") && error.contains("create_topic: true"), "{error}");
-    // Asking for it must not have made it.
+    // Asking for the topic must not have created it.
     let again = open(&kafka_config(&BROKER.plain, "nowhere", ""), folder.path()).err().unwrap().to_string();
     assert_eq!(error, again);
 }
@@ -79,7 +79,7 @@ fn a_topic_is_made_as_asked() {
     assert_eq!(finish(&mut sink, 50).unwrap().delivered, 50);
     assert_eq!(BROKER.partitions("made"), 3);
     assert_eq!(BROKER.read("made").len(), 50);
-    // There now, and no trouble.
+    // The topic exists now, so there is no problem.
     open(&config, folder.path()).unwrap();
 
     let more =
@@ -88,7 +88,7 @@ fn a_topic_is_made_as_asked() {
     assert!(error.contains("five cannot be made") && error.contains("replication_factor"), "{error}");
 }
 
-/// As base64 it is 4 MB, and the usual limit of a topic is 1 MB.
+/// In base64 it is 4 MB; the usual limit of a topic is 1 MB.
 fn large() -> Vec<std::sync::Arc<seine::delivery::Entry>> {
     pages(0..1, 3_000_000)
 }
@@ -103,7 +103,7 @@ fn a_topic_that_is_made_takes_pages_as_large_as_seine_sends_them() {
     assert_eq!((delivered.delivered, delivered.dead), (1, 0));
 }
 
-/// Nothing that ACHE's own configuration would not say.
+/// Uses only settings that ACHE's own configuration would have.
 #[test]
 fn where_brokers_make_topics_one_is_made_without_being_asked_for() {
     let settings = ["auto.create.topics.enable=true".to_owned()];

@@ -1,4 +1,4 @@
-//! A topic that is not the one any more that was delivered into, and one that has got more partitions.
+//! A topic that is no longer the one delivered into, and one that got more partitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -60,7 +60,7 @@ fn another_topic_is_noticed() {
         finish(sink, numbers.end)
     };
     let state = deliver(&mut reopen(&config, folder.path(), &Value::Null).unwrap(), 0..50).unwrap().state;
-    // The same topic, with what others have written to it since.
+    // The same topic, with messages of other programs in it.
     deliver(&mut reopen(&config, folder.path(), &Value::Null).unwrap(), 0..5).unwrap();
     let mut running = reopen(&config, folder.path(), &state).unwrap();
     let state = deliver(&mut running, 50..60).unwrap().state;
@@ -68,7 +68,7 @@ fn another_topic_is_noticed() {
     eventually("it is deleted", || !is_there(&BROKER, "other"));
     assert!(refused(reopen(&config, folder.path(), &state)).contains("topic other is gone"));
     assert!(!is_there(&BROKER, "other"), "it was made by being asked for");
-    // Made anew by somebody. A producer that was there before may also be refused by the broker, and is then made anew.
+    // Somebody created the topic again. The broker may also reject the old producer, which is then recreated.
     BROKER.make_topic("other", &[]);
     match deliver(&mut running, 60..62) {
         Err(SinkError::Replaced { how, .. }) => assert!(how.contains("made anew"), "{how}"),
@@ -78,7 +78,7 @@ fn another_topic_is_noticed() {
     assert!(refused(reopen(&config, folder.path(), &state)).contains("made anew"));
 }
 
-/// The last message of each key in each partition, without tombstones: page by partition.
+/// The last message of each key in each partition, without tombstones: page and partition.
 fn held(topic: &str) -> Vec<(String, i32)> {
     let mut last = BTreeMap::new();
     let mut messages = BROKER.read(topic);
@@ -170,14 +170,14 @@ fn what_becomes_a_file_that_the_format_does_not_hold_leaves() {
     let messages = BROKER.read("not-held");
     let tombstone = messages.iter().find(|message| message.is_tombstone).unwrap();
     assert_eq!((&*tombstone.headers["change"], &*tombstone.headers["reason"]), ("gone", "not_held"));
-    // A page that was never there leaves nothing.
+    // A page that was never delivered leaves nothing.
     let pdf = [(PageChange::New, "application/pdf", "%PDF-1")];
     let mut sink = reopen(&config, folder.path(), &Value::Null).unwrap();
     sink.deliver(&entries(pdf.iter().enumerate().map(event))).unwrap();
     assert_eq!(finish(&mut sink, 1).unwrap().skipped, 1);
 }
 
-/// Pages never change, and say so when they are asked under a condition.
+/// Pages never change, and answer conditional requests with 304.
 fn site() -> Running {
     Running::start(
         1,
@@ -193,7 +193,7 @@ fn site() -> Running {
     )
 }
 
-/// By a broker that would make it itself, with settings of its own.
+/// With a broker that would create the topic itself, with its own settings.
 #[test]
 fn a_deleted_topic_is_made_as_at_the_first_start_and_filled_anew() {
     let settings = ["auto.create.topics.enable=true".to_owned()];

@@ -1,4 +1,4 @@
-//! TLS and logins, with the words of Java's producer.
+//! TLS and logins, with the properties of Java's client.
 
 use seine::sinks::Sink;
 

@@ -1,4 +1,4 @@
-//! `page::codec`: every event comes back as it was; arbitrary bytes never panic.
+//! `page::codec`: every event is read back as it was written; arbitrary bytes never cause a panic.
 
 use bytes::Bytes;
 use proptest::collection::{btree_map, vec};
@@ -10,7 +10,7 @@ use seine::page::wire::{Framing, Wire};
 use seine::page::*;
 
 fn headers() -> impl Strategy<Value = Headers> {
-    // Any bytes a server may send, read as Latin-1; and any text at all.
+    // Arbitrary bytes from a server, read as Latin-1; and arbitrary text.
     let value = prop_oneof![vec(any::<u8>(), 0..40).prop_map(|bytes| latin1_to_string(&bytes)), any::<String>()];
     vec((any::<String>(), value), 0..6).prop_map(Headers)
 }

@@ -1,4 +1,4 @@
-//! Bytes that rot on the disk: no panic, everything intact is delivered, everything lost is counted.
+//! Damage on the disk: no panic, everything intact is delivered, everything lost is counted.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -32,13 +32,13 @@ static ORIGINAL: LazyLock<Original> = LazyLock::new(|| {
     Original { dir, positions }
 });
 
-/// Which event's record a byte of a segment belongs to; none for the file's header.
+/// The event whose record contains a byte of a segment; none for the file's header.
 fn event_at(start: Position, file_offset: u64, positions: &[Position]) -> Option<u64> {
     let offset = start.offset + file_offset.checked_sub(FILE_HEADER)?;
     Some(positions.partition_point(|end| end.offset <= offset) as u64 + 1)
 }
 
-/// Flips bytes; returns the events hit, and whether a header was.
+/// Flips bytes. Returns the events hit, and whether a header was hit.
 fn flip(dir: &Path, flips: &[(prop::sample::Index, u8)]) -> (BTreeSet<u64>, bool) {
     let (mut hit, mut header) = (BTreeSet::new(), false);
     let files = segments(dir);
@@ -46,7 +46,7 @@ fn flip(dir: &Path, flips: &[(prop::sample::Index, u8)]) -> (BTreeSet<u64>, bool
     let mut places = BTreeSet::new();
     for (index, bits) in flips {
         let mut at = index.index(sizes.iter().sum::<u64>() as usize) as u64;
-        // Twice at one place would heal it.
+        // Flipping the same byte twice could restore it.
         if !places.insert(at) {
             continue;
         }
@@ -77,7 +77,7 @@ proptest! {
         let dir = crate::folder();
         copy_dir(ORIGINAL.dir.path(), dir.path());
         let (hit, header) = flip(dir.path(), &flips);
-        // Before the writer may make another one, which it does at once where this one's header is damaged.
+        // Before the writer can create another segment, which it does at once if this one's header is damaged.
         let last_segment = segments(dir.path()).last().map_or(0, |(_, start)| start.index);
         let running = Running::open(dir.path(), &config(2500));
         let recovery = &running.recovery;
@@ -87,7 +87,7 @@ proptest! {
         prop_assert_eq!(numbers(&entries), intact);
         prop_assert!(entries.iter().all(|entry| entry.end == ORIGINAL.positions[entry.end.index as usize - 1]));
 
-        // What is lost is counted: as damage, or cut as a torn tail.
+        // Losses are counted: as damage, or as a torn tail that was cut.
         let status = running.log.status();
         let damaged: u64 = status.damage.iter().map(|damage| damage.events).sum();
         let cut = EVENTS - status.end.index;
@@ -97,7 +97,7 @@ proptest! {
         prop_assert_eq!(seen_at_open + cut, hit.iter().filter(|&&n| n > last_segment).count() as u64);
         prop_assert!(!header || status.damage.iter().any(|damage| damage.offset == 0));
 
-        // The log goes on behind it, and the books balance.
+        // The log continues after the damage, and the counters balance.
         let next = append(&running.log, 200..201, 10)[0];
         prop_assert_eq!(next.index, status.end.index + 1);
         let more = read_to_end(&running.log, &mut reader);
@@ -158,7 +158,7 @@ fn a_reader_whose_next_segments_are_gone_is_told_how_much_it_lost() {
     running.close();
 }
 
-/// The search for the next record goes window by window; a record may begin at any byte of one, or across two.
+/// The next record is searched for window by window. A record may start at any byte of a window, or span two.
 #[test]
 fn the_next_record_is_found_wherever_it_begins() {
     let dir = crate::folder();
@@ -185,7 +185,7 @@ fn the_next_record_is_found_wherever_it_begins() {
     running.close();
 }
 
-/// A page that is itself a piece of a page log must not come to life when the record around it is damaged.
+/// A page that contains a piece of a page log must not be taken for records when the record around it is damaged.
 #[test]
 fn records_inside_a_page_are_not_taken_for_records() {
     let dir = crate::folder();

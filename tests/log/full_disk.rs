@@ -1,4 +1,4 @@
-//! A full disk, for real: a tmpfs of 4 MiB, mounted in a mount namespace of a child's own.
+//! A full disk, for real: a tmpfs of 4 MiB, mounted in a mount namespace of a child process.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -15,7 +15,7 @@ use crate::{LONG, block_on, config, event, moved, numbers, open_log, segments};
 fn a_full_disk_loses_nothing_and_the_log_goes_on_by_itself() {
     let may_mount = Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|status| status.success());
     if !may_mount {
-        // Seen with --nocapture. In CI this runs as root.
+        // Visible with --nocapture. In CI this runs as root.
         println!("SKIPPED: no right to make a mount namespace (unshare -m): run this test as root");
         return;
     }
@@ -35,7 +35,7 @@ fn a_full_disk_loses_nothing_and_the_log_goes_on_by_itself() {
     assert!(said.contains("the whole scenario has run"), "{said}");
 }
 
-/// A writer that says each failure and starts again when told to: what the supervisor does, on command.
+/// A writer that reports each failure and restarts when told: like the supervisor, but controlled by the test.
 fn supervised(log: &PageLog) -> (Receiver<LogError>, Sender<()>, std::thread::JoinHandle<()>) {
     let (failed, failures) = channel();
     let (again, told) = channel();
@@ -64,7 +64,7 @@ fn queue(log: &PageLog, events: std::ops::Range<u64>) -> Vec<Ticket> {
     })
 }
 
-/// In the child, with `dir` on the small disk.
+/// Runs in the child, with `dir` on the small disk.
 pub fn scenario(dir: &Path) {
     let (filler, log_dir) = (dir.join("filler"), dir.join("log"));
     fs::write(&filler, vec![1; 2 << 20]).unwrap();
@@ -82,7 +82,7 @@ pub fn scenario(dir: &Path) {
     }
     assert_full(&failures.recv_timeout(LONG).unwrap());
 
-    // The disk stays as full as it is: readers that commit make the room. Some are still full in between.
+    // The disk stays full; readers that commit make room. Some writes still fail in between.
     let mut seen = Vec::new();
     again.send(()).unwrap();
     let start = std::time::Instant::now();
@@ -103,7 +103,7 @@ pub fn scenario(dir: &Path) {
         assert_eq!(block_on(ticket.accepted()).unwrap().0.index, n);
     }
 
-    // Full again, and somebody removes something else.
+    // Full again, and somebody deletes another file.
     let tickets = queue(&log, 601..901);
     assert_full(&failures.recv_timeout(LONG).unwrap());
     fs::remove_file(&filler).unwrap();

@@ -24,7 +24,7 @@ pub fn child_arguments() -> [&'static str; 3] {
     ["kill::the_child", "--exact", "--nocapture"]
 }
 
-/// Not a test by itself: what the children do.
+/// Not a test: the code of the children.
 #[test]
 fn the_child() {
     let Ok(task) = std::env::var(CHILD) else { return };
@@ -46,7 +46,7 @@ fn say(line: &str) {
     out.flush().expect("the parent listens");
 }
 
-/// Appends from several tasks and says what is accepted; a sink reads along and says what it has committed.
+/// Appends from several tasks and reports accepted events; a sink reads at the same time and reports its commits.
 fn append_until_killed(dir: &Path, round: u64) {
     let (log, _) = open_log(dir, &config(20_000)).expect("the log opens");
     let mut sink = log.reader("sink").expect("a reader");
@@ -80,7 +80,7 @@ fn append_until_killed(dir: &Path, round: u64) {
     drop(keeper);
 }
 
-/// What the children said so far.
+/// What the children reported so far.
 #[derive(Default)]
 struct Heard {
     /// Event number by index.
@@ -89,7 +89,7 @@ struct Heard {
 }
 
 impl Heard {
-    /// Only whole lines: the last one may be cut by the kill.
+    /// Only complete lines: the kill may cut the last one.
     fn line(&mut self, line: &str) {
         let Some(line) = line.strip_suffix('\n') else { return };
         let words: Vec<&str> = line.split(' ').collect();
@@ -112,7 +112,7 @@ fn everything_accepted_survives_kill_9_exactly_once_and_in_order() {
     for round in 0..ROUNDS {
         let mut process = child(&round.to_string(), dir.path()).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(process.stdout.take().unwrap());
-        // Killed after so many lines, some before the first: while it opens.
+        // Killed after some lines, sometimes before the first: while it opens.
         for _ in 0..random.u32(0..60) {
             let mut line = String::new();
             lines.read_line(&mut line).unwrap();
@@ -120,7 +120,7 @@ fn everything_accepted_survives_kill_9_exactly_once_and_in_order() {
         }
         process.kill().unwrap();
         process.wait().unwrap();
-        // What it had still said.
+        // Lines that it printed before the kill.
         let mut line = String::new();
         while lines.read_line(&mut line).unwrap() > 0 {
             heard.line(&std::mem::take(&mut line));
@@ -133,7 +133,7 @@ fn everything_accepted_survives_kill_9_exactly_once_and_in_order() {
     check(dir.path(), &heard);
 }
 
-/// Looks at a copy, so that looking changes nothing.
+/// Checks a copy, so that the check changes nothing.
 fn check(dir: &Path, heard: &Heard) {
     let copy = crate::folder();
     copy_dir(dir, copy.path());

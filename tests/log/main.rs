@@ -1,4 +1,4 @@
-//! The page log at its public edge: what is accepted is there, once, in order, whatever happens.
+//! The page log through its public interface: every accepted event is there, once, in order, whatever happens.
 
 mod codec;
 mod damage;
@@ -28,13 +28,13 @@ fn config(segment_bytes: u64) -> LogConfig {
     LogConfig { segment_bytes, max_bytes: 1 << 40, commit_interval: Duration::from_millis(1), reserve_bytes: 0 }
 }
 
-/// A folder of the test's own, in memory where there is such a disk: thousands of fsyncs on a busy one take minutes.
+/// A folder for one test, in memory if possible: thousands of fsyncs on a busy disk take minutes.
 fn folder() -> tempfile::TempDir {
     let memory = tempfile::tempdir_in("/dev/shm");
     memory.unwrap_or_else(|_| tempfile::tempdir().expect("a temporary folder"))
 }
 
-/// Event `n`, its number in the URL and in every byte of its body.
+/// Event `n`, with its number in the URL and in every byte of its body.
 fn event(n: u64, body: usize) -> PageEvent {
     let page = event::page(format!("http://example.com/{n}"), &[("content-type", "text/html")], vec![n as u8; body]);
     PageEvent { id: event::id(n), started_ms: n, ended_ms: n + 1, ..page }
@@ -52,7 +52,7 @@ fn numbers(entries: &[std::sync::Arc<Entry>]) -> Vec<u64> {
     entries.iter().map(|entry| number(entry)).collect()
 }
 
-/// Whether every event that was accepted has become something.
+/// Whether every accepted event is accounted for.
 fn balance(books: Books) -> bool {
     books.accepted == books.delivered + books.skipped + books.dead + books.damaged + books.pending
 }
@@ -76,7 +76,7 @@ impl Running {
         append(&self.log, events, body)
     }
 
-    /// Events that the log has.
+    /// Number of events in the log.
     fn kept(&self) -> u64 {
         let status = self.log.status();
         status.end.index - status.oldest.index
@@ -88,7 +88,8 @@ impl Running {
     }
 }
 
-/// Waits for a lock that was just let go of: a child that another test starts has it, too, until it has become its program.
+/// Waits for a lock that was just released. A child started by another test holds it, too, until it has started its
+/// program.
 fn open_log(dir: &Path, config: &LogConfig) -> Result<(PageLog, Recovery), LogError> {
     let began = Instant::now();
     loop {
@@ -123,7 +124,7 @@ fn append(log: &PageLog, events: Range<u64>, body: usize) -> Vec<Position> {
     })
 }
 
-/// Everything accepted from where the reader stands.
+/// Everything accepted after the reader's position.
 fn read_to_end(log: &PageLog, reader: &mut Reader) -> Vec<std::sync::Arc<Entry>> {
     let end = log.status().end;
     let mut all = Vec::new();
@@ -138,13 +139,14 @@ fn read_to_end(log: &PageLog, reader: &mut Reader) -> Vec<std::sync::Arc<Entry>>
     }
 }
 
-/// The reader's cursor, moved to `position` with `delivered` more delivered. What the log keeps in it is its own affair.
+/// The reader's cursor, moved to `position` with `delivered` more delivered. The log ignores the fields that it
+/// maintains itself.
 fn moved(reader: &Reader, position: Position, delivered: u64) -> Cursor {
     let now = reader.cursor().clone();
     Cursor { position, delivered: now.delivered + delivered, from: 777, damaged: 777, ..now }
 }
 
-/// Segment files with the place where each starts, in order.
+/// Segment files with their start positions, in order.
 fn segments(dir: &Path) -> Vec<(PathBuf, Position)> {
     let paths = std::fs::read_dir(dir).expect("the folder is there").map(|entry| entry.expect("an entry").path());
     let mut found: Vec<_> = paths.filter(|path| path.extension().is_some_and(|e| e == "log")).collect();

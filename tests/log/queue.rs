@@ -1,4 +1,4 @@
-//! The way in: the queue's bound, the disk limit, closing, a writer that fails.
+//! Appending: the limit of the queue, the disk limit, closing, a writer that fails.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
@@ -37,7 +37,7 @@ fn append_waits_when_the_queue_is_full_and_goes_on_when_it_is_written() {
     let (log, _) = open_log(dir.path(), &config(1 << 20)).unwrap();
     let mut tickets = Vec::new();
     let waiting = block_on(async {
-        // No writer yet: some number of 3 MiB events fill the queue, and memory stays bounded.
+        // No writer yet: some events of 3 MiB fill the queue, and memory stays bounded.
         for n in 0..100 {
             let mut append = Box::pin(log.append(event(n, 3 << 20), None));
             match append.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -92,7 +92,7 @@ fn close_drains_the_queue_then_refuses() {
     }
     assert!(!reader.is_closed_and_drained());
     assert_eq!(reader.next(100, 1 << 20, LONG).unwrap().len(), 10);
-    // Closed: no wait, however long it may be.
+    // The log is closed, so nothing waits, however long the timeout.
     assert!(reader.next(100, 1 << 20, Duration::MAX).unwrap().is_empty());
     assert!(reader.is_closed_and_drained());
 }
@@ -117,7 +117,7 @@ fn a_log_that_goes_away_tells_who_waits() {
     assert!(matches!(block_on(ticket.accepted()), Err(LogError::Closed)));
 }
 
-/// The writer closes a segment that is full, and frees it, by itself.
+/// The writer closes a full segment and removes it without help.
 fn wait_for_room(log: &PageLog) {
     let began = Instant::now();
     while !log.status().room {
@@ -149,7 +149,7 @@ fn at_the_disk_limit_there_is_no_room_until_readers_have_passed() {
     running.close();
 }
 
-/// One event alone takes the log to its limit: the segment must close by itself, or nothing would ever free it.
+/// One event fills the log to its limit. The segment must then close by itself, or it could never be removed.
 #[test]
 fn an_event_larger_than_the_disk_limit_does_not_stop_the_log_for_good() {
     let dir = crate::folder();
@@ -174,7 +174,7 @@ fn company_comes_into_one_commit() {
         let log = log.clone();
         std::thread::spawn(move || log.run_writer(&mut || beats.send(log.status().end.index).unwrap()))
     };
-    // Its patience would outlast the test, but soon there is as much as it wants to wait for.
+    // The commit interval would outlast the test, but soon enough events are queued.
     block_on(async {
         let mut first = pin!(log.append(event(1, 40_000), None).await.unwrap().accepted());
         for n in 2.. {
@@ -184,7 +184,7 @@ fn company_comes_into_one_commit() {
             }
         }
     });
-    // Nor does it wait when nobody can come any more.
+    // It also stops waiting when the log is closed.
     log.close();
     writer.join().unwrap().unwrap();
     let mut commits: Vec<u64> = beaten.iter().filter(|&index| index > 0).collect();

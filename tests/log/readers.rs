@@ -1,4 +1,4 @@
-//! The way out: many readers, their cursors, what they hold.
+//! Reading: many readers, their cursors, and the segments they keep.
 
 use std::sync::{Arc, Barrier, mpsc};
 use std::time::Duration;
@@ -98,7 +98,7 @@ fn what_nobody_derived_yet_is_derived_by_the_first_who_needs_it_and_never_less_t
     for shared in [second.facts(), second.content(), first.facts()] {
         assert!(Arc::ptr_eq(&shared, &facts));
     }
-    // Behind everybody it is forgotten: who still has it derives for himself.
+    // An entry that every reader has passed is dropped from memory; whoever still has it derives data for itself.
     for reader in &mut readers {
         reader.commit(moved(reader, first.end, 1)).unwrap();
     }
@@ -149,7 +149,7 @@ fn a_reader_that_is_opened_again_goes_on_at_its_last_commit() {
 #[test]
 fn cursors_books_and_state_survive_a_restart() {
     let dir = crate::folder();
-    // Several sizes of state: in its slot, and grown out of it.
+    // Several sizes of state: within its slot, and too large for it.
     let state = |n: usize| serde_json::json!({ "file": "x".repeat(n * 3000), "n": n });
     for round in 0..6u64 {
         let running = Running::open(dir.path(), &config(1500));
@@ -162,7 +162,7 @@ fn cursors_books_and_state_survive_a_restart() {
         running.append(round * 10 + 1..round * 10 + 11, 50);
         let mut entries = Vec::new();
         while entries.len() < 5 {
-            // A batch may end early, with its segment.
+            // A batch may end early, at the end of its segment.
             entries.extend(reader.next(5 - entries.len(), 1 << 20, LONG).unwrap());
         }
         assert_eq!(numbers(&entries), (round * 5 + 1..round * 5 + 6).collect::<Vec<_>>());
@@ -255,7 +255,7 @@ fn a_follower_holds_segments_until_it_releases_them() {
     running.close();
     drop((sink, validator));
 
-    // A run without the validator must not lose what it has not seen.
+    // A run without the validator must not lose what the validator has not read.
     let running = Running::open(dir.path(), &config(1000));
     let mut sink = running.log.reader("sink").unwrap();
     running.append(51..101, 100);
@@ -333,7 +333,7 @@ fn append_holds_everything(log: &PageLog) -> u64 {
     log.status().oldest.index
 }
 
-/// Whoever waits for a reader to come near the end is woken by what brings it there, whichever of the two is first.
+/// Waiting for a reader to come near the end is woken by every change that brings it there, in either order.
 #[test]
 fn nobody_waits_for_a_reader_that_is_near_the_end() {
     const ROUNDS: usize = 150;
@@ -349,19 +349,19 @@ fn nobody_waits_for_a_reader_that_is_near_the_end() {
             threads.spawn(|| {
                 begin.wait();
                 match round % 3 {
-                    // It goes on …
+                    // The reader reads on …
                     0 => {
                         while behind.position() < end {
                             behind.next(10, 64 << 20, LONG).unwrap();
                         }
                         behind.release(end);
                     }
-                    // … is opened at another place …
+                    // … is opened at another position …
                     1 => {
                         drop(behind);
                         drop(log.follower("validator", end).unwrap());
                     }
-                    // … or is given up.
+                    // … or is removed.
                     _ => {
                         drop(behind);
                         assert!(log.forget("validator").unwrap());

@@ -1,4 +1,4 @@
-//! Opening what a crash, another process or another version left.
+//! Opening a log after a crash, after another process or by another version.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -10,7 +10,7 @@ use crate::{
     Running, append, balance, config, copy_dir, moved, numbers, open_log, read_to_end, segments, start_writer,
 };
 
-/// Opens a log whose whole records are `1..=intact`, appends one more, and reads everything.
+/// Opens a log whose complete records are `1..=intact`, appends one more, and reads everything.
 fn goes_on_after(dir: &std::path::Path, intact: u64) -> Running {
     let running = Running::open(dir, &config(1 << 20));
     assert_eq!(running.kept(), intact);
@@ -111,8 +111,8 @@ fn a_freed_log_keeps_its_place() {
     }
 }
 
-/// The disk lost accepted events that a sink had already delivered: their numbers are not given to new events, which
-/// that sink would then never get.
+/// The disk lost accepted events that a sink had delivered. New events do not get their numbers, or that sink would
+/// never get them.
 #[test]
 fn numbers_that_a_reader_has_seen_are_never_used_again() {
     let dir = crate::folder();

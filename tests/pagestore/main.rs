@@ -1,4 +1,4 @@
-//! Pagestore: what the lines of `META` say, where files are, and what others wrote.
+//! Pagestore: lines of `META`, paths of files, and stores of other programs.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ fn read(file: &[u8]) -> (Vec<MetaEntry>, Vec<MetaError>, bool) {
 
 // ---- the lines of META
 
-/// The hash is the URL's.
+/// Whether the hash is that of the URL.
 fn is_consistent(entry: &MetaEntry) -> bool {
     UrlHash::of(&entry.url) == entry.hash
 }
@@ -85,7 +85,7 @@ fn lines_are_read_as_others_write_them() {
         ("http://a.example/", found("http://a.example/", None)),
         ("http://a.example/\r\n", found("http://a.example/", None)),
         ("http://a.example/ 7 rss it", found("http://a.example/", details(7, PageKind::Rss, "it"))),
-        // No language: the original program had none to write.
+        // No language: the original program did not write one.
         ("http://a.example/ 7 url \n", found("http://a.example/", details(7, PageKind::Url, ""))),
         ("http://a.example/ 7 url", found("http://a.example/", details(7, PageKind::Url, ""))),
         ("http://a.example/ 7 url und", found("http://a.example/", details(7, PageKind::Url, ""))),
@@ -93,7 +93,7 @@ fn lines_are_read_as_others_write_them() {
         // Blanks in URLs.
         ("http://a.example/a b 7 url en", found("http://a.example/a b", details(7, PageKind::Url, "en"))),
         ("http://a.example/a b", found("http://a.example/a b", None)),
-        // Not what it may look like: the number, the kind.
+        // Not a number, and not a kind, although they look similar.
         ("http://a.example/ -7 url en", found("http://a.example/ -7 url en", None)),
         ("http://a.example/ 7 page en", found("http://a.example/ 7 page en", None)),
         ("http://a.example/ 99999999999999999999 url en", found("http://a.example/ 99999999999999999999 url en", None)),

@@ -1,4 +1,4 @@
-//! Crawls that judge what they fetch, and what of that reaches who reads it.
+//! Crawls with a page classifier, and what its verdicts change for readers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -31,7 +31,7 @@ fn site() -> Running {
     Running::start(1, Arc::new(answer))
 }
 
-/// A model's folder beside the data folder.
+/// A model's folder next to the data folder.
 fn model(place: &Place, name: &str, yml: &str) -> PathBuf {
     let folder = place.config().with_file_name(name);
     fs::create_dir_all(&folder).unwrap();
@@ -104,10 +104,10 @@ fn a_link_is_as_relevant_as_its_rank_says() {
     }
 }
 
-/// Path → the condition that it was last asked for with.
+/// Path → the condition of its last request.
 type Asked = Arc<Mutex<BTreeMap<String, Option<String>>>>;
 
-/// Pages as [`site`] has them, each with a tag.
+/// Pages as in [`site`], each with an ETag.
 fn tagged_site() -> (Running, Asked) {
     let asked = Asked::default();
     let noted = asked.clone();
@@ -155,24 +155,24 @@ fn negative_pages_are_not_stored_where_nobody_wants_them() {
     let why = |path: &str| run(&["why", "-o", &data, &(site.origin(0) + path)]).ok().stdout;
     assert!(why("/football").contains("holds it not relevant (store_negative_pages)"), "{}", why("/football"));
 
-    // They are wanted now: they come whole, and as what is new.
+    // Irrelevant pages are now wanted: they are fetched without conditions, and delivered as new.
     place.set(STORES, "true");
     let pages = printed();
     assert_eq!(pages.keys().collect::<Vec<_>>(), ["/", "/football"]);
     assert_eq!((last("/football"), frontier()), (None, (5, 0)));
 
-    // And not any more: they leave, by what is known of them.
+    // And no longer: they leave, without being fetched in full.
     place.set(STORES, "false");
     assert!(printed().is_empty());
     assert_eq!((last("/football"), frontier()), (Some("\"/football\"".to_owned()), (3, 2)));
 
-    // Another model: what another judged comes whole, and is judged anew.
+    // With another model, pages judged by the old one are fetched without conditions and judged again.
     model(&place, "rules", "type: title_regex\nparameters: {regular_expression: .*football.*}");
     assert_eq!(printed().into_keys().collect::<Vec<_>>(), ["/behind", "/football"]);
     assert_eq!([last("/football"), last("/ebola")], [None, None]);
     assert_eq!(frontier(), (3, 2));
 
-    // And none at all: nobody says that a page is not relevant.
+    // Without a model, no page is irrelevant.
     place.set(KEY, "null");
     assert_eq!(printed().into_keys().collect::<Vec<_>>(), ["/", "/ebola"]);
     run(&["audit".as_ref(), place.data().as_os_str()]).ok();
@@ -209,7 +209,7 @@ fn every_sink_says_what_the_model_said_and_a_replay_says_the_same() {
         assert_eq!((is_relevant, value > 0.5), (number % 2 == 0, number % 2 == 0), "{relevance}");
         assert!(value > 0.0 && value < 1.0, "{relevance}");
     }
-    // The same again, later and by other ways.
+    // The same verdicts, read later and from other files.
     let copied = place.config().with_file_name("copied");
     let warc = place.data().join("warc");
     run(&["convert".as_ref(), "--to".as_ref(), "warc".as_ref(), warc.as_os_str(), copied.as_os_str()]).ok();
@@ -217,7 +217,7 @@ fn every_sink_says_what_the_model_said_and_a_replay_says_the_same() {
         [(place.data().join("files"), false), (warc, true), (place.data().join("elastic"), true), (copied, true)]
     {
         let mut held = by_path(cat(&folder));
-        // WARC has other answers, too.
+        // WARC contains other answers, too.
         held.retain(|path, _| printed.contains_key(path));
         assert_eq!(held.len(), 7, "{folder:?}");
         for (path, page) in held {
@@ -269,7 +269,7 @@ fn another_model_holds_after_a_reload_and_a_wrong_one_changes_nothing() {
     }
     assert!(process.kill());
 
-    // A start with none goes on, and is judged by type; what was judged before stays as it was.
+    // A start without a model continues and judges by type; earlier verdicts stay.
     place.set(KEY, "null");
     let process = start(&[]);
     eventually("it runs", || judged("relevant") == Some(0));

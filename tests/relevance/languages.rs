@@ -1,10 +1,11 @@
-//! Pages of two topics in languages of four scripts: random sentences of words that both have in common, and a few of the topic.
+//! Pages of two topics in languages with four scripts: random sentences of words that both topics share, and a few
+//! words of the topic.
 
 use std::path::Path;
 
 use fastrand::Rng;
 
-/// A language: how its words are joined, what is everywhere, and the words of the topic and of others.
+/// A language: how words are joined, common words, and the words of the topic and of others.
 pub struct Language {
     pub name: &'static str,
     joint: &'static str,
@@ -45,7 +46,7 @@ pub const LANGUAGES: [Language; 4] = [
 ];
 
 impl Language {
-    /// A page of HTML, of whose words one in `rarity` is of its topic; the rest, and all menus, are alike.
+    /// An HTML page in which one in `rarity` words is from its topic; everything else, including menus, is alike.
     pub fn page(&self, is_relevant: bool, rarity: usize, rng: &mut Rng) -> String {
         let words = |text: &'static str| text.split(' ').collect::<Vec<_>>();
         let (common, own) = (words(self.common), words(if is_relevant { self.topic } else { self.others }));
@@ -64,13 +65,14 @@ impl Language {
         let paragraphs: String = (0..6).map(|_| format!("<p>{}.</p>\n", sentence(30))).collect();
         let menu: String =
             own.iter().rev().take(3).map(|word| format!("<li><a href=/{word}>{word}</a></li>")).collect();
-        // The menu tells another topic than the page has.
+        // The menu mentions another topic than the page.
         let menu = if is_relevant { String::new() } else { menu };
         format!("<!DOCTYPE html><meta charset=utf-8><title>{}</title><ul>{menu}</ul>\n{paragraphs}", sentence(4))
     }
 }
 
-/// Examples of `count` pages a class and language. `is_honest`: else the classes are dealt out by chance, and nothing can be learnt.
+/// Examples of `count` pages per class and language. If not `is_honest`, classes are assigned at random, so that
+/// nothing can be learned.
 pub fn write_examples(folder: &Path, languages: &[&Language], count: usize, is_honest: bool, seed: u64) {
     let mut rng = Rng::with_seed(seed);
     for class in ["positive", "negative"] {

@@ -1,4 +1,5 @@
-//! Page classifiers, as their user sees them: models made and tried by the program, crawls that judge by them, and what reaches the sinks.
+//! Page classifiers as users see them: models built and tested by the program, crawls that use them, and the effect on
+//! sinks.
 
 mod crawls;
 mod languages;

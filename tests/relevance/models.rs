@@ -1,4 +1,4 @@
-//! `seine build-model` and `seine test-model`, and what is wrong with models and examples.
+//! `seine build-model` and `seine test-model`, and errors in models and examples.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ fn test(model: &Path, examples: &Path) -> Ran {
     run(&["test-model".as_ref(), "-m".as_ref(), model.as_os_str(), "-t".as_ref(), examples.as_os_str()])
 }
 
-/// What a classifier says of a file.
+/// A classifier's verdict on a file.
 fn ask(model: &Path, file: &Path) -> Ran {
     run(&["test-model".as_ref(), "-m".as_ref(), model.as_os_str(), file.as_os_str()])
 }
@@ -49,7 +49,7 @@ fn a_model_learns_any_script_and_finds_what_it_has_not_seen() {
             assert!(figure(report, "accuracy") > 0.95 && figure(report, "Brier") < 0.05, "{}: {report}", language.name);
         }
         assert!(figure(&report, "precision") > 0.9 && figure(&report, "recall") > 0.9);
-        // Of what cannot be learnt it says so.
+        // The report shows if nothing can be learned.
         let report = build(&at("chance"), &at("of chance")).ok().stdout;
         let accuracy = figure(&report, "accuracy");
         assert!(accuracy < 0.7 && figure(&report, "Brier") > 0.2, "{}: {report}", language.name);
@@ -76,7 +76,7 @@ fn one_model_knows_several_languages_and_says_which_words_decide() {
             assert_eq!(words.split(' ').any(|word| for_it.contains(word)), is_relevant, "{said}");
         }
     }
-    // People can read it: what speaks most for a page is at the top, a line a feature.
+    // People can read the file: one feature per line, strongest first.
     let text = fs::read_to_string(at("model/model.json")).unwrap();
     let features: Vec<&str> = text.lines().filter(|line| line.starts_with("[\"")).collect();
     assert!(features.len() > 100 && features[0].contains("0."), "{text}");
@@ -125,7 +125,7 @@ fn examples_that_nothing_can_be_learnt_from_are_named_with_the_remedy() {
     fails(&["the same page is in both classes", "positive/3.html", "negative/other.html"]);
     fs::remove_file(examples.join("negative/other.html")).unwrap();
     page("negative", 5);
-    // Twice in one class counts once, and what is no page is passed over.
+    // A repeated example of a class counts once, and files that are not pages are skipped.
     fs::copy(examples.join("positive/3.html"), examples.join("positive/again.html")).unwrap();
     fs::write(examples.join("positive/picture.png"), b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR").unwrap();
     let said = build(&examples, &out).ok();
@@ -200,7 +200,7 @@ fn a_folder_that_is_no_classifier_says_what_is_wrong_and_what_to_do() {
         model(&folder, yml);
         ask(&folder, &page).fails_naming(words);
     }
-    // The same where a crawl is to begin.
+    // The same at the start of a crawl.
     let config = place.path().join("seine.yml");
     fs::write(&config, format!("target_storage.model: {}\n", folder.display())).unwrap();
     run(&["check-config", "-c", config.to_str().unwrap()]).fails_naming(&[

@@ -1,4 +1,4 @@
-//! Rolling files of whole records: what was acknowledged is there, once, whatever happened in between.
+//! Rolling files of complete records: every acknowledged page is there, once, whatever happened in between.
 
 use std::path::Path;
 
@@ -103,7 +103,7 @@ enum Step {
     Append,
     Sync,
     Close,
-    /// Dropped without an end, as by a kill, and opened from the last state.
+    /// Dropped without an end, as by a kill, and reopened with the last state.
     Crash,
 }
 

@@ -1,4 +1,4 @@
-//! The sinks at their public edge: what is delivered is there, once, whatever happened in between.
+//! The sinks through their public interface: every delivered page is there, once, whatever happened in between.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -41,7 +41,7 @@ fn place(number: u64) -> Position {
     Position { index: number + 1, offset: (number + 1) * 100 }
 }
 
-/// One of which that was derived already.
+/// An entry with data that was derived before.
 fn derived_entry(number: u64, event: PageEvent, derived: Derived) -> Arc<Entry> {
     let deriver = Deriver::keeping(1 << 20, DeriveOptions::default());
     let kept = deriver.keep(&event, Arc::new(derived));
@@ -77,7 +77,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The numbers of the pages in a file. Fails on anything that cannot be read.
+/// The numbers of the pages in a file. Fails on anything unreadable.
 fn numbers_in(path: &Path) -> Vec<u64> {
     let reader = FilesReader::new(std::fs::File::open(path).unwrap());
     let number = |url: &str| url.rsplit('/').next().unwrap().parse().unwrap();
@@ -88,7 +88,7 @@ fn numbers(folder: &Path) -> Vec<u64> {
     files(folder).iter().flat_map(|path| numbers_in(path)).collect()
 }
 
-/// Whether a strict reader takes the whole file, checksum included, and nothing is left behind the stream.
+/// Whether a strict reader accepts the whole file, with its checksum and nothing after the stream.
 fn is_valid(path: &Path) -> bool {
     let file = std::fs::read(path).unwrap();
     let mut decoder = flate2::bufread::ZlibDecoder::new(file.as_slice());
@@ -147,7 +147,7 @@ fn what_is_delivered_can_be_read_at_once_and_what_is_not_held_is_counted() {
 fn entries_are_derived_only_when_they_are_held_and_keep_nothing_of_it() {
     let folder = tempfile::tempdir().unwrap();
     let mut sink = open(folder.path(), NO_LIMIT, &Value::Null);
-    // Whoever decodes it is counted: it is over the limit.
+    // Each decoding counts, since the body is over the limit.
     let deriver = Deriver::new(DeriveOptions { max_decoded_bytes: 7, ..DeriveOptions::default() });
     let coded = |number, status| {
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
@@ -209,7 +209,7 @@ fn files_are_filled_before_they_are_rolled() {
     sink.close().unwrap();
     let sizes: Vec<_> = files(folder.path()).iter().map(|path| path.metadata().unwrap().len()).collect();
     assert!(sizes.len() > 2);
-    // Short of the limit by no more than the next record uncompressed and what deflate may hold back.
+    // Below the limit by at most the next uncompressed record plus what deflate may hold back.
     for size in &sizes[..sizes.len() - 1] {
         assert!((limit - 180_000..=limit).contains(size), "{sizes:?}");
     }
@@ -234,8 +234,8 @@ fn an_error_names_the_file() {
 
 // ---- FILES: starting again
 
-/// A sink's folder as a crash leaves it: `acknowledged` pages committed with the returned state, then more delivered
-/// that were not.
+/// A sink's folder after a crash: `acknowledged` pages committed with the returned state, then more delivered that were
+/// not.
 fn crashed(folder: &Path, limit: u64, acknowledged: u64, more: u64) -> Value {
     let mut sink = open(folder, limit, &Value::Null);
     let mut state = sink.flush().unwrap().state;
@@ -268,7 +268,7 @@ fn what_was_not_acknowledged_is_taken_back_and_comes_once() {
         after.sort();
         assert_eq!(after, (0..acknowledged + more).collect::<Vec<_>>());
         assert_all_valid(folder.path());
-        // Never appended to.
+        // Old files are never appended to.
         let in_old: usize = old.iter().map(|path| numbers_in(path).len()).sum();
         assert_eq!(in_old as u64, acknowledged);
     }
@@ -323,7 +323,7 @@ fn without_its_state_every_whole_record_is_kept_in_a_valid_file() {
     crashed(folder.path(), NO_LIMIT, 3, 2);
     let path = files(folder.path()).pop().unwrap();
     let unfinished = std::fs::read(&path).unwrap();
-    // Every few bytes: each costs several fsyncs.
+    // Only every few bytes, since each takes several fsyncs.
     let some = (0..unfinished.len()).step_by(13).chain(unfinished.len() - 6..=unfinished.len());
     for length in some {
         std::fs::write(&path, &unfinished[..length]).unwrap();
@@ -333,7 +333,7 @@ fn without_its_state_every_whole_record_is_kept_in_a_valid_file() {
             assert_eq!(files(folder.path()), [] as [PathBuf; 0]);
         } else {
             assert_eq!(files(folder.path()), std::slice::from_ref(&path));
-            // A last record that lacks only its line feed is not whole: it comes again.
+            // A last record without its line feed is incomplete, and is delivered again.
             let kept = numbers_in(&path);
             assert!(
                 readable.starts_with(&kept) && readable.len() - kept.len() <= 1,
@@ -381,7 +381,7 @@ fn a_state_that_does_not_fit_the_folder_loses_nothing_that_is_there() {
         assert_all_valid(folder.path());
     }
 
-    // Shorter than what was synced, as after a disk that lied: what is left is kept.
+    // Shorter than what was synced, as after a disk that lied: the rest is kept.
     let folder = tempfile::tempdir().unwrap();
     let state = crashed(folder.path(), NO_LIMIT, 4, 0);
     let path = files(folder.path()).pop().unwrap();
@@ -391,7 +391,7 @@ fn a_state_that_does_not_fit_the_folder_loses_nothing_that_is_there() {
     assert_eq!(numbers(folder.path()), [0, 1, 2]);
     assert_all_valid(folder.path());
 
-    // Gone.
+    // The file is gone.
     std::fs::remove_file(&path).unwrap();
     let mut sink = open(folder.path(), NO_LIMIT, &state);
     sink.deliver(&pages(4..5)).unwrap();
@@ -403,8 +403,8 @@ fn a_state_that_does_not_fit_the_folder_loses_nothing_that_is_there() {
 const CHILD_FOLDER: &str = "SEINE_TEST_CHILD_FOLDER";
 const CHILD_LIMIT: u64 = 60_000;
 
-/// The writer that the next test kills: delivers batches without end, commits each as the log's cursor is committed (a
-/// file renamed into place), and tells how many pages are committed.
+/// The writer that the next test kills: it delivers batches without end, commits each like the log's cursor (a file
+/// renamed into place), and prints how many pages are committed.
 #[test]
 #[ignore = "run by killed_writers_lose_nothing_and_repeat_nothing"]
 fn killed_writer() {
@@ -444,7 +444,7 @@ fn killed_writers_lose_nothing_and_repeat_nothing() {
             .spawn()
             .unwrap();
         let said = BufReader::new(child.stdout.take().unwrap()).lines();
-        // Killed after so many commits, wherever the next batch is by then.
+        // Killed after some commits, wherever the next batch is.
         let commits = random.usize(1..25);
         let last = said.map(Result::unwrap).filter(|line| line.starts_with("committed ")).nth(commits);
         child.kill().unwrap();
@@ -470,7 +470,7 @@ fn killed_writers_lose_nothing_and_repeat_nothing() {
 
 // ---- standard output, void, the registry
 
-/// A pipe that keeps what it is given until its reader goes away.
+/// A pipe that keeps its input until its reader closes.
 #[derive(Clone, Default)]
 struct Pipe(Arc<Mutex<(Vec<u8>, bool)>>);
 

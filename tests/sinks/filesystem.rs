@@ -1,4 +1,4 @@
-//! A file a page: always a whole one, the newest of its URL.
+//! One file per page: always complete, with the newest fetch of its URL.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The sinks at their public edge. One file a kind of sink.
+//! The sinks through their public interface. One file per kind of sink.
 
 mod appended;
 #[path = "../../crates/parse/tests/support/event.rs"]

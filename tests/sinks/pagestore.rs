@@ -1,4 +1,4 @@
-//! The pagestore: pages by day, feeds with their new articles below them.
+//! The pagestore: pages by day, feeds with their new articles.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -39,7 +39,7 @@ fn feed(day: u64, articles: &[&str]) -> Arc<Entry> {
     page(day, "feed", &format!("<rss><channel><language>en-GB</language>{items}</channel></rss>"))
 }
 
-/// Every file of the store, its index apart: path → contents.
+/// Every file of the store except its index: path → contents.
 fn store(folder: &Path) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -57,7 +57,7 @@ fn store(folder: &Path) -> BTreeMap<String, String> {
     files
 }
 
-/// As they are, the names that are hashes replaced by what they are of.
+/// The files, with hashes in names replaced by what they stand for.
 fn shown(folder: &Path, paths: &[&str]) -> String {
     let mut text = String::new();
     for (path, contents) in store(folder) {
@@ -79,7 +79,7 @@ fn feeds_hold_their_new_articles_and_the_rest_lies_by_day() {
     let delivered =
         deliver(folder.path(), &[page(0, "one", "<p>One"), page(1, "two", "<p>Two"), page(1, "", "<p>Again")]);
     assert_eq!(delivered.delivered, 3);
-    // Scanned again: "three" is new; "two" was fetched again, and is not.
+    // The feed is read again: "three" is new; "two" was only fetched again.
     let delivered =
         deliver(folder.path(), &[feed(2, &["two", "three"]), page(2, "two", "<p>Two!"), page(2, "three", "<p>Three")]);
     assert_eq!((delivered.delivered, delivered.skipped), (2, 1));
@@ -188,7 +188,7 @@ fn a_page_keeps_its_id_and_its_line_in_a_store_of_before() {
     let url = "http://a.example/a b";
     deliver(folder.path(), &[page(0, "other", "one"), page(0, "a b", "two")]);
     let list = store(folder.path())["2026/11/21/META"].clone();
-    // As it was written before: known by the hash of the URL as it is.
+    // As older versions wrote it: with the hash of the original URL.
     let (new, old) = (UrlHash::written(url).to_string(), UrlHash::of(url).to_string());
     {
         let database = fjall::Database::builder(folder.path().join(INDEX_FOLDER)).open().unwrap();
@@ -220,6 +220,6 @@ fn an_index_whose_making_was_interrupted_is_made_anew() {
     let delivered = deliver(folder.path(), &[page(0, "one", "<p>One")]);
     assert_eq!(delivered.delivered, 1);
     assert!(!draft.exists(), "what is left of it is removed");
-    // It was moved when it was whole, and is opened again.
+    // The index was moved into place when it was complete, and can be opened again.
     assert_eq!(deliver(folder.path(), &[page(0, "two", "<p>Two")]).delivered, 1);
 }

@@ -22,7 +22,7 @@ fn files(folder: &Path) -> (String, Vec<u8>) {
     (paths[0].file_name().unwrap().to_string_lossy().into_owned(), bytes)
 }
 
-/// Two pages delivered, one of them killed before it was committed and delivered again.
+/// Two pages delivered. One delivery is killed before the commit and repeated.
 fn written(config: &SinkConfig) -> (String, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let pages: Vec<_> = (0..2).map(|n| entry_of(n, event(n, format!("<title>Page {n}</title>").as_bytes()))).collect();

@@ -1,4 +1,4 @@
-//! Archives take nothing away: what they wrote of a page that is gone stays. What is as it was can be left out.
+//! Archives delete nothing: the records of a page that is gone stay. Unchanged pages can be skipped.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::files::{entry_of, event};
 use crate::sink;
 
-/// A page that comes, is as it was (a 200, and a 304), and is gone.
+/// A page that is new, unchanged (a 200, and a 304), and gone.
 fn story() -> Vec<Arc<Entry>> {
     use PageChange::{Gone, New, Unchanged};
     let looks = [(New, 200), (Unchanged, 200), (Unchanged, 304), (Gone, 404)];
@@ -43,7 +43,7 @@ fn what_is_gone_is_kept() {
     {
         let folder = tempfile::tempdir().unwrap();
         let delivered = deliver(folder.path(), name, &[]);
-        // Answers of whatever status are records of WARC and TIANWANG, and of no other.
+        // Only WARC and TIANWANG store answers of any status.
         assert_eq!((delivered.delivered, delivered.skipped), (held, 4 - held), "{name}");
         if name == "FILESYSTEM_HTML" {
             assert!(page(folder.path()).is_file());
@@ -65,7 +65,7 @@ fn what_is_as_it_was_can_be_left_out() {
     }
 }
 
-/// Event `number` of a page: what became of it, and how far its text is, by threshold.
+/// Event `number` of a page: its change, and the distance of its text by threshold.
 fn told(number: u64, change: PageChange, distances: &[(u8, u8)]) -> Arc<Entry> {
     let text = TextChange { distances: distances.iter().copied().collect(), ..TextChange::default() };
     let event = PageEvent { change: Some(change), text: Some(text), ..event(number, b"<title>There</title>") };
@@ -79,7 +79,7 @@ fn what_has_changed_too_little_is_as_it_was() {
         told(0, New, &[]),
         told(1, Changed, &[(0, 4), (5, 4)]),
         told(2, Changed, &[(0, 1), (5, 5)]),
-        // Not known for this sink, or at all; and said of what is no change.
+        // The distance is unknown for this sink, or for all; or the page has not changed.
         told(3, Changed, &[(0, 1), (9, 1)]),
         told(4, Changed, &[]),
         told(5, New, &[(5, 0)]),
@@ -101,7 +101,8 @@ fn what_has_changed_too_little_is_as_it_was() {
 }
 
 proptest! {
-    /// However small the steps are: what a sink was last given is never as far from the page as its threshold, nor written sooner.
+    /// However small the steps: the text last given to a sink is never as far from the page as its threshold, and is
+    /// not replaced sooner.
     #[test]
     fn no_page_drifts_away(
         flips in prop::collection::vec(prop::collection::vec(0..64u32, 0..4), 1..60),
@@ -126,7 +127,7 @@ proptest! {
     }
 }
 
-/// An archive holds what was answered, whoever may be shown it.
+/// An archive stores every answer, whoever may see it.
 #[test]
 fn what_asks_not_to_be_indexed_is_archived() {
     for (name, held) in [("FILES", 2), ("WARC", 2), ("PAGESTORE", 2)] {

@@ -1,10 +1,14 @@
-//! Files cut, overwritten, spliced and added to at random: every intact record is found, and none invented.
+//! Files cut, overwritten, spliced and extended at random: every intact record is found, and none is invented.
 //!
-//! Intact is a record whose bytes are all there in one piece, and that is one of three or more such that stand one behind
-//! the other, or of fewer at the beginning of the file, or at its end, or before what is cut off there. Invented is what is
-//! neither an original to the byte nor stands exactly where one did (its uncompressed DATA or a value may be overwritten).
-//! Let off is what the format cannot tell: a cut from one head into another's; and uncompressed DATA with a cut in it, an
-//! LF by chance where it would end, and damage behind that.
+//! A record is intact if all its bytes are there in one piece, and one of these holds: it is one of three or more
+//! consecutive intact records; or of fewer at the beginning or the end of the file; or of fewer before a record that is
+//! cut off.
+//!
+//! A record is invented if it neither equals an original, byte for byte, nor starts where one did. (Its uncompressed
+//! DATA or a value may be overwritten.)
+//!
+//! Two cases are excluded, because the format cannot detect them: a cut from one head into another; and uncompressed
+//! DATA with a cut in it, an LF by chance where it would end, and damage after that.
 
 use std::collections::HashSet;
 
@@ -12,10 +16,10 @@ use proptest::prelude::*;
 
 use crate::support::{record, recovered, written};
 
-/// Records have a multiple of this, and the lengths of damages never add up to one: no record ends by chance where
-/// another does.
+/// Lengths of records are multiples of this, and lengths of damage never add up to one. So no record ends by chance
+/// where another does.
 const UNIT: usize = 1024;
-/// Bytes by which the lengths of damages are off.
+/// Offsets added to the lengths of damage.
 const OFF: [usize; 3] = [1, 5, 25];
 
 #[derive(Debug, Clone)]
@@ -41,7 +45,7 @@ enum Damage {
     },
 }
 
-/// The file's bytes, and of each the record and offset that it was written as.
+/// The file's bytes, each with the record and the offset that it came from.
 struct Tagged {
     bytes: Vec<u8>,
     tags: Vec<Option<(usize, usize)>>,
@@ -97,7 +101,7 @@ impl Tagged {
             }
             Damage::Splice { at, from, units } => {
                 let at = at.index(length + 1);
-                // Off from what stands there as well.
+                // Not aligned with the original position, either.
                 let from = (from.index(length) / UNIT * UNIT + at % UNIT + 300 + off).min(length);
                 let end = (from + units * UNIT + off).min(length);
                 let (bytes, tags) = (self.bytes[from..end].to_vec(), self.tags[from..end].to_vec());
@@ -107,7 +111,7 @@ impl Tagged {
         }
     }
 
-    /// Where intact records are, as the head of this file has it.
+    /// Positions of intact records, as defined at the top of this file.
     fn intact(&self, records: &[Vec<u8>]) -> Vec<usize> {
         let whole = |at: usize| {
             let (number, _) = self.tags[at].filter(|(_, offset)| *offset == 0)?;
@@ -129,7 +133,7 @@ impl Tagged {
         intact
     }
 
-    /// Whether from here to its end the file is the beginning of a record.
+    /// Whether the file from here to its end is the beginning of a record.
     fn is_cut_off(&self, at: usize, records: &[Vec<u8>]) -> bool {
         let rest = &self.bytes[at..];
         rest.is_empty() || records.iter().any(|record| record.starts_with(rest))
@@ -161,7 +165,7 @@ proptest! {
             let (start, end) = (it.offset as usize, it.offset as usize + it.bytes.len());
             let is_in_place = match (file.tags[start], file.tags[end - 1]) {
                 (Some((first, 0)), Some((last, offset))) if offset + 1 == records[last].len() => {
-                    // All of DATA is one record's, if not the whole head.
+                    // All of DATA comes from one record, even if the head does not.
                     let data = memchr::memmem::find(&it.bytes, b"\n\n").unwrap() + 2;
                     let behind = |at: usize, number: usize| {
                         records[number].len() - at == it.bytes.len() - data

@@ -1,4 +1,4 @@
-//! Bytes of any kind: no panic, no hang. The number of cases comes from PROPTEST_CASES.
+//! Arbitrary bytes: no panic, no endless loop. PROPTEST_CASES sets the number of cases.
 
 use std::io::Cursor;
 
@@ -7,7 +7,7 @@ use seine::formats::tianwang::whole_length;
 
 use crate::support::{file_of, numbered, read, recovered};
 
-/// Bytes, and pieces of heads in every order.
+/// Bytes and pieces of heads in any order.
 fn nearly_records() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         Just(b"version:".to_vec()),
@@ -25,7 +25,7 @@ fn nearly_records() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
 }
 
-/// A valid file with bits turned over, cut at both ends.
+/// A valid file with flipped bits, cut at both ends.
 fn damaged() -> impl Strategy<Value = Vec<u8>> {
     let index = any::<prop::sample::Index>;
     (prop::collection::vec((index(), any::<u8>()), 0..12), index(), index()).prop_map(|(flips, from, to)| {

@@ -1,4 +1,4 @@
-//! Recovery of large and of hostile files: the work grows with the file's length, and memory does not.
+//! Recovery of large and hostile files: the work is proportional to the file's length, and memory is bounded.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -6,7 +6,7 @@ use seine::formats::tianwang::{ScannedRange, recover};
 
 use crate::support::{Synthetic, file_of, numbered, record, written};
 
-/// What came of a recovery, and the work done: all that was read, what was read again included.
+/// The result of a recovery and its work: all bytes read, including repeated reads.
 #[derive(Default)]
 struct Report {
     length: u64,
@@ -14,7 +14,7 @@ struct Report {
     bytes_read: u64,
 }
 
-/// Counts what is read.
+/// Counts the bytes read.
 struct Counted<'a, R>(&'a mut R, u64);
 
 impl<R: Read> Read for Counted<'_, R> {
@@ -31,7 +31,7 @@ impl<R: Seek> Seek for Counted<'_, R> {
     }
 }
 
-/// What is found, by number, and the report.
+/// The records found, by number, and the report.
 fn run(input: &mut (impl Read + Seek)) -> (Vec<String>, Report) {
     let (mut urls, mut report) = (Vec::new(), Report::default());
     let mut input = Counted(input, 0);
@@ -51,7 +51,7 @@ fn run(input: &mut (impl Read + Seek)) -> (Vec<String>, Report) {
     (urls, report)
 }
 
-/// Heads whose lengths are false: one byte off, some megabytes, gigabytes, more than there is anywhere.
+/// Heads with false lengths: one byte off, some megabytes, gigabytes, more than any file.
 fn false_heads() -> Vec<u8> {
     let lengths = [3, 5_000_000, 200_000_000, 2_000_000_000, 4_000_000_000, u64::MAX];
     lengths
@@ -67,7 +67,7 @@ fn a_file_of_gigabytes_is_read_once_and_a_piece_at_a_time() {
     let places = vec![
         (0, file_of(0..3)),
         (gib / 2, false_heads()),
-        // Over the border of a piece that is searched at once.
+        // Across the border between two pieces of the search.
         (gib - 100, file_of(3..6)),
         (gib + 5000, false_heads()),
         (gib * 3 / 2 + 1, [file_of(6..8), big, file_of(8..9)].concat()),
@@ -81,11 +81,11 @@ fn a_file_of_gigabytes_is_read_once_and_a_piece_at_a_time() {
     assert_eq!(urls, expected);
     assert_eq!(report.length, 3 * gib);
     assert!(report.bytes_read < 3 * gib + (16 << 20), "{} bytes were read", report.bytes_read);
-    // The largest record is in memory, and nothing else that is larger than a piece.
+    // The largest record is in memory, and nothing else larger than a piece.
     assert!(input.largest_read < 4 << 20, "{} bytes at once", input.largest_read);
 }
 
-/// What the next test measures, in a process of its own.
+/// The work that the next test measures, in its own process.
 #[test]
 #[ignore = "run by memory_does_not_grow_with_the_file"]
 fn recovering_in_a_process_of_its_own() {
@@ -108,11 +108,11 @@ fn memory_does_not_grow_with_the_file() {
     let said = String::from_utf8(child.stdout).unwrap();
     let peak = said.lines().find_map(|line| line.strip_prefix("peak of ")?.strip_suffix(" kB"));
     let peak: u64 = peak.unwrap_or_else(|| panic!("{said}")).parse().unwrap();
-    // Most of it is the process and the test's own list of places.
+    // Most of it is the process itself and the test's list of positions.
     assert!(peak < 48 << 10, "{peak} kB");
 }
 
-/// The bytes read for each byte of the file, of a file of about `length` bytes.
+/// Bytes read per byte of a file of about `length` bytes.
 fn work(length: usize, make: &dyn Fn(usize) -> Vec<u8>) -> f64 {
     let file = make(length);
     let (_, report) = run(&mut std::io::Cursor::new(&file));
@@ -150,7 +150,7 @@ fn nothing_makes_it_read_more_than_a_file_of_its_length_allows() {
     }
 }
 
-/// A head of `length` bytes, and no record behind it.
+/// A head of `length` bytes without a record after it.
 fn long_head(length: usize) -> Vec<u8> {
     let mut head = b"version:1\nurl:x\ndate:y\n".to_vec();
     while head.len() < length {
@@ -170,7 +170,7 @@ fn long_heads_that_many_point_at_are_read_once() {
             let small = "version:1\nurl:x\ndate:y\nlength:0000000\n\n".len();
             let total = length / 2 / small;
             for number in 0..total {
-                // To the long heads in turn: never the same twice, one behind the other.
+                // Points to the long heads in turn: never twice to the same, and not in order.
                 let target = total * small + (1 + number * 7919 % (count - 1)) * each;
                 let length = target - (file.len() + small) - 1;
                 file.extend_from_slice(format!("version:1\nurl:x\ndate:y\nlength:{length:07}\n\n").as_bytes());
@@ -184,7 +184,8 @@ fn long_heads_that_many_point_at_are_read_once() {
 
 #[test]
 fn records_whose_end_nothing_shows_are_read_in_vain_only_so_often() {
-    // Three in a row, of which the last claims to reach far, ends with an LF there, and holds three more; and so on.
+    // Three consecutive records, of which the last claims to reach far, ends with an LF there, and contains three more;
+    // and so on.
     assert_linear("nested", |length| {
         let tiny = b"version:1\nurl:x\ndate:y\nlength:0\n\n\n";
         let each = tiny.len() * 2 + "version:1\nurl:x\ndate:y\nlength:0000000\n\n".len() + 1;
@@ -193,7 +194,7 @@ fn records_whose_end_nothing_shows_are_read_in_vain_only_so_often() {
         for number in 0..count {
             file.extend_from_slice(tiny);
             file.extend_from_slice(tiny);
-            // Each ends one byte before the one around it, at an LF of many.
+            // Each ends one byte before the record around it, at one of many LFs.
             let end = count * each + length / 2 - number;
             let reach = end - file.len() - (each - 2 * tiny.len());
             file.extend_from_slice(format!("version:1\nurl:x\ndate:y\nlength:{reach:07}\n\ny").as_bytes());

@@ -1,4 +1,4 @@
-//! Tianwang / Web InfoMall raw format 1.0: written, read, recovered, delivered.
+//! Tianwang / Web InfoMall raw format 1.0: writing, reading, recovery, delivery.
 
 mod damage;
 mod hostile;

@@ -1,4 +1,4 @@
-//! What others wrote, and damage, as the streaming reader takes them.
+//! Files of other programs, and damaged ones, in the streaming reader.
 
 use std::io::Read;
 
@@ -11,7 +11,7 @@ fn urls(records: &[TianwangRecord]) -> Vec<&str> {
     records.iter().map(|record| record.url.as_str()).collect()
 }
 
-/// Made in Python, with zlib's own compressor, as the tools of Web InfoMall write it.
+/// Made in Python, with zlib's own compressor, like files of Web InfoMall's tools.
 #[test]
 fn a_file_of_others_is_read() {
     let file = include_bytes!("../golden/others.tianwang");
@@ -36,11 +36,11 @@ fn a_file_of_others_is_read() {
 #[test]
 fn heads_are_taken_as_others_write_them() {
     let file = [
-        // As the document has them, blanks lost: no blank, no ip.
+        // As in the document, but without blanks and without ip.
         &b"version:1.0\nurl:http://a.example/1\ndate:Tue, 15 Apr 2003 08:13:06 GMT\nlength:2\n\nab\n"[..],
         // CR LF, another case and order, unknown properties, blank lines between records.
         b"\n\r\nVERSION:  1.0\r\nLength: 3\r\nX-Code : one\r\nUrl:\thttp://a.example/2 \r\nDate:\r\nip:\r\nx-code: two\r\n\r\na\r\n\r\n",
-        // No blank line behind DATA.
+        // No blank line after DATA.
         b"version: 1.0\nurl: http://a.example/3\ndate: x\norigin: http://o.example/\nlength: 0\n\n",
         b"version: 2.5\nurl: http://a.example/\xe4\nurl: again\ndate: x\nlength: 1\n\nx",
     ]
@@ -77,7 +77,7 @@ fn compressed_data_must_inflate_to_the_length_that_is_stated() {
         assert!(errors[0].to_string().contains(stated), "{}", errors[0]);
         assert_eq!(urls(&records), ["http://a.example/7"]);
     }
-    // One byte of the stream is another.
+    // One byte of the stream is changed.
     let mut damaged = [good.clone(), numbered(7)].concat();
     damaged[good.len() - 3] ^= 1;
     let (records, errors, _) = read(&damaged);
@@ -100,7 +100,7 @@ fn one_bad_record_does_not_end_the_file() {
         (b"version: 1.0\nurl: x\nlength: 2\n\nabc\n", "does not end where its length, 2, says"),
         (b"version: 1.0\nurl: x\nlength: 3\n\nabc\n", "has no property date"),
         (b"version: 1.0\nurl: x\nlength: 18\n\nversion: 1.0\nabcde\n", "has no property date"),
-        // A head broken off: the next one begins in its middle.
+        // A head that is cut: the next one begins in its middle.
         (b"version: 1.0\nurl: x\n", "no property length"),
         (b"\0\xff \n\n\n", "does not begin with the property version"),
     ] {
@@ -122,10 +122,10 @@ fn a_file_that_breaks_off_is_read_to_its_last_whole_record() {
     let ends: Vec<_> = (0..=3).map(|count| file_of(0..count).len()).collect();
     for length in 0..=file.len() {
         let (records, errors, truncated) = read(&file[..length]);
-        // Of the blank line at the end alone nothing depends.
+        // The last blank line is not required.
         let whole = ends[1..].iter().filter(|end| length + 1 >= **end).count();
         assert_eq!(records.len(), whole, "{length}");
-        // In a head the file ends; in DATA its length goes beyond that.
+        // If the file ends in a head, the head is incomplete; if it ends in DATA, the length goes beyond the end.
         let data = ends[whole..]
             .first()
             .map(|start| *start + memchr::memmem::find(&file[*start..], b"\n\n").unwrap_or(length) + 2);
@@ -156,7 +156,7 @@ fn a_length_beyond_the_end_swallows_nothing() {
         assert!(error.to_string().contains(length), "{error}");
         assert_eq!(reader.map(|it| it.unwrap().url).collect::<Vec<_>>().len(), 3, "{length}");
     }
-    // Wrong, and within the file: the records inside are found again.
+    // A wrong length within the file: the records inside are found again.
     let file = wrong(&(numbered(0).len() + 100).to_string());
     let (records, errors, _) = read(&file);
     assert_eq!(urls(&records), ["http://a.example/1", "http://a.example/2", "http://a.example/3"], "{errors:?}");

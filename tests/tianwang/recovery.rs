@@ -1,4 +1,4 @@
-//! The seed's recovery algorithm, case by case.
+//! The recovery algorithm of the format's document, case by case.
 
 use std::io::{self, Cursor};
 
@@ -6,7 +6,7 @@ use seine::formats::tianwang::{recover, whole_length};
 
 use crate::support::{file_of, numbered, numbers, record, recovered, written};
 
-/// Damage without any form.
+/// Damage without structure.
 const JUNK: &[u8] = b"\0\x01junk: \n\n junk \xff";
 
 fn joined(parts: &[&[u8]]) -> Vec<u8> {
@@ -48,7 +48,7 @@ fn of_a_fragment_every_whole_record_is_found_wherever_it_was_cut() {
     }
     for to in 0..file.len() {
         assert_eq!(numbers(&file[..to]), whole(0, to), "..{to}");
-        // A fragment of the middle, its beginning in the first record.
+        // A fragment of the middle, starting in the first record.
         assert_eq!(numbers(&file[3.min(to)..to]), whole(3, to), "3..{to}");
     }
 }
@@ -63,21 +63,21 @@ fn three_in_a_row_are_true_and_fewer_are_not() {
         let lost = recovered(&file).lost;
         assert_eq!((lost.len(), &lost[0].range), (1, &(0..(file.len() - file_of(6..9).len()) as u64)));
     }
-    // Fewer, and the file ends, or what may be a record ends with the file.
+    // Fewer than three, if the file ends or a possible record is cut by its end.
     let next = numbered(9);
     for tail in [&b""[..], b"v", b"version:", b"version: 1", &next[..20], &next[..next.len() - 1]] {
         assert_eq!(numbers(&joined(&[JUNK, &file_of(0..2), tail])), [0, 1], "{}", tail.escape_ascii());
         assert_eq!(numbers(&joined(&[JUNK, &file_of(0..1), tail])), [0], "{}", tail.escape_ascii());
     }
     assert_eq!(recovered_nothing(&joined(&[JUNK, &file_of(0..2), JUNK])), 1);
-    // Records at the file's first byte were not searched for: they are where records begin.
+    // Records at the file's first byte need no search, so fewer are enough.
     assert_eq!(numbers(&joined(&[&file_of(0..2), JUNK, &file_of(2..3)])), [0, 1, 2]);
     assert_eq!(numbers(&joined(&[&file_of(0..1), JUNK])), [0]);
 }
 
 #[test]
 fn behind_records_that_are_true_each_whole_one_is() {
-    // Whatever is wrong with the fourth, nine others are found, those right before it too.
+    // Whatever is wrong with the fourth, nine others are found, including those right before it.
     let good = |number| numbered(number);
     let fourth = numbered(3);
     let head_end = memchr::memmem::find(&fourth, b"\n\n").unwrap() + 2;
@@ -126,7 +126,7 @@ fn a_page_that_holds_records_is_one_record() {
     let page = |number: usize| written(&record(&format!("http://a.example/{number}"), false, inner.as_bytes()));
     let file = joined(&[JUNK, &numbered(0), &page(1), &numbered(2), &page(3)]);
     assert_eq!(numbers(&file), [0, 1, 2, 3]);
-    // Two are not enough, even when the page around them is damaged.
+    // Two are not enough, even if the page around them is damaged.
     let two = String::from_utf8([fake(1, 1, "x"), fake(2, 1, "x")].concat()).unwrap();
     let damaged = written(&record("http://a.example/1", false, format!("{two}...").as_bytes())).split_off(5);
     assert_eq!(numbers(&joined(&[&damaged, &file_of(2..5)])), [2, 3, 4]);
@@ -136,14 +136,14 @@ fn a_page_that_holds_records_is_one_record() {
 fn what_is_left_of_a_head_is_not_taken_for_one() {
     let whole = file_of(1..4);
     let first = numbered(0);
-    // Cut anywhere, the rest of the first record stands before whole ones; the page in it has no head of its own.
+    // Cut anywhere, the rest of the first record precedes intact ones; its page contains no head.
     for length in 0..first.len() {
         for before in [JUNK, b""] {
             let file = joined(&[before, &first[..length], &whole]);
             assert_eq!(numbers(&file), [1, 2, 3], "{} bytes", length);
         }
     }
-    // One URL holds what a head begins with.
+    // One URL contains the beginning of a head.
     let strange = written(&record("http://a.example/?version:1.0/7", false, b"x"));
     let at_its_end = written(&record("http://a.example/7/?version:1.0", false, b"x"));
     assert_eq!(numbers(&joined(&[JUNK, &strange, &whole])), [7, 1, 2, 3]);
@@ -152,7 +152,7 @@ fn what_is_left_of_a_head_is_not_taken_for_one() {
 
 #[test]
 fn a_record_that_swallowed_another_is_not_taken() {
-    // Its DATA is cut by 60 bytes; by chance an LF stands where it would end, in the next record's DATA.
+    // Its DATA is cut by 60 bytes. By chance there is an LF where it would end, in the next record's DATA.
     let data = [&[b'a'; 200][..], b"\n"].concat();
     let plain = |number: usize| written(&record(&format!("http://a.example/{number}"), false, &data));
     let before = [plain(0), plain(1)].concat();

@@ -1,4 +1,4 @@
-//! The TIANWANG sink: what is delivered is there, once, whatever happened in between.
+//! The TIANWANG sink: every delivered page is there, once, whatever happened in between.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -41,7 +41,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The numbers of the pages in a file, which must be whole.
+/// The numbers of the pages in a file, which must be intact.
 fn numbers_in(path: &Path) -> Vec<u64> {
     let mut reader = TianwangReader::new(File::open(path).unwrap());
     let number = |url: &str| url.rsplit('/').next().unwrap().parse().unwrap();
@@ -66,7 +66,7 @@ fn pages_of_any_status_are_delivered_and_the_rest_is_counted() {
     sitemap.kind = Kind::Sitemap;
     let mut failed = page(3);
     failed.outcome = Outcome::Failure(Failure { reason: FailureReason::Dns, message: "no such name".into() });
-    // Whoever decodes it is counted: it is over the limit.
+    // Each decoding counts, since the body is over the limit.
     let deriver = Deriver::new(DeriveOptions { max_decoded_bytes: 1, ..DeriveOptions::default() });
     let coded = event(
         "http://a.example/4",
@@ -115,11 +115,11 @@ fn files_are_filled_and_rolled() {
         assert!(size <= 5_000 || numbers_in(path) == [50], "{size} bytes");
         size < 4_000
     };
-    // But for the one that the large page came after.
+    // Except the file before the large page.
     assert!(files(folder.path()).len() > 4 && files(folder.path()).iter().filter(short).count() <= 1);
 }
 
-/// A folder as a crash leaves it: `acknowledged` pages committed with the returned state, then more delivered.
+/// A folder after a crash: `acknowledged` pages committed with the returned state, then more delivered.
 fn crashed(folder: &Path, limit: u64, acknowledged: u64, more: u64) -> Value {
     let mut sink = open(folder, limit, &Value::Null);
     let mut state = sink.flush().unwrap().state;
@@ -148,7 +148,7 @@ fn what_was_not_acknowledged_is_taken_back_and_comes_once() {
         let mut after = numbers(folder.path());
         after.sort();
         assert_eq!(after, (0..acknowledged + more).collect::<Vec<_>>());
-        // Never appended to.
+        // Old files are never appended to.
         for (path, bytes) in old {
             assert_eq!(std::fs::read(&path).unwrap(), bytes);
         }

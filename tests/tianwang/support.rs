@@ -1,4 +1,4 @@
-//! Events, records and files that the tests share.
+//! Events, records and files shared by the tests.
 
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 
@@ -30,7 +30,7 @@ pub fn response(event: &mut PageEvent) -> &mut Response {
     }
 }
 
-/// A record as its writer has it before it is written: `length` is not known yet.
+/// A record before it is written: `length` is not set.
 pub fn record(url: &str, compress: bool, data: &[u8]) -> TianwangRecord {
     TianwangRecord {
         version: "1.0".into(),
@@ -43,8 +43,8 @@ pub fn record(url: &str, compress: bool, data: &[u8]) -> TianwangRecord {
     }
 }
 
-/// The record as others write it: as many properties as it has, DATA compressed when `unzip_length` is set; the lengths
-/// written are those that DATA has.
+/// The record as other programs write it: all its properties, and DATA compressed if `unzip_length` is set. The lengths
+/// are computed from DATA.
 pub fn written(record: &TianwangRecord) -> Vec<u8> {
     let line = |name: &str, value: &str| format!("{name}: {}\n", value.replace('\n', "%0A").replace('\r', "%0D"));
     let mut head = line("version", &record.version) + &line("url", &record.url);
@@ -63,7 +63,7 @@ pub fn written(record: &TianwangRecord) -> Vec<u8> {
     [head.as_bytes(), b"\n", &stored, b"\n"].concat()
 }
 
-/// `http://a.example/<number>`, every other one compressed.
+/// `http://a.example/<number>`; every other one is compressed.
 pub fn numbered(number: usize) -> Vec<u8> {
     let data = format!("HTTP/1.1 200 OK\r\nX: {number}\r\n\r\n<p>page {number}</p>");
     written(&record(&format!("http://a.example/{number}"), number % 2 == 1, data.as_bytes()))
@@ -73,7 +73,7 @@ pub fn file_of(numbers: std::ops::Range<usize>) -> Vec<u8> {
     numbers.flat_map(numbered).collect()
 }
 
-/// Everything that can be read, the errors, and whether the file broke off.
+/// Everything readable, the errors, and whether the file was incomplete.
 pub fn read(file: &[u8]) -> (Vec<TianwangRecord>, Vec<TianwangError>, bool) {
     let mut reader = TianwangReader::new(file);
     let (mut records, mut errors) = (Vec::new(), Vec::new());
@@ -91,7 +91,7 @@ pub struct Recovered {
     pub lost: Vec<Gap>,
 }
 
-/// Recovers, and checks that the pieces are the whole file.
+/// Recovers records, and checks that the ranges cover the whole file.
 pub fn recovered(file: &[u8]) -> Recovered {
     let (mut found, mut lost, mut at) = (Vec::new(), Vec::new(), 0);
     recover(&mut Cursor::new(file), |piece| {
@@ -116,13 +116,13 @@ pub fn recovered(file: &[u8]) -> Recovered {
     Recovered { found, lost }
 }
 
-/// The numbers of [`numbered`] records that are found.
+/// The numbers of the [`numbered`] records that were found.
 pub fn numbers(file: &[u8]) -> Vec<usize> {
     let number = |it: &FoundRecord| it.record.url.rsplit('/').next().unwrap().parse().unwrap();
     recovered(file).found.iter().map(number).collect()
 }
 
-/// A file too large to be had: a pattern repeated, with some places of its own.
+/// A virtual file that is too large to store: a repeated pattern, with other bytes at some positions.
 pub struct Synthetic {
     pub length: u64,
     pub pattern: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What is written, and that it is read back.
+//! Writing, and reading back.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -28,7 +28,7 @@ fn a_record_is_the_documented_one() {
         event("http://www.pku.edu.cn/", 200, &[("Content-Type", "text/html"), ("Set-Cookie", "a")], b"<p>\0\xff");
     insta::assert_snapshot!("plain", shown(&of(&page, false)));
 
-    // After a redirect: where the answer came from, and what was asked for.
+    // After a redirect: the final URL, and the URL requested.
     page.final_url = "http://www.pku.edu.cn/home".into();
     page.ip = None;
     *response(&mut page) = response(&mut event("x", 404, &[], b"")).clone();
@@ -129,7 +129,7 @@ fn a_writer_keeps_nothing_of_the_record_before() {
 // ---- and read back
 
 fn value() -> impl Strategy<Value = String> {
-    // Blanks around a value are not its own.
+    // Blanks around a value do not belong to it.
     "[^\\x00-\\x1f\\x7f]{0,40}".prop_map(|text| text.trim_matches(|c: char| c.is_ascii_whitespace()).to_owned())
 }
 
@@ -195,7 +195,7 @@ proptest! {
             headers.push("Content-Length", sent.body.len().to_string());
         }
         prop_assert_eq!(&read_back.headers, &headers);
-        // The same record again: written from what was read, it is the same to the byte.
+        // Writing what was read gives the same bytes again.
         prop_assert_eq!(of(&back, compress), of(&page, compress));
     }
 }

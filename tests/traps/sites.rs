@@ -1,4 +1,4 @@
-//! Whole sites, crawled in memory: those that end are complete, and those that do not cost no more than they may.
+//! Whole sites, crawled in memory: finite ones are complete, and endless ones cost a bounded number of requests.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -25,7 +25,7 @@ const ORIGIN: &str = "http://site.example";
 struct Bench {
     frontier: Arc<EmbeddedFrontier>,
     end: Position,
-    /// URLs in the order in which they were asked for.
+    /// URLs in the order of their requests.
     asked: Vec<String>,
     _folder: TempDir,
 }
@@ -38,12 +38,12 @@ impl Bench {
         Bench { frontier, end: Position::default(), asked: Vec::new(), _folder: folder }
     }
 
-    /// Not before what the validator takes for now.
+    /// Not before the validator's present time.
     fn now(&self) -> u64 {
         seine::clock::now_ms() + 60_000
     }
 
-    /// Crawls from these on. `behind`: of so many leases nobody knows yet what came when the next is taken.
+    /// Crawls from these seeds. `behind`: number of leases whose results are not yet known when the next one is taken.
     fn crawl(&mut self, seeds: &[String], traps: bool, behind: usize, site: &dyn Fn(&str) -> Option<String>) {
         let config = ScopeConfig { obey_nofollow: true, ..ScopeConfig::default() };
         let scope = CurrentScope::new(Scope::new(&config, seeds).unwrap(), RefusedLinks::default());
@@ -85,13 +85,13 @@ impl Bench {
     }
 }
 
-/// Paths in the order in which they were asked for, and how many URLs are held in the end.
+/// Paths in the order of their requests, and the number of URLs deferred at the end.
 struct Crawled {
     asked: Vec<String>,
     held: u64,
 }
 
-/// Of one host, from `/` on.
+/// Crawls one host, from `/` on.
 fn crawl(site: &dyn Fn(&str) -> Option<String>, behind: usize) -> Crawled {
     let mut bench = Bench::new();
     bench.crawl(&[format!("{ORIGIN}/")], true, behind, &|url| site(&url[ORIGIN.len()..]));
@@ -99,7 +99,7 @@ fn crawl(site: &dyn Fn(&str) -> Option<String>, behind: usize) -> Crawled {
     Crawled { asked, held: bench.frontier.counts().held }
 }
 
-/// Crawls a site that ends, given as its pages.
+/// Crawls a finite site, given by its pages.
 fn check_is_complete(pages: &BTreeMap<String, String>, behind: usize) {
     let Crawled { asked, held } = crawl(&|path| pages.get(path).cloned(), behind);
     let kept: BTreeSet<&String> = asked.iter().filter(|path| pages.contains_key(*path)).collect();
@@ -107,7 +107,7 @@ fn check_is_complete(pages: &BTreeMap<String, String>, behind: usize) {
     assert!(kept.len() == pages.len() && held == 0, "{} of {}, {held} held: {missing:?}", kept.len(), pages.len());
 }
 
-/// `/` leads to `/1`, and each to what `next` says.
+/// `/` leads to `/1`, and each page to those given by `next`.
 fn numbered(
     count: usize,
     body: impl Fn(usize) -> String,
@@ -122,7 +122,7 @@ fn numbered(
     (1..=count).map(page).chain(first).collect()
 }
 
-/// Years of months with their days, on pages that say nothing else.
+/// Years of months with days, on pages that say nothing else.
 fn calendar(years: usize) -> BTreeMap<String, String> {
     let mut pages = BTreeMap::from([("/".to_owned(), links(&["/cal/2000/1"]))]);
     for month in 0..years * 12 {
@@ -136,7 +136,7 @@ fn calendar(years: usize) -> BTreeMap<String, String> {
     pages
 }
 
-/// A list by the page in every order that its columns allow; things are pages that differ by numbers.
+/// A paginated list in every order of its columns; the pages of its things differ only by numbers.
 fn sorted(things: usize, orders: usize) -> BTreeMap<String, String> {
     let mut pages = BTreeMap::from([("/".to_owned(), links(&["/things?page=0&sort=0"]))]);
     let last = (things - 1) / 20;
@@ -191,7 +191,7 @@ proptest! {
         check_is_complete(&calendar(years), behind);
     }
 
-    // 450 lists at most that lead to each other: with 480 they would take the whole allowance of 512.
+    // At most 450 lists that link to each other: 480 would use up the allowance of 512.
     #[test]
     fn a_list_in_every_order_is_complete(things in 20..1800_usize, orders in 1..6_usize, behind in 0..2_usize) {
         check_is_complete(&sorted(things, orders), behind);
@@ -229,7 +229,7 @@ fn six_traps_without_end_cost_little() {
     }
 }
 
-/// With nothing else beside them.
+/// The site has nothing but the trap.
 #[test]
 fn a_small_site_with_a_trap_costs_a_bounded_number_of_requests() {
     type Site = fn(&str) -> Option<String>;
@@ -257,7 +257,7 @@ fn a_small_site_with_a_trap_costs_a_bounded_number_of_requests() {
     }
 }
 
-/// Two hosts that say the same at many paths, and have pages of their own, too.
+/// Two hosts with the same pages at many paths, and also pages of their own.
 #[test]
 fn what_a_mirror_alone_has_is_asked_for() {
     let (one, other) = ("http://one.example", "http://the-other.example");
@@ -286,7 +286,7 @@ fn what_a_mirror_alone_has_is_asked_for() {
     assert!(asked("http://the-other.example/manual") < 300 && bench.frontier.counts().held > 100);
 }
 
-/// What was learned of a host's links holds when nobody watches any more.
+/// What was learned about a host's links stays valid when trap detection is turned off.
 #[test]
 fn links_lose_a_session_though_nobody_watches_any_more() {
     let visits = Cell::new(0_usize);
@@ -309,7 +309,7 @@ fn links_lose_a_session_though_nobody_watches_any_more() {
     crawl(&mut bench, "/shop/new", false, &|url| if url.contains("/more/more") { None } else { site(url) });
     let after = &bench.asked[before..];
     assert!(after.contains(&format!("{ORIGIN}/more/shop/new")), "{after:?}");
-    // What was held then is let go, as it was found.
+    // URLs deferred before are released as they were found.
     let is_new =
         |url: &&String| url.split_once("visitor=").is_some_and(|(_, visit)| visit.parse::<usize>().unwrap() > old);
     let with = after.iter().filter(is_new).count();

@@ -1,4 +1,5 @@
-//! Every whole record is found whatever was cut, overwritten or inserted; none is made up; nothing hangs or panics.
+//! Every complete record is found whatever was cut, overwritten or inserted. None is invented, and nothing hangs or
+//! panics.
 
 use super::*;
 use proptest::prelude::*;
@@ -11,7 +12,7 @@ fn events() -> Vec<PageEvent> {
     (1..8).map(|number| exact(number, &noise(number))).collect()
 }
 
-/// Whether each record is one of those that were written.
+/// Whether each record is one of those written.
 fn are_of(found: &[WarcRecord], all: &[WarcRecord]) -> bool {
     found.iter().all(|it| all.iter().any(|other| it.fields == other.fields && it.block == other.block))
 }
@@ -30,7 +31,7 @@ fn a_file_cut_anywhere_gives_every_whole_record_and_no_error() {
             let found: Vec<_> = reader.by_ref().map(|it| it.unwrap()).collect();
             let ends = |it: &&WarcRecord| it.location.offset + it.location.length.unwrap() <= length as u64;
             let whole = all.iter().filter(ends).count();
-            // The last one may be whole but for its line ends or its checksum.
+            // The last one may lack only its line ends or its checksum.
             assert!(found.len() == whole || found.len() == whole + 1, "{length}");
             assert!(are_of(&found, &all), "{length}");
             let end = all[..whole].last().map_or(0, |it| it.location.offset + it.location.length.unwrap());
@@ -57,7 +58,7 @@ fn of_a_damaged_member_nothing_else_is_lost() {
                 let odd = found.iter().find(|it| !are_of(std::slice::from_ref(it), &all));
                 assert!(odd.is_none(), "{at} of {number}: {odd:?}");
                 assert!(found.len() >= all.len() - 1, "{at} of {number}: {} records, {errors:?}", found.len());
-                // The time in a gzip head says nothing, nor do the bits that fill up the last byte.
+                // The time in a gzip header and the padding bits of the last byte have no effect.
                 let noticed = !errors.is_empty() || truncated;
                 assert!(noticed || found.len() == all.len(), "{at} of {number}");
             }
@@ -100,12 +101,12 @@ fn what_was_inserted_or_torn_out_costs_only_what_it_hit() {
         for (number, record) in all.iter().enumerate().skip(1) {
             let start = record.location.offset as usize;
             let length = record.location.length.unwrap() as usize;
-            // Between two records: nothing is lost.
+            // Damage between two records loses nothing.
             let inserted = [&file[..start], b"\0\xffrubbish\n", &seed, &file[start..]].concat();
             let (found, errors, _) = read(&inserted);
             assert_eq!(ids(&found), ids(&all), "{number}: {errors:?}");
             assert_eq!(errors.len(), 1, "{number}: {errors:?}");
-            // The middle of one gone.
+            // The middle of one record is missing.
             let torn = [&file[..start + length / 3], &file[start + 2 * length / 3..]].concat();
             let (found, _, _) = read(&torn);
             let others: Vec<_> = all.iter().filter(|it| it.id() != record.id()).filter_map(|it| it.id()).collect();
@@ -115,7 +116,7 @@ fn what_was_inserted_or_torn_out_costs_only_what_it_hit() {
     }
 }
 
-/// Its fields have no other digest: what they say may be wrong.
+/// Its fields have no other checksum, so they may be wrong.
 #[test]
 fn a_record_whose_checksum_is_wrong_is_told_and_not_given() {
     let file = file_of(&events()[..2], GZIP);
@@ -145,7 +146,7 @@ fn an_error_of_the_disk_ends_the_file_with_its_place() {
     }
 }
 
-/// Everything that can be asked of a file.
+/// Uses every function on a file.
 fn use_up(file: &[u8]) {
     for record in WarcReader::with_max_block(file, 1 << 20).flatten() {
         let _ = (record.check_block(), record.check_payload());
@@ -185,13 +186,13 @@ proptest! {
     }
 }
 
-/// A gzip head every few bytes: each is a place to begin, and none is tried more often than it should be.
+/// A gzip header every few bytes: each may be a start, and none is tried too often.
 #[test]
 fn a_file_of_nothing_but_false_starts_is_soon_done() {
     let heads = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03".repeat(20_000);
     let began = std::time::Instant::now();
     assert!(read(&heads).0.is_empty());
-    // Members in members, each of which begins a record and breaks off.
+    // Members in members, each of which starts a record and is cut.
     let mut nested = Vec::new();
     for _ in 0..3_000 {
         nested.extend_from_slice(&gzip(b"WARC/1.1\r\nContent-Length: 9\r\n\r\n")[..24]);

@@ -20,7 +20,7 @@ fn each_capture_has_a_line() {
         let [record] = <[_; 1]>::try_from(records(member)).unwrap();
         assert_eq!(record.target_uri(), json["url"].as_str());
     }
-    // In a file compressed as a whole nothing can be reached.
+    // In a file compressed as a whole no record can be reached.
     assert_eq!(cdxj::index(&gzip(&file_of(&zoo(), PLAIN))[..], "x").0.len(), 0);
 }
 

@@ -1,4 +1,4 @@
-//! WARC: what is written, what is read, what comes of damage, and what the readers of others say.
+//! WARC: writing, reading, damage, and the readers of other programs.
 
 mod damage;
 mod index;
@@ -46,7 +46,7 @@ fn event(number: u64, body: &[u8]) -> PageEvent {
     }
 }
 
-/// The same, with the bytes as they came over the connection.
+/// The same, with the bytes as received.
 fn exact(number: u64, body: &[u8]) -> PageEvent {
     let mut event = event(number, body);
     let length = body.len();
@@ -123,7 +123,7 @@ fn missing(number: u64) -> PageEvent {
     event
 }
 
-/// One of every kind.
+/// One page of every kind.
 fn zoo() -> Vec<PageEvent> {
     vec![
         event(1, b"<p>rebuilt"),
@@ -187,7 +187,7 @@ fn read(file: &[u8]) -> (Vec<WarcRecord>, Vec<WarcError>, bool) {
     (records, errors, reader.truncated())
 }
 
-/// The records of a file that has nothing wrong with it.
+/// The records of an intact file.
 fn records(file: &[u8]) -> Vec<WarcRecord> {
     let (records, errors, truncated) = read(file);
     assert!(errors.is_empty() && !truncated, "{errors:?}, truncated: {truncated}");

@@ -1,4 +1,4 @@
-//! What the programs of others say of our files: warcio (Python), FastWARC (Rust) and jwarc (Java). A script installs them.
+//! Our files read by other programs: warcio (Python), FastWARC (Rust) and jwarc (Java). A script installs them.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -25,7 +25,7 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// What the sink makes of every kind of page, some of them twice.
+/// What the sink writes for every kind of page, some of them twice.
 fn written(folder: &Path, config: &WarcConfig, events: Vec<PageEvent>) -> Vec<PathBuf> {
     let mut sink = open(config, folder, &Value::Null);
     let entries: Vec<_> = events.into_iter().enumerate().map(|(at, event)| entry(at as u64, event)).collect();
@@ -65,7 +65,7 @@ fn all_of_them_find_nothing_wrong() {
     assert!(output.status.success(), "{}{}", text(&output), String::from_utf8_lossy(&output.stderr));
     assert_eq!(text(&output), "");
 
-    // They would find something, were something wrong.
+    // Checks that these programs do find errors.
     let mut damaged = std::fs::read(&paths[0]).unwrap();
     let all = records(&damaged);
     let mut wrong = all[1].clone();
@@ -81,8 +81,8 @@ fn all_of_them_find_nothing_wrong() {
     }
 }
 
-/// A body that was cut is shorter than its own head says, and where it was chunked its end is missing: so it was received. Two
-/// take that; jwarc compares lengths without a look at `WARC-Truncated`, and that is all it finds.
+/// A cut body is shorter than its head says, and its last chunk is missing, as received. Two programs accept that.
+/// jwarc compares lengths without reading `WARC-Truncated`, and reports only that.
 #[test]
 fn exact_bytes_of_a_body_that_was_cut() {
     let folder = tempfile::tempdir().unwrap();
@@ -114,7 +114,7 @@ fn warcio_reads_what_we_wrote() {
             assert_eq!(seen["id"].as_str(), ours.get("WARC-Record-ID"));
             assert_eq!(seen["url"].as_str(), ours.target_uri());
         }
-        // Bodies without their chunks.
+        // Bodies without chunks.
         let bodies: BTreeSet<_> = zoo()
             .iter()
             .map(|event| Sha1::digest(&event.response().unwrap().body).iter().map(|it| format!("{it:02x}")).collect())
@@ -137,7 +137,7 @@ fn jwarc_makes_the_same_index() {
         let parse = |line: &str| {
             let [key, time, json] = <[&str; 3]>::try_from(line.splitn(3, ' ').collect::<Vec<_>>()).unwrap();
             let mut json: Value = serde_json::from_str(json).unwrap();
-            // It takes `-` or nothing for what is not there.
+            // It writes `-` or nothing for absent values.
             json.as_object_mut().unwrap().retain(|_, value| value != "-");
             (json["offset"].as_str().unwrap().parse::<u64>().unwrap(), key.to_owned(), time.to_owned(), json)
         };
@@ -145,7 +145,7 @@ fn jwarc_makes_the_same_index() {
         ours.sort_by_key(|it| it.0);
         let mut theirs: Vec<_> = text(&output).lines().map(parse).collect();
         theirs.sort_by_key(|it| it.0);
-        // Where a record states no digest, of a body in its chunks or of none, it tells none.
+        // If a record states no digest, because its body is chunked or absent, the other program writes none.
         for ((.., ours), (.., theirs)) in ours.iter_mut().zip(&theirs) {
             if theirs.get("digest").is_none() {
                 let digest = ours.as_object_mut().unwrap().remove("digest");

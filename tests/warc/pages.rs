@@ -1,8 +1,8 @@
-//! Records as pages: ours come back, those of others come as what they say.
+//! Records as pages: ours come back unchanged, and those of other programs as what they say.
 
 use super::*;
 
-/// What an archive can not know of an event, or says in its own way.
+/// An event as an archive can represent it.
 fn as_archived(mut event: PageEvent) -> PageEvent {
     let response = response(&mut event);
     match &response.wire {
@@ -30,7 +30,7 @@ fn every_kind_of_page_comes_back() {
             assert_eq!(read, written);
         }
     }
-    // Without a metadata record nobody knows how far from a seed it is.
+    // Without a metadata record the depth is unknown.
     let [shallow] = <[_; 1]>::try_from(pages(&file_of(&[event(1, b"x")], GZIP))).unwrap();
     assert_eq!(shallow.depth, 0);
 }
@@ -55,7 +55,8 @@ fn record(fields: &[(&str, &str)], block: &[u8]) -> Vec<u8> {
     out
 }
 
-/// As ACHE 0.16 writes them: an empty `warcinfo`, and blocks without a status line. Its redirects leave two URLs.
+/// As ACHE 0.16 writes them: an empty `warcinfo`, and blocks without a status line. Of redirects only two URLs are
+/// left.
 #[test]
 fn ache_files_are_read() {
     let id = ("WARC-Record-ID", "<urn:uuid:4475e5c4-7cf3-4606-b4ec-84650c974dd5>");
@@ -98,13 +99,13 @@ fn ache_files_are_read() {
     let (lines, _) = seine::formats::warc::cdxj::index(&file[..], "x.warc.gz");
     assert!(lines[0].starts_with("example,a)/none 20261121143744 {"), "{}", lines[0]);
     assert!(lines[1].contains(r#""mime":"image/png","status":"200","digest":"sha1:"#), "{}", lines[1]);
-    // Written again, they are valid: the hop that nothing is known of is no record.
+    // Written again, they are valid: a redirect without known details gives no record.
     let kinds: Vec<_> = records(&file_of(&[first], GZIP)).iter().map(|it| it.kind().to_owned()).collect();
     assert_eq!(kinds, ["warcinfo", "response"]);
 }
 
-/// The orders and links of other writers: wget (request first, and it names nobody), Browsertrix and warcio (request last, naming
-/// the response), Heritrix (both name one another, metadata last).
+/// The order and links of records by other writers: wget (request first, without links), Browsertrix and warcio
+/// (request last, linked to the response), Heritrix (both linked to each other, metadata last).
 fn file_of_others() -> Vec<u8> {
     let http = |kind: &'static str| {
         (
@@ -137,7 +138,7 @@ fn file_of_others() -> Vec<u8> {
             b"via: http://a.example/\r\nhopsFromSeed: LLRL\r\n",
         ),
         record(&[("WARC-Type", "conversion"), ("WARC-Record-ID", "<urn:x:c4>"), ("WARC-Target-URI", c)], b"text"),
-        // Of something else, and so of nobody.
+        // A request linked to an unknown record belongs to no page.
         ask("e1", "http://a.example/e", &[("WARC-Concurrent-To", "<urn:x:nowhere>")]),
         answer("d1", d, &[("WARC-Truncated", "unspecified")]),
         answer("d2", d, &[("WARC-Segment-Number", "1")]),

@@ -1,4 +1,4 @@
-//! Reading whole records, whoever wrote them.
+//! Reading complete records of any writer.
 
 use std::io::Read;
 
@@ -21,7 +21,7 @@ fn any_record() -> impl Strategy<Value = WarcRecord> {
     let value = "[ -~äöü日]{0,40}".prop_map(|it| it.trim().to_owned());
     let version = prop::sample::select(vec!["0.17", "0.18", "1.0", "1.1"]);
     (version, prop::collection::vec((name, value), 0..12), any_bytes(3_000)).prop_map(|(version, fields, block)| {
-        // Only a digest tells a block with a record in it from a wrong length.
+        // Only a digest distinguishes a block that contains a record from a wrong length.
         let digest = data_encoding::BASE32.encode(&<sha1::Sha1 as sha1::Digest>::digest(&block));
         let mut fields: Vec<_> =
             fields.into_iter().filter(|(name, _)| !name.eq_ignore_ascii_case("warc-block-digest")).collect();
@@ -57,9 +57,9 @@ proptest! {
             plain.extend_from_slice(&alone);
             members.extend(gzip(&alone));
         }
-        // A file that was compressed in pieces which know nothing of records.
+        // A file compressed in pieces without regard to records.
         let pieces: Vec<u8> = plain.chunks(piece).flat_map(gzip).collect();
-        // A block that goes on with a version line at the beginning of a member is taken for one that was cut short.
+        // A block that continues with a version line at the start of a member is taken for one that was cut.
         let is_ambiguous = plain.chunks(piece).skip(1).any(|it| it.starts_with(b"WARC/"));
         let pieces = if is_ambiguous { plain.clone() } else { pieces };
         for (kind, file) in [("plain", &plain), ("members", &members), ("whole", &gzip(&plain)), ("pieces", &pieces)] {
@@ -104,13 +104,13 @@ proptest! {
     }
 }
 
-/// As many as 10,000 headers and every status that there is.
+/// Up to 10,000 headers, and every status.
 #[test]
 fn thousands_of_headers_and_every_status_come_back() {
     let mut many = event(1, b"x");
     response(&mut many).headers = Headers((0..10_000).map(|at| (format!("x-{at}"), "v".repeat(20))).collect());
     let [mut read] = <[_; 1]>::try_from(pages(&file_of(std::slice::from_ref(&many), GZIP))).unwrap();
-    // And the length of what is there.
+    // And the length of the stored body.
     assert_eq!(response(&mut read).headers.0.len(), 10_001);
     assert_eq!(response(&mut read).headers.get("x-9999"), Some("v".repeat(20).as_str()));
     let every: Vec<_> = (100..=599)
@@ -189,7 +189,7 @@ fn a_length_that_nobody_could_hold_is_no_reason_to_try() {
         for file in [file.clone(), gzip(&file)] {
             let (found, errors, _) = read(&file);
             assert_eq!(errors.len(), 1, "{length}: {errors:?}");
-            // In a compressed file the length is believed as far as the member goes.
+            // In a compressed file the length is trusted within the member.
             assert!(found.len() == 3 || found.is_empty(), "{length}");
         }
     }

@@ -1,4 +1,4 @@
-//! The sink: what is delivered is there, once, whatever happened in between.
+//! The sink: every delivered page is there, once, whatever happened in between.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::sinks;
 
 pub const NO_LIMIT: u64 = 1 << 40;
 
-/// What is asked of the sink; the rest is as it is without a configuration.
+/// The settings that the tests change; the rest is the default.
 #[derive(Clone, Copy)]
 pub struct WarcConfig {
     pub max_file_size: u64,
@@ -60,7 +60,7 @@ fn pages_of(numbers: std::ops::Range<u64>) -> Vec<Arc<Entry>> {
     numbers.map(page).collect()
 }
 
-/// The folder's files of such a suffix, oldest first.
+/// The folder's files with this suffix, oldest first.
 pub fn files(folder: &Path, suffix: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> = entries.filter(|path| path.to_str().unwrap().ends_with(suffix)).collect();
@@ -72,7 +72,7 @@ fn names(folder: &Path) -> Vec<String> {
     files(folder, "").iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect()
 }
 
-/// The numbers of the pages in the folder's files, open ones too. Fails on anything that cannot be read.
+/// The numbers of the pages in the folder's files, including open ones. Fails on anything unreadable.
 fn numbers(folder: &Path) -> Vec<u64> {
     let archives = files(folder, "").into_iter().filter(|path| !path.to_str().unwrap().contains(".cdxj"));
     archives
@@ -159,7 +159,7 @@ fn metadata_records_hold_the_links() {
     assert!(text.contains("outlink: http://a.example/x L\r\n"), "{text}");
 }
 
-/// A sink's folder as a crash leaves it: pages committed with the returned state, then more delivered that were not.
+/// A sink's folder after a crash: pages committed with the returned state, then more delivered that were not.
 fn crashed(config: &WarcConfig, folder: &Path, acknowledged: u64, more: u64) -> Value {
     let mut sink = open(config, folder, &Value::Null);
     let mut state = sink.flush().unwrap().state;
@@ -186,7 +186,7 @@ fn what_was_not_acknowledged_is_taken_back_and_comes_once() {
         sink.deliver(&pages_of(acknowledged..acknowledged + more)).unwrap();
         sink.close().unwrap();
         assert_eq!(numbers(folder.path()), (0..acknowledged + more).collect::<Vec<_>>());
-        // The indexes say the same as the files, also of those that were cut back.
+        // The indexes match the files, even those that were cut back.
         let captures: usize =
             files(folder.path(), ".cdxj").iter().map(|it| std::fs::read_to_string(it).unwrap().lines().count()).sum();
         assert_eq!(captures as u64, acknowledged + more, "limit {limit}, {acknowledged} and {more}");
@@ -206,7 +206,7 @@ fn a_write_torn_anywhere_is_cut_back_to_the_acknowledged_length() {
         std::fs::write(&path, &torn[..length]).unwrap();
         drop(open(&config(), folder.path(), &state));
         assert_eq!(numbers(folder.path()), [0, 1]);
-        // Without the state, up to the last whole record: a page's own may be there and its request not.
+        // Without the state, up to the last complete record: a page may be there without its request.
         std::fs::remove_dir_all(folder.path()).unwrap();
         std::fs::create_dir(folder.path()).unwrap();
         std::fs::write(&path, &torn[..length]).unwrap();

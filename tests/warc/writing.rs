@@ -1,4 +1,4 @@
-//! What the records of a page say.
+//! The content of a page's records.
 
 use super::*;
 use seine::formats::warc::{DigestVerdict, write::is_held};
@@ -34,7 +34,7 @@ fn every_compressed_record_is_a_gzip_member_of_its_own() {
         assert_eq!((record.location.offset, record.location.inner), (end, 0));
         end += record.location.length.unwrap();
         assert_eq!((&record.fields, &record.block), (&plain.fields, &plain.block));
-        // The member alone is the record alone.
+        // A single member is a single record.
         let member = &file[record.location.offset as usize..end as usize];
         let [alone] = records(member).try_into().unwrap();
         assert_eq!(alone.block, record.block);
@@ -55,7 +55,7 @@ fn an_exchange_that_was_kept_is_written_as_it_went() {
     assert!(whole.ends_with(b"\r\n\r\n5\r\n01234\r\n5;a=b\r\n56789\r\n0\r\nX-Trailer: t\r\n\r\n"));
     assert_eq!((all[2].kind(), &all[2].block), ("request", &wire.request));
     assert!(all.iter().all(|record| record.get("Seine-Message").is_none()));
-    // Nobody agrees what the payload of this is.
+    // Programs disagree about the payload in this case.
     assert_eq!(all[1].get("WARC-Payload-Digest"), None);
 }
 
@@ -72,7 +72,7 @@ fn what_was_rebuilt_says_so() {
     assert_eq!(all[1].get("WARC-Protocol"), Some("h2"));
 }
 
-/// Who replays the archive gets both pages.
+/// A replay of the archive needs both pages.
 #[test]
 fn a_page_that_another_url_leads_to_is_no_revisit() {
     let mut moved = event(2, b"<p>same");
@@ -128,7 +128,7 @@ fn the_same_again_is_a_revisit_of_what_was_written_first() {
     let profile = |record: &WarcRecord| record.get("WARC-Profile").unwrap().rsplit('/').next().unwrap().to_owned();
     assert_eq!((profile(main[2]), profile(main[3])), ("identical-payload-digest".into(), "server-not-modified".into()));
     assert_eq!((main[2].get("WARC-Truncated"), main[3].get("WARC-Truncated")), (Some("length"), None));
-    // The head of the answer, and nothing behind it.
+    // The head of the answer, and nothing after it.
     assert!(
         main[2].block.starts_with(b"HTTP/1.1 200 Fine\r\n") && main[2].block.ends_with(b"Content-Length: 6\r\n\r\n")
     );
