@@ -11,7 +11,9 @@ WORKDIR /src
 ENV CARGO_PROFILE_RELEASE_LTO=true CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1
 COPY Cargo.toml Cargo.lock build.rs ./
 COPY .cargo .cargo
+COPY crates/delivery/Cargo.toml crates/delivery/
 COPY crates/parse/Cargo.toml crates/parse/
+COPY crates/policies/Cargo.toml crates/policies/
 COPY crates/simulation-hooks/Cargo.toml crates/simulation-hooks/
 COPY crates/system/Cargo.toml crates/system/
 RUN for crate in . crates/*; do \

@@ -12,4 +12,3 @@ mod walk;
 mod crawls;
 mod program;
 mod ranks;
-mod words;

@@ -48,6 +48,13 @@ impl Place {
         of.simhash.map_or(Place::Digest(digest), Place::Simhash)
     }
 
+    fn is_of(self, content: &Content) -> bool {
+        match self {
+            Place::Digest(digest) => content.digest == digest,
+            Place::Simhash(simhash) => content.simhash == Some(simhash),
+        }
+    }
+
     pub fn key(self) -> [u8; 9] {
         match self {
             Place::Digest(digest) => tagged(0, digest),
@@ -135,20 +142,11 @@ impl EmbeddedFrontier {
     /// Who has a place, if it is not `by`, nor about to leave it.
     fn first_but(&self, store: &Store, place: Place, by: UrlKey) -> Result<Option<String>, FrontierError> {
         let Some(key) = store.first(place)?.filter(|first| *first != by) else { return Ok(None) };
-        let stays = |told: &Told| told.is_first && told.content.has(place);
+        let stays = |told: &Told| told.is_first && place.is_of(&told.content);
         if self.contents.lock().get(&key).is_some_and(|told| !stays(told)) {
             return Ok(None);
         }
         store.url_of(key)
-    }
-}
-
-impl Content {
-    fn has(&self, place: Place) -> bool {
-        match place {
-            Place::Digest(digest) => self.digest == digest,
-            Place::Simhash(simhash) => self.simhash == Some(simhash),
-        }
     }
 }
 

@@ -1,0 +1,9 @@
+#![forbid(unsafe_code)]
+#![doc = include_str!("../README.md")]
+
+pub mod budgets;
+pub mod duplicates;
+pub mod focus;
+pub mod relevance;
+pub mod revisit;
+pub mod traps;

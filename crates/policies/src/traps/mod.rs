@@ -1,0 +1,390 @@
+//! Crawler traps: endless pages that bring nothing new. Detected by what the fetches of a URL pattern bring. Arithmetic
+//! only.
+//!
+//! The URLs of a host are grouped into patterns ([`pattern`]). For each pattern, fetches are counted that brought
+//! something: words that are new on the host ([`seen`]), or links to new URLs outside a trap. A pattern that brings
+//! nothing for long becomes *cool*: after [`SAME`] texts seen before, or after [`STALE`] texts without new words.
+//!
+//! An endless trap must link to itself. So a URL of a cool pattern is deferred if it was found on such a page. URLs
+//! from sitemaps, lists or a front page are finite; they are only fetched last. Every so many fetches of the host, one
+//! deferred URL is tried. If the pattern brings something again, it becomes warm. When the host has nothing else, all
+//! finite sets are fetched, and endless ones as far as the [`allowance`] goes.
+//!
+//! A query can combine its names in very many ways, and each combination is a pattern of its own. So a fetch with a
+//! query also counts for its *family*: the path with any query. The family decides for patterns that brought nothing
+//! for [`DOUBTED`] fetches or were never fetched.
+//!
+//! This module also learns parameters that carry sessions ([`parameters`]) and hosts that mirror another one
+//! (`mirror.rs`). Other crawlers solve this differently. Heritrix has rules for the form of a path. IRLbot (Lee et al.,
+//! WWW 2008) has budgets per domain. Mercator's authors (Heydon and Najork, 1999) relied on a person who reads the log.
+
+mod allowance;
+mod mirror;
+pub mod parameters;
+pub mod pattern;
+mod place;
+mod seen;
+mod text;
+mod turn;
+
+use minicbor::{Decode, Encode};
+
+use allowance::Allowance;
+use mirror::Mirror;
+pub use mirror::mirror_of_both;
+use parameters::Parameters;
+use place::Place;
+pub use place::{SAME, STALE};
+use seen::{News, Seen};
+pub use text::{Said, said};
+pub use turn::{Swept, Turn};
+
+/// Number of patterns of a host that are counted separately. All others are counted together.
+const PLACES: usize = 32;
+/// If a pattern had no new words for this many fetches, links to it do not count as new.
+const SILENT: u16 = 16;
+/// If a pattern had no new words for this many fetches, its family decides for it.
+const DOUBTED: u16 = 4;
+/// See [`HostTraps::wants`].
+const LOOKED_AT: u32 = 4;
+/// How many URLs are released at once after a pattern became warm again.
+const DRAINED: usize = 512;
+/// A host is a mirror if this many pages at equal paths are equal. One different page is allowed per `MIRRORED_AGAINST`
+/// equal ones.
+const MIRRORED_PAGES: u16 = 32;
+const MIRRORED_AGAINST: u16 = 8;
+
+/// Marks for deferred URLs whose reason is not their own pattern. In order: URLs without a pattern of their own, URLs
+/// of a mirror that the other host also has, URLs with a session, and other URLs of a mirror.
+const OTHERS: u32 = 0;
+pub const MIRRORED: u32 = u32::MAX - 2;
+const SESSIONS: u32 = u32::MAX - 1;
+pub const MIRROR: u32 = u32::MAX;
+
+/// What is stored for a host, at most about 10 KB. Only for hosts with enough URLs.
+#[derive(Debug, Clone, Default, PartialEq, Encode, Decode)]
+pub struct HostTraps {
+    #[n(0)]
+    places: Vec<Place>,
+    #[n(1)]
+    seen: Seen,
+    #[n(2)]
+    parameters: Parameters,
+    #[n(3)]
+    mirror: Option<Mirror>,
+    /// Offset in the host's queue from which URLs must be re-evaluated, since they were queued before a pattern became
+    /// cool.
+    #[n(4)]
+    sweep_from: Option<u64>,
+    #[cbor(n(5), default)]
+    allowance: Allowance,
+}
+
+/// A fetch of a new URL, as far as traps need it.
+pub struct Fetched<'f> {
+    pub path_and_query: &'f str,
+    /// None if the answer was not a page.
+    pub said: Option<&'f Said>,
+    pub digest: &'f [u8; 32],
+    /// Whether the body is text, so that its words decide. Otherwise its bytes do.
+    pub is_text: bool,
+}
+
+/// What a fetch brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Worth {
+    marks: Marks,
+    /// The text had nothing new.
+    pub is_barren: bool,
+    /// The pattern is cool, so links to cool patterns on this page feed the trap.
+    pub feeds_itself: bool,
+}
+
+/// The marks of a pattern and of its family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Marks {
+    own: u32,
+    family: Option<u32>,
+}
+
+impl HostTraps {
+    /// The inverse of [`HostTraps::to_bytes`]. None if the bytes cannot be decoded.
+    pub fn from_bytes(bytes: &[u8]) -> Option<HostTraps> {
+        minicbor::decode(bytes).ok()
+    }
+
+    pub fn to_bytes(&self) -> Vec<u8> {
+        minicbor::to_vec(self).expect("a Vec takes every byte")
+    }
+
+    /// Whether to analyse a page. If every page of a pattern brings something new, one in [`LOOKED_AT`] is enough. URLs
+    /// with parameters are always analysed, to learn about the parameters.
+    pub fn wants(&self, path_and_query: &str) -> bool {
+        let place = self.place(pattern::mark(&pattern::of(path_and_query)));
+        let is_warm = place.is_some_and(|place| place.fetches > SILENT.into() && place.silent == 0 && place.stale == 0);
+        !is_warm || path_and_query.contains(['?', ';']) || self.allowance.fetches.is_multiple_of(LOOKED_AT)
+    }
+
+    /// Counts a page that is not analysed.
+    pub fn pass(&mut self, path_and_query: &str) -> Worth {
+        self.allowance.fetches = self.allowance.fetches.saturating_add(1);
+        Worth { marks: self.marks(&pattern::of(path_and_query)), is_barren: false, feeds_itself: false }
+    }
+
+    /// Counts what a fetch brought. Adds to `tell` what people should know.
+    pub fn see(&mut self, fetched: &Fetched, tell: &mut Vec<String>) -> Worth {
+        let news = match fetched.said {
+            None => News::None,
+            Some(said) => {
+                let news = self.seen.see(if fetched.is_text { said } else { &NOTHING }, fetched.digest);
+                let is_page = fetched.is_text && said.mark != 0;
+                let learned = is_page.then(|| self.parameters.see(fetched.path_and_query, said.mark)).flatten();
+                if let Some(name) = learned {
+                    tell.push(format!("links lose {name}: its values differ, and the pages say the same"));
+                    self.sweep_from = Some(0);
+                }
+                news
+            }
+        };
+        self.allowance.fetches = self.allowance.fetches.saturating_add(1);
+        let pattern = pattern::of(fetched.path_and_query);
+        for pattern in pattern::family(&pattern).iter().chain([&pattern]) {
+            self.count(pattern, &news, tell);
+        }
+        let marks = self.marks(&pattern);
+        Worth { marks, is_barren: !matches!(news, News::Words(_)), feeds_itself: self.cool(marks).is_some() }
+    }
+
+    fn count(&mut self, pattern: &str, news: &News, tell: &mut Vec<String>) {
+        let at = self.place_of(pattern);
+        let place = &mut self.places[at];
+        let was_cool = place.is_cool;
+        place.count(news);
+        if place.is_cool && !was_cool {
+            tell.push(format!("{} cools down: {}", place.name(), place.brought()));
+            self.sweep_from = Some(0);
+            self.allowance.spend(u32::from(place.stale));
+        }
+    }
+
+    fn place(&self, mark: u32) -> Option<&Place> {
+        self.places.iter().find(|place| place.mark == mark)
+    }
+
+    /// The marks of a pattern and of its family.
+    fn marks(&self, pattern: &str) -> Marks {
+        let family = pattern::family(pattern).map(|family| self.resolved(pattern::mark(&family)));
+        Marks { own: self.resolved(pattern::mark(pattern)), family }
+    }
+
+    /// The cool pattern that a URL is deferred for: its own, or its family's if the family decides.
+    fn cool(&self, Marks { own, family }: Marks) -> Option<&Place> {
+        let own = self.place(own);
+        let is_doubted = own.is_none_or(|own| own.silent >= DOUBTED);
+        let family = family.filter(|_| is_doubted).and_then(|family| self.place(family));
+        [own, family].into_iter().flatten().find(|place| place.is_cool)
+    }
+
+    /// A page with nothing new led to an unknown URL of this host.
+    pub fn led_on(&mut self, worth: Worth, path_and_query: &str) {
+        let marks = self.marks(&pattern::of(path_and_query));
+        let is_own =
+            marks.own == worth.marks.own || marks.family.is_some_and(|family| worth.marks.family == Some(family));
+        // Only a target pattern that has been fetched counts. Otherwise two patterns that link to each other would
+        // never become cool.
+        let target = self.place(marks.own).or_else(|| self.place(marks.family?));
+        if !is_own && self.cool(marks).is_none() && target.is_some_and(|target| target.silent < SILENT) {
+            self.led_away(worth);
+        }
+    }
+
+    /// A page with nothing new led to an unknown URL of another host.
+    pub fn led_away(&mut self, worth: Worth) {
+        self.places_of(worth).for_each(Place::bring);
+    }
+
+    /// Tells whether a page that feeds a trap led to more deferred URLs.
+    pub fn led_to_held(&mut self, worth: Worth, leads_on: bool) {
+        self.places_of(worth).for_each(|place| place.lead(leads_on));
+    }
+
+    fn places_of(&mut self, worth: Worth) -> impl Iterator<Item = &mut Place> {
+        let of_it = move |place: &&mut Place| place.mark == worth.marks.own || Some(place.mark) == worth.marks.family;
+        self.places.iter_mut().filter(of_it)
+    }
+
+    /// When to fetch a link of this host that was found on a page of worth `on`. None: a seed, or a URL that was known
+    /// before.
+    pub fn turn(&self, path_and_query: &str, on: Option<Worth>) -> Turn {
+        match on {
+            _ if self.is_mirror() => Turn::Waits(MIRROR),
+            None => Turn::InOrder,
+            Some(on) => self.turn_on(path_and_query, on.feeds_itself && on.is_barren),
+        }
+    }
+
+    fn turn_on(&self, path_and_query: &str, feeds_itself: bool) -> Turn {
+        if self.places.iter().all(|place| !place.is_cool) {
+            return Turn::InOrder;
+        }
+        match self.cool(self.marks(&pattern::of(path_and_query))) {
+            None => Turn::InOrder,
+            Some(place) if feeds_itself => Turn::Waits(place.mark),
+            Some(_) => Turn::Last,
+        }
+    }
+
+    /// Names of session parameters, which are removed from links of this host.
+    pub fn sessions(&self) -> &[String] {
+        self.parameters.learned()
+    }
+
+    /// Counts a fetch of the host. Returns the marks whose URLs are now released, and how many of each.
+    pub fn visited(&mut self) -> Vec<(u32, usize)> {
+        let mut released = Vec::new();
+        for place in &mut self.places {
+            if place.is_draining {
+                released.push((place.mark, DRAINED));
+            } else if place.is_cool {
+                place.earned += 1;
+                if place.earned >= place.every() && self.allowance.is_for_more() {
+                    place.earned = 0;
+                    released.push((place.mark, 1));
+                }
+            }
+        }
+        if self.mirror.as_ref().is_some_and(|mirror| !mirror.is_believed && mirror.agreed >= MIRRORED_PAGES) {
+            released.extend([(MIRROR, DRAINED), (MIRRORED, DRAINED)]);
+        }
+        released
+    }
+
+    /// How many URLs to release if the host has nothing else.
+    pub fn portion(&self) -> usize {
+        self.allowance.portion()
+    }
+
+    /// The marks to release first: patterns that still lead to more URLs. The size of the other sets is measured after
+    /// these are exhausted.
+    pub fn leading(&self) -> Vec<u32> {
+        self.places.iter().filter(|place| place.leads > 0).map(|place| place.mark).collect()
+    }
+
+    /// The host that this host mirrors.
+    pub fn mirror_of(&self) -> Option<&str> {
+        self.mirror.as_ref().filter(|mirror| mirror.is_believed).map(|mirror| &*mirror.of)
+    }
+
+    /// The host had nothing else, so `released` of its `held` deferred URLs were released.
+    pub fn let_go(&mut self, held: u64, released: usize, tell: &mut Vec<String>) {
+        let was_left = self.allowance.left() > 0;
+        self.allowance.released(held, released);
+        if was_left && self.allowance.left() == 0 {
+            tell.push(format!("{held} URLs are held, as whatever is asked for of them leads to as many again"));
+        }
+    }
+
+    /// Tells how many URLs of a mark were released, and whether none is left.
+    pub fn released(&mut self, mark: u32, count: usize, is_empty: bool) {
+        let Some(place) = self.places.iter_mut().find(|place| place.mark == mark) else { return };
+        match is_empty {
+            true => place.is_draining = false,
+            false if place.is_cool => self.allowance.spend(count as u32),
+            false => {}
+        }
+    }
+
+    /// Offset in the host's queue from which URLs must be re-evaluated.
+    pub fn sweep_from(&self) -> Option<u64> {
+        self.sweep_from
+    }
+
+    /// Sets how far the re-evaluation has come; none: finished.
+    pub fn swept(&mut self, to: Option<u64>) {
+        self.sweep_from = to;
+    }
+
+    /// A page of this host was compared with the page of `other` at the same path.
+    pub fn compared(&mut self, other: &str, is_equal: bool, tell: &mut Vec<String>) {
+        let mirror = match &mut self.mirror {
+            Some(mirror) if mirror.of == other => mirror,
+            Some(mirror) if mirror.agreed >= MIRRORED_PAGES / 4 => return,
+            mirror if is_equal => {
+                mirror.insert(Mirror { of: other.to_owned(), agreed: 0, against: 0, is_believed: false })
+            }
+            _ => return,
+        };
+        let side = if is_equal { &mut mirror.agreed } else { &mut mirror.against };
+        *side = side.saturating_add(1);
+        let is_mirror = mirror.agreed >= MIRRORED_PAGES
+            && u32::from(mirror.against) * u32::from(MIRRORED_AGAINST) <= u32::from(mirror.agreed);
+        if is_mirror && !mirror.is_believed {
+            tell.push(format!(
+                "it cools down as a mirror of {other}: {} pages at equal paths are equal",
+                mirror.agreed
+            ));
+            self.sweep_from = Some(0);
+        }
+        mirror.is_believed = is_mirror;
+    }
+
+    pub fn is_mirror(&self) -> bool {
+        self.mirror_of().is_some()
+    }
+
+    /// Cool patterns and session parameters, one line each.
+    pub fn lines(&self) -> Vec<String> {
+        let mirror = self.mirror.iter().filter(|mirror| mirror.is_believed);
+        let mirror = mirror.map(|Mirror { of, agreed, against, .. }| {
+            format!("a mirror of {of}: {agreed} pages at equal paths were equal, {against} were not")
+        });
+        let cool = self.places.iter().filter(|place| place.is_cool).map(Place::said);
+        let lost = self.sessions().iter().map(|name| format!("links lose {name}, which carries a session"));
+        mirror.chain(cool).chain(lost).collect()
+    }
+
+    /// Why a URL is deferred under a mark.
+    pub fn why(&self, mark: u32) -> String {
+        match (mark, self.place(mark), &self.mirror) {
+            (MIRROR | MIRRORED, _, Some(mirror)) => format!("its host is a mirror of {}", mirror.of),
+            (SESSIONS, ..) => "it carries a session, and is asked for without".to_owned(),
+            (_, Some(place), _) => format!("its pattern {}", place.said()),
+            _ => "its pattern cools down: what was fetched of it brought nothing new".to_owned(),
+        }
+    }
+
+    fn place_of(&mut self, pattern: &str) -> usize {
+        let mark = pattern::mark(pattern);
+        if let Some(at) = self.places.iter().position(|place| place.mark == mark) {
+            return at;
+        }
+        let new = Place { pattern: pattern.to_owned(), mark, ..Place::default() };
+        if self.places.len() < PLACES {
+            self.places.push(new);
+            return self.places.len() - 1;
+        }
+        // Replaces a pattern with very few fetches. If there is none, the pattern is counted with all others.
+        let is_rare = |place: &Place| place.fetches < 3 && !place.is_cool && !place.is_draining && place.mark != OTHERS;
+        if let Some(at) = self.places.iter().position(is_rare) {
+            self.places[at] = new;
+            return at;
+        }
+        self.places.iter().position(|place| place.mark == OTHERS).unwrap_or_else(|| {
+            self.places.push(Place { mark: OTHERS, ..Place::default() });
+            self.places.len() - 1
+        })
+    }
+
+    /// The mark under which URLs of a pattern are deferred.
+    fn resolved(&self, mark: u32) -> u32 {
+        let has_place = self.places.len() <= PLACES || self.places.iter().any(|place| place.mark == mark);
+        if has_place { mark } else { OTHERS }
+    }
+}
+
+/// Whether the URLs of this mark exist under another URL, so that the host need not wait for them.
+pub fn is_elsewhere(mark: u32) -> bool {
+    matches!(mark, MIRRORED | SESSIONS)
+}
+
+static NOTHING: Said = Said { mark: 0, words: Vec::new() };

@@ -1,0 +1,140 @@
+//! The arithmetic of traps: patterns, texts, and session parameters.
+
+use seine_policies::traps::parameters::{Parameters, without};
+use seine_policies::traps::{Fetched, HostTraps, Turn, Worth, pattern, said};
+
+#[test]
+fn a_pattern_keeps_words_and_makes_classes_of_the_rest() {
+    for (url, expected) in [
+        ("/", "/"),
+        ("/calendar/2026/11", "/calendar/#/#"),
+        ("/calendar/2026-11-23.html", "/calendar/#-#-#.html"),
+        ("/page17", "/page#"),
+        ("/blog/my-first-post", "/blog/~"),
+        ("/about-us", "/about-us"),
+        ("/d/4f2a9c0b7e61d8a35c", "/d/*"),
+        ("/a/b/a/b/a/b/", "/…"),
+        ("/x/a/b/a", "/x/…"),
+        ("/a/b/c", "/a/b/c"),
+        ("/2026/2026/1", "/#/#/#"),
+        ("/1/2/3/4/5/6/7/8/9/10", "/#/#/#/#/#/#/#/#/…"),
+        ("/x;v=1/y", "/x;v/y"),
+        ("/list?a=1&b=red&c", "/list?a=#&b=~&c"),
+        ("/list?id=4f2a9c0b7e61d8a35c", "/list?id=*"),
+    ] {
+        assert_eq!(pattern::of(url), expected, "{url}");
+    }
+    let long = format!("/{}?{}", "wo/rd".repeat(500), "n=1&".repeat(900));
+    assert!(pattern::of(&long).len() < 130);
+    assert!(pattern::of(&format!("/{}", "ü".repeat(900))).len() < 130);
+    assert_eq!(pattern::family("/list?a=#"), Some("/list?…".to_owned()));
+    assert_eq!(pattern::family("/list"), None);
+}
+
+#[test]
+fn a_text_is_known_again_whatever_its_order_and_its_markup() {
+    let one = said(b"<title>T</title><p>Red boats, 7 of them<script>var a = 1</script>", true);
+    assert_eq!(said(b"<p class=x>7 of them: red<!-- no --> BOATS<style>p{}</style> <b>t</b>", true), one);
+    assert_ne!(said(b"<p>Red boats, 8 of them T", true).mark, one.mark);
+    assert_eq!(said(b"<p>Red boats, 8 of them T", true).words, one.words, "numbers are none of the words");
+    assert_eq!(said(b"<p><script>x</script><img src=a>", true).mark, 0);
+    assert_eq!(said(b"", true), said(b"<", true));
+    for broken in [&b"<!--"[..], b"<script", b"<script>a</scrip", b"</", b"<p", b"&", b"\xff\xfe<"] {
+        said(broken, true);
+    }
+    let tags = "<b>".repeat(100_000);
+    assert_eq!(said(tags.as_bytes(), true).mark, 0);
+    assert_eq!(said(&vec![b'a'; 10 << 20], true).words.len(), 1);
+    let scripts = "<script>".repeat(200_000);
+    said(scripts.as_bytes(), true);
+}
+
+#[test]
+fn parameters_are_taken_out_of_path_and_query() {
+    let names = ["sid", ";v"];
+    for (url, expected) in [
+        ("/a?sid=1", Some("/a")),
+        ("/a?b=1&sid=2&c", Some("/a?b=1&c")),
+        ("/a?b=1", None),
+        ("/a;v=1/b;w=2?sid", Some("/a/b;w=2")),
+        ("/a?side=1&v=2", None),
+    ] {
+        assert_eq!(without(url, &names).as_deref(), expected, "{url}");
+    }
+}
+
+/// `text_of`: mark of the text, by page and value of the parameter.
+fn learned(pages: usize, values: usize, text_of: impl Fn(usize, usize) -> u64) -> Vec<String> {
+    let mut parameters = Parameters::default();
+    for value in 0..values {
+        for page in 0..pages {
+            parameters.see(&format!("/p{page}?id=1&token={value}"), text_of(page, value));
+        }
+    }
+    parameters.learned().to_vec()
+}
+
+#[test]
+fn a_session_is_learned_from_many_values_and_many_texts_and_little_against_it() {
+    assert_eq!(learned(10, 10, |page, _| page as u64), ["token"]);
+    assert!(learned(10, 3, |page, _| page as u64).is_empty(), "a language has few values");
+    assert!(learned(10, 10, |_, _| 7).is_empty(), "everything says the same: not found, or nothing without scripts");
+    assert!(learned(3, 30, |page, _| page as u64).is_empty(), "three pages are too few");
+    assert!(learned(10, 10, |page, value| (page * 100 + value) as u64).is_empty(), "pages of a list");
+    assert!(
+        learned(10, 10, |page, value| (page * 100 + value * usize::from(page == 0)) as u64).is_empty(),
+        "one list in ten"
+    );
+}
+
+fn see(traps: &mut HostTraps, url: &str, text: &str) -> Worth {
+    let said = said(text.as_bytes(), false);
+    let fetched = Fetched { path_and_query: url, said: Some(&said), digest: &[0; 32], is_text: true };
+    traps.see(&fetched, &mut Vec::new())
+}
+
+#[test]
+fn a_pattern_cools_down_by_what_it_brings_and_is_warm_again_when_it_brings_something() {
+    let mut traps = HostTraps::default();
+    for number in 0..1000 {
+        let word = |salt: usize| {
+            (0..5).map(|at| char::from(b'a' + (number * salt / 7_usize.pow(at) % 26) as u8)).collect::<String>()
+        };
+        let words: Vec<String> = [31, 37, 41, 43, 47, 53].map(word).to_vec();
+        let worth = see(&mut traps, &format!("/news/{number}"), &format!("an article about {}", words.join(" ")));
+        assert!(!worth.feeds_itself);
+    }
+    let list = Some(see(&mut traps, "/all/news", "an overview of what was said"));
+    for number in 0..=seine_policies::traps::SAME {
+        see(&mut traps, &format!("/copy/{number}"), "always the same");
+    }
+    let copy = Some(see(&mut traps, "/copy/98", "always the same"));
+    assert!(matches!(traps.turn("/copy/99", copy), Turn::Waits(_)) && traps.turn("/news/9", copy) == Turn::InOrder);
+    for number in 0..=seine_policies::traps::STALE {
+        see(&mut traps, &format!("/count/{number}"), &format!("page number {number}"));
+    }
+    assert!(matches!(traps.turn("/count/99", copy), Turn::Waits(_)), "found on what is cool it waits");
+    assert!(traps.turn("/count/99", list) == Turn::Last, "found elsewhere it comes last");
+    let lines = traps.lines();
+    assert!(lines.iter().any(|line| line.starts_with("/copy/# cools down")), "{lines:?}");
+    // The state survives being stored.
+    assert_eq!(HostTraps::from_bytes(&traps.to_bytes()), Some(traps.clone()));
+    assert!(traps.to_bytes().len() < 8 << 10);
+    for word in ["alpha", "beta", "gamma", "delta"] {
+        see(&mut traps, "/copy/1", word);
+    }
+    assert_eq!(traps.turn("/copy/99", copy), Turn::InOrder);
+    assert!(traps.visited().iter().any(|(_, count)| *count > 1), "what waited is released");
+}
+
+/// A host with very many patterns has a record of bounded size.
+#[test]
+fn what_is_kept_of_a_host_is_bounded() {
+    let mut traps = HostTraps::default();
+    for number in 0..5000 {
+        let word: String = (0..6).map(|at| char::from(b'a' + (number / 26_usize.pow(at) % 26) as u8)).collect();
+        see(&mut traps, &format!("/{word}?{word}={number}&t={number:020}a"), &format!("{word} {}", number * 31));
+    }
+    assert!(traps.to_bytes().len() < 16 << 10, "{}", traps.to_bytes().len());
+    assert!(HostTraps::from_bytes(b"nonsense").is_none());
+}

@@ -1,0 +1,7 @@
+//! Crawls of sites with traps, step by step through the validator and the frontier.
+
+#[path = "../../crates/parse/tests/support/event.rs"]
+mod event;
+#[path = "../support/traps.rs"]
+mod site;
+mod sites;
