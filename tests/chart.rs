@@ -1,5 +1,4 @@
-//! The Helm chart: what it says of the program is what the program has. As far as it can be checked without a cluster; with `helm`
-//! in the path it is rendered, too.
+//! The Helm chart matches the program. Checked without a cluster; if `helm` is in the path, the chart is rendered, too.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -31,7 +30,7 @@ fn text(value: &Yaml) -> String {
     value.as_str().unwrap_or_else(|| panic!("no text: {value:?}")).to_owned()
 }
 
-/// The values as they stand, laid out as the ConfigMap has them: JSON is YAML.
+/// The default values, laid out as in the ConfigMap: JSON is YAML.
 fn default_configuration(variables: &[(String, String)]) -> Config {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seine.yml");
@@ -64,14 +63,14 @@ fn its_configuration_and_seeds_are_taken() {
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), seeds.join("\n")).unwrap();
     assert_eq!(read_seeds(file.path()).unwrap(), seeds);
-    // The log must fit the volume, and leave room.
+    // The log must fit on the volume, with space left.
     let config = default_configuration(&[]);
     let size = text(&yaml("values.yaml")["persistence"]["size"]);
     let gib: u64 = size.strip_suffix("Gi").unwrap().parse().unwrap();
     assert!(config.log.max_bytes * 4 < gib << 30, "{} of {size}", config.log.max_bytes);
 }
 
-/// Of every variable that the pod gets, and of every secret that can be set.
+/// All variables that the pod gets, and all secrets that can be set.
 #[test]
 fn its_variables_are_keys_of_the_program() {
     let pod = read("templates/statefulset.yaml");
@@ -90,7 +89,7 @@ fn its_variables_are_keys_of_the_program() {
         let variable = format!("SEINE__{}_FILE", key.to_uppercase().replace('.', "__"));
         variables.push((variable, secret.path().display().to_string()));
     }
-    // A password wants its user, and a server has one way in.
+    // A password needs a user, and a server has only one kind of login.
     variables.retain(|(name, _)| !name.contains("API_KEY"));
     variables.push(("SEINE__TARGET_STORAGE__DATA_FORMAT__ELASTICSEARCH__REST__USERNAME".into(), "seine".into()));
     let config = default_configuration(&variables);
@@ -116,7 +115,7 @@ fn its_probes_ask_for_what_is_there_and_its_command_is_taken() {
     let args = Regex::new(r"args: \[(.*)\]").unwrap().captures(&pod).unwrap()[1].to_owned();
     let help = Command::new(env!("CARGO_BIN_EXE_seine")).args(args.split(", ")).arg("--help").output().unwrap();
     assert!(help.status.success(), "{}", String::from_utf8_lossy(&help.stderr));
-    // Its own grace is 15 seconds, and a disk may be slow; as the unit for systemd.
+    // Seine itself needs up to 15 seconds, and a disk may be slow; the same as in the systemd unit.
     assert!(yaml("values.yaml")["terminationGracePeriodSeconds"].as_i64().unwrap() >= 60);
 }
 
@@ -139,7 +138,7 @@ fn it_is_hardened() {
     }
 }
 
-/// Every value that there is has its place in the schema, which takes no others.
+/// Every value is in the schema, which allows no others.
 #[test]
 fn its_values_are_those_of_its_schema() {
     let schema = schema();
@@ -153,7 +152,7 @@ fn its_values_are_those_of_its_schema() {
         }
     }
     assert_eq!(schema["additionalProperties"], false);
-    // What templates ask for is there.
+    // Every value used by templates exists.
     let asked = Regex::new(r"\.Values\.([a-zA-Z]+)").unwrap();
     for template in fs::read_dir(chart().join("templates")).unwrap() {
         let template = fs::read_to_string(template.unwrap().path()).unwrap();

@@ -1,4 +1,4 @@
-//! docker-compose.yml, the Dockerfile and what they mount, as far as it can be checked without Docker.
+//! docker-compose.yml, the Dockerfile and the files they mount, checked without Docker.
 
 #[path = "support/config.rs"]
 mod support;
@@ -22,7 +22,7 @@ fn every_image_is_pinned() {
     for (name, image) in &images {
         assert!(pinned.is_match(image), "{name}: {image}");
     }
-    // docs/NEXT.md says how the others get theirs. Seine's own is built here.
+    // docs/NEXT.md explains how the others get digests. Seine's own image is built here.
     let by_tag = images.iter().filter(|(_, image)| !image.contains("@sha256:")).map(|(name, _)| name.as_str());
     let no_digest = ["elasticsearch", "grafana", "kibana", "kibana-objects", "seine", "seine-full"];
     assert_eq!(by_tag.collect::<Vec<_>>(), no_digest);
@@ -130,7 +130,7 @@ fn secrets_come_from_outside() {
 #[test]
 fn every_service_is_hardened() {
     for (name, service) in services() {
-        // Elasticsearch makes its keystore beside its configuration.
+        // Elasticsearch creates its keystore next to its configuration.
         assert_eq!(service["read_only"].as_bool(), Some(name != "elasticsearch"), "{name}: read_only");
         assert_eq!(texts(&service["cap_drop"]).collect::<Vec<_>>(), ["ALL"], "{name}");
         assert_eq!(texts(&service["security_opt"]).collect::<Vec<_>>(), ["no-new-privileges:true"], "{name}");
@@ -145,7 +145,7 @@ fn every_service_is_hardened() {
     }
 }
 
-/// The one-shot service imports what the dashboards' own test looks at, into the Kibana of this file.
+/// The one-shot service imports the objects that the dashboards' own test checks, into the Kibana of this file.
 #[test]
 fn kibanas_objects_are_imported_into_kibana() {
     let services = services();
@@ -169,7 +169,7 @@ fn seine_cannot_write_but_to_its_data() {
         let user = text(&service["user"]);
         assert!(dockerfile().contains(&format!("USER {user}")), "{name}: {user} is not the image's user");
         assert!(!user.starts_with('0'), "{name} is root");
-        // Its own grace is 12 seconds, and a disk may be slow.
+        // Seine itself needs up to 12 seconds, and a disk may be slow.
         assert!(seconds(&service["stop_grace_period"]) >= 30, "{name}: killed while it ends");
     }
 }
@@ -193,11 +193,11 @@ fn seines_configurations_are_taken_without_a_warning() {
     assert!(kafka.create_topic, "the broker makes no topics by itself");
     assert!(services.contains_key(elastic.hosts[0].host_str().unwrap()), "{:?}", elastic.hosts);
 
-    // Both go on with the same crawl, so what is remembered of a destination stays with it.
+    // Both continue the same crawl, so what is known about a destination stays valid.
     assert_eq!(alone.crawler_id, full.crawler_id);
 }
 
-/// Requests from this machine come from another address there: without tokens the API refuses them.
+/// In a container, requests from this machine come from another address, so the API refuses them without tokens.
 #[test]
 fn tokens_of_the_api_come_from_outside_and_pages_are_fetched_again() {
     for name in SEINES {
@@ -209,7 +209,7 @@ fn tokens_of_the_api_come_from_outside_and_pages_are_fetched_again() {
     }
 }
 
-/// Imported as they are, the dashboards show what the containers' crawl writes.
+/// The imported dashboards use the index that the containers' crawl writes.
 #[test]
 fn the_dashboards_and_the_template_are_of_the_index_that_is_written() {
     let index = configuration("seine-full").sinks.iter().find_map(|sink| match &sink.destination {
@@ -237,7 +237,7 @@ fn seines_commands_are_taken() {
         let command = on_this_machine(service);
         let seeds = command.iter().position(|word| word == "--seeds").expect("--seeds");
         assert!(!read_seeds(Path::new(&command[seeds + 1])).unwrap().is_empty(), "{name}");
-        // What stands before --help is read first, and refused when it is no option.
+        // Options before --help are parsed first, and an unknown one is refused.
         let run = Command::new(env!("CARGO_BIN_EXE_seine")).args(&command).arg("--help").output().unwrap();
         assert!(run.status.success(), "{name}: {}", String::from_utf8_lossy(&run.stderr));
         assert!(command.contains(&"--stay".to_owned()), "{name}: ends, and is started again, and ends");
@@ -316,7 +316,7 @@ fn starting_with<'a>(text: &'a str, start: &'a str) -> impl Iterator<Item = &'a 
     text.lines().filter_map(move |line| line.strip_prefix(start))
 }
 
-/// A file of the project's, `${NAME:-default}` replaced by the default.
+/// A file of the project, with `${NAME:-default}` replaced by the default.
 fn yaml(path: &str) -> Yaml {
     let raw = fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
     let text = Regex::new(r"\$\{[A-Z_]+:-([^}]*)\}").unwrap().replace_all(&raw, "$1");
@@ -328,7 +328,7 @@ fn compose() -> Yaml {
     yaml("docker-compose.yml")
 }
 
-/// Every service by its name, with what `<<` refers to laid under it.
+/// Every service by name, merged with what `<<` refers to.
 fn services() -> BTreeMap<String, Yaml> {
     fn merged(service: &Yaml) -> Yaml {
         let below = &service["<<"];
@@ -350,7 +350,7 @@ fn mounts(service: &Yaml) -> Vec<Mount> {
     texts(&service["volumes"]).map(mount).collect()
 }
 
-/// A service's command, with the paths that are mounted from this machine as they are here.
+/// A service's command, with mounted paths replaced by those on this machine.
 fn on_this_machine(service: &Yaml) -> Vec<String> {
     let mounts = mounts(service);
     let here = |word: String| {

@@ -1,5 +1,4 @@
-//! The Grafana dashboard, as far as it can be judged without Grafana: its panels lie beside each other, and each of its
-//! queries has an answer.
+//! The Grafana dashboard, checked without Grafana: panels do not overlap, and each query returns data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +13,7 @@ fn panels() -> Vec<Value> {
     json_of_file(PATH)["panels"].as_array().expect("panels").clone()
 }
 
-/// Title of the panel, and the query.
+/// Title and query of each panel.
 fn queries() -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().expect("text").to_owned();
     let of_panel = |panel: &Value| {
@@ -24,7 +23,7 @@ fn queries() -> Vec<(String, String)> {
     panels().iter().flat_map(of_panel).collect()
 }
 
-/// With Grafana's variables replaced as it does, asked of a Prometheus that watches a crawl.
+/// Runs each query against a Prometheus that watches a crawl, with Grafana's variables replaced.
 pub fn every_query_has_data(prometheus: &Prometheus) {
     let mut asked = 0;
     for (title, query) in queries() {
@@ -68,7 +67,7 @@ fn every_panel_asks_the_data_source_that_is_chosen() {
     }
 }
 
-/// What this shares with the containers that use it.
+/// The parts that the containers use as well.
 #[test]
 fn provisioning_names_the_services_and_folders_that_are_documented() {
     let source = text_of_file("config/grafana/provisioning/datasources/prometheus.yml");

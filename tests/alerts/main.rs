@@ -1,5 +1,5 @@
-//! What an operator watches Seine with: Prometheus's configuration, the alerts, the Grafana dashboard, against a real
-//! Prometheus (`scripts/services/prometheus`) that scrapes a real crawl.
+//! Monitoring: the configuration of Prometheus, the alerts and the Grafana dashboard, tested with a real Prometheus
+//! (`scripts/services/prometheus`) that scrapes a real crawl.
 
 mod dashboard;
 mod prometheus;

@@ -1,4 +1,4 @@
-//! A real Prometheus, and what a test asks of it.
+//! A real Prometheus, and requests to it.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -19,10 +19,10 @@ pub fn programs() -> PathBuf {
     String::from_utf8(output.stdout).expect("a path").trim().into()
 }
 
-/// Ends when dropped.
+/// Stops when dropped.
 pub struct Prometheus {
     _folder: TempDir,
-    /// Ends the server when its standard input closes.
+    /// Stops the server when its standard input closes.
     keeper: Child,
     url: String,
     runtime: tokio::runtime::Runtime,
@@ -51,7 +51,7 @@ impl Prometheus {
         started
     }
 
-    /// The values of an instant query. A query that is wrong fails the test.
+    /// The values of an instant query. An invalid query fails the test.
     #[track_caller]
     pub fn query(&self, promql: &str) -> Vec<f64> {
         let path = format!("/api/v1/query?query={}", utf8_percent_encode(promql, NON_ALPHANUMERIC));
@@ -62,7 +62,7 @@ impl Prometheus {
         result.iter().map(value).collect()
     }
 
-    /// Name and state of each alert that is pending or firing, with the label that says what about.
+    /// Name and state of each pending or firing alert, with the label of its subject.
     pub fn alerts(&self) -> Vec<Alert> {
         let (_, answer) = self.get("/api/v1/alerts").expect("Prometheus answers");
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -75,7 +75,7 @@ impl Prometheus {
         answer["data"]["alerts"].as_array().expect("alerts").iter().map(alert).collect()
     }
 
-    /// Status and JSON, null for what is none; nothing when nobody answers.
+    /// Status and JSON, null if it is not JSON; none if nobody answers.
     fn get(&self, path: &str) -> Option<(u16, Value)> {
         self.runtime.block_on(async {
             let response = self.client.get(format!("{}{path}", self.url)).timeout(DEADLINE).send().await.ok()?;
@@ -95,7 +95,7 @@ impl Drop for Prometheus {
 #[derive(Debug, Clone)]
 pub struct Alert {
     pub name: String,
-    /// Empty when it is not about a sink.
+    /// Empty if the alert does not concern a sink.
     pub sink: String,
     pub is_firing: bool,
     pub annotations: Value,

@@ -1,4 +1,4 @@
-//! Configuration and rules, as Prometheus's own tool judges them.
+//! Configuration and rules, checked with Prometheus's own tool.
 
 use std::process::Command;
 

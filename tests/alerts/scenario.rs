@@ -1,5 +1,5 @@
-//! A crawl one of whose sinks takes nothing, watched by a Prometheus that has the project's configuration: time runs
-//! 120 times faster in its alerts. The dashboard's queries are asked of it as well.
+//! A crawl with a sink that takes nothing, watched by a Prometheus with the project's configuration. Time in its alerts
+//! runs 120 times faster. The dashboard's queries are run against it as well.
 
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, TcpListener};
@@ -13,7 +13,7 @@ use crate::support::program::{Place, Process, eventually, free_port, get};
 use crate::support::{Plan, TestSite};
 use crate::text_of_file;
 
-/// A minute of the rules' is half a second of the test's.
+/// One minute in the rules is half a second in the test.
 const MS_OF_A_MINUTE: u64 = 500;
 const LOG_LIMIT: f64 = (1 << 20) as f64;
 
@@ -47,7 +47,7 @@ fn names(alerts: &[Alert]) -> BTreeSet<&str> {
 #[test]
 fn a_stuck_sink_is_told_of_and_so_is_what_comes_of_it() {
     let site = TestSite::start(Plan { pages: 400, text: 8000, ..Plan::default() });
-    // Nobody listens there, and nobody else will.
+    // A port where nothing listens, and nothing else will.
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = Place::with(&format!(
         "page_log.segment_size: 64KiB\npage_log.max_size: 1MiB\n\
@@ -60,7 +60,7 @@ fn a_stuck_sink_is_told_of_and_so_is_what_comes_of_it() {
     let seine = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let rules = in_the_tests_time(&text_of_file("config/prometheus/alerts.yml"));
     let prometheus = Prometheus::start(&configuration(), &targets(seine), &rules);
-    // It takes seconds before it looks for the first time.
+    // Prometheus takes seconds before its first scrape.
     eventually("Prometheus looks for Seine", || !prometheus.query("up == 0").is_empty());
     let mut process =
         Process::start(place.crawl(&site.seeds(), &["--delay", "200", "--stay", "--listen", &seine.to_string()]));
@@ -110,7 +110,7 @@ fn a_service_with_nothing_left_to_fetch_has_no_host_overdue() {
     assert!(has(&format!("seine_log_limit_bytes {}", 8_u64 << 30)));
 }
 
-/// In the rules: a metric or a label's value that does not exist would never raise anything.
+/// In the rules: an alert on a missing metric or label value would never fire.
 fn every_selector_finds_something(prometheus: &Prometheus) {
     let rules = text_of_file("config/prometheus/alerts.yml");
     let expressions: String = rules.split("expr: ").skip(1).map(|rest| rest.split("labels:").next().unwrap()).collect();

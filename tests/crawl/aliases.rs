@@ -1,5 +1,5 @@
-//! Pages that several URLs redirect to, through whole crawls: delivered once, and under another URL when the one that had them
-//! leads elsewhere.
+//! Pages that several URLs redirect to, in whole crawls: delivered once, and under another URL when the first one leads
+//! elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -57,7 +57,7 @@ fn after(path: &str) -> Answer {
 const PATHS: [&str; 14] =
     ["/a1", "/a2", "/b1", "/b2", "/c1", "/c2", "/d1", "/d2", "/e1", "/e2", "/f1", "/f2", "/g1", "/g2"];
 
-/// Whether each has a page in the end, and where that is.
+/// Whether each URL has a page in the end, and which.
 const IN_THE_END: [(&str, (bool, &str)); 14] = [
     ("/a1", (true, "m1")),
     ("/a2", (true, "n1")),
@@ -75,12 +75,12 @@ const IN_THE_END: [(&str, (bool, &str)); 14] = [
     ("/g2", (true, "n7")),
 ];
 
-/// Two hosts whose URLs lead elsewhere once the switch is thrown.
+/// Two hosts whose URLs lead elsewhere after a switch.
 fn moving() -> (Running, Arc<AtomicBool>) {
     let has_changed = Arc::new(AtomicBool::new(false));
     let now = has_changed.clone();
     let site = Running::start_with(2, |port| {
-        // What comes to nothing for a while is on a host of its own, which rests.
+        // URLs that fail for a while are on a host of their own, which has back-offs.
         let linked = PATHS.map(|path| match path.starts_with("/f") {
             true => format!("http://127.0.0.12:{port}{path}"),
             false => path.to_owned(),
@@ -130,7 +130,7 @@ fn what_was_delivered_under_a_url_follows_where_it_leads() {
     }
     assert_eq!([states["/b1"].0, states["/c1"].0, states["/c2"].0], [Gone, Gone, Refused]);
     assert_eq!([states["/f2"].0, states["/g1"].0], [Alias, Alias]);
-    // The last that was delivered under each URL.
+    // The last page delivered under each URL.
     let mut delivered = BTreeMap::new();
     for page in place.cat() {
         delivered.insert(page["url"].as_str().unwrap().to_owned(), page["redirected_url"].clone());
@@ -161,7 +161,8 @@ fn moved() -> Running {
     })
 }
 
-/// A crawl that is killed ten times on its way to its end, each time after some more visits. Returns the seed of the moments.
+/// A crawl that is killed ten times before its end, each time after some more visits. Returns the seed of the random
+/// moments.
 pub fn crawl_through_kills(site: &Running, place: &Place, visits: std::ops::Range<usize>) -> u64 {
     let seed = fastrand::u64(..);
     println!("kill moments from seed {seed}");
@@ -190,7 +191,7 @@ fn killed_again_and_again_every_page_is_there_once() {
         pages.iter().map(|page| page["redirected_url"].as_str().or(page["url"].as_str()).unwrap()).collect();
     assert_eq!((pages.len(), targets.len()), (6, 6), "each page once (seed {seed}): {targets:?}");
     let stats = place.stats();
-    // "/new/0" is linked, and so is a page or an alias.
+    // "/new/0" is linked directly, so it is a page or an alias.
     assert_eq!((&stats["frontier"]["live"], &stats["frontier"]["alias"]), (&6.into(), &86.into()), "{stats}");
     assert_eq!(stats["work_proposed"], 0);
     let data = place.data();

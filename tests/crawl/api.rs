@@ -1,4 +1,4 @@
-//! The HTTP API: who may ask and order, and what is refused.
+//! The HTTP API: permissions, and what is refused.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -31,7 +31,7 @@ fn start(place: &Place, site: &Running) -> (Process, SocketAddr) {
     (process, address)
 }
 
-/// One request as it is written here: status, head and body.
+/// Sends one request as written; returns status, head and body.
 pub fn ask(address: SocketAddr, first: &str, headers: &[&str], body: &str) -> (u16, String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -41,7 +41,7 @@ pub fn ask(address: SocketAddr, first: &str, headers: &[&str], body: &str) -> (u
     let length = body.len();
     let request =
         format!("{first} HTTP/1.1\r\n{host}connection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}");
-    // Who refuses may not read to the end.
+    // A server that refuses may not read to the end.
     let _ = stream.write_all(request.as_bytes());
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
@@ -50,7 +50,7 @@ pub fn ask(address: SocketAddr, first: &str, headers: &[&str], body: &str) -> (u
     (head.split(' ').nth(1).unwrap().parse().unwrap(), head.to_owned(), body.to_owned())
 }
 
-/// The answer is a problem document with this status, and says these words.
+/// The answer is a problem document with this status and these words.
 #[track_caller]
 fn refused((status, head, body): (u16, String, String), wanted: u16, words: &str) {
     assert_eq!(status, wanted, "{body}");
@@ -76,7 +76,7 @@ fn without_tokens_this_machine_alone_may_ask_and_no_foreign_page() {
     refused(ask(address, "GET /api/v1/status", &["host: rebound.test"], ""), 403, "localhost alone");
     refused(ask(address, "GET /api/v1/status", &["origin: http://evil.test"], ""), 403, "evil.test");
     refused(ask(address, "POST /api/v1/orders", &["origin: null", JSON], PAUSE), 403, "may not ask");
-    // What a page of another website may send without asking first.
+    // Requests that a page of another website can send without a preflight.
     refused(ask(address, "POST /api/v1/orders", &["content-type: text/plain"], PAUSE), 400, "application/json");
     refused(ask(address, "POST /api/v1/seeds", &["content-type: text/plain"], "http://a.test/"), 400, "text/uri-list");
     refused(ask(address, "POST /api/v1/orders", &[JSON], "{\"order\": \"dance\"}"), 400, "dance");
@@ -121,7 +121,7 @@ fn a_token_has_a_role_and_no_answer_has_a_secret() {
             );
         }
     }
-    // By its name elsewhere, too: whoever has a token may come through a proxy.
+    // Also under another host name: a client with a token may come through a proxy.
     let (status, ..) = ask(address, "GET /api/v1/status", &[&read, "host: crawl.example"], "");
     assert_eq!(status, 200);
     let urls: String = (0..5_000).map(|number| format!("{}/added/{number}\n", site.origin(0))).collect();
@@ -130,7 +130,7 @@ fn a_token_has_a_role_and_no_answer_has_a_secret() {
     assert_eq!(status, 200, "{body}");
     let said: Value = serde_json::from_str(&body).unwrap();
     assert_eq!((&said["added"], &said["bad_count"]), (&5000.into(), &1.into()), "{said}");
-    // Its owner's commands need none.
+    // Commands of the owner need no token.
     assert_eq!(place.stats()["frontier"]["hosts"], 1);
     process.signal("TERM");
     process.wait().ok();
@@ -159,7 +159,7 @@ fn those_who_follow_leave_places_for_others() {
     let (site, place) = (site(), Place::new());
     let (process, address) = start(&place, &site);
     let follows = "GET /api/v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n";
-    // Each has its place before the next comes.
+    // Each is connected before the next one comes.
     let follower = || {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -187,7 +187,7 @@ fn idle_connections_keep_nobody_out() {
         assert_eq!(get(address, path).map(|(status, _)| status), Some(200), "{path}");
     }
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
-    // Who follows what happens is not idle.
+    // A client that follows events is not idle.
     let mut follower = TcpStream::connect(address).unwrap();
     follower.write_all(b"GET /api/v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     let more: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
@@ -245,7 +245,7 @@ fn who_asks_too_often_is_told_to_wait() {
     let asked = statuses(READ, 3000);
     let good = asked.iter().filter(|status| **status == 200).count();
     assert!(asked.len() == 3000 && good >= 400 && asked.contains(&429), "{good} of {}", asked.len());
-    // Nobody else pays for it; who guesses tokens has fewer tries.
+    // Other clients do not suffer; a client that guesses tokens has fewer tries.
     let guessed = statuses("0123456789abcdef-guess", 300);
     let tried = guessed.iter().filter(|status| **status == 401).count();
     assert!((50..300).contains(&tried) && guessed.contains(&429), "{tried}");
@@ -289,7 +289,7 @@ fn what_came_through_a_proxy_or_under_another_name_is_not_this_machines() {
         refused(ask(address, &format!("GET {path}"), &["host: rebound.test"], ""), 403, "localhost alone");
         assert_eq!(ask(address, &format!("GET {path}"), &[], "").0, 200, "{path}");
     }
-    // Whoever looks after the process may use any name for it.
+    // Health checks may use any host name.
     assert_eq!(ask(address, "GET /healthz", &["host: pod.cluster"], "").0, 200);
     process.signal("TERM");
     process.wait().ok();

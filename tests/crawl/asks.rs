@@ -1,4 +1,4 @@
-//! What publishers ask: noted with every page, and obeyed for what the crawl is for, by whichever way it is said.
+//! Statements of publishers: recorded for every page, and obeyed for the crawl's purpose, wherever they are made.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ const PURPOSE: &str = "purpose";
 const ROBOTS: &str = "User-agent: *\nContent-Usage: /by-robots train-ai=n\nContent-Signal: /by-signal ai-train=no\n";
 const TDM_FILE: &str = r#"[{"location":"/other","tdm-reservation":0},{"location":"/by-file","tdm-reservation":1}]"#;
 
-/// Ways to say it, and what is said of where it stands.
+/// Ways to make a statement, and the description of its place.
 const WAYS: [(&str, &str); 5] = [
     ("/by-robots", "content-usage: train-ai=n (robots.txt, line 2)"),
     ("/by-signal", "content-signal: train-ai=n (robots.txt, line 3)"),
@@ -93,7 +93,7 @@ fn what_a_crawl_is_for_decides_what_is_delivered_and_another_purpose_is_for_what
     assert_eq!((&said["state"], &said["preferences"][0]["forbids"]), (&"live".into(), &Value::Null));
     assert_eq!(said["preferences"][0]["says"], serde_json::json!(["search=y", "train-ai=n"]));
 
-    // Other purposes for what is known: a 304 says nothing of the page, and what was noted says enough.
+    // Other purposes for known pages: a 304 does not repeat statements, but they were recorded.
     place.set(PURPOSE, "[train-ai, search]");
     let log = crawl(&place, &[]);
     assert!(log.contains("what the pages are for has changed"), "{log}");
@@ -115,7 +115,7 @@ fn what_a_crawl_is_for_decides_what_is_delivered_and_another_purpose_is_for_what
         "{told}"
     );
 
-    // Back: all come whole, as what was not delivered is new.
+    // Back to the first purpose: all pages are fetched in full, since withheld pages are new.
     place.set(PURPOSE, "search");
     crawl(&place, &[]);
     assert_eq!(counts(&place), (8.into(), 0.into()));
@@ -142,7 +142,7 @@ fn what_is_opted_out_is_delivered_nowhere_but_its_links_are_followed() {
     assert_eq!(times(&asked, "/.well-known/tdmrep.json"), 2, "once a crawl that mines");
 }
 
-/// Host 1 forbids what host 0 leads to; host 0 names a licence, and lets nobody look for its reservations.
+/// Host 1 forbids the target of a redirect on host 0. Host 0 names a licence, and robots.txt forbids its TDM file.
 fn two_hosts(ask: &Ask) -> Answer {
     let is_second = ask.header("host").unwrap_or_default().starts_with("127.0.0.12");
     match (ask.path(), is_second) {

@@ -1,4 +1,4 @@
-//! `seine audit`: balanced books are called balanced, and tampered ones are not.
+//! `seine audit`: balanced counters pass, and manipulated ones fail.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ fn site() -> TestSite {
     TestSite::start(Plan { pages: 60, hosts: 3, ..Plan::default() })
 }
 
-/// The folder of a crawl that came to its end.
+/// The folder of a finished crawl.
 fn crawled() -> Place {
     let place = Place::new();
     Process::start(place.crawl(&site().seeds(), &["--delay", "0"])).wait().ok();
@@ -35,7 +35,7 @@ fn book(ran: &Ran, name: &str) -> Value {
     books.iter().find(|book| book["name"] == name).unwrap_or_else(|| panic!("{name} is not in {audit}")).clone()
 }
 
-/// A part of a book.
+/// A part of a balance.
 fn part(book: &Value, what: &str) -> u64 {
     let parts = book["parts"].as_array().expect("parts");
     parts.iter().find(|part| part["what"] == what).unwrap_or_else(|| panic!("no {what}"))["count"].as_u64().unwrap()
@@ -51,7 +51,7 @@ fn a_finished_crawl_balances() {
     assert!(table.stdout.lines().all(|line| line.starts_with('✓')), "{}", table.stdout);
     assert_eq!(table.stderr, "");
 
-    // Nobody reads it: the status tells all the same.
+    // Even if nobody reads the output, the exit status tells.
     let (unread, stdout) = Process::start_unread(command(&["audit".as_ref(), place.data().as_os_str()]));
     drop(stdout);
     unread.wait().ok();
@@ -81,7 +81,7 @@ fn a_killed_crawl_balances_with_what_is_left_to_do() {
     });
 }
 
-/// A copy to tamper with.
+/// A copy to manipulate.
 fn copy_of(place: &Place) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let copied = Command::new("cp").arg("-a").arg(place.data()).arg(folder.path()).status().unwrap();
@@ -97,7 +97,7 @@ fn only_file(folder: &Path, extension: &str) -> PathBuf {
     found.remove(0)
 }
 
-/// Writes both slots of a cursor anew, with checksums that are right.
+/// Rewrites both slots of a cursor with correct checksums.
 fn change_cursor(data: &Path, change: impl Fn(&mut Value)) {
     let path = data.join("log/cursors/files.cursor");
     let mut bytes = fs::read(&path).unwrap();
@@ -134,7 +134,7 @@ fn tampering_is_found_and_named() {
     assert_eq!(book(&ran, "sink files")["off_by"], 3);
     assert_eq!(serde_json::from_str::<Value>(&ran.stdout).unwrap()["balances"], false);
 
-    // A page's bytes changed in the log.
+    // Bytes of a page are changed in the log.
     let (_folder, data) = copy_of(&place);
     let segment = only_file(&data.join("log"), "log");
     let mut bytes = fs::read(&segment).unwrap();
@@ -143,7 +143,7 @@ fn tampering_is_found_and_named() {
     fs::write(&segment, bytes).unwrap();
     audit(&data, &[]).fails_naming(&["page log is off by 1"]);
 
-    // Its last event cut off, as a disk does that forgets what it was told to keep.
+    // The last event is cut off, as by a disk that loses synced data.
     let (_folder, data) = copy_of(&place);
     let segment = only_file(&data.join("log"), "log");
     let length = fs::metadata(&segment).unwrap().len();
@@ -180,7 +180,7 @@ fn failed(number: u64) -> PageEvent {
     PageEvent { id: event::id(number), outcome, ..event::page(format!("http://a.example/{number}"), &[], "") }
 }
 
-/// Dead letters stay in the books when they are dropped, and are missed when they are lost.
+/// Dropped dead letters stay in the counters; lost ones are missed.
 #[test]
 fn dead_letters_are_accounted_for() {
     let place = crawled();
@@ -216,7 +216,7 @@ fn dead_letters_are_accounted_for() {
     }
     assert!(dead_letters(&["list", "--json"]).ok().json_lines().is_empty());
 
-    // A new letter is a new file beside the one that is empty now.
+    // A new letter starts a new file next to the emptied one.
     change_cursor(&data, |cursor| {
         add(&mut cursor["delivered"], -1);
         add(&mut cursor["dead"], 1);

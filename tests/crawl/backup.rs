@@ -1,4 +1,4 @@
-//! Backups: taken while the crawl runs, the crawl goes on from them; and one that is not whole is never taken for one that is.
+//! Backups of a running crawl, from which the crawl continues. An incomplete backup is never taken for a complete one.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -12,7 +12,7 @@ use crate::small_disk;
 use crate::support::program::{Place, Process, Ran, cat, command, count, eventually, free_port, run, stats};
 use crate::support::{Plan, TestSite};
 
-/// Segments and files are many, and go while a backup is taken.
+/// Many segments and files, which are removed while a backup is taken.
 const SMALL: &str = "target_storage.data_format.files.max_file_size: 20KiB\n\
     page_log.segment_size: 64KiB\n\
     page_log.max_size: 1MiB\n";
@@ -45,7 +45,7 @@ fn manifest(backup: &Path) -> Value {
     serde_json::from_slice(&fs::read(backup.join("manifest.json")).unwrap()).unwrap()
 }
 
-/// A crawl of the whole site that has ended, and its backup.
+/// A finished crawl of the whole site, and its backup.
 fn at_rest() -> (TestSite, Place, PathBuf) {
     let (site, place) = (site(), Place::with(SMALL));
     Process::start(place.crawl(&site.seeds(), &["--delay", "0"])).wait().ok();
@@ -67,7 +67,7 @@ fn taken_while_pages_flow_the_crawl_goes_on_from_it_when_all_else_is_lost() {
         assert!(said.stderr.contains("data/files, which that sink has written"), "{}", said.stderr);
         assert!(!manifest(&to)["facts"]["readers"].as_array().unwrap().is_empty());
         taken.push(to);
-        // As docs/backup.md says: after it.
+        // After the backup, as docs/backup.md says.
         let archive = beside(&place, &format!("files-{number}"));
         assert!(command_ok(Command::new("cp").arg("-r").arg(place.data().join("files")).arg(&archive)));
     }
@@ -94,7 +94,7 @@ fn command_ok(command: &mut Command) -> bool {
     command.status().unwrap().success()
 }
 
-/// Whatever the sink had not taken comes out of the log that was copied.
+/// Pages that the sink had not taken are delivered from the copied log.
 #[test]
 fn what_a_sink_had_not_taken_yet_is_delivered_after_the_restore() {
     let (site, place) = (site(), Place::with("page_log.segment_size: 64KiB\n"));
@@ -151,7 +151,7 @@ fn a_backup_that_is_damaged_or_not_whole_is_not_restored() {
     fs::rename(to.join("manifest.json"), to.join("elsewhere")).unwrap();
     restore(&to, &again).fails_naming(&["no whole backup", "manifest.json"]);
     fs::rename(to.join("elsewhere"), to.join("manifest.json")).unwrap();
-    // A manifest that leads out of the backup.
+    // A manifest with a path outside the backup.
     let text = fs::read_to_string(to.join("manifest.json")).unwrap();
     fs::write(to.join("manifest.json"), text.replace(files[0].to_str().unwrap(), "../seine.yml")).unwrap();
     restore(&to, &again).fails_naming(&["../seine.yml", "none of a backup"]);
@@ -159,7 +159,7 @@ fn a_backup_that_is_damaged_or_not_whole_is_not_restored() {
 
     restore(&to, &place.data()).fails_naming(&["is not empty"]);
     restore(&to, &to.join("inside")).fails_naming(&["lies in"]);
-    // A volume of its own, as it was made.
+    // The top of a volume, as it is created.
     fs::create_dir_all(again.join("lost+found")).unwrap();
     restore(&to, &again).ok();
     assert!(again.join("lost+found").is_dir());
@@ -174,7 +174,7 @@ fn path_of(file: &Value) -> PathBuf {
 fn of_dead_letters_only_their_files_are_copied() {
     let (_site, place, _) = at_rest();
     let letters = place.data().join("files/dead_letters");
-    // What a killed replay leaves: letters that were refused again, and a file half written anew.
+    // What a killed replay leaves: rejected letters, and a partly rewritten file.
     fs::create_dir_all(letters.join("replay/dead_letters")).unwrap();
     for name in ["00000001.tally", "00000002.letters", "00000002.letters.tmp", "replay/dead_letters/00000001.letters"] {
         File::create(letters.join(name)).unwrap();
@@ -187,7 +187,7 @@ fn of_dead_letters_only_their_files_are_copied() {
     assert_eq!(copied, ["00000001.tally", "00000002.letters"].map(|name| Path::new("files/dead_letters").join(name)));
 }
 
-/// Without them, what a client sent could not be fetched again when it is shut out after the restore.
+/// Without these files, pages sent by a client could not be fetched again if the client is excluded after the restore.
 #[test]
 fn what_clients_sent_unseen_is_in_the_backup() {
     let (_site, place, _) = at_rest();
@@ -264,7 +264,7 @@ fn a_backup_has_a_folder_of_its_own_elsewhere() {
     assert_eq!(permissions(&to.join("started-with.json")) & 0o77, 0);
 }
 
-/// What is copied next to last is a pipe that nobody writes to: there it stands when it is killed.
+/// The second last file to copy is a pipe that nobody writes to, so the backup hangs there and is killed.
 #[test]
 fn one_that_was_killed_half_way_is_none_and_its_folder_can_be_used_again() {
     let (_site, place, _) = at_rest();
@@ -280,14 +280,14 @@ fn one_that_was_killed_half_way_is_none_and_its_folder_can_be_used_again() {
     let again = beside(&place, "again");
     restore(&to, &again).fails_naming(&["no whole backup"]);
     fs::remove_file(&pipe).unwrap();
-    // A lock may outlive the process by a moment.
+    // A lock may outlive its process by a moment.
     eventually("the same command takes it anew", || backup(&place, &to).status.success());
     assert!(!mark.exists());
     restore(&to, &again).ok();
     run(&["audit".as_ref(), again.as_os_str()]).ok();
 }
 
-/// As above, of a crawl that runs: one backup at a time, and a crawl that ends meanwhile ends as ever.
+/// As above, for a running crawl: one backup at a time, and the crawl can end meanwhile as usual.
 #[test]
 fn a_crawl_that_ends_meanwhile_leaves_no_backup() {
     let (site, place) = (site(), Place::with(SMALL));
@@ -301,7 +301,7 @@ fn a_crawl_that_ends_meanwhile_leaves_no_backup() {
     eventually("it has begun", || to.join("backup.unfinished").exists());
     backup(&place, &beside(&place, "another")).fails_naming(&["a backup is being taken already"]);
     backup(&place, &to).fails_naming(&["a backup is being taken already"]);
-    // The crawl goes on beside it.
+    // The crawl continues meanwhile.
     eventually("all is fetched", || site.visited_urls().is_superset(&site.pages()));
     process.signal("TERM");
     process.wait().ok();
@@ -346,7 +346,7 @@ fn backup_onto_a_small_disk() {
     let said = said.fails_naming(&["No space left on device", "another disk"]);
     assert!(!to.exists(), "{}", said.stderr);
     File::create(disk.join("filler")).unwrap();
-    // Its own folder may be on a disk that has some room, too.
+    // The backup's own folder may be on a disk that has space.
     backup(&place, &beside(&place, "backup")).ok();
     process.signal("TERM");
     process.wait().ok();
@@ -354,7 +354,8 @@ fn backup_onto_a_small_disk() {
     small_disk::done();
 }
 
-/// Through the network with a token that may steer; what it was started with, which may hold passwords, goes through no connection.
+/// Over the network only with an operator's token. The start configuration, which may contain passwords, goes through
+/// no connection.
 #[test]
 fn a_backup_is_for_who_may_steer_and_its_stream_has_no_secrets() {
     const READ: &str = "looks-and-no-more-1234";

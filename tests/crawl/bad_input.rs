@@ -1,4 +1,4 @@
-//! What people get wrong and what goes wrong on disks: each is told with its name and what to do, and nothing crashes.
+//! Mistakes of users and damage on disks: each is reported with its name and a remedy, and nothing crashes.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
@@ -117,7 +117,7 @@ fn a_data_folder_that_cannot_be_one() {
     run(&["cat", "/nowhere/at/all"]).fails_naming(&["/nowhere/at/all"]);
 }
 
-/// One thing of the store after the other is damaged: whatever fjall makes of it, it is told, or it does no harm.
+/// One file of the store after the other is damaged: either this is reported, or it does no harm.
 #[test]
 fn a_damaged_frontier() {
     let (site, place) = finished();
@@ -158,7 +158,7 @@ fn a_damaged_or_foreign_log() {
     let (site, place) = finished();
     let log = place.data().join("log");
     let kept = place.kept();
-    // Its segments are damaged: what can be read is, and the rest is told.
+    // Its segments are damaged: readable events are read, and the rest is reported.
     for segment in files_in(&log).into_iter().filter(|path| path.parent() == Some(&log)) {
         let mut bytes = fs::read(&segment).unwrap();
         if bytes.len() > 100 {
@@ -170,7 +170,7 @@ fn a_damaged_or_foreign_log() {
     Process::start(place.crawl(&[], &["--delay", "0"])).wait().ok();
     assert_eq!(place.kept(), kept);
 
-    // A cursor that cannot be read names its file and the way out.
+    // An error about an unreadable cursor names its file and a remedy.
     let cursor =
         files_in(&log.join("cursors")).into_iter().find(|path| path.to_string_lossy().contains("files")).unwrap();
     let whole = fs::read(&cursor).unwrap();
@@ -180,7 +180,7 @@ fn a_damaged_or_foreign_log() {
     ran.fails_naming(&[cursor.to_str().unwrap(), "delete the file"]);
     fs::write(&cursor, whole).unwrap();
 
-    // And somebody else's file where the log should be.
+    // And a foreign file where the log should be.
     fs::remove_dir_all(&log).unwrap();
     fs::write(&log, "diary").unwrap();
     crawl_again(&site, &place).fails_naming(&[log.to_str().unwrap()]);

@@ -1,4 +1,4 @@
-//! One crawl of a website whose every URL is known, and what must have come of each.
+//! One crawl of a website with known URLs, and the expected result for each.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,7 +14,7 @@ fn a_crawl_finds_exactly_what_is_there_and_is_polite() {
     assert_eq!(ran.stdout, "");
     assert!(ran.stderr.contains("Done: nothing is left to fetch."), "{}", ran.stderr);
 
-    // The pages: exactly those there are, once each, redirects with their target.
+    // Pages: exactly the existing ones, once each, redirects with their target.
     let kept = place.kept();
     assert_eq!(kept.keys().cloned().collect::<BTreeSet<_>>(), site.pages());
     assert!(kept.values().all(|times| *times == 1), "a page is in the files twice");
@@ -32,7 +32,7 @@ fn a_crawl_finds_exactly_what_is_there_and_is_polite() {
     }
     assert!(leave_host > 0, "the site has redirects between hosts");
 
-    // The requests: nothing forbidden, nothing twice but what failed at first, and what redirects lead to.
+    // Requests: nothing forbidden, and nothing twice except first failures and targets of redirects.
     let asked = site.visited_urls();
     for (url, state) in &oracle {
         let redirects = oracle.values().filter(|other| **other == Final::Redirected(url.clone())).count();
@@ -50,7 +50,7 @@ fn a_crawl_finds_exactly_what_is_there_and_is_polite() {
     assert!(site.shortest_gap() >= Duration::from_millis(40), "{:?}", site.shortest_gap());
     assert!(site.visits().iter().all(|visit| visit.user_agent.contains("Seine/")));
 
-    // The books.
+    // The counters.
     let stats = place.stats();
     let frontier = &stats["frontier"];
     assert_eq!(frontier["live"], site.pages().len());
@@ -73,7 +73,7 @@ fn failed_at_first(site: &TestSite, url: &str) -> bool {
     number % site.plan.failing_every == site.plan.failing_every - 1
 }
 
-/// Nothing but the work itself: no waits in it that nobody needs.
+/// The crawl contains no unnecessary waits.
 #[test]
 fn without_a_delay_a_crawl_takes_no_longer_than_its_work() {
     let site = TestSite::start(Plan { pages: 200, failing_every: 0, ..Plan::default() });

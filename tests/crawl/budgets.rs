@@ -1,4 +1,4 @@
-//! Budgets: what is spent is not asked for, over restarts and `kill -9`, and what is left stays queued.
+//! Budgets: nothing is fetched beyond them, over restarts and `kill -9`, and the rest stays queued.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -35,7 +35,7 @@ fn crawl(place: &Place, seeds: &[String], more: &[&str]) -> Ran {
     Process::start(place.crawl(seeds, &[&["--delay", "0"], more].concat())).wait().ok()
 }
 
-/// The crawl's clock is at least at this.
+/// Sets the crawl's clock to at least this time.
 fn set_clock(place: &Place, time: u64) {
     let folder = place.data().join("frontier");
     std::fs::create_dir_all(&folder).unwrap();
@@ -43,12 +43,12 @@ fn set_clock(place: &Place, time: u64) {
     frontier.set_note("clock", &time.to_string()).unwrap();
 }
 
-/// Some hours from a midnight, and ahead of every machine's clock.
+/// Some hours from midnight, and ahead of any machine's clock.
 fn noon() -> u64 {
     (clock::wall_ms() / DAY + 2) * DAY + DAY / 2
 }
 
-/// Pages by host, as the FILES sink has them.
+/// Pages by host, from the FILES sink.
 fn kept_by_host(place: &Place) -> BTreeMap<String, usize> {
     let mut hosts = BTreeMap::new();
     for (url, times) in place.kept() {
@@ -62,7 +62,7 @@ fn kept_by_host(place: &Place) -> BTreeMap<String, usize> {
 fn a_budget_of_the_crawl_is_for_all_runs_and_may_be_raised_or_dropped_later() {
     let site = site(80, 3);
     let place = Place::new();
-    // Counted from the first page on, also while there is no budget.
+    // Pages count from the first one, even while there is no budget.
     crawl(&place, &site.seeds(), &["--max-pages", "10"]);
     for (rules, most) in [("[{of: crawl, pages: 30}]", 30), ("[{of: crawl, pages: 30, bytes_received: 1GiB}]", 30)] {
         with_rules(&place, rules);
@@ -83,7 +83,7 @@ fn a_budget_of_the_crawl_is_for_all_runs_and_may_be_raised_or_dropped_later() {
     assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), site.pages());
 }
 
-/// Pages that are looked at again are brought again: with `--stay` and a recrawl, the limit ends the crawl all the same.
+/// Refetched pages count again: with `--stay` and a recrawl interval, the limit still ends the crawl.
 #[test]
 fn max_pages_counts_what_the_crawl_brings_and_ends_it() {
     let site = Running::start(
@@ -119,7 +119,7 @@ fn a_budget_of_hosts_holds_for_each_of_them_and_of_a_day_begins_anew() {
         crawl(&place, &site.seeds(), &[]);
         assert_eq!(site.visits().len(), visits, "the day's budget is spent for every run of the day");
     }
-    // Raised the same day.
+    // Raised on the same day.
     with_rules(&place, "[{of: host, per: day, pages: 100}]");
     let ran = crawl(&place, &[], &[]);
     assert!(ran.stderr.contains("Done: nothing is left to fetch."), "{}", ran.stderr);
@@ -171,7 +171,7 @@ fn hundred(hosts: usize, answer: Answer) -> Running {
     Running::start(hosts, handler)
 }
 
-/// How many bytes a page has is known once it is there: one page a worker may be too many.
+/// The size of a page is known only after the fetch, so each worker may fetch one page too many.
 #[test]
 fn bytes_are_counted_as_received_and_as_decoded() {
     const WORKERS: usize = 4;
@@ -194,13 +194,13 @@ fn bytes_are_counted_as_received_and_as_decoded() {
     }
 }
 
-/// With `--stay` a spent budget of a day is waited for; the metrics and the log say so.
+/// With `--stay` the crawl waits for the next day when the day's budget is used up; metrics and log say so.
 #[test]
 fn with_stay_the_next_day_is_waited_for() {
     let site = site(40, 2);
     let place = Place::with("budget.rules: [{of: crawl, per: day, pages: 6}, {of: host, per: life, pages: 8}]");
     let midnight = noon() + DAY / 2;
-    // Longer than a busy machine takes to bring six pages.
+    // Longer than a busy machine takes to fetch six pages.
     set_clock(&place, midnight - 15_000);
 
     let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
@@ -224,7 +224,7 @@ fn with_stay_the_next_day_is_waited_for() {
     assert_eq!((told(), place.kept().values().sum::<usize>()), (2, 12));
 }
 
-/// What it asks for at a time: one page of each host.
+/// Requests at the same time: one page of each host.
 const HOSTS: usize = 4;
 
 #[test]
@@ -234,7 +234,7 @@ fn killed_again_and_again_no_budget_is_spent_twice() {
     println!("kill moments from seed {seed}");
     let mut rng = Rng::with_seed(seed);
     let site = site(kills * 60, HOSTS);
-    // Spent by about two thirds of the kills: the others are of runs that have nothing to ask for.
+    // Used up after about two thirds of the kills; the other runs have nothing to fetch.
     let most = kills * 12;
     let of_host = most / 3;
     let rules = format!("budget.rules: [{{of: crawl, pages: {most}}}, {{of: host, per: life, pages: {of_host}}}]\n");

@@ -1,5 +1,5 @@
-//! Pages that name another URL as their canonical one, through whole crawls: delivered once, and again under another URL when that
-//! one is gone.
+//! Pages with another canonical URL, in whole crawls: delivered once, and again under another URL when that one is
+//! gone.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ fn naming(canonical: &str) -> String {
     format!("<link rel=canonical href='{canonical}'><p>A page, whichever way one comes to it.")
 }
 
-/// Says that it is as it was, or else the page.
+/// Answers with a 304 or with the page.
 fn tagged(ask: &Ask, body: String) -> Answer {
     let tag = format!("\"{:x}\"", xxhash_rust::xxh3::xxh3_64(body.as_bytes()));
     match ask.header("if-none-match") == Some(&tag) {
@@ -29,7 +29,7 @@ fn tagged(ask: &Ask, body: String) -> Answer {
     }
 }
 
-/// The states of URLs, and of what they are aliases.
+/// The states of URLs, and what they are aliases of.
 fn states(place: &Place, site: &Running, paths: &[&str]) -> BTreeMap<String, (PageState, Option<String>)> {
     let frontier = EmbeddedFrontier::open(&place.data().join("frontier"), FrontierOptions::default(), 0).unwrap();
     let record = |path: &&str| {

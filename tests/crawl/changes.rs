@@ -1,4 +1,4 @@
-//! How much a page has changed: told, and left out where it is too little to matter.
+//! How much a page has changed: reported, and small changes skipped.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -29,14 +29,14 @@ fn answer(ask: &Ask, times: u32) -> Answer {
         "/" => Answer::html(links(&PATHS)),
         "/dated" => article(|n| format!("word{n}"), times),
         "/edited" => article(|n| format!("version{times}-{n}"), 1),
-        // At each look four words in a row are others, and stay so.
+        // At each fetch four more consecutive words have changed.
         "/drifting" => article(|n| if n < 4 * times { format!("new{n}") } else { format!("old{n}") }, 1),
         "/same" => article(|n| format!("same{n}"), 1),
         _ => Answer::text("").status(404),
     }
 }
 
-/// The documents of each path, in the order in which they were written.
+/// The documents of each path, in the order they were written.
 fn documents(folder: &Path, origin: &str) -> BTreeMap<String, Vec<Value>> {
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
     files.retain(|file| file.extension().is_some_and(|it| it == "jsonl"));
@@ -72,14 +72,14 @@ fn a_sink_gets_changes_that_are_large_enough_however_many_steps_they_take() {
         let line = metrics.lines().find_map(|line| line.strip_prefix("seine_validated_total{change=\"changed\"} "));
         line.map_or(0, |value| value.parse::<u32>().unwrap())
     };
-    // What is known of the texts outlives the process.
+    // The stored texts survive the process.
     for _ in 0..2 {
         let process = start();
         eventually("pages have changed", || changed() >= 36);
         process.signal("TERM");
         process.wait().ok();
     }
-    // What the signal left to be delivered, and nothing more.
+    // The rest that was not delivered at the signal, and nothing more.
     place.set("link_storage.recrawl", "{interval: null}");
     Process::start(place.crawl(&[], &[])).wait().ok();
 
@@ -106,7 +106,7 @@ fn a_sink_gets_changes_that_are_large_enough_however_many_steps_they_take() {
             _ => assert_eq!((looks.len(), due.len()), (1, 1)),
         }
     }
-    // What is left out is in the books.
+    // Skipped changes are counted.
     let stats = place.stats();
     let books = |name: &str| stats["sinks"].as_array().unwrap().iter().find(|sink| sink["name"] == name).unwrap();
     let skipped = |name: &str| books(name)["skipped"].as_u64().unwrap();

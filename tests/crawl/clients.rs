@@ -1,4 +1,4 @@
-//! Other people's crawlers: they take hosts, send pages back, lie, are late, and die.
+//! Client crawlers: they lease hosts, send pages back, lie, are late, and die.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use crate::support::{Plan, Running, TestSite, links};
 
 pub const ALICE: &str = "0123456789abcdef-alice";
 pub const BOB: &str = "0123456789abcdef-bob";
-/// Pages on the host that clients get.
+/// Number of pages on the host that clients get.
 const PAGES: usize = 120;
 
 /// The first host keeps the server's only worker busy; the second one is for clients.
@@ -55,7 +55,7 @@ impl Crawl {
     }
 
     pub fn of(site: Running, settings: &str) -> Crawl {
-        // The server waits for its own host for as long as a test takes.
+        // The server waits for its own host as long as the test takes.
         let clients = format!(
             "work.clients: \"alice:{ALICE} bob:{BOB}\"\ncrawler_manager.downloader.header_timeout: 10m\ncrawler_manager.downloader.total_timeout: 10m\n"
         );
@@ -85,7 +85,7 @@ impl Crawl {
         (status, serde_json::from_str(&body).unwrap_or_else(|error| panic!("{first}: {error}: {body}")))
     }
 
-    /// The next lease, which there is.
+    /// The next lease; waits until there is one.
     pub fn lease(&self, token: &str) -> Value {
         let mut lease = Value::Null;
         eventually("there is work", || {
@@ -102,7 +102,7 @@ impl Crawl {
         taken
     }
 
-    /// What the server says of why it does not take a page.
+    /// The reason for which the server refuses a page.
     #[track_caller]
     pub fn refuses(&self, token: &str, page: &Value, words: &str) {
         let taken = self.send(token, page);
@@ -116,7 +116,7 @@ impl Crawl {
         clients.as_array().unwrap().iter().find(|client| client["name"] == name).unwrap().clone()
     }
 
-    /// Sends the true page of each URL of leases, until `is_enough`.
+    /// Sends the true page of each leased URL until `is_enough`.
     fn work(&self, token: &str, is_enough: impl Fn(&Crawl) -> bool) {
         while !is_enough(self) {
             let lease = self.lease(token);
@@ -157,7 +157,7 @@ fn what_a_client_sends_is_checked_until_it_is_proven_and_taken_then() {
     assert_eq!(first, [crawl.site.origin(1) + "/"]);
     let taken = crawl.send(ALICE, &crawl.page(&lease, &first[0]));
     assert_eq!(taken, json!({"accepted": 0, "held": 1, "refused": []}));
-    // It is seen by the server itself, and its links come in.
+    // The server checks the client itself, and takes its links.
     crawl.work(ALICE, |crawl| crawl.client("alice")["accepted"].as_u64().unwrap() > 20);
     let alice = crawl.client("alice");
     assert_eq!((&alice["is_proven"], &alice["disagreed"]), (&json!(true), &json!(0)), "{alice}");
@@ -176,7 +176,7 @@ fn what_a_client_sends_is_checked_until_it_is_proven_and_taken_then() {
     assert_eq!(pages.len(), all.len());
     let said = seine(&crawl.place, &["clients"]).ok().stdout;
     assert!(said.contains("alice") && said.contains(" proven; ") && said.contains("not proven yet"), "{said}");
-    // Nobody asks for what robots.txt forbids, and the server follows redirects.
+    // Nobody requests what robots.txt forbids, and the server follows redirects.
     assert!(!crawl.site.visits.all().iter().any(|visit| visit.path == "/private"));
     crawl.process.signal("TERM");
     crawl.process.wait().ok();
@@ -207,7 +207,7 @@ fn what_is_not_the_clients_to_say_is_refused() {
     crawl.refuses(ALICE, &not_modified, "without conditions");
     assert_eq!(crawl.send(ALICE, &page)["held"], 1);
     crawl.refuses(ALICE, &page, "lease");
-    // Released, and lapsed, it is another's.
+    // After release or expiry, another client gets the host.
     let lease = crawl.lease(ALICE);
     let url = urls(&lease)[0].clone();
     let (status, released) =
@@ -221,9 +221,9 @@ fn what_is_not_the_clients_to_say_is_refused() {
     assert_eq!(others["origin"], lapsing["origin"]);
     crawl.refuses(ALICE, &crawl.page(&lapsing, &urls(&lapsing)[0]), "no lease of this client");
     crawl.refuses(ALICE, &crawl.page(&others, &urls(&others)[0]), "no lease of this client");
-    // It is counted behind the host's being given back, which is what BOB waited for.
+    // It is counted after the host was returned, which is what BOB waited for.
     eventually("it is counted as lapsed", || crawl.client("alice")["lapsed"] == 1);
-    // Who is nobody gets nothing, and a client nothing else.
+    // Without a token there is no access, and a client token allows nothing else.
     let wanted = json!({"hosts": 1});
     assert_eq!(crawl.said("0123456789abcdef-eve", "POST /api/v1/work/leases", &wanted).0, 401);
     assert_eq!(crawl.said(BOB, "POST /api/v1/work/leases", &json!({"hosts": 1, "urls": 3})).0, 400);
@@ -232,7 +232,7 @@ fn what_is_not_the_clients_to_say_is_refused() {
 
 #[test]
 fn a_liar_is_shut_out_and_what_was_taken_of_it_is_fetched_again() {
-    // A host that it has when it is shut out rests until its lease would have ended.
+    // A host leased by an excluded client is paused until its lease would have ended.
     let crawl = Crawl::start("work.prove_after: 3\nwork.verify_share: 40\nwork.lease: 2s\n");
     crawl.work(ALICE, |crawl| crawl.client("alice")["is_proven"] == true);
     let mut lies = 0;
@@ -252,7 +252,7 @@ fn a_liar_is_shut_out_and_what_was_taken_of_it_is_fetched_again() {
     assert_eq!(status, 403, "{why}");
     assert!(why["detail"].as_str().unwrap().contains("were not what we saw"), "{why}");
     println!("{lies} lies taken before it was shut out");
-    // Somebody else's turn, until there is nothing left; the truth is what is there in the end.
+    // Now the server's turn, until nothing is left; in the end only true pages are there.
     let process = crawl.process;
     process.signal("TERM");
     process.wait().ok();
@@ -268,7 +268,7 @@ fn a_liar_is_shut_out_and_what_was_taken_of_it_is_fetched_again() {
             crawl.send(BOB, &crawl.page(lease, &url));
         }
     }
-    // All of it, what was true included.
+    // All of the client's pages, even the true ones.
     let alice = crawl.client("alice");
     assert!(alice["accepted"].as_u64().unwrap() >= lies && alice["in_question"] == alice["accepted"], "{alice}");
     crawl.process.signal("TERM");
@@ -288,7 +288,7 @@ fn a_host_that_is_lent_is_left_alone_by_a_server_that_was_killed() {
     assert_eq!(again["origin"], lease["origin"]);
     assert!(until.saturating_duration_since(Instant::now()) < Duration::from_millis(100), "lent again too early");
     assert_ne!(again["lease"], lease["lease"]);
-    // This test asks as nobody.
+    // Requests of this test itself have no user agent.
     let by_server =
         crawl.site.visits.all().into_iter().filter(|visit| visit.host == "127.0.0.12" && !visit.user_agent.is_empty());
     let too_soon = by_server.filter(|visit| visit.at > killed && visit.at < until).count();
@@ -296,7 +296,7 @@ fn a_host_that_is_lent_is_left_alone_by_a_server_that_was_killed() {
     crawl.process.signal("TERM");
 }
 
-/// `seine work`, three of them, each killed again and again.
+/// Three `seine work` processes, each killed again and again.
 #[test]
 fn three_workers_killed_at_random_end_with_exactly_the_sites_pages() {
     const DELAY: Duration = Duration::from_millis(20);
@@ -386,7 +386,7 @@ fn pages_come_as_a_stream_too() {
     assert_eq!(said, json!({"accepted": sent.len(), "held": 0, "refused": []}));
     eventually("they are delivered", || sent.iter().all(|url| crawl.latest().contains_key(url)));
     let (status, _, why) = ask(crawl.address, &to, &headers, "no WARC");
-    // All of the lease has come back, or what was sent is no WARC.
+    // The whole lease was returned, or the data sent is not WARC.
     assert!(matches!(status, 400 | 409), "{status} {why}");
     crawl.process.signal("TERM");
 }
@@ -438,7 +438,7 @@ fn one_lie_costs_the_trust_and_an_order_ends_a_verdict_that_a_reload_keeps() {
         let said = crawl.said(ALICE, "POST /api/v1/work/leases", &json!({"hosts": 1, "wait_ms": 500}));
         if let Some(lease) = said.1["leases"].get(0) {
             let all = urls(lease);
-            // One lie at first, the last of its lease; then nothing else.
+            // One lie first, the last page of its lease; then only lies.
             for (n, url) in all.iter().enumerate() {
                 let is_lie = was_doubted || n + 1 == all.len();
                 crawl.send(ALICE, &if is_lie { lie(lease, url) } else { crawl.page(lease, url) });
@@ -450,7 +450,7 @@ fn one_lie_costs_the_trust_and_an_order_ends_a_verdict_that_a_reload_keeps() {
     });
     assert!(was_doubted, "the first lie cost nothing");
     let process = &crawl.process;
-    // Taken out of the configuration and named again with another token, it is still shut out.
+    // Removed from the configuration and added with another token, it is still excluded.
     let file = crawl.place.config();
     let with_both = std::fs::read_to_string(&file).unwrap();
     let without = with_both.replace(&format!("alice:{ALICE} "), "");

@@ -1,4 +1,4 @@
-//! A clock that is set back: nothing waits for the old time to come again, and what is newer stays newer.
+//! A clock that is set back: nothing waits for the old time to return, and newer things stay newer.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -17,17 +17,17 @@ fn the_crawls_clock_never_runs_backwards() {
     let mut tell = |wall, ms| clock.tell(wall, start + Duration::from_millis(ms), || Duration::ZERO);
     assert_eq!(tell(50_000, 0), 50_000);
     assert_eq!(tell(50_010, 10), 50_010);
-    // Set back, by hours or only a little: it goes on at its pace, however often it is asked.
+    // Set back by hours or only a little: the clock continues at its pace, however often it is read.
     assert_eq!(tell(20, 20), 50_020);
     (0..1000).for_each(|_| assert!(tell(20, 20) == 50_020));
     assert_eq!(tell(50_024, 25), 50_025);
     assert_eq!(tell(1025, 1025), 51_025);
-    // Caught up, and set forward a little: as the machine says.
+    // Caught up, and set forward a little: the same as the machine's clock.
     assert_eq!(tell(60_000, 1030), 60_000);
     assert_eq!(tell(60_001, 1031), 60_001);
 }
 
-/// In the middle of a run, somebody sets the clock a year ahead, and puts it right again.
+/// During a run the clock is set a year ahead, and then corrected.
 #[test]
 fn a_clock_that_jumps_ahead_dates_no_page() {
     let (mut clock, start) = (Clock::default(), Instant::now());
@@ -71,7 +71,7 @@ fn fetched_ms(page: &Value) -> u64 {
 
 const DAY: u64 = 24 * 60 * 60 * 1000;
 
-/// The clock was ten days ahead while the first run ended; then somebody put it right.
+/// The clock was ten days ahead when the first run ended; then it was corrected.
 #[test]
 fn after_a_restart_with_the_clock_set_back_pages_are_newer_all_the_same() {
     let site = TestSite::start(Plan { pages: 30, hosts: 2, failing_every: 0, redirect_every: 0, ..Plan::default() });
@@ -84,14 +84,14 @@ fn after_a_restart_with_the_clock_set_back_pages_are_newer_all_the_same() {
     frontier.set_note("clock", &last.to_string()).unwrap();
     drop(frontier);
 
-    // By the crawl's clock, every page is due again, and none is asked for too late or dated too early.
+    // By the crawl's clock, every page is due again, and none is fetched too late or dated too early.
     let ran = crawl(&[]);
     assert!(ran.stderr.contains("clock"), "{}", ran.stderr);
     let pages = place.cat();
     let newer: Vec<_> = pages.iter().filter(|page| fetched_ms(page) >= last).collect();
     assert_eq!(newer.len(), site.pages().len(), "every page again, and newer");
     let visits = site.visits().len();
-    // And once more: the clock is still behind, and nothing is due by either.
+    // And once more: the clock is still behind, and nothing is due.
     crawl(&[]);
     assert_eq!(site.visits().len(), visits);
 }

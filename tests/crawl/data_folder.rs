@@ -1,9 +1,8 @@
-//! A data folder that an earlier version wrote, opened by this one: README's promise. The folders are in `tests/data/`, one
-//! for each version that wrote other formats than the version before (`seine --version` names them), and are never made
-//! anew. A crawl of two sinks: FILES has everything, VOID lags behind, so the page log holds what came since.
+//! A data folder of an earlier version, opened by this one, as the README promises. The folders in `tests/data/` come
+//! from each version that changed a format (`seine --version` names them), and are never made again. Each is from a
+//! crawl with two sinks. FILES has everything, VOID lags behind, so the page log has the later events.
 //!
-//! To add one: raise the version, then
-//! `cargo test --test crawl a_folder_of_this_version_is_packed -- --ignored`.
+//! To add one: raise the version, then `cargo test --test crawl a_folder_of_this_version_is_packed -- --ignored`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +14,7 @@ use serde_json::Value;
 use crate::support::program::{Place, Process, cat, run};
 use crate::support::{Plan, TestSite};
 
-/// What was counted when the folder was made, beside the data in the archive.
+/// The counters when the folder was made, stored with it in the archive.
 const COUNTED: &str = "stats.json";
 
 fn folders() -> PathBuf {
@@ -61,7 +60,7 @@ fn folders_of_earlier_versions_are_opened() {
     }
 }
 
-/// Every number that was counted is counted again, by the version that opens the folder.
+/// The version that opens the folder reports the same counters.
 fn is_read_as_it_was(place: &Place, counted: &Value) {
     same(&place.stats(), counted, "stats");
     run(&["audit".as_ref(), place.data().as_os_str()]).ok();
@@ -80,8 +79,8 @@ fn same(now: &Value, then: &Value, at: &str) {
     }
 }
 
-/// A crawl in the folder, with one sink more: what is left to fetch is tried (its site is gone, and is on this machine, which
-/// is refused), and who lags behind gets every event in the log, as FILES has it.
+/// Continues the crawl with one more sink. The rest is tried (its site is gone, and private addresses are refused), and
+/// sinks that lag behind get every event in the log, as FILES has it.
 fn goes_on(place: &Place, counted: &Value) {
     let had: BTreeMap<String, Value> = contents(&place.cat());
     Process::start(place.crawl(&[], &["--sink", "files", "--sink", "void", "--sink", "cdr31", "--quiet"])).wait();

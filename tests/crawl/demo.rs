@@ -1,4 +1,4 @@
-//! `seine demo`: what a newcomer tries first.
+//! `seine demo`: the first thing a newcomer tries.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -33,7 +33,7 @@ fn ends_by_itself_with_exactly_the_pages_of_the_catalogue() {
         let Expected::Redirect { to } = &known.expected else { continue };
         let asked = format!("{}{}", known.host, known.path);
         let target = to.replacen("http://", "", 1);
-        // Whichever was there first has the page, and the other is its alias.
+        // The URL found first has the page, and the other is its alias.
         match urls.iter().position(|url| *url == asked) {
             Some(at) => {
                 assert_eq!(path_of(pages[at]["redirected_url"].as_str().unwrap()), target, "{asked}");
@@ -48,7 +48,7 @@ fn ends_by_itself_with_exactly_the_pages_of_the_catalogue() {
 
     let stats = stats(&data);
     let count = |state: &str| stats["frontier"][state].as_u64().unwrap() as usize;
-    // Two pages of the radio's ask not to be indexed: archives hold them.
+    // Two pages of the radio ask not to be indexed; archives store them.
     assert_eq!([count("live"), count("withheld"), count("alias")], [expected.len() - 2, 2, aliases]);
     assert_eq!(stats["remaining"], 0);
     for told in ["Done: nothing is left to fetch.", "attempts", "robots_denied", "seine cat"] {
@@ -68,7 +68,7 @@ fn replaces_an_earlier_demo_and_nothing_else() {
     assert_eq!(std::fs::read_to_string(folder.path().join("thesis.txt")).unwrap(), "years of work");
 }
 
-/// What it prints is what people paste: into curl, into a browser, into Seine.
+/// People paste the printed URLs into curl, into a browser, and into Seine.
 #[test]
 fn what_serve_prints_answers() {
     let mut serving = command(&["demo", "--serve"]).stderr(Stdio::piped()).spawn().unwrap();
@@ -86,7 +86,7 @@ fn what_serve_prints_answers() {
         let asked = ["-sS", "--noproxy", "*", "-o", "/dev/null", "-w", "%{http_code}", seed];
         let said = Command::new("curl").args(asked).output().expect("curl is there");
         assert_eq!(String::from_utf8_lossy(&said.stdout), "200", "{seed}: {}", String::from_utf8_lossy(&said.stderr));
-        // A browser takes names below .localhost for loopback, of either kind.
+        // Browsers resolve names below .localhost to loopback, IPv4 or IPv6.
         let port = url::Url::parse(seed).unwrap().port().unwrap();
         let reached = ("127.0.0.1", port).to_socket_addrs().unwrap().all(|at| TcpStream::connect(at).is_ok());
         assert!(reached, "{seed}");

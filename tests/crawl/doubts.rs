@@ -1,4 +1,4 @@
-//! One bad hour: what speaks against pages that are there is believed when a second look agrees, and not before.
+//! One bad hour: an answer that contradicts a known page counts when a second fetch confirms it, and not before.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -33,14 +33,14 @@ fn site() -> (Running, Arc<AtomicU8>) {
             }
             (_, LOGIN) => Answer::redirect(302, "/login"),
             (_, EMPTY) => Answer::html(""),
-            // Whoever goes by this tag alone takes the mishap for the page.
+            // A client that uses only this tag takes the wrong answer for the page.
             (path, _) => Answer::html(format!("<title>Page</title>The page {path}")).header("etag", "\"1\""),
         }),
     );
     (site, mishap)
 }
 
-/// Live, gone, withheld, aliases.
+/// Counts of live, gone, withheld and alias.
 fn states(address: SocketAddr) -> [u64; 4] {
     let metrics = get(address, "/metrics").map(|(_, text)| text).unwrap_or_default();
     ["live", "gone", "withheld", "alias"].map(|state| {
@@ -49,7 +49,7 @@ fn states(address: SocketAddr) -> [u64; 4] {
     })
 }
 
-/// Starts a crawl that stays, and waits until all was fetched.
+/// Starts a crawl that stays, and waits until everything was fetched.
 fn start(place: &Place, site: &Running) -> (Process, SocketAddr) {
     let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let more = ["--delay", "0", "--stay", "--listen", &address.to_string()];
@@ -58,7 +58,7 @@ fn start(place: &Place, site: &Running) -> (Process, SocketAddr) {
     (process, address)
 }
 
-/// Waits until every page was asked for so many times more.
+/// Waits until every page was requested this many more times.
 fn looked_at(site: &Running, times: usize) {
     let asked = || {
         let visits = site.visits.all();
@@ -68,7 +68,7 @@ fn looked_at(site: &Running, times: usize) {
     eventually("all were looked at again", || asked().iter().zip(before).all(|(now, before)| *now >= before + times));
 }
 
-/// What the index would hold: the last document of each URL.
+/// The content of an index: the last document of each URL.
 fn documents(place: &Place) -> BTreeMap<String, Value> {
     let mut files: Vec<_> =
         std::fs::read_dir(place.data().join("elastic")).unwrap().map(|file| file.unwrap().path()).collect();
@@ -100,7 +100,7 @@ fn a_mishap_removes_and_replaces_no_page_and_is_forgotten_when_it_is_over() {
             eventually("the page is doubted", || why(&place, &page)["page"]["doubt"]["what"] == name);
             looked_at(&site, 2);
             let said = why(&place, &page);
-            // It is fetched again several times a second: the question may meet it in flight.
+            // The page is fetched several times a second, so it may be in flight.
             assert!(["live", "in_flight"].contains(&said["state"].as_str().unwrap()), "{name}: {said}");
             assert_eq!(states(address), [7, 0, 0, 0], "{name}: {said}");
             mishap.store(WELL, Ordering::SeqCst);
@@ -117,7 +117,7 @@ fn a_mishap_removes_and_replaces_no_page_and_is_forgotten_when_it_is_over() {
     }
 }
 
-/// What stays so is the truth.
+/// A lasting change is true.
 #[test]
 fn what_is_said_twice_is_believed() {
     for (what, end) in [(NOINDEX, [1, 0, 6, 0]), (LOGIN, [2, 0, 0, 5]), (EMPTY, [7, 0, 0, 0])] {
@@ -142,7 +142,7 @@ fn what_is_said_twice_is_believed() {
     }
 }
 
-/// Standard output gets pages that are to be delivered, as topics and indexes do: it is no archive.
+/// Standard output gets only pages to be delivered, like topics and indexes: it is not an archive.
 #[test]
 fn what_is_withheld_is_not_printed() {
     let site = Running::start(
@@ -160,6 +160,6 @@ fn what_is_withheld_is_not_printed() {
     let mut paths: Vec<String> =
         ran.json_lines().iter().map(|page| page["url"].as_str().unwrap().replace(&site.origin(0), "")).collect();
     paths.sort();
-    // The page under the URL that was asked for first.
+    // The page under the URL that was requested first.
     assert!(paths == ["/", "/page"] || paths == ["/", "/moved"], "{paths:?}");
 }

@@ -1,5 +1,5 @@
-//! Pages with the same content, and nearly the same text, through whole crawls: told of, left out, and delivered again when the one they
-//! are duplicates of is there no more.
+//! Pages with the same content or nearly the same text, in whole crawls: reported, skipped, and delivered again when
+//! the page that they duplicate is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -15,21 +15,21 @@ use crate::support::{Running, links};
 
 const PATHS: [&str; 6] = ["/first", "/copy", "/near", "/other", "/short", "/shorter"];
 
-/// An article of 300 words, the same whatever stands around it.
+/// An article of 300 words, the same in any page frame.
 fn article(word: &str, footer: &str) -> Answer {
     let words: Vec<String> = (0..300).map(|n| format!("{word}{n}")).collect();
     let paragraphs: String = words.chunks(50).map(|words| format!("<p>{}</p>", words.join(" "))).collect();
     Answer::html(format!("<title>Article</title><body>{paragraphs}<ul><li><a href=/>Home</a></ul><div>{footer}</div>"))
 }
 
-/// Two hundred names that are in no other list, above the same notice in sentences.
+/// Two hundred names that occur in no other list, above the same notice in sentences.
 fn list(of: &str) -> Answer {
     let names: String = (0..200).map(|n| format!("<li><a href='/#{n}'>{of}{n}</a>")).collect();
     let notice: Vec<String> = (0..60).map(|n| format!("notice{n}")).collect();
     Answer::html(format!("<title>{of}</title><ul>{names}</ul><p>{}.</p>", notice.join(" ")))
 }
 
-/// `/first`, its copies, and what is none, in the state `phase`. Who asks with conditions gets no copy.
+/// `/first`, its copies, and other pages, in the state `phase`. Conditional requests get no copy.
 fn answer(ask: &Ask, phase: u32) -> Answer {
     match (ask.path(), phase) {
         ("/", _) => Answer::html(links(&PATHS)),
@@ -58,10 +58,10 @@ const SETTINGS: &str = "link_storage.recrawl: {interval: 500ms, min_interval: 20
 /// The last document of each path in the ELASTIC files of a sink.
 fn documents(place: &Place, sink: &str) -> BTreeMap<String, Value> {
     let mut files: Vec<_> = std::fs::read_dir(place.data().join(sink)).unwrap().map(|it| it.unwrap().path()).collect();
-    // One that is being written is called otherwise.
+    // A file that is being written has another suffix.
     files.retain(|file| file.to_string_lossy().contains(".jsonl"));
     files.sort();
-    // The last line may be being written.
+    // The last line may be incomplete.
     let whole = |text: String| text.rfind('\n').map_or(String::new(), |end| text[..end].to_owned());
     let all = files.iter().flat_map(|file| json_lines(&whole(std::fs::read_to_string(file).unwrap())));
     all.map(|document| (path_of(document["url"].as_str().unwrap()), document)).collect()

@@ -1,4 +1,4 @@
-//! How a run ends, what it says, and what the same command does then.
+//! How a run ends, what it reports, and what the same command does then.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::support::server::Answer;
 use crate::support::program::{Place, Process, eventually, free_port, run};
 use crate::support::{Plan, Running, TestSite, links};
 
-/// A host whose robots.txt and pages answer with 503 until it is well.
+/// A host whose robots.txt and pages answer with 503 until `well` is set.
 fn ailing(well: &Arc<AtomicBool>) -> Running {
     let well = well.clone();
     Running::start_with(1, |_| {
@@ -23,7 +23,7 @@ fn ailing(well: &Arc<AtomicBool>) -> Running {
     })
 }
 
-/// An address where nobody listens; the servers of other tests, which may get this port meanwhile, are on others.
+/// An address where nothing listens. Servers of other tests, which may get this port meanwhile, use other addresses.
 fn nobody() -> String {
     format!("127.0.0.99:{}", free_port())
 }
@@ -34,7 +34,7 @@ fn what_waits_is_waited_for_only_so_long_and_the_same_command_tries_it_at_once()
     let sick = ailing(&well);
     let site = TestSite::start(Plan { pages: 10, hosts: 1, failing_every: 0, ..Plan::default() });
     let dead = format!("http://127.0.0.1:{}/", free_port());
-    // After its first failure a host rests for an hour: no run of this test waits for that.
+    // After its first failure a host has a back-off of an hour, longer than any run of this test.
     let place = Place::with("link_storage.scheduler.backoff_base: 1h");
     let seeds = [site.seeds(), vec![sick.origin(0) + "/", dead.clone()]].concat();
     let crawl = || place.crawl(&seeds, &["--delay", "1ms", "--patience", "30s"]);
@@ -49,7 +49,7 @@ fn what_waits_is_waited_for_only_so_long_and_the_same_command_tries_it_at_once()
     let stats = place.stats();
     assert_eq!((&stats["remaining"], &stats["frontier"]["failed"]), (&2.into(), &0.into()));
 
-    // Everything done is left alone; what waits is tried at once, whatever was decided before.
+    // Finished work is not repeated; waiting work is tried at once, whatever the back-off.
     well.store(true, Ordering::Relaxed);
     let visits = site.visits().len();
     Process::start(crawl()).wait().exits(4);
@@ -58,7 +58,7 @@ fn what_waits_is_waited_for_only_so_long_and_the_same_command_tries_it_at_once()
     assert_eq!(place.stats()["remaining"], 1);
 }
 
-/// Pages that are to be looked at again in days are no work of today's, and the host in trouble is all there is.
+/// Pages due in some days are no work for this run, so only the failing host is left.
 #[test]
 fn what_waits_is_not_waited_for_because_known_pages_are_due_some_day() {
     let site = TestSite::start(Plan { pages: 10, hosts: 1, failing_every: 0, ..Plan::default() });
@@ -114,14 +114,14 @@ fn pages_that_are_not_delivered_are_no_success() {
     let kafka = ["--delay", "0", "--sink", "kafka", "--kafka-topic", "pages", "--kafka-servers", &nobody];
     let process = Process::start(place.crawl(&site.seeds(), &kafka));
     eventually("everything is fetched", || site.visited_urls().is_superset(&site.pages()));
-    // It waits for the sink by now, or soon: told to end too early, it says that it was stopped.
+    // It waits for the sink now, or soon. If the signal comes too early, it reports that it was stopped.
     process.signal("TERM");
     let ran = process.wait();
     assert!(matches!(ran.status.code(), Some(5 | 6)), "{:?}: {}", ran.status, ran.stderr);
     assert!(ran.stderr.contains("pending"), "{}", ran.stderr);
 }
 
-/// Two servers are away; what goes to files is there.
+/// Two servers are down; the files are complete.
 #[test]
 fn a_sink_that_does_not_move_is_waited_for_only_so_long() {
     let site = TestSite::start(Plan { pages: 10, hosts: 1, failing_every: 0, ..Plan::default() });
@@ -138,15 +138,16 @@ fn a_sink_that_does_not_move_is_waited_for_only_so_long() {
             assert!(ran.stderr.contains(words), "{words:?} is not in:\n{}", ran.stderr);
         }
         assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), site.pages());
-        // The same command delivers, and fetches nothing anew.
+        // The same command delivers the rest, and fetches nothing again.
         assert!(visits == 0 || site.visits().len() == visits, "{visits}");
         visits = site.visits().len();
     }
-    // Without those two there is nothing that is not delivered, whatever is kept for them.
+    // Without these two sinks everything is delivered, whatever the log keeps for them.
     Process::start(place.crawl(&site.seeds(), &["--delay", "0", "--sink", "files"])).wait().ok();
 }
 
-/// The page log is full of what the sink has not taken: nothing can be fetched, and nothing is left to wait for.
+/// The page log is full of pages that the sink has not taken: nothing can be fetched, and there is nothing else to wait
+/// for.
 #[test]
 fn a_full_log_and_a_sink_that_does_not_move_end_the_run_too() {
     let site = TestSite::start(Plan { pages: 300, text: 8000, failing_every: 0, ..Plan::default() });
@@ -183,7 +184,7 @@ fn the_exit_statuses_are_listed() {
     }
 }
 
-/// `/` answers with the status it is told to; the rest is there.
+/// `/` answers with the given status; the other pages exist.
 fn moody(status: &Arc<AtomicU16>) -> Running {
     let status = status.clone();
     Running::start_with(1, |_| {
@@ -247,7 +248,7 @@ fn retry_puts_back_what_failed_by_reason_and_by_host() {
     let stats = place.stats();
     assert_eq!((&stats["remaining"], &stats["frontier"]["failed"]), (&1.into(), &1.into()));
 
-    // Without seeds: only what was put back is fetched, and what it leads to.
+    // Without seeds: fetches only the URLs that were put back, and their links.
     Process::start(place.crawl(&[], &[&more[..], &["--allow-private"]].concat())).wait().ok();
     let two = format!("http://two.test:{port}");
     assert_eq!(place.kept().into_keys().collect::<Vec<_>>(), [format!("{two}/"), format!("{two}/next")]);

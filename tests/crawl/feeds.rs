@@ -1,4 +1,4 @@
-//! Feeds: scanned again and again, each article fetched and stored below its feed once.
+//! Feeds: read again and again; each article is fetched and stored once, below its feed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use seine::formats::pagestore::{MetaReader, PageKind};
 use crate::support::program::{Place, Process, eventually};
 use crate::support::{Running, links};
 
-/// Each scan brings one article more, and lists the one before it again.
+/// Each time the feed has one more article, and lists the previous one again.
 fn site() -> Running {
     let scans = Mutex::new(0);
     Running::start_with(1, |_| {

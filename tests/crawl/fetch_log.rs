@@ -1,4 +1,4 @@
-//! The fetch log: a line an attempt, in files of bounded size and number, and nothing waits for it.
+//! The fetch log: one line per attempt, in files of limited size and number. Nothing waits for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -41,7 +41,7 @@ fn every_attempt_and_every_robots_txt_has_its_line() {
         answered.keys().copied().map(str::to_owned).collect::<BTreeSet<_>>(),
         site.oracle().into_keys().collect()
     );
-    // One that answers 503 at first has a line for each time.
+    // A URL that answers 503 at first has a line for each attempt.
     let again: Vec<_> = answered.values().filter(|lines| lines.len() > 1).collect();
     assert!(!again.is_empty());
     for attempts in again {
@@ -56,7 +56,7 @@ fn every_attempt_and_every_robots_txt_has_its_line() {
     let refused = of("robots").into_iter().find(|line| line["host"] == dead.as_str()).expect("a host that is down");
     assert_eq!((&refused["reason"], &refused["bytes"]), (&"connection_refused".into(), &0.into()), "{refused}");
     assert!(refused["cause"].as_str().unwrap().contains("refused"), "{refused}");
-    // It is no archive.
+    // The fetch log is not an archive.
     assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), site.pages());
     let all = crate::support::program::cat(&place.data());
     assert_eq!(all.len(), place.cat().len());
@@ -72,7 +72,7 @@ fn its_files_are_bounded_in_size_and_number_over_runs() {
         assert_eq!(names, ["fetches.1.jsonl", "fetches.2.jsonl", "fetches.jsonl"].map(Into::into).into());
         assert!(files(&place).iter().all(|path| path.metadata().unwrap().len() <= 4 << 10));
     }
-    // The open file has the newest.
+    // The open file has the newest lines.
     let newest = |name: &str| {
         let text = std::fs::read_to_string(place.data().join("fetch_log").join(name)).unwrap();
         json_lines(&text).last().unwrap()["time"].as_str().unwrap().to_owned()
@@ -85,7 +85,7 @@ fn its_files_are_bounded_in_size_and_number_over_runs() {
     assert_eq!(files(&place).len(), 1);
 }
 
-/// The place of its file is a pipe that nobody reads.
+/// Its file is a pipe that nobody reads.
 #[test]
 fn a_disk_that_takes_nothing_holds_nothing_up_and_what_is_dropped_is_told() {
     let site = TestSite::start(Plan { pages: 1500, hosts: 8, ..Plan::default() });

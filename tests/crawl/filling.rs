@@ -1,4 +1,5 @@
-//! A sink that comes later gets from an archive of the crawl what the page log does not hold any more: once, whatever is killed.
+//! A sink that is added later gets what the page log no longer has from an archive of the crawl: once, whatever is
+//! killed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -25,7 +26,7 @@ fn archive(place: &Place) -> [String; 2] {
     ["--from-archive".to_owned(), place.data().join("files").display().to_string()]
 }
 
-/// A run with these sinks, to its end. Seeds given again would be fetched again.
+/// A complete run with these sinks. Repeated seeds would be fetched again.
 fn go_on(place: &Place, sinks: &[&str], more: &[String]) -> Ran {
     Process::start(command(place, sinks, more)).wait().ok()
 }
@@ -37,14 +38,14 @@ fn command(place: &Place, sinks: &[&str], more: &[String]) -> Command {
     command
 }
 
-/// FILES alone, until 100 pages are there.
+/// Only FILES, until it has 100 pages.
 fn begin(place: &Place, site: &TestSite) {
     let options = ["--delay", "0", "--sink", "files", "--max-pages", "100"];
     Process::start(place.crawl(&site.seeds(), &options)).wait().ok();
 }
 
 fn written(place: &Place, sink: &str) -> BTreeMap<String, usize> {
-    // WARC has what answered with an error, too; CDR31 no status at all.
+    // WARC also stores error answers; CDR31 has no status.
     let pages = cat(&place.data().join(sink)).into_iter();
     count(pages.filter(|page| page["status"].as_u64().is_none_or(|it| it / 100 == 2)).collect::<Vec<_>>().iter())
 }
@@ -67,7 +68,7 @@ fn state(place: &Place, sink: &str) -> Option<Value> {
 fn a_sink_that_comes_later_has_every_page_once() {
     let (site, place) = (site(), small_segments());
     begin(&place, &site);
-    // Nothing is missed by sinks that are there from the beginning.
+    // Sinks that exist from the beginning miss nothing.
     assert!(!place.data().join("from.archive").exists());
     let ran = go_on(&place, &["files", "warc", "cdr31"], &archive(&place));
     assert!(!ran.stderr.contains("does not get them"), "{}", ran.stderr);
@@ -83,7 +84,7 @@ fn a_sink_that_comes_later_has_every_page_once() {
     assert_eq!(state(&place, "warc").unwrap()["done"], true);
     run(&["audit".as_ref(), place.data().as_os_str()]).ok();
 
-    // Given again, and not given: nothing more comes.
+    // With or without the option again: nothing more is delivered.
     let files: Vec<_> = fs::read_dir(place.data().join("warc")).unwrap().map(|it| it.unwrap().file_name()).collect();
     go_on(&place, &["files", "warc", "cdr31"], &archive(&place));
     go_on(&place, &["files", "warc", "cdr31"], &[]);
@@ -91,12 +92,12 @@ fn a_sink_that_comes_later_has_every_page_once() {
     assert_eq!(fs::read_dir(place.data().join("warc")).unwrap().count(), files.len());
 }
 
-/// The option was given once; who starts the crawl again may not know of it.
+/// The option was given once; a later start may not repeat it.
 #[test]
 fn what_was_begun_is_finished_without_the_option_too() {
     let (site, place) = (site(), small_segments());
     begin(&place, &site);
-    // The sink that wrote the archive cannot be opened, so its files are not in order yet, and nothing is read of them.
+    // The sink that wrote the archive cannot be opened, so its files may be incomplete, and nothing is read from them.
     let (files, aside) = (place.data().join("files"), place.data().with_file_name("aside"));
     fs::rename(&files, &aside).unwrap();
     fs::write(&files, "in the way").unwrap();
@@ -145,12 +146,12 @@ fn an_archive_that_is_not_there_is_told_before_anything_is_done() {
     ran.wait().fails_naming(&["target_storage.from_archive", "/nowhere/files"]);
     assert_eq!(site.visits().len(), asked);
     assert!(!place.data().join("log/cursors/warc.cursor").exists(), "it is still new");
-    // Without it the start says what it would do; and who came so is told that it is too late.
+    // Without the option, the start explains it; with the option given later, it reports that it is too late.
     let ran = go_on(&place, &["files", "warc"], &[]);
     assert!(ran.stderr.contains("does not get them"), "{}", ran.stderr);
     let ran = go_on(&place, &["files", "warc"], &archive(&place));
     assert!(ran.stderr.contains("it came in an earlier run"), "{}", ran.stderr);
-    // Given up, it is new.
+    // After it was removed, the sink is new again.
     let data = place.data();
     run(&["sinks", "remove", "warc", "-o", data.to_str().unwrap()]).ok();
     fs::remove_dir_all(data.join("warc")).unwrap();

@@ -1,4 +1,5 @@
-//! Forgetting URLs and hosts: nothing is left of them but what budgets counted, whenever it is killed, and the books balance.
+//! Forgetting URLs and hosts: nothing of them is left except budgets, whenever the process is killed, and the counters
+//! balance.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ const PAGES: usize = 20;
 const MANY: usize = 20_000;
 const NO_SITEMAPS: &str = "link_storage.download_sitemap_xml: false\n";
 
-/// `/` links to `/0` and so on; `/many` to many more; `/first` and `/second` redirect to `/target`; `/slow` takes its time.
+/// `/` links to `/0` and so on; `/many` to many more; `/first` and `/second` redirect to `/target`; `/slow` is slow.
 fn site(hosts: usize) -> Running {
     let all = |count: usize, before: &str| {
         let pages: Vec<String> = (0..count).map(|number| format!("{before}{number}")).collect();
@@ -79,7 +80,7 @@ fn a_url_is_asked_for_again_only_when_something_leads_to_it() {
     seine(&place, &["forget"]).exits(2);
     ends_balanced(&place, process);
 
-    // At rest, too; and what is queued as well as what was fetched.
+    // Also with the crawl stopped, and for queued as well as fetched URLs.
     let other = format!("{}/4", site.origin(0));
     seine(&place, &["seeds", "add", &format!("{}/new", site.origin(0))]).ok();
     seine(&place, &["forget", &other, &format!("{}/new", site.origin(0))]).ok();
@@ -136,7 +137,7 @@ fn a_host_is_forgotten_whole_whenever_it_is_killed() {
     assert!(all > MANY as u64 / 2, "{all}");
     seine(&place, &["pause"]).ok();
     for (round, millis) in [0, 10, 20, 40, 80, 160, 320, 640].into_iter().enumerate() {
-        // While it runs, and at rest: then the command itself is what is killed.
+        // With the crawl running and stopped; if it is stopped, the command itself is killed.
         let process = (round % 2 == 0).then(|| start(&place, &[], &["--delay", "0"]));
         let data = place.data();
         let order = Process::start(command(&["forget", "--host", &site.origin(0), "-o", data.to_str().unwrap()]));

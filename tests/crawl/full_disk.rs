@@ -1,4 +1,4 @@
-//! Full disks, for real: whatever lies on them, the crawl waits, says so, and goes on by itself to the last page.
+//! Full disks, for real: whatever is on them, the crawl waits, reports it, and continues by itself to the last page.
 
 use std::fs::File;
 use std::net::SocketAddr;
@@ -35,7 +35,7 @@ struct Trial {
 }
 
 impl Trial {
-    /// `on_disk`: what of the data folder lies on the disk; "" is all of it.
+    /// `on_disk`: the parts of the data folder on the small disk; "" is all of it.
     fn new(disk: &Path, settings: &str, on_disk: &[&str]) -> Trial {
         let site =
             TestSite::start(Plan { pages: 400, text: 12_000, failing_every: 0, redirect_every: 0, ..Plan::default() });
@@ -59,7 +59,7 @@ impl Trial {
 
     fn command(&self) -> Command {
         let listen = self.address.to_string();
-        // What a sink waits for is longer than usual here.
+        // Sinks wait longer than usual in this test.
         let more = ["--delay", "0", "--patience", "10m", "--listen", &listen];
         self.place.crawl(&self.site.seeds(), &more)
     }
@@ -73,11 +73,11 @@ impl Trial {
         get(self.address, path).unwrap()
     }
 
-    /// Every page of the site is there, once, was asked for once, and the books balance.
+    /// Every page of the site is there once and was requested once, and the counters balance.
     fn check(&self, ran: &Ran, folders: &[&str]) {
         self.check_kept(ran, folders);
         let visits = self.site.visits();
-        // What robots.txt said is written by the frontier, and lost where that has no room.
+        // The frontier stores robots.txt, and loses it if there is no space.
         let pages = visits.iter().filter(|visit| visit.path != "/robots.txt");
         let mut asked: Vec<String> = pages.map(|visit| format!("{}{}", visit.host, visit.path)).collect();
         asked.sort_unstable();
@@ -85,7 +85,7 @@ impl Trial {
         assert!(twice.is_empty(), "fetched twice: {twice:?}");
     }
 
-    /// The same, of a crawl that was killed: what had not been accepted by then was asked for again.
+    /// The same for a crawl that was killed: what was not accepted is requested again.
     fn check_kept(&self, ran: &Ran, folders: &[&str]) {
         let pages = self.site.pages();
         for folder in folders {
@@ -99,7 +99,7 @@ impl Trial {
     }
 }
 
-/// The usual case: there is a reserve, and nothing ever meets the disk's end.
+/// The usual case: there is a reserve, and no write fails.
 #[test]
 fn fetching_pauses_before_the_disk_is_full() {
     small_disk::run("full_disk::reserve", 64);
@@ -129,7 +129,7 @@ fn reserve() {
     small_disk::done();
 }
 
-/// Without a reserve, the frontier's disk alone: its store is poisoned.
+/// Without a reserve, only the frontier's disk: its store fails.
 #[test]
 fn the_frontiers_disk_is_full() {
     small_disk::run("full_disk::frontier", 16);
@@ -140,7 +140,7 @@ fn the_frontiers_disk_is_full() {
 fn frontier() {
     let Some(disk) = small_disk::here() else { return };
     let trial = Trial::new(&disk, "page_log.disk_reserve: 0\n", &["frontier"]);
-    // Its store is made while there is room.
+    // The store is created while there is space.
     Process::start(trial.place.crawl(&trial.site.seeds(), &["--delay", "0", "--max-pages", "5"])).wait().ok();
     fill(&disk, 8 << 10);
     let manager = Manager::of(&trial.place);
@@ -209,7 +209,7 @@ fn sinks() {
     small_disk::done();
 }
 
-/// Everything on one disk, without a reserve: whatever meets its end first.
+/// Everything on one disk without a reserve: any part may fail first.
 #[test]
 fn the_only_disk_is_full() {
     small_disk::run("full_disk::everything", 64);
@@ -240,7 +240,7 @@ fn everything() {
     small_disk::done();
 }
 
-/// Killed while its disk is full, and started again before there is room: whatever it meets the disk's end at.
+/// Killed while its disk is full, and started again before there is space: any part may fail first.
 #[test]
 fn killed_on_a_full_disk_it_waits_there_again() {
     small_disk::run("full_disk::killed", 64);
@@ -253,7 +253,7 @@ fn killed() {
     kill_and_start_again(&disk, "page_log.disk_reserve: 0\n");
 }
 
-/// The same where its frontier may not even be written to when it starts.
+/// The same if even the frontier may not be written at the start.
 #[test]
 fn killed_below_the_reserve_it_waits_there_again() {
     small_disk::run("full_disk::killed_below", 64);
@@ -280,7 +280,7 @@ fn kill_and_start_again(disk: &Path, settings: &str) {
     wait_and_go_on(&trial, disk);
 }
 
-/// Started for the first time where nothing can be written.
+/// A first start when nothing can be written.
 #[test]
 fn a_first_start_waits_for_room() {
     small_disk::run("full_disk::first_start", 64);
@@ -295,7 +295,7 @@ fn first_start() {
     wait_and_go_on(&trial, &disk);
 }
 
-/// Whoever watches starts it again and again: each time it waits, says so, and can be told to end. Then there is room.
+/// The process is restarted again and again: each time it waits, reports it, and can be stopped. Then there is space.
 fn wait_and_go_on(trial: &Trial, disk: &Path) {
     for signal in ["TERM", "INT", "KILL"] {
         let mut waiting = Waiting::start(trial, signal);
@@ -336,7 +336,7 @@ fn orders() {
     let forget = ["forget", "--host", &host];
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // The store gives some of it back in the background.
+        // The store gives back some of it in the background.
         scope.spawn(|| {
             let began = std::time::Instant::now();
             while !is_over.load(Ordering::Relaxed) && began.elapsed() < DEADLINE {
@@ -361,7 +361,7 @@ fn orders() {
     small_disk::done();
 }
 
-/// A crawl that was started on a full disk, and has said that it waits for room.
+/// A crawl that was started on a full disk, and has reported that it waits for space.
 struct Waiting {
     child: Child,
     said: PathBuf,
@@ -375,7 +375,7 @@ impl Waiting {
         let mut waiting = Waiting { child: command.spawn().unwrap(), said };
         eventually("it says that it waits for room", || {
             assert!(waiting.child.try_wait().unwrap().is_none(), "it ended: {}", waiting.said());
-            // The crawl as a whole, or a part of it.
+            // The message of the whole crawl, or of a part.
             ["room on the disk", "free some space"].iter().any(|words| waiting.said().contains(words))
         });
         waiting

@@ -1,4 +1,4 @@
-//! A destination that does not take anything: the log fills up to its limit, fetching waits, and nothing is lost.
+//! A destination that takes nothing: the log fills up to its limit, fetching pauses, and nothing is lost.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -19,7 +19,7 @@ fn a_full_log_pauses_fetching_until_its_reader_goes_on() {
         let metrics = get(address, "/metrics").map(|(_, text)| text).unwrap_or_default();
         metrics.lines().any(|it| it == line)
     };
-    // The pipe holds little, and nobody reads.
+    // The pipe is small, and nobody reads it.
     eventually("the log is full", || has("seine_log_full 1"));
     eventually("what was leased is back", || has("seine_frontier_hosts{state=\"leased\"} 0"));
     let at_pause = site.visits().len();

@@ -1,4 +1,4 @@
-//! Half pages: a body that breaks off is never the last word on a URL, and never takes the place of a whole page.
+//! Cut pages: a cut body is never final for a URL, and never replaces a complete page.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ fn half(page: &str) -> Answer {
     Answer::html("").header("etag", "\"half\"").body(Body::Cut { bytes, announced })
 }
 
-/// A front page that links to as many others, whose bodies break off for so long from the first on.
+/// A front page with links to other pages, whose bodies are cut for a time after the first request.
 fn breaking(others: usize, time: Duration) -> Running {
     let began = OnceLock::new();
     let paths: Vec<String> = (1..=others).map(|number| format!("/{number}")).collect();
@@ -40,7 +40,7 @@ fn breaking(others: usize, time: Duration) -> Running {
     })
 }
 
-/// Several bodies in a row that break off are the host's trouble: its URLs wait and pay nothing.
+/// Several cut bodies in a row count as the host's failure: its URLs wait and no attempt is counted.
 #[test]
 fn a_host_whose_bodies_break_off_for_a_while_has_all_its_pages_whole() {
     let site = breaking(12, Duration::from_secs(1));
@@ -54,7 +54,7 @@ fn a_host_whose_bodies_break_off_for_a_while_has_all_its_pages_whole() {
     assert!(pages.iter().all(|page| page["truncated"].is_null()), "{pages:?}");
 }
 
-/// A host that serves nothing but halves (its length is wrong, say) is not waited for for ever.
+/// If a host always cuts bodies (with a wrong length, for example), the crawl does not wait for ever.
 #[test]
 fn a_host_whose_bodies_always_break_off_is_delivered_as_half_pages() {
     let site = breaking(12, Duration::MAX);
@@ -73,7 +73,7 @@ fn why(place: &Place, url: &str) -> Value {
     run(&["why", "--json", "-o", place.data().to_str().unwrap(), url]).ok().json_lines().remove(0)
 }
 
-/// Found by whoever asks for it, marked where it is delivered, and fetched again until it is whole.
+/// It can be searched for, is marked where it is delivered, and is fetched again until it is complete.
 #[test]
 fn a_half_page_is_marked_and_fetched_again() {
     let is_mended = Arc::new(AtomicBool::new(false));
@@ -121,7 +121,7 @@ fn a_half_page_is_marked_and_fetched_again() {
     }
 }
 
-/// The files of a folder, by their names, with what is in them.
+/// The files of a folder by name, with their content.
 fn files_below(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -134,7 +134,8 @@ fn files_below(folder: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// The old page stays everywhere, whatever its destinations do with what is gone; and the half's ETag is never asked with.
+/// The old page stays at every destination, whatever these do with pages that are gone. The cut page's ETag is never
+/// sent.
 #[test]
 fn a_half_never_takes_the_place_of_a_whole_page() {
     let answers = Arc::new(std::sync::Mutex::new(Vec::new()));

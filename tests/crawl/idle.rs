@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::support::program::{Place, Process, eventually, free_port, get};
 use crate::support::{Plan, TestSite};
 
-/// Every file below the folder with what changes when it is written or replaced.
+/// Every file below the folder with metadata that changes when it is written or replaced.
 fn files(place: &Place) -> BTreeMap<PathBuf, (u64, i64, i64, u64)> {
     let entries = walkdir::WalkDir::new(place.data()).into_iter().map(Result::unwrap);
     let seen = entries.filter(|entry| entry.file_type().is_file()).map(|entry| {
@@ -39,7 +39,7 @@ fn an_idle_crawl_that_stays_writes_nothing() {
         done.iter().all(|line| metrics.lines().any(|it| it == line))
     });
 
-    // A second is five times that a sink with nothing to do looks around. The stores may still be tidying up at first.
+    // An idle sink checks for work five times a second. At first the stores may still work in the background.
     let quiet = Duration::from_secs(1);
     let (mut before, mut since) = (files(&place), Instant::now());
     eventually("nothing is written for a second", || {

@@ -1,4 +1,4 @@
-//! `kill -9` at any moment: the same command goes on, nothing accepted is lost, nobody is visited too soon.
+//! `kill -9` at any moment: the same command continues, nothing accepted is lost, and no host is visited too soon.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -13,7 +13,7 @@ use crate::support::program::{Place, Process, cat, count, eventually, run};
 use crate::support::{Final, Plan, TestSite};
 
 const DELAY: Duration = Duration::from_millis(20);
-/// Of one crawl; there are five.
+/// In one crawl; there are five.
 const KILLS: usize = 12;
 
 #[test]
@@ -26,7 +26,7 @@ fn killed_again_and_again_2() {
     kill_and_go_on("", &[]);
 }
 
-/// Small files and segments: kills fall into their ends and beginnings too.
+/// Small files and segments, so that kills also hit their ends and beginnings.
 #[test]
 fn killed_again_and_again_with_small_files_1() {
     kill_and_go_on(SMALL_FILES, &[]);
@@ -42,7 +42,7 @@ fn killed_again_and_again_with_two_sinks() {
     kill_and_go_on(SMALL_FILES, &["--sink", "files", "--sink", "stdout"]);
 }
 
-/// Every format that is files: whatever a kill left, its reader takes it, and every page is there, once.
+/// Every file format: its reader accepts what a kill left, and every page is there, once.
 #[test]
 fn killed_again_and_again_with_every_format_of_files() {
     const FORMATS: [&str; 10] = [
@@ -62,11 +62,11 @@ fn killed_again_and_again_with_every_format_of_files() {
     for name in FORMATS {
         let folder = place.data().join(name);
         run(&["verify".as_ref(), folder.as_os_str()]).ok();
-        // Formats that hold any status have the first answers of busy pages too; of the others nobody knows it.
+        // Formats that store any status also have the first answers of busy pages; other formats have no status.
         let pages = cat(&folder).into_iter().filter(|page| page["status"].as_u64().is_none_or(|it| it / 100 == 2));
         let kept = count(pages.collect::<Vec<_>>().iter());
         if name == "cdr31" {
-            // It knows final URLs alone.
+            // This format has only final URLs.
             assert!(kept.keys().all(|url| site.pages().contains(url)), "{name}: {kept:?}");
             assert_eq!(kept.values().sum::<usize>(), site.pages().len(), "{name}: {kept:?}");
         } else {
@@ -98,7 +98,7 @@ fn kill_and_go_on(settings: &str, more: &[&str]) -> (Place, TestSite) {
     let mut kills = 0;
     for _ in 0..KILLS {
         let mut child = runs.start();
-        // Half of them by the clock, which falls into the opening too; half by what the site has seen.
+        // Half of them by time, which also hits the opening; half by the requests to the site.
         if rng.bool() {
             std::thread::sleep(Duration::from_millis(rng.u64(20..400)));
         } else {
@@ -115,7 +115,7 @@ fn kill_and_go_on(settings: &str, more: &[&str]) -> (Place, TestSite) {
     kills += usize::from(kill(child));
     assert!(kills >= KILLS, "the crawl is too short for {KILLS} kills: {kills}");
 
-    // It may have been done when it was killed: seeds given again would be fetched anew.
+    // The crawl may have been finished when it was killed: repeated seeds would be fetched again.
     let mut child = runs.start_without_seeds();
     eventually("it ends by itself", || has_ended(&mut child));
     assert!(child.wait().unwrap().success());
@@ -153,13 +153,13 @@ pub fn check_pages(place: &Place, site: &TestSite) {
     assert_eq!(kept.keys().collect::<Vec<_>>(), undisturbed.kept().keys().collect::<Vec<_>>());
 }
 
-/// Standard output takes nothing back: at least once is what it gives.
+/// Standard output cannot be undone, so it delivers at least once.
 fn check_stdout(runs: &Runs) {
     let mut lines = Vec::new();
     for path in &runs.outputs {
         let mut text = String::new();
         File::open(path).unwrap().read_to_string(&mut text).unwrap();
-        // Only the end of what a killed process wrote may be half a line.
+        // Only the end of a killed process's output may be half a line.
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         lines.extend(crate::support::program::json_lines(&text[..whole]));
     }
@@ -168,7 +168,7 @@ fn check_stdout(runs: &Runs) {
     println!("{} lines on standard output for {} pages", lines.len(), found.len());
 }
 
-/// The same command again and again, its standard output in a file a run.
+/// The same command again and again, with its standard output in one file per run.
 struct Runs<'a> {
     place: &'a Place,
     site: &'a TestSite,
@@ -194,7 +194,7 @@ impl Runs<'_> {
         command.spawn().unwrap()
     }
 
-    /// Every URL that is asked for in the end.
+    /// Every URL that is requested in the end.
     fn all_pages(&self) -> BTreeSet<String> {
         let asked = |state: &Final| *state != Final::Forbidden;
         self.site.oracle().into_iter().filter(|(_, state)| asked(state)).map(|(url, _)| url).collect()
@@ -205,7 +205,7 @@ fn has_ended(child: &mut Child) -> bool {
     child.try_wait().unwrap().is_some()
 }
 
-/// SIGKILL; false when it had ended by itself.
+/// SIGKILL; returns false if the process had already ended.
 fn kill(mut child: Child) -> bool {
     let ended = has_ended(&mut child);
     child.kill().unwrap();

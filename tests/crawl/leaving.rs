@@ -1,4 +1,4 @@
-//! What may not be delivered any more leaves: forbidden by robots.txt, `noindex`, or out of a scope that has changed.
+//! Pages that may no longer be delivered leave: forbidden by robots.txt, `noindex`, or out of a changed scope.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -8,10 +8,10 @@ use crate::support::server::{Answer, Ask};
 use crate::support::program::{Place, Process, eventually, free_port, get, run};
 use crate::support::{Running, counted, links};
 
-/// Of every answer: path, what the request was conditional on, and status.
+/// For every answer: path, condition of the request, and status.
 type Answers = Arc<Mutex<Vec<(String, Option<String>, u16)>>>;
 
-/// A site that answers as `answer` says, of the number of the request for that path.
+/// A site that answers as `answer` says, given the number of the request for that path.
 fn site(answer: fn(&Ask, u32) -> Answer) -> (Running, Answers) {
     let answers = Answers::default();
     let noted = answers.clone();
@@ -27,12 +27,12 @@ fn site(answer: fn(&Ask, u32) -> Answer) -> (Running, Answers) {
     (site, answers)
 }
 
-/// What a path was asked for with, and the status of its answer, in order.
+/// The conditions of requests for a path, and the status of each answer, in order.
 fn of<'a>(answers: &'a [(String, Option<String>, u16)], path: &str) -> Vec<(Option<&'a str>, u16)> {
     answers.iter().filter(|(it, ..)| it == path).map(|(_, condition, status)| (condition.as_deref(), *status)).collect()
 }
 
-/// Says that it is as it was, or else the page.
+/// Answers with a 304 or with the page.
 fn tagged(ask: &Ask, tag: &str, body: &str) -> Answer {
     let tag = format!("\"{tag}\"");
     match ask.header("if-none-match") == Some(&tag) {
@@ -41,7 +41,7 @@ fn tagged(ask: &Ask, tag: &str, body: &str) -> Answer {
     }
 }
 
-/// How many of a state there are, as an answered crawl says.
+/// Number of URLs in a state, from `seine stats`.
 fn frontier(place: &Place, state: &str) -> u64 {
     place.stats()["frontier"][state].as_u64().unwrap()
 }
@@ -55,7 +55,7 @@ fn conditions_go_to_the_url_that_gave_them() {
         ("/moved", _) if ask.header("if-none-match").is_some() => Answer::new(304, ""),
         ("/moved", _) => Answer::new(302, "").header("location", "/target"),
         ("/target", _) => tagged(ask, "t", "the target"),
-        // Another target at every look.
+        // Another target at every fetch.
         ("/moving", 1) => Answer::new(302, "").header("location", "/first"),
         ("/moving", _) => Answer::new(302, "").header("location", "/second"),
         ("/first" | "/second", _) => tagged(ask, "same", "the same tag, and another page"),
@@ -79,7 +79,8 @@ fn conditions_go_to_the_url_that_gave_them() {
 
 const META: &str = "<meta name=robots content=noindex>";
 
-/// `/always` asks not to be indexed, `/later` from its second look on, `/once` at its first look alone, by a header.
+/// `/always` asks not to be indexed; `/later` does from its second fetch on; `/once` only at its first fetch, by a
+/// header.
 fn unlisted(ask: &Ask, times: u32) -> Answer {
     match (ask.path(), times) {
         ("/", _) => Answer::html(links(&["/always", "/later", "/once"])),
@@ -115,7 +116,7 @@ fn what_asks_not_to_be_indexed_is_withheld_for_as_long_as_it_asks() {
     assert_eq!(stats["frontier"]["withheld"], 2);
     assert_eq!(of(&answers.lock().unwrap(), "/once")[1], (None, 200), "a header is asked for again");
 
-    // Obeyed no more: what was withheld is delivered, though its content is the same.
+    // No longer obeyed: withheld pages are delivered, although their content is the same.
     let asked = of(&answers.lock().unwrap(), "/always").len();
     place.set("link_storage.link_strategy.obey_noindex", "false");
     eventually("everything is live", || {
@@ -123,7 +124,7 @@ fn what_asks_not_to_be_indexed_is_withheld_for_as_long_as_it_asks() {
         frontier(&place, "live") == 5
     });
     assert_eq!(of(&answers.lock().unwrap(), "/always")[asked], (None, 200));
-    // And obeyed again: of what it holds it knows that it asked, though a 304 says nothing.
+    // And obeyed again: the record knows that the page asked, although a 304 does not repeat it.
     place.set("link_storage.link_strategy.obey_noindex", "true");
     eventually("it has left again", || {
         Process::start(place.crawl(&[], &["--delay", "0"])).wait().ok();
@@ -136,7 +137,7 @@ fn what_asks_not_to_be_indexed_is_withheld_for_as_long_as_it_asks() {
 const ONCE: &str = "link_storage.download_sitemap_xml: false\nlogging.filter: info\n";
 const BLACKLIST: &str = "link_storage.link_strategy.blacklist";
 
-/// Six pages below `/`; two say whether they have changed.
+/// Six pages below `/`; two support conditional requests.
 fn tree(ask: &Ask, _: u32) -> Answer {
     match ask.path() {
         "/" => tagged(ask, "top", &links(&["/a/1", "/b/1", "/c/1"])),
@@ -147,19 +148,19 @@ fn tree(ask: &Ask, _: u32) -> Answer {
     }
 }
 
-/// Goes on to the end, and says what it said.
+/// Runs to the end, and returns the messages.
 fn go_on(place: &Place, seeds: &[String]) -> String {
     Process::start(place.crawl(seeds, &["--delay", "0"])).wait().ok().stderr
 }
 
-/// How many URLs the line speaks of that has these words; none without one.
+/// The number of URLs in the message with these words; none without such a message.
 fn told(said: &str, words: &str) -> Option<u64> {
     let line = said.lines().find(|line| line.contains(words))?;
     let digits = line.split("urls=").nth(1)?;
     digits.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// Live, gone, failed.
+/// Counts of live, gone and failed.
 fn states(place: &Place) -> [u64; 3] {
     ["live", "gone", "failed"].map(|state| frontier(place, state))
 }
@@ -173,7 +174,7 @@ fn another_scope_is_for_what_is_known_already() {
     assert_eq!(states(&place), [5, 0, 0]);
     let asked = |path: &str| of(&answers.lock().unwrap(), path).len();
 
-    // Narrower and wider at once. Killed on the way, it goes on.
+    // Narrower and wider at once. If it is killed during that, it continues.
     place.set(BLACKLIST, "['.*/b/.*']");
     Process::start(place.crawl(&[], &["--delay", "0"])).kill();
     let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
@@ -190,7 +191,7 @@ fn another_scope_is_for_what_is_known_already() {
         .collect::<Vec<_>>();
     assert!(top.len() >= 2 && top.iter().all(|it| *it == (true, 200)), "read again, whatever was known of it: {top:?}");
 
-    // It says how many, and only when something has changed.
+    // It reports how many, and only if something has changed.
     let visits = answers.lock().unwrap().len();
     let said = go_on(&place, &[]);
     assert_eq!((told(&said, "leave"), told(&said, "read again"), told(&said, "tried again")), (None, None, None));

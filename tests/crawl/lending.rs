@@ -1,4 +1,4 @@
-//! Hosts that are lent, while their operator, other clients and the server's end come between.
+//! Lent hosts, while the operator, other clients or the server's end interfere.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -20,7 +20,7 @@ fn a_host_that_is_blocked_or_forgotten_is_not_lent_any_longer() {
     let host = lease["origin"].as_str().unwrap();
     let first = crawl.page(&lease, &urls(&lease)[0]);
     assert_eq!(crawl.send(ALICE, &first)["accepted"], 1);
-    // Neither waits for the lease's end, which is a minute away.
+    // Neither waits for the end of the lease, which is a minute away.
     run(&["host", host, "block", "-o", data]).ok();
     let second = crawl.page(&lease, &urls(&lease)[1]);
     crawl.refuses(ALICE, &second, "no lease of this client");
@@ -123,7 +123,7 @@ fn a_client_that_brings_a_page_now_and_then_does_not_keep_its_host() {
     }
     assert_eq!(crawl.said(ALICE, &renew, &json!({})).0, 200, "a quarter came back");
     assert_eq!(crawl.said(ALICE, &renew, &json!({})).0, 409, "nothing came back since");
-    // It lapses, and the client gets fewer hosts, and fewer URLs of each.
+    // The lease expires, and the client gets fewer hosts with fewer URLs each.
     let others = crawl.lease(BOB);
     assert_eq!(others["origin"], lease["origin"]);
     crate::support::program::eventually("it is counted", || crawl.client("alice")["lapsed"] == 1);
@@ -135,11 +135,11 @@ fn a_client_that_brings_a_page_now_and_then_does_not_keep_its_host() {
     crawl.process.signal("TERM");
 }
 
-/// Requests whose bodies do not come, and requests that wait for work.
+/// Requests whose bodies never arrive, and requests that wait for work.
 #[test]
 fn clients_that_wait_do_not_keep_health_checks_out() {
     let crawl = Crawl::start("");
-    // Alice has all the hosts that there are.
+    // Alice has all hosts.
     let _all = crawl.lease(ALICE);
     for body in ["", "{\"hosts\": 1, \"wait_ms\": 30000}"] {
         let length = body.len().max(10);
@@ -194,7 +194,7 @@ fn a_few_bytes_that_become_a_record_of_many_are_refused_in_little_memory() {
     crawl.process.signal("TERM");
 }
 
-/// A WARC file of one record, 256 MB of blanks, in one member of gzip.
+/// A WARC file with one record, 256 MB of blanks, in one gzip member.
 fn bomb(url: &str) -> Vec<u8> {
     const BODY: usize = 250 << 20;
     let http = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n";

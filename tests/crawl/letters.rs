@@ -1,4 +1,4 @@
-//! Dead letters of a destination on this machine's disk: replayed to where the crawl writes.
+//! Dead letters of a local destination: replayed to where the crawl writes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::support::server::Answer;
 use crate::support::program::{Place, Process, Ran, eventually, run};
 use crate::support::{Running, links};
 
-/// The name of its file would be longer than Linux takes.
+/// Its file name would be longer than Linux allows.
 fn long_path() -> String {
     format!("/{}", "long".repeat(80))
 }
@@ -54,14 +54,14 @@ fn a_replayed_letter_is_a_file_where_the_crawl_writes_them() {
     assert_eq!(listed().len(), 1);
     assert!(listed()[0]["reason"].as_str().unwrap().contains("hash_file_name: true"), "{:?}", listed());
 
-    // Nothing has changed: it is refused again, and stays.
+    // Nothing has changed, so it is rejected again and stays.
     let again = letters(&data, &["replay", "--all"]).ok();
     assert!(again.stdout.contains("0 delivered, 1 refused again"), "{}", again.stdout);
     assert_eq!(listed()[0]["attempts"], 2);
-    // That of an earlier run counts as long as it is there.
+    // A letter of an earlier run counts as long as it is there.
     crawl().exits(5);
 
-    // The crawl's own file and options count, and the destination is the crawl's own.
+    // The crawl's own configuration and options apply, and the destination is the crawl's own.
     let mut settings = std::fs::read_to_string(place.config()).unwrap();
     settings += "target_storage.data_format.filesystem.hash_file_name: true\n";
     std::fs::write(place.config(), settings).unwrap();

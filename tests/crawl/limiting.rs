@@ -1,4 +1,4 @@
-//! Limits raised and lowered while a crawl runs and while it rests: they hold over a kill, whatever is configured.
+//! Limits raised and lowered while a crawl runs and while it is stopped: they survive a kill, whatever is configured.
 
 use crate::steering::{PAGES, seine, site, status};
 use crate::support::program::{Place, Process, eventually};
@@ -37,7 +37,7 @@ fn limits_are_lowered_and_raised_while_it_runs_and_hold_over_a_kill() {
     assert!(said.contains("limit of pages") && said.contains("by the operator's order"), "{said}");
     assert_eq!(live(&place), 50);
 
-    // At rest, too; and as configured again.
+    // With the crawl stopped, too; and back to the configured value.
     seine(&place, &["limit", "pages", "default"]).ok();
     for (limit, most, words) in [
         ("page", "5", "is no limit"),

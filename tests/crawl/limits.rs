@@ -1,4 +1,4 @@
-//! What bounds a crawl: pages, depth, scope, private addresses.
+//! Limits of a crawl: pages, depth, scope, private addresses.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ fn max_depth_counts_links_from_a_seed() {
     }
 }
 
-/// Three hosts that link to each other; two of them are of one domain.
+/// Three hosts that link to each other; two belong to one domain.
 fn three_hosts() -> (Running, Vec<String>, Vec<String>) {
     let names = ["www.saltmere-shop.co.uk", "blog.saltmere-shop.co.uk", "saltmere-news.co.uk"];
     let site = Running::start_with(3, |port| {
@@ -85,7 +85,7 @@ fn scope_is_the_host_the_domain_or_anything() {
     assert!(told.contains("follows links to every host"), "{told}");
 }
 
-/// A domain with endless subdomains has some: what is left out is counted, said and explained.
+/// A domain with endless subdomains gets a limited number; the rest is counted, reported and explained.
 #[test]
 fn a_domain_has_so_many_hosts_at_most() {
     let names: Vec<String> = (0..6).map(|n| format!("s{n}.many.test")).collect();
@@ -148,7 +148,7 @@ fn private_addresses_are_refused_unless_allowed() {
     assert_eq!(allowed.kept().len(), 4);
 }
 
-/// Links can point inwards on purpose, and so can redirects.
+/// Links, and redirects, can point inside a private network on purpose.
 #[test]
 fn a_public_looking_name_or_a_redirect_to_a_private_address_is_refused() {
     let site = endless();

@@ -1,4 +1,4 @@
-//! The service manager is told by systemd's protocol: that the crawl opens, serves, goes on, and stops.
+//! The service manager gets messages by systemd's protocol: the crawl opens, is ready, is alive, and stops.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -9,24 +9,24 @@ use std::time::Duration;
 use crate::support::program::{Place, Process, command, eventually, run};
 use crate::support::{Plan, TestSite};
 
-/// Every datagram that came, in order.
+/// All datagrams, in order.
 pub struct Manager {
-    /// As the variable has it.
+    /// The value of the environment variable.
     name: String,
     said: Arc<Mutex<Vec<String>>>,
 }
 
-/// It wants a sign of life so often.
+/// The manager expects a sign of life at this interval.
 const WATCHDOG: Duration = Duration::from_millis(600);
 
 impl Manager {
-    /// At a path beside the data folder.
+    /// At a path next to the data folder.
     pub fn of(place: &Place) -> Manager {
         let path = place.data().with_file_name("notify");
         Manager::listening(path.display().to_string(), UnixDatagram::bind(&path).unwrap())
     }
 
-    /// Without a file.
+    /// An abstract socket, without a file.
     fn abstract_one() -> Manager {
         let name = format!("seine-test-{}", std::process::id());
         let address = SocketAddr::from_abstract_name(&name).unwrap();
@@ -65,7 +65,7 @@ fn it_is_told_that_a_crawl_opens_serves_goes_on_and_stops() {
     let place = Place::new();
     let manager = Manager::of(&place);
     let process = Process::start(manager.starts(place.crawl(&site.seeds(), &["--delay", "0", "--stay"])));
-    // All is fetched soon. It stays, waits for nothing, and is well.
+    // Everything is fetched soon. The crawl stays, waits for nothing, and is healthy.
     eventually("all of it is fetched, and told", || {
         let is_told =
             |it: &String| it.starts_with("STATUS=") && it.contains("0 queued") && it.contains("files: 0 pending");
@@ -92,7 +92,7 @@ fn it_is_told_that_a_crawl_opens_serves_goes_on_and_stops() {
     assert!(said.iter().all(|it| !it.contains('\n')), "{said:?}");
 }
 
-/// The command of config/systemd/seine.service, with its paths moved.
+/// The command of config/systemd/seine.service, with its paths replaced.
 #[test]
 fn the_unit_starts_a_crawl_that_serves() {
     let unit = std::fs::read_to_string("config/systemd/seine.service").unwrap();
@@ -113,7 +113,7 @@ fn the_unit_starts_a_crawl_that_serves() {
     let code = process.wait().ok().status.code();
     assert_eq!(code, Some(0), "told to end is no failure");
 
-    // Who is told to end, or has come to an end, is not started again; who failed is.
+    // A crawl that was stopped or has finished is not restarted; one that failed is.
     let help = run(&["crawl", "--help"]).ok().stdout;
     let listed = help.lines().filter_map(|line| line.split_whitespace().next()?.parse::<u8>().ok());
     let prevents: Vec<u8> = value("RestartPreventExitStatus").split(' ').map(|code| code.parse().unwrap()).collect();

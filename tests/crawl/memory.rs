@@ -1,4 +1,4 @@
-//! What is held is bounded, not only what was received: pages that decode to a thousand times their size.
+//! Memory is bounded by decoded size, not only by received size: pages that decode to a thousand times their size.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use flate2::write::{GzEncoder, ZlibEncoder};
 use crate::support::program::{Place, Process, eventually};
 use crate::support::{Running, links};
 
-/// Together far more than may be held.
+/// Together far more than may be in memory.
 const PAGES: usize = 36;
 const DECODED: usize = 20 << 20;
-/// Of peak memory.
+/// Limit of peak memory.
 const MOST_MIB: u64 = 400;
 
 /// The same text in one coding after the other.
@@ -59,7 +59,7 @@ fn pages_that_decode_to_a_thousand_times_their_size_wait_for_a_sink_and_are_deli
     );
     let folders = ["files", "filesystem_json"].map(|name| place.data().join(name));
     std::fs::create_dir_all(place.data()).unwrap();
-    // Where the sinks' folders should be there is a file: they are away.
+    // A file is in place of the sinks' folders, so the sinks cannot work.
     folders.iter().for_each(|folder| std::fs::write(folder, "").unwrap());
     let more = ["--delay", "0", "--sink", "files", "--sink", "filesystem_json"];
     let seeds = [site.origin(0) + "/"];
@@ -86,7 +86,7 @@ fn pages_that_decode_to_a_thousand_times_their_size_wait_for_a_sink_and_are_deli
     }
 }
 
-/// Long bodies from many hosts at a time: workers hold a bounded part of them.
+/// Long bodies from many hosts at once: workers keep a bounded part of them in memory.
 #[test]
 fn long_bodies_from_many_hosts_take_turns() {
     const HOSTS: usize = 64;

@@ -1,5 +1,4 @@
-//! What pages offer beside their links, and links that say where a visitor came from, through whole crawls: how many
-//! requests it costs.
+//! Offers of pages besides links, and links with tracking parameters, in whole crawls: how many requests they cost.
 
 use crate::support::server::Answer;
 use seine::clock::now_ms;
@@ -32,7 +31,7 @@ fn a_wordpress_post_costs_one_request() {
         let origin = format!("http://127.0.0.11:{port}");
         std::sync::Arc::new(move |ask| match ask.path() {
             "/" => Answer::html((1..POSTS).map(|number| link(&format!("/2026/{number}/"))).collect::<String>()),
-            // The newest post stands in the feed alone.
+            // Only the feed has the newest post.
             "/feed/" => {
                 Answer::new(200, format!("<rss><channel><item><link>/2026/{POSTS}/</link></item></channel></rss>"))
                     .header("content-type", "application/rss+xml")
@@ -52,7 +51,7 @@ fn a_wordpress_post_costs_one_request() {
     assert_eq!(asked, expected);
 }
 
-/// What a crawl of one seed asks for, in order; robots.txt apart, which only the first asks for.
+/// The requests of a crawl of one seed, in order; without robots.txt, which only the first crawl requests.
 fn asked(site: &Running, place: &Place, seed: &str) -> Vec<String> {
     let before = site.visits.len();
     Process::start(place.crawl(&[site.origin(0) + seed], &["--delay", "0"])).wait().ok();
@@ -85,7 +84,7 @@ fn a_new_crawl_drops_what_only_says_where_a_visitor_came_from() {
     assert_eq!(asked(&site, &place, "/2"), all);
 }
 
-/// What is known would be fetched again under other URLs.
+/// Otherwise known pages would be fetched again under other URLs.
 #[test]
 fn a_data_folder_of_before_keeps_its_urls_until_a_list_is_set() {
     let (site, place) = (campaign(), Place::with(QUIET));

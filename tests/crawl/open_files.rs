@@ -1,4 +1,4 @@
-//! Few files may be open: connections are what gives way, not the store and the sinks.
+//! Few open files: connections get fewer, not the store and the sinks.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -22,7 +22,7 @@ fn hosts(count: usize) -> Running {
     )
 }
 
-/// The program where so many files may be open and no more.
+/// The program with a limit of open files.
 fn limited(crawl: &Command, limit: usize) -> Command {
     let mut command = Command::new("sh");
     command.arg("-c").arg(format!("ulimit -n {limit} && exec \"$0\" \"$@\""));
@@ -30,7 +30,7 @@ fn limited(crawl: &Command, limit: usize) -> Command {
     command
 }
 
-/// A page of each host is kept, whatever may be open.
+/// A page of each host is stored, whatever the limit.
 fn all_are_crawled(count: usize, limit: usize) {
     let site = hosts(count);
     let place = Place::with("crawler_manager.downloader.max_retry_count: 0\n");
@@ -46,7 +46,7 @@ fn all_are_crawled(count: usize, limit: usize) {
 
 #[test]
 fn more_hosts_than_files_may_be_open_are_crawled_and_nobody_pays() {
-    // More than connections may stay open under the limit, one each.
+    // One connection each: more than may stay open under the limit.
     all_are_crawled(300, 160);
 }
 

@@ -1,4 +1,4 @@
-//! This machine's own trouble: name servers or the network away. Nobody pays for it, and it goes on by itself.
+//! Outages of this machine: no name servers or no network. No URL or host is blamed, and the crawl continues by itself.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -15,12 +15,12 @@ fn address(host: u8) -> Ipv4Addr {
     Ipv4Addr::new(127, 0, 7, host + 1)
 }
 
-/// On every host's address; nobody is answered yet.
+/// Listens on every host's address without answering.
 fn listen(port: u16) -> Vec<TcpListener> {
     (0..HOSTS).map(|host| TcpListener::bind((address(host), port)).expect("loopback has addresses")).collect()
 }
 
-/// From now on everybody is answered; ends with the test's process.
+/// Answers from now on, until the test's process ends.
 fn serve(listener: TcpListener, answer: fn(&str) -> String) {
     std::thread::spawn(move || listener.incoming().flatten().for_each(|stream| talk(stream, answer)));
 }
@@ -39,7 +39,7 @@ fn talk(mut stream: TcpStream, answer: fn(&str) -> String) {
     let _ = stream.write_all(answer(path).as_bytes());
 }
 
-/// A small page wherever one is asked for.
+/// A small page for every path.
 fn a_page(path: &str) -> String {
     let (status, body) = match path {
         "/robots.txt" | "/sitemap.xml" => ("404 Not Found", ""),
@@ -51,10 +51,10 @@ fn a_page(path: &str) -> String {
     )
 }
 
-/// One attempt only: whoever pays one is lost.
+/// One attempt only: a URL that is blamed is lost.
 const SETTINGS: &str = "logging.filter: warn,seine=info\ncrawler_manager.downloader.max_retry_count: 0\n";
 
-/// Crawls while `part` is away, sees that it is said everywhere, brings it back, and looks at what came of it.
+/// Crawls while `part` is down, checks that this is reported everywhere, repairs it, and checks the result.
 fn goes_on_by_itself(part: &str, said: &str, settings: &str, seeds: &[String], come_back: impl FnOnce()) {
     let place = Place::with(&format!("{SETTINGS}{settings}"));
     let watched = SocketAddr::from(([127, 0, 0, 1], free_port()));
@@ -65,7 +65,7 @@ fn goes_on_by_itself(part: &str, said: &str, settings: &str, seeds: &[String], c
     let (_, metrics) = get(watched, "/metrics").expect("metrics");
     let gauge = format!("seine_machine_away{{part=\"{part}\"}} 1");
     assert!(metrics.lines().any(|line| line == gauge), "{metrics}");
-    // Nobody is given up meanwhile: a few more probes go out, and everything is still there.
+    // Nothing is given up meanwhile: a few more probes are sent, and every URL is still there.
     let waiting = format!("seine_frontier_work_proposed_urls {}", seeds.len());
     assert!(metrics.contains(&waiting), "{metrics}");
     assert!(!process.has_ended());
@@ -121,7 +121,7 @@ fn a_network_without_a_way_out_costs_neither_urls_nor_hosts() {
     namespace::run("outage::no_way_out");
 }
 
-/// Addresses that the kernel knows no way to (ENETUNREACH), and some that it knows to be away (EHOSTUNREACH).
+/// Addresses without a route (ENETUNREACH), and some that are unreachable (EHOSTUNREACH).
 #[test]
 #[ignore = "started by another test"]
 fn no_way_out() {
@@ -146,7 +146,7 @@ fn a_robots_txt_that_is_refused_for_good_is_no_trouble_of_its_host() {
     namespace::run("outage::robots_at_a_private_address");
 }
 
-/// The host's only page fails, and robots.txt is asked for to see whose trouble that is: the host answers.
+/// The host's only page fails, so robots.txt is requested to see whether the host is down: it answers.
 #[test]
 #[ignore = "started by another test"]
 fn robots_at_a_private_address() {

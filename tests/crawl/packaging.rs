@@ -1,4 +1,4 @@
-//! What packages are made of.
+//! The contents of packages.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -17,7 +17,7 @@ fn the_version_names_commit_and_formats() {
         let number = lines[2].split_once(format).and_then(|(_, behind)| behind.chars().next());
         assert!(number.is_some_and(|digit| digit.is_ascii_digit()), "{text}");
     }
-    // In one line for who asks shortly.
+    // One line for `-V`.
     assert_eq!(run(&["-V"]).ok().stdout.lines().collect::<Vec<_>>(), lines[..1]);
 }
 
@@ -28,7 +28,7 @@ fn each_command_has_a_man_page_and_is_completed() {
     let read = |path: &str| fs::read_to_string(folder.path().join(path)).unwrap_or_else(|_| panic!("no {path}"));
     let help = run(&["--help"]).ok().stdout;
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    // A command's line has two spaces before it; what is longer goes on further in.
+    // A command's line begins with two spaces; continuation lines are indented further.
     let names = commands.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
     let mut found = 0;
     for name in names.filter(|name| *name != "help") {
@@ -49,7 +49,7 @@ fn a_shell_is_told_what_to_complete() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("seine.bash");
     fs::write(&script, &bash).unwrap();
-    // As the shell does at the second Tab behind `seine back`.
+    // As the shell does at the second Tab after `seine back`.
     let complete =
         "source \"$1\"; COMP_WORDS=(seine back); COMP_CWORD=1; _seine seine back seine; echo \"${COMPREPLY[@]}\"";
     let output = std::process::Command::new("bash").args(["-c", complete, "bash"]).arg(&script).output().unwrap();
@@ -61,7 +61,7 @@ fn a_shell_is_told_what_to_complete() {
     run(&["completions", "cmd"]).fails_naming(&["possible values", "zsh"]);
 }
 
-/// A script of the project, with commands of the test's own before those of the machine.
+/// A script of the project, with the test's commands before the machine's in the path.
 fn script(name: &str, commands: &[(&str, &str)]) -> (bool, String) {
     let folder = tempfile::tempdir().unwrap();
     for (command, body) in commands {

@@ -1,4 +1,4 @@
-//! Where `seine why` says that pages are in files, and what reads those files.
+//! Where `seine why` says that pages are in files, and the programs that read those files.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
@@ -24,7 +24,7 @@ fn answer(ask: &Ask) -> Answer {
     }
 }
 
-/// Of each URL, by sink, where it is said to be.
+/// For each URL, by sink: its reported place.
 fn places(place: &Place, urls: &[String]) -> BTreeMap<(String, String), Value> {
     let data = place.data().display().to_string();
     let said = run(&[&["why".to_owned(), "--json".to_owned(), "-o".to_owned(), data], urls].concat()).ok().json_lines();
@@ -43,7 +43,7 @@ fn is_as_read(url: &str, file: &str, said: &Value) -> bool {
     read.is_some_and(|page| page["url"] == url && page["offset"] == place["offset"])
 }
 
-/// Reads each place, and returns what is not as it was said.
+/// Reads each place, and returns what differs from the report.
 fn wrong(place: &Place, urls: &[String]) -> Vec<String> {
     let all = places(place, urls);
     let found = |url: &str, sink: &str, said: &Value| {
@@ -51,10 +51,10 @@ fn wrong(place: &Place, urls: &[String]) -> Vec<String> {
         let offset = || said["place"]["offset"].as_u64();
         match sink {
             "filesystem_html" => Some(std::fs::read_to_string(file).ok()?.contains(url.rsplit('/').next()?)),
-            // The same is said by what reads archives …
+            // The reader of archives finds the same …
             _ if !is_as_read(url, &file, said) => None,
             "files" => Some(true),
-            // … and of what is no stream, the bytes there say so.
+            // … and if the file is not a compressed stream, its bytes show it.
             _ => {
                 let mut read = BufReader::new(std::fs::File::open(file).ok()?);
                 read.seek(SeekFrom::Start(offset()?)).ok()?;
@@ -92,17 +92,17 @@ fn a_page_is_in_the_record_that_is_told_live_after_a_kill_and_at_rest() {
     assert_eq!(wrong(&place, &urls), Vec::<String>::new());
     assert!(process.kill(), "it was still running");
     assert_eq!(wrong(&place, &urls), Vec::<String>::new(), "after a kill");
-    // The next run ends the files, and gives them their names.
+    // The next run finishes the files and renames them.
     Process::start(place.crawl(&[], &options)).wait().ok();
     assert_eq!(wrong(&place, &urls), Vec::<String>::new(), "at rest");
     let told = run(&["why", "-o", place.data().to_str().unwrap(), &urls[3]]).ok().stdout;
     let row = told.lines().find(|line| line.trim_start().starts_with("warc ")).unwrap();
     assert!(row.contains("delivered: ") && row.contains(".warc.gz, record ") && row.contains(", byte "), "{told}");
 
-    // What reads archives does not meet the notes.
+    // The reader of archives skips the notes.
     let read = run(&["cat", place.data().join("cdr31").to_str().unwrap()]).ok();
     assert!(!read.stderr.contains("passed over"), "{}", read.stderr);
-    // A file that somebody has taken away is told.
+    // A deleted file is reported.
     let place_of = |sink: &str| places(&place, &urls[..1])[&(urls[0].clone(), sink.to_owned())].clone();
     std::fs::remove_file(place_of("cdr31")["place"]["file"].as_str().unwrap()).unwrap();
     let gone = place_of("cdr31");

@@ -1,4 +1,4 @@
-//! The page log's readers: sinks that come later, sinks that do not come again, and standard output.
+//! The page log's readers: sinks added later, sinks that are removed, and standard output.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -75,7 +75,7 @@ fn a_removed_sink_is_told_of_until_it_is_given_up() {
     run(&["audit".as_ref(), place.data().as_os_str()]).ok();
 }
 
-/// The log is kept small by those that wait, not by who is gone.
+/// The log is kept for waiting sinks, not for removed ones.
 #[test]
 fn a_log_that_is_full_names_who_holds_it() {
     let site = site();
@@ -112,7 +112,7 @@ fn a_sink_that_comes_later_says_what_it_misses() {
     let text = run(&["stats".as_ref(), place.data().as_os_str()]).ok().stdout;
     assert!(text.contains("came later"), "{text}");
     assert!(sinks(&place, &[]).ok().stdout.contains("came later"));
-    // Told once.
+    // Reported once.
     assert!(!crawl(&place, &site, &["--sink", "files", "--sink", "void"]).stderr.contains("this sink is new"));
 }
 
@@ -122,7 +122,7 @@ fn standard_output_leaves_no_place_in_the_log() {
     let cursor = place.data().join("log/cursors/stdout.cursor");
     let first = crawl(&place, &site, &["--sink", "stdout", "--max-pages", "20"]);
     assert!(!first.json_lines().is_empty() && !cursor.exists());
-    // Killed before it has printed everything, it goes on; …
+    // Killed before it has printed everything, it continues; …
     let (killed, out) = Process::start_unread(place.crawl(&site.seeds(), &["--delay", "0", "--sink", "stdout"]));
     eventually("more pages are fetched than a pipe holds", || site.visited_urls().len() > 60);
     assert!(killed.kill() && cursor.exists());
@@ -131,7 +131,7 @@ fn standard_output_leaves_no_place_in_the_log() {
     let ran = crawl(&place, &site, &["--sink", "files"]);
     assert!(!cursor.exists());
     assert!(!ran.stderr.contains("not among"), "{}", ran.stderr);
-    // Now there is nothing new to print; seeds given again would be fetched again.
+    // Now there is nothing new to print; repeated seeds would be fetched again.
     let ran = Process::start(place.crawl(&[], &["--delay", "0", "--sink", "files", "--sink", "stdout"])).wait().ok();
     assert_eq!(ran.stdout, "");
     assert!(!cursor.exists());

@@ -1,4 +1,4 @@
-//! Looking at pages again: what is unchanged, changed and gone is told apart.
+//! Rechecking pages: unchanged, changed and gone pages are distinguished.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ const PATHS: [&str; 5] = ["/etag", "/same", "/changing", "/leaving", "/flapping"
 /// Path and status of every answer.
 type Answers = Arc<Mutex<Vec<(String, u16)>>>;
 
-/// Pages that behave differently when they are asked for again. `/etag` answers 304 when it should.
+/// Pages that behave differently at later requests. `/etag` answers 304 when it should.
 fn site() -> (Running, Answers) {
     let answers = Answers::default();
     let noted = answers.clone();
@@ -81,14 +81,14 @@ fn pages_are_looked_at_again_and_what_became_of_them_is_told_apart() {
     assert_eq!(statuses("/etag")[..2], [200, 304], "asked for under a condition");
     assert_eq!(statuses("/leaving")[..4], [200, 404, 404, 200]);
     assert_eq!(statuses("/flapping")[..3], [200, 404, 200]);
-    // The sink has what was fetched: the first time, and every change; a 304 has no page in it.
+    // The sink has every fetched page: the first version, and every change; a 304 has no page.
     let kept = place.kept();
     assert_eq!(kept[&(site.origin(0) + "/etag")], 1);
     assert_eq!(kept[&(site.origin(0) + "/leaving")], 2);
     assert_eq!(kept[&(site.origin(0) + "/changing")], statuses("/changing").len());
 }
 
-/// From cron, say: each run does what is due and ends.
+/// For example from cron: each run does what is due and ends.
 #[test]
 fn a_later_run_looks_at_what_has_become_due_and_ends() {
     let (site, answers) = site();
@@ -109,7 +109,7 @@ fn a_later_run_looks_at_what_has_become_due_and_ends() {
 
 const ARTICLES: usize = 12;
 
-/// A feed and its articles: when each changed, and whether it says so although they did not.
+/// A feed and its articles: when each changed, and whether the feed is right.
 struct Paper {
     versions: [u32; ARTICLES],
     changed: [SystemTime; ARTICLES],
@@ -146,14 +146,15 @@ impl Paper {
         format!("<feed>{}</feed>", self.changed.iter().enumerate().map(entry).collect::<String>())
     }
 
-    /// It is said that it has changed, and perhaps it has.
+    /// The feed says that an article has changed, which may be false.
     fn tell(&mut self, article: usize, is_true: bool) {
         self.changed[article] = SystemTime::now();
         self.versions[article] += u32::from(is_true);
     }
 }
 
-/// Pages that are not due for hours are looked at when a feed says that they have changed, if that was true before.
+/// Pages that are not due for hours are fetched when a feed says that they have changed, if its earlier hints were
+/// right.
 #[test]
 fn hints_are_followed_where_they_were_right() {
     for is_true in [true, false] {
@@ -161,7 +162,7 @@ fn hints_are_followed_where_they_were_right() {
         let place = Place::with("link_storage.recrawl: {interval: 10h, min_interval: 1ms}");
         let articles: Vec<String> = (0..ARTICLES).map(|article| format!("{}/{article}", site.origin(0))).collect();
         let feed = [site.origin(0) + "/feed"];
-        // What is a seed is asked for again; nothing else is due.
+        // Seeds are requested again; nothing else is due.
         let run = |seeds: &[String]| {
             paper.lock().unwrap().asked.clear();
             Process::start(place.crawl(seeds, &["--delay", "0"])).wait().ok();

@@ -1,4 +1,4 @@
-//! What was no page at its first fetch may be one later: it is asked for again.
+//! A URL that was not a page at its first fetch may become one later, so it is requested again.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use crate::support::program::{Place, Process, eventually, free_port, get, run};
 use crate::support::server::{Answer, Ask};
 use crate::support::{Running, counted, links};
 
-/// `/late` comes later, `/r` leads to a page that goes and comes back, `/u` comes later together with `/v`, which leads there and goes.
+/// `/late` appears later. `/r` leads to a page that disappears and comes back. `/u` appears later together with `/v`,
+/// which leads there and disappears.
 fn answer(path: &str, phase: u8) -> Answer {
     match (path, phase) {
         ("/", _) => Answer::html(links(&["/late", "/r", "/u", "/v"])),
@@ -33,7 +34,7 @@ fn what_answers_404_first_is_asked_for_again() {
     let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let more = ["--delay", "0", "--stay", "--listen", &address.to_string()];
     let process = Process::start(place.crawl(&[site.origin(0) + "/"], &more));
-    // Live, gone, refused, aliases.
+    // Counts of live, gone, refused and alias.
     let states = || {
         let metrics = get(address, "/metrics").map(|(_, text)| text).unwrap_or_default();
         ["live", "gone", "refused", "alias"].map(|state| {
@@ -72,7 +73,7 @@ fn what_answers_404_is_asked_for_sooner_when_a_changed_page_links_to_it() {
     );
     let asked = |path: &str| site.visits.all().iter().filter(|visit| visit.path == path).count();
     for (visits, live) in [((1, 1), 1), ((2, 2), 2)] {
-        // A seed is asked for again.
+        // A seed is requested again.
         Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
         let stats = place.stats();
         assert_eq!(((asked("/"), asked("/late")), &stats["frontier"]["live"]), (visits, &live.into()), "{stats}");

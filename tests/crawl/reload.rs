@@ -1,4 +1,5 @@
-//! The configuration read again while the crawl runs: what can be changed is, by name, and what cannot changes nothing.
+//! Reloading the configuration while the crawl runs: changeable keys are changed and named; an unchangeable key changes
+//! nothing.
 
 use std::net::SocketAddr;
 
@@ -47,7 +48,7 @@ fn delays_and_scope_change_while_it_runs_and_what_is_known_follows() {
     });
     assert_eq!(asked(&site, is_fifty), 0, "what the scope does not admit any more was asked for");
 
-    // It holds over a kill: the file says so.
+    // It survives a kill, since it is in the file.
     assert!(process.kill());
     let process = start(&place, &site, &[]);
     place.set(BLACKLIST, "[]");
@@ -80,7 +81,7 @@ fn what_cannot_be_changed_is_named_and_nothing_is_changed_with_it() {
     seine(&place, &["reload"]).fails_naming(&["did you mean", BLACKLIST, "as it was"]);
     process.signal("HUP");
     assert!(orders(&place).is_empty());
-    // With the delay that was refused everything would be there by now: another order shows that it is not in force.
+    // With the refused delay everything would be there by now. Another order shows that it is not in force.
     std::fs::write(place.config(), right).unwrap();
     assert!(seine(&place, &["reload"]).ok().stdout.contains("is what it was"));
     process.signal("TERM");
@@ -98,7 +99,7 @@ fn a_hang_up_reads_it_again_and_a_larger_budget_lets_hosts_go_on() {
     process.signal("HUP");
     eventually("it goes on", || live(&place) == 20);
     assert_eq!(orders(&place)[0]["by"], "SIGHUP");
-    // Those of a limit that is not there any more have no budget to wait for.
+    // URLs that waited for a removed limit no longer have a budget to wait for.
     place.set("budget.rules", "[{of: crawl, pages: 30}]");
     place.set("crawler_manager.downloader.download_thread_pool_size", "3");
     seine(&place, &["reload"]).ok();
@@ -160,7 +161,7 @@ fn files_beside_the_configuration_and_what_is_not_shown_are_compared_too() {
     process.wait().ok();
 }
 
-/// The status of an answer to a question with a token.
+/// The status of a request with a token.
 fn get_with(address: SocketAddr, path: &str, token: &str) -> Option<u16> {
     use std::io::{Read, Write};
     let mut stream = std::net::TcpStream::connect(address).ok()?;

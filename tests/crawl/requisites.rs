@@ -1,4 +1,4 @@
-//! What pages need to be shown, asked for where somebody wants it: wherever it lies, however deep its page is.
+//! Page requisites, fetched if configured: on any host, and at any depth of their page.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::support::{Running, links, origin as origin_of};
 const SETTINGS: &str = "link_storage.download_sitemap_xml: false\n\
     crawler_manager.downloader.valid_mime_types: [text/html]\n";
 
-/// A site on one host, whose images and styles are on another.
+/// A site on one host, with images and styles on another.
 fn site() -> Running {
     Running::start_with(2, |port| {
         std::sync::Arc::new(move |ask: &Ask| {
@@ -23,7 +23,7 @@ fn site() -> Running {
                 )),
                 "/deep" => Answer::html(format!("<img src={other}/deep.png>{}", links(&["/deeper"]))),
                 "/main.css" => css("@import '1.css'; body { background: url(/back.png) }"),
-                // Imports that never end.
+                // Imports without end.
                 "/1.css" => css("@import '2.css'; @font-face { src: url(/font.woff2) }"),
                 "/2.css" => css("@import '3.css'"),
                 "/3.css" => css("@import '4.css'"),
@@ -43,7 +43,7 @@ fn crawl(site: &Running, place: &Place) -> String {
     Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0", "--max-depth", "1"])).wait().ok().stderr
 }
 
-/// Paths of what is delivered, by host.
+/// Paths of delivered pages, by host.
 fn kept(site: &Running, place: &Place, host: usize) -> BTreeSet<String> {
     let origin = site.origin(host);
     place.kept().into_keys().filter_map(|url| url.strip_prefix(&origin).map(str::to_owned)).collect()
@@ -59,7 +59,7 @@ fn an_archive_gets_what_its_pages_need() {
     let place = Place::with(&format!("{SETTINGS}link_storage.link_strategy.requisites: [images, styles]\n"));
     crawl(&site, &place);
     assert_eq!(kept(&site, &place, 0), set(["/", "/deep", "/wide.png"]));
-    // A sheet, one that it imports, one that that imports; and what the last of them names is too far.
+    // A sheet, a sheet that it imports, and one imported by that; requisites of the last one are too far.
     assert_eq!(
         kept(&site, &place, 1),
         set(["/main.css", "/1.css", "/2.css", "/font.woff2", "/back.png", "/logo.png", "/deep.png"])

@@ -43,7 +43,7 @@ fn a_seed_added_later_widens_the_scope() {
     assert!(kept.is_superset(&second.pages()));
     assert_eq!(kept.len(), before + second.pages().len(), "and what was there stays");
 
-    // The scope of all runs before is kept: without seeds, and with a limit that leaves work over.
+    // The scope of all earlier runs is kept: without seeds, and with a limit that leaves work over.
     assert_eq!(place.stats()["remaining"], 0);
 }
 
@@ -57,7 +57,7 @@ fn what_a_run_leaves_over_the_next_takes_up_without_seeds() {
     assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), site.pages());
 }
 
-/// Seeds as people write them, in a file and on the command line, are the same URLs.
+/// Seeds as people write them, in a file and on the command line, give the same URLs.
 #[test]
 fn seeds_in_a_file_are_normalised_like_those_on_the_command_line() {
     let site = site(5);

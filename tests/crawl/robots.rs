@@ -1,4 +1,4 @@
-//! What a website says about being crawled: robots.txt, Crawl-delay, Retry-After.
+//! Rules of a website for crawlers: robots.txt, Crawl-delay, Retry-After.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use crate::support::server::Answer;
 use crate::support::program::{Place, Process};
 use crate::support::{Running, links};
 
-/// A front page with four others behind it, and this answer for robots.txt.
+/// A front page with links to four others, and this answer for robots.txt.
 fn site(robots: impl Fn() -> Answer + Send + Sync + 'static) -> Running {
     Running::start_with(1, |_| {
         Arc::new(move |ask| match ask.path() {
@@ -52,7 +52,7 @@ fn when_robots_txt_fails_nothing_is_fetched() {
     }
 }
 
-/// A server that comes back: no URL has paid an attempt for it.
+/// A server that comes back: no attempt was counted for any URL.
 #[test]
 fn when_robots_txt_comes_back_the_crawl_goes_on() {
     let asked = AtomicUsize::new(0);
@@ -140,7 +140,7 @@ fn retry_after_keeps_the_host_alone() {
     assert!(hosts.len() > 10, "the other host goes on meanwhile: {}", hosts.len());
 }
 
-/// A host that is not there must not hold up the crawl once it is given up, however many links lead to it.
+/// A host that was given up must not delay the crawl, however many links lead to it.
 #[test]
 fn a_dead_host_is_given_up_in_time() {
     let port = crate::support::program::free_port();

@@ -1,4 +1,4 @@
-//! What a crawl keeps shows no credentials, and is nobody else's to read.
+//! A crawl's files contain no credentials, and only the owner may read them.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::support::program::{Place, Process};
 
 const COOKIE: &str = "topsecret";
 
-/// Says on its page whether the cookie came, and not what it was.
+/// The page says whether the cookie arrived, but not its value.
 fn site() -> Running {
     Running::start(
         1,

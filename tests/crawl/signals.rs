@@ -1,4 +1,4 @@
-//! SIGTERM and Ctrl-C: the first ends cleanly, the second at once, and the same command goes on.
+//! SIGTERM and Ctrl-C: the first ends cleanly, the second at once, and the same command continues.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,12 +30,12 @@ fn after_a_signal_it_ends_cleanly_and_goes_on_where_it_stopped() {
     }
     start().wait().ok();
     assert_eq!(place.kept().keys().cloned().collect::<BTreeSet<_>>(), site.pages());
-    // What was in flight was finished: nothing is asked for twice but what redirects lead to.
+    // Requests in flight were finished: nothing is requested twice except targets of redirects.
     for (url, state) in site.oracle() {
         let redirects = site.count(|other| *other == Final::Redirected(url.clone())) as usize;
         let own = usize::from(state != Final::Forbidden);
         match state {
-            // It may have been given up halfway.
+            // It may have been interrupted halfway.
             Final::Redirected(_) => assert!(site.asks(&url) >= 1, "{url}"),
             _ => assert_eq!(site.asks(&url), own + redirects, "{url}"),
         }
@@ -43,7 +43,7 @@ fn after_a_signal_it_ends_cleanly_and_goes_on_where_it_stopped() {
     assert!(site.shortest_gap() >= Duration::from_millis(20), "{:?}", site.shortest_gap());
 }
 
-/// A front page and one that does not answer for a minute when it is asked for the first time.
+/// A front page, and a page that does not answer for a minute at its first request.
 fn sleepy_site() -> Running {
     Running::start_with(1, |_| {
         let asked = AtomicBool::new(false);
@@ -84,7 +84,7 @@ fn a_second_signal_ends_it_at_once_and_nothing_is_lost() {
         let seeds = [site.origin(0) + "/"];
         let mut process = Process::start(place.crawl(&seeds, &["--delay", "5"]));
         eventually("the slow page is asked for", || is_asked(&site, "/slow"));
-        // Two that come at the same time are one: sent until it has ended.
+        // Two signals at the same time count as one, so this sends them until the process has ended.
         let first = Instant::now();
         while !process.has_ended() {
             assert!(first.elapsed() < Duration::from_secs(3), "not ended at once");
@@ -98,7 +98,7 @@ fn a_second_signal_ends_it_at_once_and_nothing_is_lost() {
     }
 }
 
-/// The terminal is closed, the connection to it breaks, or somebody wants its configuration read again.
+/// The terminal is closed, the connection to it breaks, or somebody wants the configuration reloaded.
 #[test]
 fn a_hang_up_does_not_end_it_and_has_it_read_its_configuration() {
     let site = TestSite::start(Plan { pages: 60, failing_every: 0, ..Plan::default() });
@@ -113,7 +113,7 @@ fn a_hang_up_does_not_end_it_and_has_it_read_its_configuration() {
     assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), site.pages());
 }
 
-/// Who looks a name up waits for name servers that say nothing, and not a second longer than the crawl goes on.
+/// Name servers that do not answer delay a name look-up, but not the end of the crawl.
 #[test]
 fn name_servers_that_keep_silent_do_not_hold_up_the_end() {
     let (asked, is_asked) = std::sync::mpsc::channel();

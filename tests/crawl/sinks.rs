@@ -1,4 +1,4 @@
-//! Where pages go: standard output, nowhere, several places at once.
+//! Destinations: standard output, none, several at once.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -25,7 +25,7 @@ fn standard_output_has_one_object_a_line_and_nothing_else() {
     assert_eq!(count(pages.iter()).into_keys().collect::<BTreeSet<_>>(), site.pages());
     assert!(pages.iter().all(|page| page["id"].as_str().is_some_and(|id| id.len() == 32)));
     assert!(!place.data().join("files").exists(), "FILES was not asked for");
-    // Pages as in FILES: no failed attempts, no pages that say that there is none.
+    // Pages as in FILES: no failed attempts, no error pages.
     assert!(pages.iter().all(|page| page["status"] == 200));
     assert!(pages.iter().all(|page| page["title"].as_str().is_some_and(|title| !title.is_empty())), "{}", pages[0]);
 }
@@ -56,7 +56,7 @@ fn what_is_asked_for_as_markdown_is_on_every_line() {
     );
 }
 
-/// One page that declares another language than its text is in.
+/// One page that declares another language than that of its text.
 #[test]
 fn which_language_a_text_is_in_is_told_by_elastic_and_stdout_unless_it_is_not_wanted() {
     const PAGE: &str = "<html lang=en><p>Die Boote kamen am Abend mit der Flut zurück, und das meiste von dem, was sie gefangen hatten, \
@@ -124,7 +124,7 @@ fn when_its_reader_goes_away_the_crawl_ends_and_can_go_on() {
     assert!(ran.stderr.contains("Stopped: nobody reads standard output any more."), "{}", ran.stderr);
     assert!(place.stats()["remaining"].as_u64() > Some(0), "the crawl had come to its end already");
 
-    // Nothing is lost: the next run delivers what the first could not.
+    // Nothing is lost: the next run delivers the rest.
     let ran = Process::start(place.crawl(&site.seeds(), &sinks)).wait().ok();
     assert!(ran.json_lines().len() < site.pages().len(), "what was taken is not delivered again");
     assert_eq!(place.stats()["sinks"].as_array().unwrap().len(), 1, "standard output leaves nothing");
@@ -168,7 +168,7 @@ fn every_destination_without_a_server_can_be_named_on_the_command_line() {
     }
 }
 
-/// Says to every request that nobody knows who asks.
+/// Answers every request with 401.
 fn a_server_that_knows_nobody() -> Running {
     Running::start(1, Arc::new(|_| Answer::text("{}").status(401)))
 }
@@ -183,7 +183,7 @@ fn a_sink_that_takes_and_delivers_nothing_is_tried_less_and_less_often_and_told_
     );
     let place = Place::with(&settings);
     let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
-    // The end of a run cuts a back-off short.
+    // The end of a run ends a back-off.
     let more = ["--delay", "0", "--stay", "--sink", "elasticsearch", "--listen", &address.to_string()];
     let started = Instant::now();
     let process = Process::start(place.crawl(&site.seeds(), &more));
@@ -226,7 +226,7 @@ fn sinks_of_a_kind_stand_side_by_side_in_any_format_that_suits() {
     assert!(!place.data().join("files").exists(), "the longer form stands alone");
 }
 
-/// Somebody tidies up while the crawl runs. What the page log still holds is written again, and the books begin anew.
+/// Somebody deletes files while the crawl runs. What the page log still has is written again, and the counters restart.
 #[test]
 fn a_deleted_file_or_folder_is_noticed_and_written_again() {
     for is_folder in [false, true] {

@@ -1,4 +1,4 @@
-//! A crawl steered while it runs and while it rests: what is ordered holds over a kill, and stands in the log of orders.
+//! Steering a crawl while it runs and while it is stopped: orders survive a kill, and are in the log of orders.
 
 use crate::support::server::{Answer, Ask};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::support::program::{Place, Process, Ran, command, eventually, run};
 use crate::support::{Running, links};
 
-/// `PAGES` pages a host, all linked from its front page.
+/// `PAGES` pages per host, all linked from its front page.
 pub const PAGES: usize = 60;
 
 pub fn site(hosts: usize) -> Running {
@@ -30,7 +30,7 @@ pub fn status(place: &Place) -> Value {
     serde_json::from_str(&seine(place, &["status", "--json"]).ok().stdout).unwrap()
 }
 
-/// Requests for pages of a host so far.
+/// Number of requests for pages of a host.
 fn asked(site: &Running, host: usize) -> usize {
     let address = site.addresses[host];
     site.visits.all().iter().filter(|visit| visit.address == address && visit.path != "/robots.txt").count()
@@ -56,7 +56,7 @@ fn a_paused_crawl_asks_for_nothing_until_it_is_resumed_over_a_kill_too() {
     assert!(process.kill());
     assert_eq!(status(&place)["is_paused"], true);
 
-    // Without --stay it would end when there is nothing left to do: a pause is not that.
+    // Without --stay the crawl ends when there is nothing left to do; a pause does not count as that.
     let mut process = Process::start(place.crawl(&[], &["--delay", "30ms"]));
     eventually("it runs, and is paused still", || answers(&place) && status(&place)["running"]["phase"] == "paused");
     eventually("the rates are those of nothing", || status(&place)["running"]["rates"][0]["attempts"] == 0.0);
@@ -98,7 +98,7 @@ fn a_blocked_host_waits_while_others_go_on_and_a_delay_is_kept() {
     let gaps: Vec<_> = slow.windows(2).map(|two| two[1].at.duration_since(two[0].at).as_millis()).collect();
     assert!(gaps.iter().all(|gap| *gap >= 25), "{gaps:?}");
     seine(&place, &["host", "https://", "block"]).fails_naming(&["is no host"]);
-    // A name is that of every scheme under which it is known; of one that is not known yet, of both.
+    // A name stands for every scheme under which the host is known; for both schemes if it is unknown.
     let name = site.origin(0).trim_start_matches("http://").to_owned();
     assert!(
         seine(&place, &["host", &name, "block"]).ok().stdout.starts_with(&format!("{} is blocked", site.origin(0)))
@@ -202,7 +202,7 @@ fn top_ends_when_nobody_looks_any_more() {
 fn after_the_answer_to_a_block_nothing_is_asked_of_the_host() {
     let (site, place) = (site(2), Place::new());
     let seeds = [site.origin(0) + "/", site.origin(1) + "/"];
-    // A lease has as many URLs as a second has turns.
+    // A lease has as many URLs as can be fetched in a second.
     let process = Process::start(place.crawl(&seeds, &["--delay", "30ms", "--stay"]));
     eventually("both are fetched from", || answers(&place) && asked(&site, 0) > 3 && asked(&site, 1) > 3);
     seine(&place, &["host", &site.origin(0), "block"]).ok();
@@ -239,7 +239,7 @@ fn a_redirect_to_a_blocked_host_waits_for_it() {
     let why: Value = serde_json::from_str(&seine(&place, &["why", "--json", &moved]).ok().stdout).unwrap();
     assert_eq!((&why["state"], &why["queue"]["attempts"]), (&"waiting".into(), &0.into()), "{why}");
     seine(&place, &["host", &site.origin(1), "unblock"]).ok();
-    // It would be tried again after an hour by itself.
+    // By itself it would be tried again after an hour.
     seine(&place, &["seeds", "add", &moved]).ok();
     Process::start(place.crawl(&[], &more)).wait().ok();
     assert_eq!((asked(&site, 1) > 0, status(&place)["frontier"]["live"].as_u64()), (true, Some(3)));

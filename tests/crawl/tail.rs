@@ -1,4 +1,4 @@
-//! Damage at the end of the page log: what is lost is said, its pages are fetched again, and the crawl goes on.
+//! Damage at the end of the page log: losses are reported, their pages are fetched again, and the crawl continues.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::support::program::{Place, Process, run};
 use crate::support::{Plan, TestSite};
 
-/// A frontier that is behind what a sink has already got from the log: it is of a backup, say.
+/// A frontier that is behind what a sink has got from the log, for example from a backup.
 #[test]
 fn the_validator_passes_what_is_lost_at_the_logs_end() {
     let site = TestSite::start(Plan { pages: 60, hosts: 2, failing_every: 0, ..Plan::default() });
@@ -34,7 +34,7 @@ fn last_segment(log: &Path) -> PathBuf {
     files.filter(|path| path.extension().is_some_and(|it| it == "log")).max().unwrap()
 }
 
-/// So many bytes that more than one record is lost.
+/// Enough bytes to lose more than one record.
 fn flip_the_end(segment: &Path) {
     let mut bytes = fs::read(segment).unwrap();
     let from = bytes.len() - 6000;

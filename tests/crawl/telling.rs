@@ -1,4 +1,4 @@
-//! What a crawl says on standard error: for those who read it afterwards, and for machines.
+//! Messages of a crawl on standard error, for people and for machines.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ fn with_a_log_for_machines_every_line_is_an_object() {
     assert_eq!(sink("files").unwrap()["delivered"], site.pages().len());
     assert!(sink("elasticsearch").unwrap()["pending"].as_u64() > Some(0));
 
-    // An error that ends it is one, too.
+    // An error that ends the crawl is a message, too.
     place.set("http.enabled", "true");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     place.set("http.port", &taken.local_addr().unwrap().port().to_string());
@@ -86,7 +86,7 @@ fn with_a_log_for_machines_every_line_is_an_object() {
     assert_eq!(last["level"], "ERROR");
     assert!(message(&last).contains("cannot listen"), "{last}");
 
-    // Of a configuration that cannot be read the environment says how it is told.
+    // If the configuration cannot be read, the environment decides the format of messages.
     place.set("logging.format", "xml");
     let mut crawl = place.crawl(&site.seeds(), &[]);
     crawl.env("SEINE__LOGGING__FORMAT", "json").env("SEINE__CRAWLER_MANAGER__NOTHING", "1");
@@ -95,7 +95,7 @@ fn with_a_log_for_machines_every_line_is_an_object() {
     assert!(message(&lines[0]).contains("SEINE__CRAWLER_MANAGER__NOTHING"), "{}", ran.stderr);
 }
 
-/// What an index does not hold passes without its server: that says nothing of the server.
+/// Pages that an index does not store are skipped without its server, so they say nothing about the server.
 #[test]
 fn what_is_passed_over_makes_no_back_off_short_and_one_failure_is_told_once() {
     let nobody = Running::start(
@@ -128,6 +128,6 @@ fn what_is_passed_over_makes_no_back_off_short_and_one_failure_is_told_once() {
     assert_eq!(ran.stderr.matches("will be started again").count(), 2, "{}", ran.stderr);
     line(&ran, &["will be started again", "ERROR", "401"]);
     line(&ran, &["said again", "will be started again", "times="]);
-    // The summary and where it was started are most of it.
+    // The summary and the start messages are most of it.
     assert!(ran.stderr.len() < 6000, "{} bytes:\n{}", ran.stderr.len(), ran.stderr);
 }

@@ -1,4 +1,5 @@
-//! Traps: pages without end beside pages of worth. What is endless has a bounded share, and what is worth it is complete.
+//! Traps: endless pages next to valuable pages. The endless ones get a bounded share, and the valuable ones are
+//! complete.
 
 #[path = "../support/traps.rs"]
 mod site;
@@ -27,7 +28,7 @@ fn pages(site: &Running) -> BTreeSet<String> {
     (1..=PAGES).map(|number| format!("{}/page/{number}", site.origin(0))).collect()
 }
 
-/// Requests for pages of worth, and for any other.
+/// Numbers of requests for valuable pages, and for others.
 fn asked(site: &Running) -> (usize, usize) {
     let paths: Vec<String> = site.visits.all().into_iter().map(|visit| visit.path).collect();
     let traps = paths.iter().filter(|path| is_trap(path)).count();
@@ -52,14 +53,14 @@ fn seine(place: &Place, arguments: &[&str]) -> String {
 fn endless_traps_have_a_bounded_share_and_what_is_worth_it_is_complete() {
     let site = site();
     let place = Place::new();
-    // Slowly enough for what came to be judged before more is asked for.
+    // Slowly enough that answers are judged before more is requested.
     let ran = crawl(&place, &site, &["--delay", "2ms"]);
     assert!(ran.stderr.contains("Done: nothing is left to fetch."), "{}", ran.stderr);
     let (worth, traps) = asked(&site);
     let kept: BTreeSet<String> = place.kept().into_keys().filter(|url| url.contains("/page/")).collect();
     assert_eq!(kept, pages(&site));
     eprintln!("{worth} requests for pages, {traps} for traps\n{}", seine(&place, &["host", &site.origin(0)]));
-    // A lease asks for what was queued before the last answers are judged: how much depends on the machine.
+    // A lease may contain URLs queued before the last answers were judged; how many depends on the machine.
     assert!(traps * 100 <= (worth + traps) * 15, "{worth} requests for pages, {traps} for traps");
     assert!(ran.stderr.contains("as their patterns bring nothing new"), "{}", ran.stderr);
     let host = seine(&place, &["host", &site.origin(0)]);
@@ -71,13 +72,13 @@ fn endless_traps_have_a_bounded_share_and_what_is_worth_it_is_complete() {
     }
     assert!(place.stats()["frontier"]["held"].as_u64() > Some(0));
     seine(&place, &["audit"]);
-    // The same command again asks for nothing.
+    // The same command again requests nothing.
     let before = site.visits.all().len();
     crawl(&place, &site, &[]);
     assert!(site.visits.all().len() <= before + 3);
 }
 
-/// Killed again and again, it comes to the same end; and what was held is asked for once nobody watches any more.
+/// Killed again and again, it has the same result. Deferred URLs are fetched when trap detection is turned off.
 #[test]
 fn a_crawl_with_traps_may_be_killed_and_the_watch_switched_off() {
     let site = site();
@@ -106,7 +107,7 @@ fn a_crawl_with_traps_may_be_killed_and_the_watch_switched_off() {
     seine(&place, &["audit"]);
 }
 
-/// A session that every link of a page carries on, and that is another with every page.
+/// A session that is in every link of a page and differs from page to page.
 #[test]
 fn a_session_is_known_by_its_effect_and_links_lose_it() {
     let answer = |ask: &Ask| {
@@ -168,7 +169,7 @@ fn of_two_hosts_that_say_the_same_one_cools_down() {
     assert!(why.contains("its host is a mirror of") || why.contains("no seed, page or sitemap"), "{why}");
 }
 
-/// Lists by the page, thin pages, pages that differ by a number: finite, and all of it is asked for.
+/// Paginated lists, thin pages, pages that differ by a number: all finite, and completely fetched.
 #[test]
 fn a_large_site_that_ends_is_complete() {
     const ITEMS: usize = 1200;

@@ -1,4 +1,4 @@
-//! Hosts and pages in trouble: a URL pays only for what it did itself.
+//! Failing hosts and pages: an attempt is counted for a URL only if the URL itself failed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use crate::support::{Running, counted, links};
 
 const PATHS: [&str; 8] = ["/1", "/2", "/3", "/4", "/5", "/6", "/7", "/8"];
 
-/// A front page with eight others behind it. `trouble`: what the `n`th request for a page is answered with instead.
+/// A front page with links to eight others. `trouble`: the answer to the `n`th request for a page, if it is to fail.
 fn site(trouble: impl Fn(usize, &str) -> Option<Answer> + Send + Sync + 'static) -> Running {
     let asked = AtomicUsize::new(0);
     Running::start_with(1, |_| {
@@ -34,7 +34,7 @@ fn crawl_with(site: &Running, place: &Place, args: &[&str]) {
     Process::start(place.crawl(&[site.origin(0) + "/"], args)).wait().ok();
 }
 
-/// One attempt only: whoever pays one for its host is lost.
+/// One attempt only: a URL blamed for its host's failure is lost.
 const ONE_ATTEMPT: &str = "crawler_manager.downloader.max_retry_count: 0";
 
 #[test]
@@ -55,7 +55,7 @@ fn a_site_that_breaks_off_connections_for_a_while_loses_no_page() {
     assert_eq!(place.kept().len(), 9, "{}", place.stats());
 }
 
-/// The first to fail may have failed by itself: that is one attempt. Nobody else pays.
+/// The first failure may be the URL's own, which counts one attempt. No further attempt is counted.
 #[test]
 fn a_whole_site_that_fails_for_a_while_costs_one_attempt() {
     for status in [500, 502, 504, 522] {
@@ -66,8 +66,8 @@ fn a_whole_site_that_fails_for_a_while_costs_one_attempt() {
     }
 }
 
-/// They are all that is left of their host, and fail one after the other, as a host does that is down. A page that is there
-/// tells: each pays its attempts, and the crawl ends.
+/// The failing URLs are all that is left of their host, and fail one after the other, as if the host were down. An
+/// existing page shows that it is not: each URL's attempts count, and the crawl ends.
 #[test]
 fn pages_that_always_fail_are_not_taken_for_their_hosts_trouble() {
     for status in [500, 502] {
@@ -83,7 +83,7 @@ link_storage.scheduler.backoff_max: 1s",
         let visits = site.visits.all();
         for path in PATHS.into_iter().filter(|path| fails(path)) {
             let asked = visits.iter().filter(|visit| visit.path == path).count();
-            // One attempt may have been taken for the host's trouble before the first page was known.
+            // One attempt may have been blamed on the host before the first page was known.
             assert!((3..=4).contains(&asked), "{path} was asked for {asked} times");
         }
     }
@@ -91,8 +91,8 @@ link_storage.scheduler.backoff_max: 1s",
 
 const ARTICLES: usize = 20;
 
-/// A front page with twenty articles among twenty other pages. `error`: what an article is answered with that is asked for the
-/// `n`th time, when articles were asked for `all` times before.
+/// A front page with twenty articles among twenty other pages. `error`: the answer to the `n`th request for an article,
+/// when articles were requested `all` times before.
 fn newspaper(error: impl Fn(u32, usize) -> Option<Answer> + Send + Sync + 'static) -> Running {
     let paths: Vec<String> = (0..ARTICLES).flat_map(|n| [format!("/article{n}"), format!("/page{n}")]).collect();
     let all = AtomicUsize::new(0);
@@ -110,7 +110,7 @@ fn newspaper(error: impl Fn(u32, usize) -> Option<Answer> + Send + Sync + 'stati
     )
 }
 
-/// The part of a site that an overloaded database is behind: its home page and others work all the time.
+/// As when an overloaded database affects a part of a site: its home page and other pages always work.
 #[test]
 fn many_pages_that_fail_together_are_their_hosts_trouble_though_it_answers_others() {
     for status in [500, 502] {
@@ -122,7 +122,7 @@ fn many_pages_that_fail_together_are_their_hosts_trouble_though_it_answers_other
     }
 }
 
-/// They wait, the run ends, and says for whom. What else is there was fetched.
+/// They wait, the run ends, and names them. The other pages were fetched.
 #[test]
 fn many_pages_that_fail_for_long_are_named_at_the_end() {
     let site = newspaper(|_, _| Some(Answer::new(500, "")));
@@ -137,7 +137,7 @@ fn many_pages_that_fail_for_long_are_named_at_the_end() {
     assert_eq!((&frontier["live"], &frontier["refused"]), (&21.into(), &0.into()), "{frontier}");
 }
 
-/// Good pages with bad ones among them, `bad` of every `of`. The home page links to them in their order.
+/// Good pages mixed with bad ones. The home page links to them in order.
 fn mixed(count: usize, is_bad: fn(usize) -> bool, bad: Answer) -> Running {
     let paths: Vec<String> = (0..count).map(|n| format!("/{n}")).collect();
     Running::start(
@@ -153,11 +153,12 @@ fn mixed(count: usize, is_bad: fn(usize) -> bool, bad: Answer) -> Running {
     )
 }
 
-/// A host that answers for others is well, however many of its URLs fail in between: one rest would outlast the crawl.
+/// A host that answers other URLs is healthy, however many of its URLs fail in between. A single back-off would outlast
+/// the crawl.
 #[test]
 fn bad_urls_among_good_ones_do_not_make_their_host_rest() {
     for bad in [Answer::new(503, ""), Answer::new(500, ""), Answer::close()] {
-        // Three in a row now and then.
+        // Sometimes three in a row.
         let site = mixed(60, |n| n % 3 == 0 || n % 10 < 2, bad);
         let place = Place::with("link_storage.scheduler.backoff_base: 10m");
         let args = ["--delay", "1ms", "--patience", "1s"];
@@ -169,7 +170,7 @@ fn bad_urls_among_good_ones_do_not_make_their_host_rest() {
     }
 }
 
-/// What was never asked for comes first: a URL that takes its time and fails does not keep the others waiting twice.
+/// URLs never requested come first: a slow URL that fails does not delay the others twice.
 #[test]
 fn a_url_that_failed_is_tried_again_behind_those_that_were_never_asked_for() {
     let site = mixed(100, |n| n == 0, Answer::new(500, ""));
@@ -181,7 +182,7 @@ fn a_url_that_failed_is_tried_again_behind_those_that_were_never_asked_for() {
     assert!(places.len() == 2 && Some(places[1]) > last_new, "{places:?}, {last_new:?}");
 }
 
-/// What the summary calls it, `seine retry` understands.
+/// `seine retry` accepts the name used in the summary.
 #[test]
 fn pages_that_failed_with_5xx_are_retried_by_the_name_of_the_summary() {
     let site = site(|_, path| match path {
@@ -206,7 +207,7 @@ fn pages_that_failed_with_5xx_are_retried_by_the_name_of_the_summary() {
     assert_eq!((retried(&[]), retried(&["5xx", "4xx"]), retried(&["failed"]), retried(&["2xx"])), (2, 4, 0, 0));
 }
 
-/// Nothing else is left that could tell whose trouble it is: the host is asked for its robots.txt.
+/// No other URL could show whether the host is down, so its robots.txt is requested.
 #[test]
 fn the_only_page_of_a_site_that_fails_for_a_while_is_not_given_up() {
     let pages = AtomicUsize::new(0);
@@ -234,14 +235,14 @@ fn a_page_that_alone_fails_is_given_up_while_its_neighbours_go_on() {
     assert_eq!((tries, &place.stats()["frontier"]["refused"]), (3, &1.into()));
 }
 
-/// A page that is always turned away, on a host that is well: not even that is waited for without end.
+/// A page that always answers 503, on a healthy host: even this is not waited for without end.
 #[test]
 fn a_page_that_alone_is_turned_away_is_given_up_too() {
     let site = site(|_, path| (path == "/3").then(|| Answer::new(503, "")));
     let place = Place::with("crawler_manager.downloader.max_retry_count: 1\nlink_storage.scheduler.give_up_after: 3s");
     crawl(&site, &place);
     assert_eq!(place.kept().len(), 8);
-    // By itself, or with its host when it is all that is left there: then it waits for that to be met again.
+    // Given up by itself, or with its host if it is the last URL there; then it waits until the host is met again.
     let frontier = &place.stats()["frontier"];
     assert_eq!((&frontier["first_time"], &frontier["live"]), (&0.into(), &8.into()), "{frontier}");
 }
@@ -264,7 +265,7 @@ fn a_name_that_does_not_resolve_for_a_while_costs_nothing() {
     assert_eq!(place.kept().len(), 9, "{}", place.stats());
 }
 
-/// `good.example` and what is below it are at `address`; no other name exists.
+/// `good.example` and its subdomains are at `address`; no other name exists.
 fn names_below_good(address: std::net::IpAddr) -> NameServer {
     NameServer::start(move |name| match name.ends_with("good.example") {
         true => Say::Address(address),
@@ -280,7 +281,7 @@ fn asking(server: &NameServer) -> Place {
     ))
 }
 
-/// Dead links are the web's everyday: they fail, by a link or by a redirect, and nobody waits for them.
+/// Dead links are common: they fail, whether reached by a link or a redirect, and nothing waits for them.
 #[test]
 fn names_that_do_not_exist_fail_and_the_crawl_ends() {
     let site = Running::start_with(1, |_| {
@@ -319,7 +320,7 @@ fn a_seed_with_a_typo_in_its_host_ends_the_crawl_soon_and_is_named() {
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
 }
 
-/// Name servers that know nobody say so of everybody: that is their trouble, or this machine's.
+/// If name servers deny every name, they or this machine have a problem.
 #[test]
 fn name_servers_that_deny_every_name_are_not_believed() {
     let server = NameServer::start(|_| Say::NoSuchName);
@@ -330,7 +331,7 @@ fn name_servers_that_deny_every_name_are_not_believed() {
     assert!(frontier["first_time"].as_u64() >= Some(4), "{frontier}");
 }
 
-/// One worker has hosts with one page each: it reads the next one's robots.txt while the first rests.
+/// One worker gets hosts with one page each: it reads the next host's robots.txt while the first waits for its delay.
 #[test]
 fn a_worker_visits_others_while_a_host_rests_after_its_robots_txt() {
     const HOSTS: usize = 5;
@@ -364,7 +365,7 @@ fn proxies_in_the_environment_are_not_used_and_that_is_said() {
     assert!(ran.stderr.contains("HTTP_PROXY, all_proxy are set, and Seine uses no proxy"), "{}", ran.stderr);
     assert_eq!(place.kept().len(), 9);
 
-    // Nor for its own server: the token would be read by whoever runs the proxy.
+    // The token must not be sent through a proxy, where it could be read.
     let token = place.write("token", "secret-secret-secret");
     let nobody = format!("http://127.0.0.1:{}/", free_port());
     let mut work = command(&["work", "--server", &nobody, "--patience", "1s", "--token-file"]);

@@ -35,13 +35,13 @@ fn a_running_crawl_shows_its_figures_and_its_health() {
         samples.map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap()).sum()
     };
     assert_eq!(value("seine_sink_events_total{book=\"delivered\",sink=\"files\"}"), pages);
-    // The values of a label are parts of something.
+    // The values of a label add up to the whole.
     assert_eq!(sum("seine_frontier_urls") as usize, site.oracle().len());
     assert_eq!(sum("seine_frontier_hosts"), 2.0);
     assert_eq!(sum("seine_sink_events_total"), sum("seine_sink_accepted_events_total"));
     assert_eq!(sum("seine_dns_lookups_total"), 0.0, "an address is no name");
     what_has_not_happened_is_0(&value);
-    // The site has sitemaps' places and robots.txt besides its pages; connections are kept.
+    // Besides its pages, robots.txt and sitemaps were requested; connections are kept.
     let requests = site.visits().len() as u64;
     let stage = |name: &str| value(&format!("seine_fetch_stage_seconds_count{{stage=\"{name}\"}}"));
     assert_eq!((stage("first_byte"), stage("body")), (requests, requests));
@@ -61,7 +61,7 @@ fn a_running_crawl_shows_its_figures_and_its_health() {
     let health = run(&["health", "--url", &format!("http://{address}/readyz")]).ok();
     assert_eq!(health.stdout, "ready\n");
 
-    // Statistics of a running crawl are what it says itself.
+    // Statistics of a running crawl come from the crawl itself.
     assert_eq!(place.stats()["frontier"]["live"], pages);
 
     process.signal("TERM");

@@ -1,4 +1,5 @@
-//! `seine why`: for every way that a URL can end, the reason is the right one; while the crawl runs, after a kill, and at rest.
+//! `seine why`: the right reason for every way that a URL can end; while the crawl runs, after a kill, and when it is
+//! stopped.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +9,10 @@ use serde_json::Value;
 use crate::support::program::{Place, Process, eventually, run};
 use crate::support::{Running, links};
 
-/// URLs of each end.
+/// Number of URLs for each way to end.
 const EACH: usize = 40;
 
-/// Ends of URLs, and what is said of them: state, words of the reason, and where a sink that keeps what it has is with them.
+/// How URLs end, and the expected report: state, words of the reason, and the state at a sink that keeps everything.
 const ENDS: [(&str, &str, &str, &str); 8] = [
     ("page", "live", "was there", "delivered"),
     ("missing", "refused", "status 404", "passed"),
@@ -45,7 +46,7 @@ fn answer(ask: &Ask) -> Answer {
     }
 }
 
-/// What is said of URLs, by URL.
+/// The report by URL.
 fn why(place: &Place, urls: &[String]) -> BTreeMap<String, Value> {
     let mut arguments =
         vec!["why".to_owned(), "--json".to_owned(), "-o".to_owned(), place.data().display().to_string()];
@@ -54,7 +55,7 @@ fn why(place: &Place, urls: &[String]) -> BTreeMap<String, Value> {
     said.into_iter().map(|said| (said["url"].as_str().unwrap().to_owned(), said)).collect()
 }
 
-/// Every URL of the site with what is wrong with what is said of it.
+/// Every URL of the site whose report is wrong, and how.
 fn wrong(said: &BTreeMap<String, Value>, origin: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     for (end, state, words, sink) in ENDS {
@@ -87,7 +88,7 @@ fn every_end_has_its_reason_live_after_a_kill_and_at_rest() {
     eventually("the crawl answers, and right for every URL", || {
         place.data().join("api.sock").exists() && wrong(&why(&place, &urls), &origin).is_empty()
     });
-    // The line that decided, the rule that refused, and what nothing has led to.
+    // The deciding line, the refusing rule, and a URL without a source.
     let private = &why(&place, &urls)[&format!("{origin}/private/3")];
     assert_eq!(private["robots"]["line"], "Disallow: /private");
     assert_eq!(private["robots"]["line_number"], 4);
@@ -99,7 +100,7 @@ fn every_end_has_its_reason_live_after_a_kill_and_at_rest() {
     assert_eq!(moved["page"]["final_url"], format!("{origin}/page/3"));
     let page = &why(&place, &urls)[&format!("{origin}/page/3")];
     assert_eq!(page["page"]["status"], 200);
-    // Who led to it: the page with the links, which is a seed.
+    // Its source: the page with the links, which is a seed.
     let found = &page["found"];
     assert_eq!((&found["first"]["way"], &found["first"]["on"]), (&"link".into(), &seeds[0].as_str().into()), "{page}");
     assert_eq!(found["first"], found["last"], "{page}");

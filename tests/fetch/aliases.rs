@@ -28,7 +28,7 @@ impl Crawled {
         self.events.iter().filter(is_page).map(|event| event.url.as_str()).collect()
     }
 
-    /// URLs whose page a destination holds in the end.
+    /// URLs whose page a destination has in the end.
     pub fn held(&self) -> BTreeSet<&str> {
         let mut held = BTreeSet::new();
         for event in &self.events {
@@ -67,7 +67,7 @@ pub async fn crawl(config: Config, seeds: &[String]) -> Crawled {
     Crawled { events: crawl.run(LIMIT).await, crawl }
 }
 
-/// Requests by path, robots.txt left out.
+/// Requests by path, without robots.txt.
 pub fn asked(site: &Running) -> BTreeMap<String, usize> {
     let mut asked = BTreeMap::new();
     for visit in site.visits.all().into_iter().filter(|visit| visit.path != "/robots.txt") {
@@ -145,7 +145,7 @@ async fn lanes_of_one_host_that_lead_to_one_page_ask_for_it_once() {
     assert_eq!((asked(&site)["/new"], crawled.delivered().len(), crawled.aliases().len()), (1, 1, 11));
 }
 
-/// Who has claimed the page waits for its host, whose lanes are busy and then wait for the claim.
+/// A worker that has claimed the page waits for the page's host, whose other workers then wait for the claim.
 #[tokio::test(flavor = "multi_thread")]
 async fn lanes_do_not_wait_long_for_who_waits_for_their_host() {
     let site = site(2, |ask, port| match ask.path() {
@@ -162,7 +162,7 @@ async fn lanes_do_not_wait_long_for_who_waits_for_their_host() {
     assert_eq!(crawled.aliases(), BTreeMap::from([(&*seeds[2], &*seeds[3])]));
 }
 
-/// Whoever comes first: the page at the end is delivered once.
+/// In any order: the page at the end is delivered once.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chain_ends_at_one_page_whichever_of_its_urls_comes_first() {
     let paths = ["/1", "/2", "/end"];
@@ -180,7 +180,7 @@ async fn a_chain_ends_at_one_page_whichever_of_its_urls_comes_first() {
     }
 }
 
-/// On the way to their pages all pass the same place, which sets a cookie: that makes none of them the other's alias.
+/// All pages are reached through the same URL, which sets a cookie. That must not make them aliases of each other.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_all_pages_pass_on_their_way_makes_them_no_aliases() {
     let site = site(1, |ask, _| match (ask.path(), ask.header("cookie")) {

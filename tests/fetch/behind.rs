@@ -1,4 +1,4 @@
-//! Visits that wait because much of the page log is still to be validated: they go on, whatever ends their wait.
+//! Visits that wait because much of the page log is not yet validated: they continue, whatever ends their wait.
 
 use std::future::poll_fn;
 use std::path::Path;
@@ -19,11 +19,11 @@ use crate::event;
 use crate::support::{MiniCrawl, config};
 
 const LIMIT: Duration = Duration::from_secs(15);
-/// Out of scope: its visit waits for the log before anything else, and makes no request.
+/// Out of scope: its visit waits for the log first, and makes no request.
 const URL: &str = "http://elsewhere.test/";
 
-/// A page log as a kill leaves it: 12 MB of it lie behind the validator's position on disk, which it writes once a segment.
-/// Returns the log's end.
+/// A page log after a kill: 12 MB come after the validator's stored position, which it writes once per segment. Returns
+/// the end of the log.
 async fn unreleased(folder: &Path, config: &Config) -> Position {
     let (log, _) = PageLog::open(&folder.join("log"), &config.log, DeriveOptions::from(config)).unwrap();
     drop(log.follower(VALIDATOR, Position::default()).unwrap());
@@ -38,7 +38,7 @@ async fn unreleased(folder: &Path, config: &Config) -> Position {
     log.status().end
 }
 
-/// A crawl that has validated all of that log, none of whose parts runs yet, and a lease.
+/// A crawl that has validated the whole log, without running parts, and a lease.
 async fn killed() -> (MiniCrawl, seine::validate::Validator, Lease) {
     let folder = TempDir::new().unwrap();
     let end = unreleased(folder.path(), &config()).await;
@@ -62,7 +62,7 @@ async fn a_visit_that_began_before_the_validator_opened_goes_on() {
     let (log, frontier, changed) = (crawl.log.clone(), crawl.frontier.clone(), crawl.visitor.changed.clone());
     let writer = log.clone();
     std::thread::spawn(move || writer.run_writer(&mut || ()).unwrap());
-    // As the crawl runs it: the validator finds that it has validated all of it.
+    // As in a crawl: the validator finds that it has validated everything.
     Supervisor::default().start("validator", LIMIT, move |beat| {
         let mut reader = log.follower(VALIDATOR, frontier.cursor()?)?;
         Ok(validator.run(&mut reader, beat, &|| false, &|| changed.send_replace(()))?)

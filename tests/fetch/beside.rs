@@ -1,4 +1,4 @@
-//! Several requests to one host at the same time, and URLs that hang beside others that do not.
+//! Several requests to one host at the same time, and hanging URLs next to others.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::support::{MiniCrawl, config, config_for, event_of, failure_of, status
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Answers when so many requests have come, not before; remembers when they came.
+/// Answers only when a number of requests has arrived; remembers when they came.
 struct Meeting {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<Instant>>>,
@@ -71,7 +71,7 @@ async fn a_host_is_asked_for_several_urls_at_once_where_that_is_wanted() {
         assert_eq!(status_of(event_of(&events, url)), 200, "{url}: {:?}", event_of(&events, url).outcome);
     }
     assert_eq!(events.len(), urls.len());
-    // A request takes its time to arrive, more so on a busy machine.
+    // A request takes time to arrive, more so on a busy machine.
     let asked = meeting.asked.lock();
     for pair in asked.windows(2) {
         assert!(pair[1] - pair[0] >= Duration::from_millis(100), "{:?}", pair[1] - pair[0]);
@@ -107,7 +107,7 @@ async fn a_url_that_hangs_comes_after_its_neighbours() {
     config.fetch.header_timeout = Duration::from_secs(2);
     config.fetch.min_rate = 1000;
     config.fetch.min_rate_span = Duration::from_secs(1);
-    // Whoever waited for the host to be well again would wait for long.
+    // Waiting for the host to recover would take long.
     config.frontier.backoff_base = Duration::from_secs(3600);
     config.frontier.backoff_max = Duration::from_secs(3600);
     let seeds: Vec<&str> = slow.iter().chain(&quick).map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! What arrives of a body, and why not all of it.
+//! How much of a body arrives, and why not all of it.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -106,7 +106,7 @@ async fn without_a_length_the_body_lasts_until_the_connection_closes() {
 #[tokio::test]
 async fn answers_that_have_no_body_have_none() {
     for status in [204, 304] {
-        // The length of what would have come, as for HEAD (RFC 9110 §8.6).
+        // The length that the body would have, as for HEAD (RFC 9110 §8.6).
         let sent = format!("HTTP/1.1 {status} None\r\nETag: \"x\"\r\nContent-Length: 5000\r\n\r\n");
         let response = response(get(Answer::raw(sent)).await);
         assert_eq!((response.status, response.body.len(), response.truncated), (status, 0, None));
@@ -133,7 +133,7 @@ async fn whatever_way_a_body_comes_short_it_is_marked() {
         ("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nHello", Then::Reset),
         ("HTTP/1.0 200 OK\r\nContent-Length: 6\r\n\r\nHello", Then::Close),
         ("HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nHello", Then::Close),
-        // Neither a length nor chunks: the end of the connection is that of the body, a reset is not.
+        // Without a length and chunks, the end of the connection is the end of the body; a reset is not.
         ("HTTP/1.1 200 OK\r\n\r\nHello", Then::Reset),
         ("HTTP/1.0 200 OK\r\n\r\nHello", Then::Reset),
         (chunked, Then::Close),
@@ -171,7 +171,7 @@ async fn a_body_that_drips_is_given_up_unless_any_rate_will_do() {
     }
 }
 
-/// `text` in each coding that is understood.
+/// `text` in each supported coding.
 fn coded(text: &[u8]) -> [(&'static str, Vec<u8>); 4] {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());

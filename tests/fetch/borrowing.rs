@@ -1,4 +1,4 @@
-//! Redirects need two hosts at once. Nobody waits for ever, nobody is punished for somebody else, nothing is lost.
+//! Redirects need two hosts at once. Nothing waits for ever, no host is blamed for another, and nothing is lost.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ async fn a_redirect_to_a_host_that_rests_for_long_does_not_hold_up_its_own() {
     let enough = |events: &[_]| is_fetched(events, "/2") && is_fetched(events, "/3");
     crawl.run_until(Duration::from_secs(5), enough).await;
     assert_eq!(site.visits.all().iter().filter(|visit| visit.host == "b.test" && visit.path == "/").count(), 1);
-    // The host that asked for rest is the one that rests.
+    // The host that asked for a pause is the one that gets it.
     let now = now_ms();
     match crawl.frontier.lease_host(&format!("http://b.test:{}", site.port), now).unwrap() {
         HostTurn::At(at) => assert!(at > now + 3_000_000, "b.test rests for {} ms only", at - now),
@@ -141,15 +141,15 @@ async fn a_panic_in_the_middle_leaves_no_host_leased() {
     assert_eq!(crawl.frontier.counts().hosts_leased, 1, "only the lease that the dispatcher gives back itself");
 }
 
-/// Panics at the first visit of `b.test`, and over URLs that end so.
+/// Panics at the first visit of `b.test`, and for URLs with this ending.
 pub struct Brittle {
     pub inner: EmbeddedFrontier,
     pub broke: Arc<AtomicBool>,
-    /// So many times over the validator's.
+    /// Number of panics in the validator.
     pub panics: AtomicU32,
 }
 
-/// Methods that do what the inner frontier's do.
+/// Methods that call those of the inner frontier.
 macro_rules! as_inner {
     ($(fn $name:ident(&self $(, $arg:ident: $type:ty)*) $(-> $result:ty)?;)*) => {
         $(fn $name(&self $(, $arg: $type)*) $(-> $result)? {

@@ -1,7 +1,7 @@
-//! What stands in for the world outside while a simulation runs: network, clock, destinations, signals.
+//! Replacements for the outside world during a simulation: network, clock, destinations, signals.
 //!
-//! A simulation (`tests/simulate/`, built with the feature `simulate`) runs the whole program in one process and in virtual
-//! time. The places that touch the outside ask here, by type, whether something stands in for the real thing. Without the
+//! A simulation (`tests/simulate/`, built with the feature `simulate`) runs the whole program in one process and in
+//! virtual time. Code that touches the outside asks here, by type, for a replacement of the real thing. Without the
 //! feature the answer is a constant `None`, which the compiler removes.
 
 #[cfg(feature = "simulate")]
@@ -14,7 +14,7 @@ mod simulated {
 
     use parking_lot::Mutex;
 
-    /// Everything that stands in for something in one simulated world, by its type. Cheap to clone.
+    /// All replacements in one simulated world, by type. Cheap to clone.
     #[derive(Clone, Default)]
     pub struct Outside(Arc<Mutex<HashMap<TypeId, Box<dyn Any + Send>>>>);
 
@@ -25,7 +25,7 @@ mod simulated {
     static IS_DEAD: AtomicBool = AtomicBool::new(false);
 
     impl Outside {
-        /// Replaces what stood in for the same thing before.
+        /// Adds a replacement, instead of an earlier one of the same type.
         pub fn put<T: Clone + Send + 'static>(&self, stand_in: T) {
             self.0.lock().insert(TypeId::of::<T>(), Box::new(stand_in));
         }
@@ -35,7 +35,7 @@ mod simulated {
         }
     }
 
-    /// From now on this thread lives in that world; none: in the real one.
+    /// Moves this thread into a simulated world; none: back to the real one.
     pub fn enter(outside: Option<Outside>) {
         HERE.with(|here| *here.borrow_mut() = outside);
     }
@@ -44,7 +44,8 @@ mod simulated {
         HERE.try_with(|here| here.borrow().as_ref()?.get()).ok().flatten()
     }
 
-    /// A simulated process was killed, and the next one has not begun: nothing that still comes from it counts.
+    /// A simulated process was killed and the next one has not started. Anything that still comes from it must be
+    /// ignored.
     pub fn is_dead() -> bool {
         IS_DEAD.load(Ordering::Relaxed)
     }
@@ -57,7 +58,7 @@ mod simulated {
 #[cfg(feature = "simulate")]
 pub use simulated::{Outside, die, enter, is_dead, stand_in};
 
-/// What stands in for a `T` in this thread's world; none: it is the real one.
+/// The replacement for a `T` in this thread's world; none: use the real one.
 #[cfg(not(feature = "simulate"))]
 #[inline(always)]
 pub fn stand_in<T: Clone + 'static>() -> Option<T> {

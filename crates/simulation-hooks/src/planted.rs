@@ -1,4 +1,5 @@
-//! Bugs that a simulation plants, one at a time, to show that it would find them. Without the feature `simulate` there are none.
+//! Bugs that a simulation plants, one at a time, to show that it would find them. There are none without the feature
+//! `simulate`.
 
 #[cfg(feature = "simulate")]
 mod switch {
@@ -19,7 +20,7 @@ mod switch {
 #[cfg(feature = "simulate")]
 pub use switch::{is, plant};
 
-/// Whether the bug of this name is planted.
+/// Whether the bug with this name is planted.
 #[cfg(not(feature = "simulate"))]
 #[inline(always)]
 pub const fn is(_name: &str) -> bool {

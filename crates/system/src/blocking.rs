@@ -1,8 +1,8 @@
-//! How threads wait: for each other, for time, for a future.
+//! Blocking calls of threads: waiting for each other, for time, or for a future.
 //!
-//! In production these are the plain calls of the standard library, parking_lot and tokio. A simulation lets one thread run
-//! at a time, in virtual time: whoever waits gives its turn up ([`Turns`]). So whatever may block for longer than a lock is
-//! held goes through here.
+//! In production these are the plain calls of the standard library, parking_lot and tokio. A simulation runs one thread
+//! at a time, in virtual time, and a waiting thread gives up its turn ([`Turns`]). So everything that may block for
+//! longer than a lock is held must use this module.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use tokio::runtime::{EnterGuard, Handle};
 
 use seine_simulation_hooks::outside::stand_in;
 
-/// Who lets simulated threads run, one at a time.
+/// The scheduler of simulated threads; one runs at a time.
 pub trait Turns: Send + Sync {
-    /// Makes a thread that gets turns until it ends.
+    /// Starts a thread that is scheduled until it ends.
     fn thread(&self, name: &str, run: Box<dyn FnOnce() + Send>);
-    /// Gives the turn up until `rang` is no longer `seen`, or until `deadline`.
+    /// Suspends the thread until `rang` differs from `seen`, or until `deadline`.
     fn wait(&self, rang: &Arc<AtomicU64>, seen: u64, deadline: Option<Instant>);
-    /// Grows whenever something happens in the simulated world. As long as it stays the same, polling is a waste.
+    /// Counts events in the simulated world. Polling is useless while this stays the same.
     fn events(&self) -> u64;
 }
 
@@ -29,7 +29,7 @@ fn turns() -> Option<Arc<dyn Turns>> {
     stand_in::<Arc<dyn Turns>>()
 }
 
-/// Tells threads that wait with a lock's guard in hand that what they wait for may have come.
+/// A condition variable: wakes threads that wait while holding a lock's guard.
 #[derive(Debug, Default)]
 pub struct Signal {
     condvar: Condvar,
@@ -42,7 +42,7 @@ impl Signal {
         self.condvar.notify_all();
     }
 
-    /// Unlocks, waits, and locks again. True when the deadline passed first.
+    /// Unlocks, waits, and locks again. Returns true if the deadline passed first.
     pub fn wait_until<T>(&self, guard: &mut MutexGuard<'_, T>, deadline: Instant) -> bool {
         let Some(turns) = turns() else { return self.condvar.wait_until(guard, deadline).timed_out() };
         let seen = self.rang.load(Ordering::Relaxed);
@@ -50,13 +50,13 @@ impl Signal {
         self.rang.load(Ordering::Relaxed) == seen
     }
 
-    /// As [`wait_until`](Signal::wait_until), for so long.
+    /// Like [`wait_until`](Signal::wait_until), with a duration.
     pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, time: Duration) -> bool {
         self.wait_until(guard, Instant::now() + time)
     }
 }
 
-/// Waits.
+/// Waits for a time.
 pub fn sleep(time: Duration) {
     match turns() {
         None => std::thread::sleep(time),
@@ -64,10 +64,10 @@ pub fn sleep(time: Duration) {
     }
 }
 
-/// Starts a thread. Nobody waits for its end.
+/// Starts a detached thread.
 ///
 /// # Panics
-/// If the system starts no more threads.
+/// If the system cannot start more threads.
 pub fn thread(name: &str, run: impl FnOnce() + Send + 'static) {
     match turns() {
         None => _ = std::thread::Builder::new().name(name.to_owned()).spawn(run).expect("the system starts threads"),
@@ -75,7 +75,7 @@ pub fn thread(name: &str, run: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// Runs a future to its end, in this thread.
+/// Runs a future to completion on this thread.
 pub fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
     let Some(turns) = turns() else { return handle.block_on(future) };
     let _guard = handle.enter();
@@ -99,7 +99,7 @@ impl Wake for Bell {
     }
 }
 
-/// Runs what blocks or takes long, in a task that others must not wait for.
+/// Runs blocking or long work within a task, without delaying other tasks.
 pub fn in_place<T>(run: impl FnOnce() -> T) -> T {
     match turns() {
         None => tokio::task::block_in_place(run),
@@ -107,7 +107,7 @@ pub fn in_place<T>(run: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Runs what blocks or takes long beside the tasks. Nobody waits for its end.
+/// Runs blocking or long work on another thread, detached.
 pub fn beside(run: impl FnOnce() + Send + 'static) {
     match turns() {
         None => drop(tokio::task::spawn_blocking(run)),
@@ -115,8 +115,7 @@ pub fn beside(run: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// How long to wait before looking again at what nobody tells of. A simulation waits longer and longer as long as nothing
-/// happens in its world.
+/// The interval for polling something that sends no signal. In a simulation the interval grows while nothing happens.
 #[derive(Debug)]
 pub struct Idle {
     base: Duration,
@@ -124,11 +123,11 @@ pub struct Idle {
     events: u64,
 }
 
-/// A simulation's idle waits grow by this factor …
+/// Largest growth of the interval in a simulation …
 const GROWTH: u32 = 16;
-/// … and none is longer.
+/// … and its longest value.
 const LONGEST_IDLE: Duration = Duration::from_secs(600);
-/// Simulated parts may be without a sign for so many times longer.
+/// In a simulation, parts may be silent for this many times longer.
 const PATIENCE: u32 = 30;
 
 impl Idle {
@@ -148,15 +147,15 @@ impl Idle {
     }
 }
 
-/// Without a sign for so long a part is stuck.
+/// The time without a sign of life after which a part counts as stuck.
 pub fn stuck_after(time: Duration) -> Duration {
     if turns().is_some() { time * PATIENCE } else { time }
 }
 
-/// What a crawl's tasks run on.
+/// The runtime of a crawl's tasks.
 pub enum Runtime {
     Own(tokio::runtime::Runtime),
-    /// A simulation's.
+    /// That of a simulation.
     Simulated(Handle),
 }
 
@@ -186,7 +185,7 @@ impl Runtime {
         }
     }
 
-    /// Waits for nobody.
+    /// Stops without waiting for tasks.
     pub fn shutdown_background(self) {
         if let Runtime::Own(runtime) = self {
             runtime.shutdown_background();

@@ -1,12 +1,13 @@
-//! The crawl's clock: this machine's, as long as that does not run backwards.
+//! The crawl's clock: the machine's clock, except that it never runs backwards.
 //!
-//! Everything a crawl orders, it orders by time: events by their ids, an index's versions by the time of the fetch, visits
-//! by when they are due. A machine's clock may be set back, in a run or between two. The crawl's goes on then, from the
-//! latest time it has told, at the pace of a second a second, until the machine's has caught up; times in events are ahead
-//! by so much meanwhile. The frontier keeps the latest time over restarts.
+//! A crawl orders everything by time: events by their ids, an index's versions by the time of the fetch, visits by when
+//! they are due. But a machine's clock may be set back, during a run or between two. Then the crawl's clock continues
+//! from its latest time, second by second, until the machine's clock has caught up. Until then the times in events are
+//! ahead. The frontier stores the latest time over restarts.
 //!
-//! A clock that jumps ahead within a run is not followed either: a page that is dated by it would be newer than all that comes
-//! after the clock is put right. A machine that slept is no jump. Who starts anew goes by the machine's clock.
+//! The crawl's clock also ignores a jump ahead during a run. Otherwise a page dated by the jump would be newer than all
+//! later ones, once the clock is corrected. The time that a machine slept is not a jump. A new process starts with the
+//! machine's clock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -21,23 +22,23 @@ use seine_simulation_hooks::planted;
 static CLOCK: Mutex<Clock> = Mutex::new(Clock { told: None, slept: Duration::ZERO, ahead: Duration::ZERO });
 static IDS: LazyLock<Mutex<ContextV7>> = LazyLock::new(Mutex::default);
 
-/// A clock that never runs backwards, whatever it is told of the machine's. Times are handed in.
+/// A clock that never runs backwards, whatever the machine's clock does. Times are passed in.
 #[derive(Debug, Default)]
 pub struct Clock {
-    /// When the machine's clock was last ahead of this one, and what it said.
+    /// The last time at which the machine's clock was not behind this one, and its value.
     told: Option<(u64, Instant)>,
     /// How long the machine had slept by then.
     slept: Duration,
-    /// By how much the machine's clock has jumped ahead, as far as it was said.
+    /// By how much the machine's clock has jumped ahead, as far as reported.
     ahead: Duration,
 }
 
-/// A clock that is set forward by more has jumped.
+/// A larger step ahead counts as a jump.
 const JUMP: Duration = Duration::from_secs(10);
 
 impl Clock {
-    /// The time, when the machine's clock says `wall`. `slept`: for how long the machine has slept, which [`Instant`] leaves out;
-    /// asked for when the clock is far ahead.
+    /// The time, given the machine's clock `wall`. `slept` returns how long the machine has slept, which [`Instant`]
+    /// leaves out; it is called only if the clock is far ahead.
     pub fn tell(&mut self, wall: u64, now: Instant, slept: impl FnOnce() -> Duration) -> u64 {
         let Some(steady) = self.steady(now) else { return self.goes_on_from(wall, now) };
         let ahead = Duration::from_millis(wall.saturating_sub(steady));
@@ -62,7 +63,7 @@ impl Clock {
         self.goes_on_from(steady, now)
     }
 
-    /// From now on it is at least `ms`.
+    /// Sets the clock to at least `ms`.
     pub fn at_least(&mut self, ms: u64, now: Instant) -> u64 {
         match self.steady(now) {
             Some(steady) if steady >= ms => steady,
@@ -70,7 +71,7 @@ impl Clock {
         }
     }
 
-    /// By this clock alone.
+    /// The time by this clock alone.
     fn steady(&self, now: Instant) -> Option<u64> {
         self.told.map(|(ms, at)| ms.saturating_add(whole_ms(now.saturating_duration_since(at))))
     }
@@ -81,7 +82,7 @@ impl Clock {
     }
 }
 
-/// Milliseconds since 1970, never fewer than before: the unit of every time in an event.
+/// Milliseconds since 1970, never less than before: the unit of all times in events.
 pub fn now_ms() -> u64 {
     if planted::is("wall_clock") {
         return wall_ms();
@@ -90,28 +91,28 @@ pub fn now_ms() -> u64 {
     CLOCK.lock().tell(wall_ms(), Instant::now(), slept)
 }
 
-/// When this process first asked for the time, by [`Instant`] and by the time since the machine was started.
+/// When this process first asked for the time: as an [`Instant`], and as time since the machine was started.
 static BEGAN: LazyLock<(Instant, Option<Duration>)> = LazyLock::new(|| (Instant::now(), uptime()));
 
-/// For how long this machine has slept since then.
+/// How long this machine has slept since then.
 fn slept() -> Duration {
     let (began, Some(before)) = *BEGAN else { return Duration::ZERO };
     uptime().unwrap_or_default().saturating_sub(before).saturating_sub(began.elapsed())
 }
 
-/// Since the machine was started, its sleep included; none where the system does not say so (Linux does).
+/// Time since the machine was started, including sleep; none if the system does not tell (Linux does).
 fn uptime() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/uptime").ok()?;
     Duration::try_from_secs_f64(text.split(' ').next()?.parse().ok()?).ok()
 }
 
-/// From now on it is at least `ms`. Returns by how much that is ahead of the machine's clock.
+/// Sets the clock to at least `ms`. Returns how far that is ahead of the machine's clock.
 pub fn never_before(ms: u64) -> Duration {
     let ahead = CLOCK.lock().at_least(ms, Instant::now()).saturating_sub(wall_ms());
     Duration::from_millis(ahead)
 }
 
-/// A new event's id: UUIDv7, 32 lower-case hex digits, larger than every one before it.
+/// The id of a new event: UUIDv7, 32 lower-case hex digits, larger than all earlier ones.
 pub fn event_id() -> String {
     if let Some(numbers) = stand_in::<SimulatedIds>() {
         return numbers.next(now_ms());
@@ -122,7 +123,7 @@ pub fn event_id() -> String {
     Uuid::new_v7(stamp).simple().to_string()
 }
 
-/// In a simulation: ids without chance in them.
+/// In a simulation: ids without randomness.
 #[derive(Clone, Default)]
 pub struct SimulatedIds(Arc<AtomicU64>);
 
@@ -135,19 +136,19 @@ impl SimulatedIds {
     }
 }
 
-/// In a simulation: the process was started anew, and has not heard of any time.
+/// In a simulation: forgets the time, as in a new process.
 #[cfg(feature = "simulate")]
 pub fn forget() {
     *CLOCK.lock() = Clock::default();
 }
 
-/// When an event's id was made; none of an id that is no UUIDv7.
+/// The time when an event's id was made; none if the id is not a UUIDv7.
 pub fn time_of(event_id: &str) -> Option<u64> {
     let (seconds, nanos) = Uuid::try_parse(event_id).ok()?.get_timestamp()?.to_unix();
     Some(seconds * 1000 + u64::from(nanos) / 1_000_000)
 }
 
-/// What this machine's clock says, whichever way it was set: for what is no event's time.
+/// The machine's clock unchanged, for times that are not those of events.
 pub fn wall_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, whole_ms)
 }

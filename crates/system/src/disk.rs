@@ -1,4 +1,4 @@
-//! What is left of a disk, and a file from any place on.
+//! Free space of a disk, and reading a file from an offset.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +12,7 @@ use seine_simulation_hooks::outside::stand_in;
 #[derive(Clone)]
 pub struct SimulatedDisk(pub Arc<AtomicU64>);
 
-/// Free bytes of the disk that `file` is on, for who is not root. Asks the file system's memory, not the disk.
+/// Free bytes, for users other than root, of the disk that `file` is on. Does not access the disk itself.
 pub fn free_bytes(file: &File) -> io::Result<u64> {
     if let Some(disk) = stand_in::<SimulatedDisk>() {
         return Ok(disk.0.load(Ordering::Relaxed));
@@ -21,7 +21,7 @@ pub fn free_bytes(file: &File) -> io::Result<u64> {
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
-/// Fills `buffer` from `offset` on, as far as the file goes; returns how far.
+/// Reads from `offset` until the buffer is full or the file ends; returns the number of bytes.
 pub fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut have = 0;
     while have < buffer.len() {

@@ -1,17 +1,17 @@
-//! Folders of a crawl's own.
+//! Folders and files of a crawl.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Makes a folder, and those above it that are missing, for its owner alone (0700): pages that were fetched with somebody's
-/// cookies are nobody else's business. One that is there stays as it is: whoever made it may want others to read it.
+/// Creates a folder and its missing parents for the owner only (0700), since pages fetched with somebody's cookies are
+/// private. The permissions of an existing folder are kept: its owner may want others to read it.
 pub fn make_private(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// What was found or done, unless there was nothing there.
+/// The result of a file operation; none if the file does not exist.
 pub fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
     match found {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -19,11 +19,11 @@ pub fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// What a folder's name ends in until it is whole.
+/// Suffix of a folder that is not complete.
 pub const DRAFT: &str = ".new";
 
-/// Where to make what must be whole at its `place` or not be there: a folder beside it, which is not there yet. What an
-/// interrupted making left of it is removed. [`settle`] moves it.
+/// A folder in which to prepare something that must be complete when it appears at `place`. The folder is next to
+/// `place` and does not exist yet; leftovers of an interrupted attempt are removed. [`settle`] moves it.
 pub fn draft(place: &Path) -> io::Result<PathBuf> {
     let mut name = place.file_name().unwrap_or_default().to_owned();
     name.push(DRAFT);
@@ -34,20 +34,20 @@ pub fn draft(place: &Path) -> io::Result<PathBuf> {
     Ok(draft)
 }
 
-/// Moves a draft that is whole, and on disk, to its place.
+/// Moves a complete and durable draft to its place.
 pub fn settle(draft: &Path, place: &Path) -> io::Result<()> {
     fs::rename(draft, place)?;
     File::open(place.parent().unwrap_or(place))?.sync_all()
 }
 
-/// Who may read a file: its owner alone; or everybody, as far as the process's umask and its folder let them.
+/// Permissions of a file: for the owner only; or for everybody, as far as umask and folder allow.
 pub const OWNERS: u32 = 0o600;
 pub const EVERYBODYS: u32 = 0o666;
 
-/// Puts a file with these bytes in the place of whatever is there, in one step. Durable when this returns.
+/// Replaces a file with these bytes in one step. Durable when this returns.
 pub fn put(place: &Path, bytes: &[u8], mode: u32) -> io::Result<File> {
     let new = place.with_extension("new");
-    // What an interrupted writing left may have other rights.
+    // Leftovers of an interrupted write may have other permissions.
     if_there(fs::remove_file(&new))?;
     let mut file = File::options().read(true).write(true).create_new(true).mode(mode).open(&new)?;
     file.write_all(bytes)?;
