@@ -32,7 +32,7 @@ fn the_host_rule_compares_names() {
     assert_eq!(any.why("ftp://a.org/"), Verdict::NotAUrl);
 }
 
-/// `.test` and `.local` are no public suffixes of the list.
+/// `.test` and `.local` are not in the list of public suffixes.
 #[test]
 fn the_domain_rule_knows_names_without_a_listed_suffix() {
     let seeds = texts(&["http://www.shop.test/", "http://wiki.corp.local/", "http://localhost/"]);

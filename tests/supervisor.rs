@@ -1,4 +1,4 @@
-//! The supervisor: parts that fail are started again, each by itself, and everybody can see it.
+//! The supervisor: failed parts are restarted, each by itself, and their state is visible.
 
 mod support;
 
@@ -170,7 +170,7 @@ fn after_end_nothing_is_started_again_and_back_offs_are_cut_short() {
     assert_eq!(part(&supervisor, "broken").phase, Phase::Finished);
     assert_eq!(starts.load(Ordering::Relaxed), 4, "it was started again");
 
-    // A part that fails later is not started again either.
+    // A part that fails later is not restarted either.
     supervisor.start("late", LONG, |_| anyhow::bail!("now"));
     assert!(join(&supervisor, soon()));
     let late = part(&supervisor, "late");
@@ -191,7 +191,7 @@ fn join_gives_up_at_its_deadline() {
     assert!(join(&supervisor, soon()));
 }
 
-/// What a part holds (a lock, a file) is free again once join has returned.
+/// A part's resources (a lock, a file) are free once join has returned.
 #[test]
 fn what_a_part_holds_is_given_up_before_it_counts_as_ended() {
     struct Holds(Arc<AtomicBool>);
@@ -213,7 +213,7 @@ fn what_a_part_holds_is_given_up_before_it_counts_as_ended() {
     }
 }
 
-/// What this thread writes to the log.
+/// Collects what this thread writes to the log.
 #[derive(Clone, Default)]
 struct Said(Arc<Mutex<Vec<u8>>>);
 
@@ -260,7 +260,7 @@ fn that_a_part_is_stuck_and_that_it_is_not_any_more_is_said_once_each() {
     assert_eq!((times("stuck: runs"), times("not stuck any more")), (1, 1));
 }
 
-/// Its sink's server is away: it fails, is started, waits for an answer, and fails again.
+/// The server of its sink is down: the part fails, is restarted, waits for an answer, and fails again.
 #[test]
 fn a_part_that_is_started_again_is_down_until_it_shows_that_it_works() {
     let supervisor = Supervisor::default();

@@ -1,4 +1,4 @@
-//! Pages that name another URL as their canonical one (`canonical: obey`): one page, delivered once, and none lost.
+//! Pages with another canonical URL (`canonical: obey`): one page, delivered once, and none lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::support::{MiniCrawl, config_for, event_of, failure_of, status_of};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Hosts of one site, which have a public suffix.
+/// Hosts of one site, under a public suffix.
 const HOSTS: [&str; 3] = ["www.site.com", "shop.site.com", "m.site.com"];
 
 fn obeying(site: &Running) -> Config {
@@ -28,7 +28,7 @@ fn obeying(site: &Running) -> Config {
     config
 }
 
-/// The same, for [`HOSTS`].
+/// The same for [`HOSTS`].
 fn of_one_domain(site: &Running) -> Config {
     let mut config = obeying(site);
     let names = HOSTS.into_iter().zip(&site.addresses);
@@ -53,7 +53,7 @@ fn held<'u>(urls: impl IntoIterator<Item = &'u String>) -> BTreeSet<&'u str> {
     urls.into_iter().map(String::as_str).collect()
 }
 
-/// Every URL below `/page?` names `/page`.
+/// Every URL below `/page?` names `/page` as canonical.
 fn sessions() -> Running {
     site(1, |_, _| naming("/page"))
 }
@@ -106,7 +106,7 @@ async fn unless_it_is_asked_for_every_url_has_its_page() {
     assert_eq!(crawled.crawl.frontier.page(&seeds[1]).unwrap().unwrap().canonical, None);
 }
 
-/// Nothing that cannot be had, or is another's to say, takes a page away.
+/// A canonical URL that cannot be fetched, or lies elsewhere, takes no page away.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_canonical_url_without_a_page_that_may_be_asked_for_loses_nothing() {
     let site = site(2, |ask, port| match ask.path() {
@@ -121,7 +121,7 @@ async fn a_canonical_url_without_a_page_that_may_be_asked_for_loses_nothing() {
         "/" => Answer::html("a page of its own"),
         path => naming(path.trim_start_matches("/names")),
     });
-    // robots.txt of `site` is none of ours.
+    // The robots.txt of `site` does not apply here.
     let denied = Running::start_with(1, |_| {
         Arc::new(|ask: &Ask| match ask.path() {
             "/robots.txt" => Answer::text("User-agent: *\nDisallow: /denied\n"),
@@ -218,7 +218,7 @@ async fn a_chain_ends_at_the_last_page_whichever_comes_first() {
     }
 }
 
-/// What a URL of a random site answers.
+/// The answer of a URL on a random site.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Node {
     Page,
@@ -245,7 +245,7 @@ impl Node {
     }
 }
 
-/// A site of [`HOSTS`] that may be another at every look.
+/// A site on [`HOSTS`] that may differ at every fetch.
 #[derive(Clone, Default)]
 struct Web(Arc<Mutex<Vec<Node>>>);
 
@@ -266,13 +266,13 @@ impl Web {
     fn change(&self, at: usize, rng: &mut Rng) {
         let count = self.0.lock().len();
         self.0.lock()[at] = Node::random(rng, count);
-        // Redirects in a circle leave what is there as it was, which is another test's.
+        // Redirects in a circle leave the known page unchanged, which another test checks.
         if self.end(at).is_none() {
             self.0.lock()[at] = Node::Missing;
         }
     }
 
-    /// Where redirects lead from there in the end; none in a circle.
+    /// The final target of redirects; none in a circle.
     fn end(&self, mut at: usize) -> Option<Node> {
         let nodes = self.0.lock();
         for _ in 0..nodes.len() {
@@ -284,7 +284,7 @@ impl Web {
         None
     }
 
-    /// Places that lead to or name one another, directly or not.
+    /// URLs that lead to or name one another, directly or not.
     fn components(&self) -> Vec<BTreeSet<usize>> {
         let nodes = self.0.lock();
         let mut of: Vec<usize> = (0..nodes.len()).collect();
@@ -301,7 +301,7 @@ impl Web {
         components.into_values().collect()
     }
 
-    /// No page is left without one that is delivered for it, and what ends at one plain page is delivered once.
+    /// Every page is delivered under some URL, and URLs that end at one plain page are delivered once.
     fn check(&self, crawled: &Crawled, port: u16, is_last: bool, told: &str) {
         let held = crawled.held();
         for at in 0..self.0.lock().len() {
@@ -335,8 +335,8 @@ fn address(port: u16, at: usize) -> String {
     format!("http://{}:{port}/{at}", HOSTS[at % HOSTS.len()])
 }
 
-/// Sites whose pages name and lead to one another as it falls, looked at in any order and at the same time, and again after some
-/// have changed: it comes to rest, and no page is lost.
+/// Random sites whose pages name and lead to one another. They are fetched in random order and in parallel, and again
+/// after some have changed. The crawl reaches a stable state, and no page is lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn however_pages_name_each_other_it_comes_to_rest_and_none_is_lost() {
     let seed = std::env::var("SITES_SEED").map_or_else(|_| fastrand::u64(..), |seed| seed.parse().unwrap());

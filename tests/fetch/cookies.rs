@@ -1,4 +1,4 @@
-//! Cookies that answers set on the way of one visit, and that no kept request shows a cookie.
+//! Cookies set during one visit; no stored request contains a cookie.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,7 +13,7 @@ use seine::page::{FailureReason, PageEvent};
 use crate::redirects::site;
 use crate::support::{MiniCrawl, config_for, event_of, failure_of, status_of};
 
-/// Paths that were asked for, each with its cookies.
+/// Requested paths, each with its cookies.
 type Asked = Arc<Mutex<Vec<(String, Option<String>)>>>;
 
 const LIMIT: Duration = Duration::from_secs(10);

@@ -1,4 +1,4 @@
-//! Names to addresses, without asking the world: there need not be any DNS where this runs.
+//! Name resolution without outside access: there may be no DNS here.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -209,7 +209,7 @@ async fn a_resolver_that_fails_says_nothing_of_the_name_and_is_asked_again_soon(
         }
     }
     well.store(true, Ordering::Relaxed);
-    // A name that does not exist would be remembered for a minute.
+    // A name that does not exist would be cached for a minute.
     let answered = async {
         while dns.resolve("failing.example").await.is_err() {
             tokio::time::sleep(Duration::from_millis(50)).await;

@@ -1,4 +1,4 @@
-//! Heads of answers, and answers that do not come.
+//! Heads of answers, and answers that never come.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -39,7 +39,7 @@ async fn reason_phrases_are_the_servers_own() {
         ("404 Not Found", "Not Found"),
         ("404 ", ""),
         ("404", ""),
-        // The client's reader of heads gives up such phrases altogether.
+        // The client's parser drops such phrases.
         ("404 Ferm\u{e9}", ""),
     ] {
         let sent = format!("HTTP/1.1 {line}\r\nContent-Length: 0\r\n\r\n");
@@ -143,7 +143,7 @@ async fn a_head_that_does_not_end_in_time_is_a_timeout() {
 
 #[tokio::test]
 async fn a_connection_that_does_not_come_about_in_time_is_a_connect_failure() {
-    // A full backlog answers no SYN. One place in it, taken, and a second connection to be sure.
+    // A full backlog answers no SYN. It has one slot, which is taken, and a second connection to be sure.
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let listener = socket.listen(1).unwrap();
@@ -157,7 +157,7 @@ async fn a_connection_that_does_not_come_about_in_time_is_a_connect_failure() {
     let limit = Duration::from_millis(200);
     for config in [
         FetchConfig { connect_timeout: limit, ..fetch_config() },
-        // Whichever limit it meets first: it is not the answer that is late.
+        // Whichever limit comes first: the connection is late, not the answer.
         FetchConfig { header_timeout: limit, ..fetch_config() },
         FetchConfig { total_timeout: limit, ..fetch_config() },
     ] {

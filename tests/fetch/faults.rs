@@ -1,4 +1,5 @@
-//! What is wrong with one URL, or one event, costs that one: a panic of a worker or of the validator, damage of the page log.
+//! A fault in one URL or one event costs only that one: a panic of a worker or of the validator, damage in the page
+//! log.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,7 +42,7 @@ async fn a_worker_that_panics_over_a_url_fails_that_url_and_no_other() {
     assert_eq!(record.state, PageState::Failed(FailureReason::Fault));
 }
 
-/// A crawl that is validated as in the real one, of events that its log is given.
+/// A crawl validated as in production, with the events in its log.
 struct Validated {
     crawl: MiniCrawl,
     log_folder: PathBuf,
@@ -50,7 +51,7 @@ struct Validated {
 }
 
 impl Validated {
-    /// The log has an event of each URL, whose leases are over; nothing is validated yet.
+    /// The log has an event for each URL, whose leases are over; nothing is validated yet.
     async fn new(paths: &[&str], body: usize, panics: u32) -> Validated {
         let folder = TempDir::new().unwrap();
         let log_folder = folder.path().join("log");
@@ -97,14 +98,14 @@ impl Validated {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_validator_that_panics_over_an_event_fails_its_url_and_no_other() {
-    // In the batch and alone; and over what stands in for the event, too.
+    // In the batch and alone; and also for the event that replaces it.
     for panics in [2, 3] {
         let mut all = Validated::new(&["1", "panics-validator", "2"], 10, panics).await;
         let supervisor = all.start();
         all.until("all is validated", || all.crawl.frontier.cursor().unwrap() >= all.crawl.log.status().end).await;
         assert_eq!((all.state(0), all.state(2)), (Some(PageState::New), Some(PageState::New)));
         assert_eq!(supervisor.status()[0].restarts, 0, "nothing else fails");
-        // Retried as any other that failed, or fetched again at once.
+        // Retried like any other failure, or fetched again at once.
         all.until("it is not in flight any more", || all.crawl.frontier.counts().in_flight == 0).await;
         assert_eq!(all.state(1), None);
         assert_eq!(all.crawl.frontier.counts().first_time, 1);
@@ -119,7 +120,7 @@ fn largest_file(folder: &Path) -> PathBuf {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_url_whose_event_the_log_has_lost_is_fetched_again_without_a_restart() {
-    // More than the log keeps in memory: the first are read from the disk.
+    // More than the log keeps in memory: the first events are read from disk.
     let mut all = Validated::new(&["1", "2", "3", "4"], 9 << 20, 0).await;
     let file = largest_file(&all.log_folder);
     let mut bytes = std::fs::read(&file).unwrap();

@@ -1,6 +1,6 @@
-//! A small website with one of each kind, crawled by the binary, and the FILES records it must give, to the byte:
-//! `tests/golden/files.jsonl`, sorted by URL, with `PORT` for the site's port and 0 for every fetch time. When a change is
-//! meant to change them, the failing test says where the new ones are.
+//! A small website with one of each kind, crawled by the binary, and the exact FILES records:
+//! `tests/golden/files.jsonl`, sorted by URL, with `PORT` for the site's port and 0 for every fetch time. If a change
+//! is meant to alter them, the failing test tells where the new records are.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -38,7 +38,7 @@ fn every_kind_of_page_gives_the_record_it_always_gave() {
     }
 }
 
-/// Field by field, so that a difference says what it is.
+/// Field by field, so that the difference is shown.
 fn compare(record: &str, expected: &str) {
     let fields = |line: &str| serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(line).unwrap();
     let (found, wanted) = (fields(record), fields(expected));
@@ -60,7 +60,7 @@ fn crawl(site: &Running, folder: &Path) {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// The records of every file of the folder, masked and sorted.
+/// The records of every file in the folder, masked and sorted.
 fn records(folder: &Path, port: u16) -> Vec<String> {
     let mut records = Vec::new();
     for file in std::fs::read_dir(folder).unwrap() {

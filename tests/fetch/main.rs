@@ -1,5 +1,5 @@
-//! Fetching at its public edge: one exchange (`Client`), names (`Dns`), pauses, and whole visits of hosts (`Visitor`)
-//! with everything a server can do to them.
+//! Fetching through its public interface: one exchange (`Client`), names (`Dns`), pauses, and whole visits of hosts
+//! (`Visitor`) with everything that a server can do.
 
 mod aliases;
 mod behind;

@@ -1,4 +1,4 @@
-//! Whose trouble a failure is, from what happened when: the clock is the test's.
+//! What a failure is blamed on, from the times of events; the test controls the clock.
 
 use std::process::Command;
 use std::time::Duration;
@@ -51,7 +51,7 @@ fn hosts_that_fail_one_after_the_other_while_nothing_succeeds_are_this_machines_
     assert_eq!(ours, [false, false, true]);
     assert_eq!(outage.pause(T).unwrap().part, Part::Resolver);
 
-    // No way to an address says more than its silence.
+    // A missing route says more than silence.
     let outage = Outage::default();
     assert!(!outage.failed(Sign::NoRoute, "192.0.2.1", true, "no route", T));
     assert!(outage.failed(Sign::NoRoute, "192.0.2.2", true, "no route", T));
@@ -105,7 +105,7 @@ fn one_probe_at_a_time_less_and_less_often_until_one_succeeds() {
     outage.answered(now);
     assert_eq!(outage.opening(now), Opening::Open);
     assert!(outage.away().is_empty());
-    // And the next time it begins at the beginning.
+    // And the next outage starts from the beginning.
     (1..=5).for_each(|host| _ = silent(&outage, host, now));
     assert_eq!(outage.opening(now), Opening::Closed(now + SECOND));
 }
@@ -119,7 +119,7 @@ fn without_name_servers_it_goes_on_with_the_names_it_knows() {
     assert_eq!(outage.away()[0].part, Part::Resolver);
     assert!(unresolved(&outage, 9, T + 2 * SECOND), "who cannot be resolved does not pay all the same");
     assert_eq!(outage.opening(T + 60 * SECOND), Opening::Probe, "nobody has answered for a minute");
-    // What was resolved before is no sign of life.
+    // A name resolved before the outage does not end it.
     outage.resolved(T, T + 60 * SECOND);
     assert!(outage.pause(T + 60 * SECOND).is_some());
     outage.resolved(T + 61 * SECOND, T + 61 * SECOND);
@@ -167,7 +167,7 @@ async fn hosts_that_refuse_connections_are_in_trouble_each_by_itself() {
     }
 }
 
-/// In a process of its own: the limit is a whole process's.
+/// In a process of its own, since the limit applies to a whole process.
 #[test]
 fn a_name_that_cannot_be_looked_up_for_want_of_files_is_nobodys_trouble() {
     let child = Command::new(std::env::current_exe().unwrap())
@@ -192,7 +192,7 @@ async fn no_file_for_a_look_up() {
     config.fetch.dns_servers = vec![server.address];
     config.frontier.max_retries = 0;
     config.scope.hosts = (0..HOSTS).map(|host| format!("h{host}.example")).collect();
-    // The log has its files from its first event on.
+    // The log opens its files with its first event.
     let crawl = MiniCrawl::new(config, &[&format!("{}/", site.origin(0))]);
     assert_eq!(crawl.run(LIMIT).await.len(), 1);
     crawl.frontier.propose(&urls.iter().map(|url| Proposal::seed(url)).collect::<Vec<_>>(), now_ms()).unwrap();

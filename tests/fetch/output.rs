@@ -1,4 +1,4 @@
-//! What a crawl that is told to be quiet says.
+//! The output of a quiet crawl.
 
 use std::process::Command;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::support::site;
 
 #[test]
 fn quiet_is_quiet_for_longer_than_a_moment() {
-    // Longer than from one line of progress to the next.
+    // Longer than the interval between progress lines.
     let site = site(|ask| match ask.path() {
         "/" => Answer::html("page").after(Duration::from_millis(5500)),
         _ => Answer::new(404, ""),

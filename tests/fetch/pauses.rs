@@ -1,4 +1,4 @@
-//! Whose trouble an outcome is, how long a host rests and when a URL is tried again: arithmetic on what happened.
+//! What an outcome is blamed on, how long a host pauses, and when a URL is tried again: arithmetic on past events.
 
 use std::time::{Duration, SystemTime};
 
@@ -40,7 +40,7 @@ fn event(outcome: Outcome, attempt: u16) -> PageEvent {
     }
 }
 
-/// A host that has failed so often in a row.
+/// A host with this many failures in a row.
 fn trouble(failures: u32) -> Trouble {
     let cause = Cause::Status(503);
     Trouble {
@@ -55,7 +55,7 @@ fn trouble(failures: u32) -> Trouble {
     }
 }
 
-/// A host of which one URL alone has failed.
+/// A host on which only one URL has failed.
 fn suspicion(url: &str) -> Trouble {
     Trouble { suspect: Some(url_mark(url)), ..trouble(0) }
 }
@@ -65,7 +65,7 @@ fn cut(truncated: Truncated) -> Outcome {
     Outcome::Response(Response { truncated: Some(truncated), ..answer })
 }
 
-/// How long the host rests after an answer, in milliseconds.
+/// How long the host pauses after an answer, in milliseconds.
 fn rest(outcome: &Outcome, failures: u32) -> u64 {
     rest_of("http://a.test", outcome, failures)
 }
@@ -132,7 +132,7 @@ fn retry_after_is_believed_within_reason() {
         ("86400", HOUR),
         (in_a_year.as_str(), HOUR),
         ("Sat, 01 Jan 2022 00:00:00 GMT", back_off), // long ago
-        // Nobody means these.
+        // Such values are mistakes.
         ("94608000000", back_off), // 3,000 years
         ("999999999", back_off),
         (in_decades.as_str(), back_off),
@@ -234,7 +234,7 @@ fn answers_are_nobodys_trouble_and_the_first_cut_body_is_the_pages() {
     for truncated in [Truncated::Time, Truncated::Disconnect] {
         assert_eq!(judge(&cut(truncated)), Whose::Page);
     }
-    // Of two URLs, one after the other; but not for ever.
+    // Two URLs in a row blame the host, but not for ever.
     let breaks_off = |failures, by| Trouble { cause: Cause::Failure(Cut), failures, ..suspicion(by) };
     for (failures, by, whose_it_is) in [
         (0, "http://a.test/1", Whose::Page),
@@ -288,12 +288,12 @@ fn a_host_is_given_up_after_its_time_in_which_it_was_asked() {
     }
     let last = failed_again(Some(trouble), cause, NOW + 7 * DAY_MS, &config);
     assert!(is_hopeless(&last, &config));
-    // The crawl stood still for a month: nobody knows how the host was.
+    // The crawl was stopped for a month, so the host's state is unknown.
     let third = Trouble { last: NOW + 3 * DAY_MS, ..trouble };
     let later = failed_again(Some(third), cause, NOW + 33 * DAY_MS, &config);
     assert!(!is_hopeless(&later, &config));
     assert_eq!((later.failures, later.last - later.since), (8, 4 * DAY_MS));
-    // A URL's own failure of long ago is no beginning.
+    // A URL's own old failure does not count as the start.
     let first = failed_again(Some(suspicion("http://a.test/1")), cause, NOW + 90 * DAY_MS, &config);
     assert_eq!((first.failures, first.since), (1, NOW + 90 * DAY_MS));
 }

@@ -1,4 +1,4 @@
-//! A server that sends prepared bytes, over TCP or TLS, and remembers every byte it was sent.
+//! A server that sends prepared bytes, over TCP or TLS, and remembers every byte it received.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// What the server does once it has read a request.
+/// What the server does after it has read a request.
 #[derive(Clone)]
 pub struct Reply {
     pub pieces: Vec<Vec<u8>>,
@@ -21,9 +21,9 @@ pub struct Reply {
 pub enum Then {
     NextRequest,
     Close,
-    /// Says no more, and holds the connection.
+    /// Sends nothing more, and keeps the connection.
     Hold,
-    /// Breaks the connection with a reset (of all of a server's connections, it is the way they end).
+    /// Resets the connection (all connections of a server end in the same way).
     Reset,
 }
 
@@ -32,13 +32,13 @@ impl Reply {
         Reply { pieces: vec![bytes.as_ref().to_vec()], and_then }
     }
 
-    /// Every byte in a write of its own.
+    /// Every byte in a separate write.
     pub fn bytewise(self) -> Reply {
         Reply { pieces: self.pieces.concat().iter().map(|byte| vec![*byte]).collect(), ..self }
     }
 }
 
-/// Answers requests with `replies`, in order, whatever the connection; remembers the requests.
+/// Answers requests with `replies`, in order, on any connection; remembers the requests.
 pub struct RawServer {
     pub address: SocketAddr,
     heard: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -85,7 +85,7 @@ impl RawServer {
     }
 }
 
-/// The head of the next request; none when the client has gone.
+/// The head of the next request; none if the client has disconnected.
 pub async fn request_of(stream: &mut (impl AsyncRead + Unpin)) -> Option<Vec<u8>> {
     let mut request = Vec::new();
     while !request.ends_with(b"\r\n\r\n") {
@@ -104,7 +104,7 @@ async fn converse(
         heard.lock().push(request);
         let Some(reply) = replies.lock().pop_front() else { return };
         for piece in reply.pieces {
-            // The client may have gone.
+            // The client may have disconnected.
             if stream.write_all(&piece).await.is_err() || stream.flush().await.is_err() {
                 return;
             }

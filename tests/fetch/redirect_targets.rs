@@ -1,4 +1,5 @@
-//! Where redirects may lead: targets are judged as links are, however they are spelled, and nobody is sent credentials.
+//! Where redirects may lead: targets follow the same rules as links in any spelling, and credentials are never sent
+//! along.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +14,12 @@ use crate::support::{MiniCrawl, config_for, event_of, failure_of, status_of};
 
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// What stands in Location, given the port; the host that it names, and the path it is asked for.
+/// The Location header for a port; the host that it names, and the requested path.
 type Form = (fn(u16) -> String, &'static str, &'static str);
 
 type Asks = Arc<Mutex<Vec<Ask>>>;
 
-/// A site that remembers what it was asked.
+/// A site that remembers requests.
 fn site(hosts: usize, answer: impl Fn(&Ask, u16) -> Answer + Send + Sync + 'static) -> (Running, Asks) {
     let asks: Asks = Arc::default();
     let heard = asks.clone();
@@ -90,7 +91,7 @@ async fn another_spelling_is_the_same_page_to_robots_txt_and_to_the_scope() {
     let reasons = seeds[..4].iter().map(|seed| failure_of(event_of(&events, seed)).reason);
     let [denied, refused] = [FailureReason::RobotsDenied, FailureReason::BadRedirect];
     assert_eq!(reasons.collect::<Vec<_>>(), [denied, denied, refused, refused]);
-    // What may be asked for is asked for as the server wrote it.
+    // An allowed target is requested as the server wrote it.
     assert_eq!(event_of(&events, &seeds[4]).final_url, url("/%7euser?z=1&a=2"));
     let asked: Vec<String> = asks.lock().iter().map(|ask| ask.path_and_query.clone()).collect();
     assert!(asked.contains(&"/%7euser?z=1&a=2".to_owned()), "{asked:?}");

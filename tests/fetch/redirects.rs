@@ -1,4 +1,4 @@
-//! Redirects as a visit follows them, on one host and to others.
+//! Redirects followed in a visit, on one host and to others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,7 +89,7 @@ async fn locations_are_read_as_servers_write_them() {
         assert_eq!(status_of(event), 200, "{from}");
         assert_eq!(site.visits.all().last().unwrap().path, to, "{from}");
     }
-    // Bytes that are no UTF-8 must not be lost silently: the page is asked for with a replacement character.
+    // Bytes that are not UTF-8 must not be lost silently: the page is requested with a replacement character.
     let start = format!("{origin}/latin1");
     let events = MiniCrawl::new(config_for(&site), &[&start]).run(LIMIT).await;
     assert_eq!(event_of(&events, &start).final_url, format!("{origin}/caf%EF%BF%BD"));

@@ -1,4 +1,4 @@
-//! What is asked: headers, conditions, cookies, wanted types.
+//! Requests: headers, conditions, cookies, wanted types.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use seine::page::FailureReason;
 use crate::sites::Running;
 use crate::support::{failure, fetch_config, get_url, get_with, names, response, site};
 
-/// A site that remembers what it was asked.
+/// A site that remembers requests.
 fn listening_site() -> (Running, Arc<Mutex<Vec<Ask>>>) {
     let asks: Arc<Mutex<Vec<Ask>>> = Arc::default();
     let heard = asks.clone();

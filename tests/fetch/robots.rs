@@ -235,7 +235,7 @@ async fn sitemaps_are_named_or_guessed_but_not_against_the_rules() {
     }
 }
 
-/// A day later, with the server out of order: the old rules hold on.
+/// A day later, while the server fails: the old rules stay valid.
 #[tokio::test(flavor = "multi_thread")]
 async fn known_rules_outlive_an_outage() {
     let site = site(|_| Answer::new(500, ""));
@@ -251,14 +251,14 @@ async fn known_rules_outlive_an_outage() {
     assert_eq!(status_of(event_of(&events, &urls[1])), 200);
 }
 
-/// Pages of a host whose robots.txt says what is in the cell.
+/// Pages of a host whose robots.txt is in the cell.
 fn changing() -> (Running, Arc<Mutex<&'static str>>) {
     let rules = Arc::new(Mutex::new("User-agent: *\nAllow: /\n"));
     let now = rules.clone();
     (site(move |_| Answer::text(*now.lock())), rules)
 }
 
-/// A day later: the robots.txt that is known has to be asked for again, and `urls` are due.
+/// A day later: the known robots.txt must be requested again, and `urls` are due.
 fn a_day_later(crawl: &MiniCrawl, site: &Running, urls: &[String]) {
     let HostTurn::Leased(lease) = crawl.frontier.lease_host(&format!("http://a.test:{}", site.port), now_ms()).unwrap()
     else {
@@ -269,8 +269,8 @@ fn a_day_later(crawl: &MiniCrawl, site: &Running, urls: &[String]) {
     assert_eq!(crawl.frontier.try_again(urls, now_ms()).unwrap(), urls.len() as u64);
 }
 
-/// It is obeyed at once; what it forbids leaves the destinations when a later one agrees. When it is taken back, all that waits for it is
-/// looked at at once, whatever else is due.
+/// It is obeyed at once. Pages that it forbids leave the destinations only when a later fetch confirms it. When it
+/// allows them again, all waiting URLs are fetched at once, before other due URLs.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_robots_txt_that_forbids_all_for_a_while_removes_nothing() {
     let (site, rules) = changing();

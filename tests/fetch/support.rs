@@ -62,17 +62,17 @@ pub fn names(site: &Running) -> BTreeMap<String, Vec<IpAddr>> {
     site.addresses.iter().enumerate().map(|(at, ip)| (name(at), vec![*ip])).collect()
 }
 
-/// A server that answers everything alike.
+/// A server that gives every request the same kind of answer.
 pub fn site(answer: impl Fn(&Ask) -> Answer + Send + Sync + 'static) -> Running {
     Running::start(1, Arc::new(answer))
 }
 
-/// Asks `site` for `/`.
+/// Requests `/` from `site`.
 pub async fn get_with(config: &FetchConfig, site: &Running) -> Exchange {
     get_url(config, &format!("{}/", site.origin(0))).await
 }
 
-/// By the client without [`Response::wire`]; and by the one with it, which must say the same of it.
+/// Uses the client without [`Response::wire`] and the one with it; both must give the same result.
 pub async fn get_url(config: &FetchConfig, url: &str) -> Exchange {
     let clients = [Client::new(config).unwrap(), Client::keeping_wire(config).unwrap()];
     let (plain, kept) = tokio::join!(get_by(&clients[0], url), get_by(&clients[1], url));
@@ -89,7 +89,7 @@ fn assert_alike(plain: &Exchange, kept: &Exchange) {
     match (&plain.outcome, &kept.outcome) {
         (Outcome::Response(plain), Outcome::Response(kept)) => {
             let without_wire = Response { wire: None, ..kept.clone() };
-            // How much came in time is chance.
+            // How much arrived in time is random.
             let is_late = plain.truncated == Some(Truncated::Time) && kept.truncated == plain.truncated;
             let body = if is_late { plain.body.clone() } else { kept.body.clone() };
             assert_eq!(*plain, Response { body, ..without_wire });
@@ -103,7 +103,7 @@ fn assert_alike(plain: &Exchange, kept: &Exchange) {
     }
 }
 
-/// The exact bytes are there, and say what the client says.
+/// The exact bytes are there, and match the parsed response.
 fn assert_parses_as(response: &Response) {
     let mut bytes = Vec::new();
     assert_eq!(write_response(response, &mut bytes), Exactness::Exact);
@@ -115,7 +115,7 @@ fn assert_parses_as(response: &Response) {
     }
 }
 
-/// What a client makes of one answer.
+/// The client's result for one answer.
 pub async fn get(answer: Answer) -> Exchange {
     let site = site(move |_| answer.clone());
     get_with(&fetch_config(), &site).await
@@ -160,13 +160,13 @@ impl MiniCrawl {
         MiniCrawl::with_frontier(config, seeds, |frontier| Arc::new(frontier))
     }
 
-    /// The same, with a client that keeps exact bytes.
+    /// The same with a client that keeps exact bytes.
     pub fn keeping_wire(config: Config, seeds: &[&str]) -> MiniCrawl {
         let client = Client::keeping_wire(&config.fetch).unwrap();
         MiniCrawl::with_client(config, seeds, client, |frontier| Arc::new(frontier))
     }
 
-    /// The same, with what `wrap` makes of its frontier.
+    /// The same with its frontier wrapped by `wrap`.
     pub fn with_frontier(
         config: Config,
         seeds: &[&str],
@@ -187,12 +187,12 @@ impl MiniCrawl {
         crawl
     }
 
-    /// A crawl in a data folder, nothing of which runs yet, and its validator.
+    /// A crawl in a data folder without running parts, and its validator.
     pub fn stopped(folder: TempDir, config: Config, seeds: &[&str]) -> (MiniCrawl, Validator) {
         MiniCrawl::stopped_with(folder, config, seeds, |frontier| Arc::new(frontier))
     }
 
-    /// The same, with what `wrap` makes of its frontier.
+    /// The same with its frontier wrapped by `wrap`.
     pub fn stopped_with(
         folder: TempDir,
         config: Config,
@@ -248,7 +248,7 @@ impl MiniCrawl {
         (crawl, validator)
     }
 
-    /// The log's writer and the validator, each in a thread, until the log is closed.
+    /// Runs the log's writer and the validator, each in a thread, until the log is closed.
     fn start_log(&self, validator: Validator) {
         let log = self.log.clone();
         std::thread::spawn(move || log.run_writer(&mut || ()).unwrap());
@@ -257,7 +257,7 @@ impl MiniCrawl {
         std::thread::spawn(move || {
             while !reader.is_closed_and_drained() {
                 let entries = reader.next(100, 10 << 20, Duration::from_millis(20)).unwrap();
-                // First seen, then applied: who finds nothing left to do finds every event.
+                // Recorded first, then applied: when no work is left, all events are recorded.
                 events.lock().extend(entries.iter().map(|entry| entry.event.clone()));
                 validator.validate(&entries).unwrap();
                 visitor.changed.send_replace(());
@@ -265,20 +265,20 @@ impl MiniCrawl {
         });
     }
 
-    /// Every event so far, in the order they were accepted.
+    /// Every event so far, in the order of acceptance.
     pub fn events(&self) -> Vec<Arc<PageEvent>> {
         self.events.lock().clone()
     }
 
-    /// Crawls until nothing is left to do; every event there was.
+    /// Crawls until no work is left; returns all events.
     ///
     /// # Panics
-    /// When it takes longer than `limit`.
+    /// If it takes longer than `limit`.
     pub async fn run(&self, limit: Duration) -> Vec<Arc<PageEvent>> {
         self.run_until(limit, |_| false).await
     }
 
-    /// The same, or until `enough` says so.
+    /// The same, or until `enough` returns true.
     pub async fn run_until(&self, limit: Duration, enough: impl Fn(&[Arc<PageEvent>]) -> bool) -> Vec<Arc<PageEvent>> {
         let work = async {
             let mut visits = JoinSet::new();

@@ -1,5 +1,5 @@
-//! HTTPS: who is trusted, and HTTP/2 by ALPN. The roots are the system's; `SSL_CERT_FILE` names others, for a whole
-//! process, so what trusts the test's own root is a crawl by the binary.
+//! HTTPS: trusted certificates, and HTTP/2 by ALPN. The roots are the system's. `SSL_CERT_FILE` sets others for a whole
+//! process, so tests with their own root crawl with the binary.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -25,7 +25,7 @@ use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 
 use crate::support::{failure, failure_of, fetch_config, get_url};
 
-/// A root of our own, as PEM, and what a server needs that it vouches for, as `shop.test`.
+/// A root certificate as PEM, and a TLS server with a certificate from it, for `shop.test`.
 pub fn credentials(alpn: &[&[u8]]) -> (String, TlsAcceptor) {
     let mut authority = CertificateParams::new(vec![]).unwrap();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -46,10 +46,10 @@ pub fn credentials(alpn: &[&[u8]]) -> (String, TlsAcceptor) {
     (root.pem(), TlsAcceptor::from(Arc::new(tls)))
 }
 
-/// A root of our own and a server it vouches for, as `shop.test`.
+/// A root certificate, and a server with a certificate from it, for `shop.test`.
 struct SecureSite {
     address: SocketAddr,
-    /// The root's certificate as PEM.
+    /// The root certificate as PEM.
     root: String,
 }
 
@@ -72,7 +72,7 @@ impl SecureSite {
 async fn accept(listener: TcpListener, acceptor: TlsAcceptor) {
     while let Ok((stream, _)) = listener.accept().await {
         let acceptor = acceptor.clone();
-        // A client that does not trust us leaves in the middle of the handshake.
+        // A client that does not trust us disconnects during the handshake.
         tokio::spawn(async move { converse(acceptor, stream).await.unwrap_or_default() });
     }
 }
@@ -95,7 +95,7 @@ async fn converse(acceptor: TlsAcceptor, stream: TcpStream) -> Result<(), Box<dy
     Ok(())
 }
 
-/// Crawls one page with the binary, trusting `roots` only; every event there was.
+/// Crawls one page with the binary, which trusts only `roots`; returns all events.
 fn crawl(folder: &Path, roots: &str, url: &str) -> Vec<Arc<PageEvent>> {
     std::fs::create_dir_all(folder).unwrap();
     let root = folder.join("root.pem");
@@ -112,9 +112,9 @@ fn crawl(folder: &Path, roots: &str, url: &str) -> Vec<Arc<PageEvent>> {
         .env("SEINE__LINK_STORAGE__SCHEDULER__GIVE_UP_AFTER", "50ms")
         .output()
         .unwrap();
-    // Done, or done without a page.
+    // Finished, with or without a page.
     assert!(matches!(done.status.code(), Some(0 | 3)), "{}", String::from_utf8_lossy(&done.stderr));
-    // So few events are all in the segment that is still open, delivered or not.
+    // So few events are all in the open segment, delivered or not.
     let (log, _) = PageLog::open(&data.join("log"), &Config::default().log, DeriveOptions::default()).unwrap();
     let entries = log.reader("test").unwrap().next(1000, 1 << 30, Duration::ZERO).unwrap();
     entries.iter().map(|entry| entry.event.clone()).collect()
@@ -172,13 +172,14 @@ const SETTINGS: u8 = 4;
 const END_STREAM: u8 = 1;
 const ACK: u8 = 1;
 const END_HEADERS: u8 = 4;
-/// HPACK's static table has them (RFC 7541, appendix A).
+/// Entries of HPACK's static table (RFC 7541, appendix A).
 const STATUS_200: u8 = 0x88;
 const STATUS_404: u8 = 0x8d;
-/// A code of errors (RFC 9113 §7).
+/// An error code (RFC 9113 §7).
 const NO_ERROR: u32 = 0;
 
-/// What `answer` makes of each request's stream, by its number on that connection. The first of all, for robots.txt, has a 404.
+/// Answers the stream of each request with `answer`, given its number on this connection. The first request of all, for
+/// robots.txt, gets a 404.
 async fn answer_streams(
     acceptor: TlsAcceptor,
     stream: TcpStream,
@@ -204,7 +205,7 @@ async fn answer_streams(
     }
 }
 
-/// The events of a crawl of one page by HTTP/2; `answer`: to the streams of each connection, by its number and theirs.
+/// The events of a crawl of one page by HTTP/2. `answer`: for the streams of each connection, by both numbers.
 async fn crawl_streams(answer: impl Fn(usize, u32) -> Vec<u8> + Clone + Send + 'static) -> Vec<Arc<PageEvent>> {
     let (root, acceptor) = credentials(&[b"h2"]);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -224,7 +225,7 @@ async fn crawl_streams(answer: impl Fn(usize, u32) -> Vec<u8> + Clone + Send + '
     tokio::task::block_in_place(|| crawl(folder.path(), &root, &url))
 }
 
-/// A page that ends with its only frame of data if it `is_whole`.
+/// A page whose only data frame ends the stream if `is_whole`.
 fn page(number: u32, is_whole: bool) -> Vec<u8> {
     let ends = if is_whole { END_STREAM } else { 0 };
     [frame(HEADERS, END_HEADERS, number, &[STATUS_200]), frame(DATA, ends, number, b"<p>half a page")].concat()
@@ -254,7 +255,7 @@ async fn a_request_that_a_server_of_http2_has_not_looked_at_is_sent_again_at_onc
         3 | 5 => frame(RST_STREAM, 0, number, &REFUSED_STREAM.to_be_bytes()),
         _ => page(number, true),
     };
-    // It has looked at the first stream of that connection, which ends.
+    // The server has processed the first stream of the connection, which ends.
     let sent_away = |connection, number| match connection {
         0 => frame(GOAWAY, 0, 0, &[1u32.to_be_bytes(), NO_ERROR.to_be_bytes()].concat()),
         _ => page(number, true),

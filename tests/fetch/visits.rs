@@ -57,7 +57,7 @@ async fn private_addresses_end_as_events_without_a_visit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_host_that_goes_on_failing_is_left_alone_longer_and_longer() {
     let site = site(1, |_, _| Answer::new(503, ""));
-    // Every one of them is at its first attempt: it is the host that fails again and again.
+    // Each of them is at its first attempt: the host fails again and again.
     let urls: Vec<String> = (0..5).map(|n| format!("http://a.test:{}/{n}", site.port)).collect();
     let mut config = config_for(&site);
     config.frontier.max_retries = 0;
@@ -75,7 +75,7 @@ async fn a_host_that_goes_on_failing_is_left_alone_longer_and_longer() {
     for (gap, least) in gaps(&site).into_iter().zip([100, 200, 400, 800]) {
         assert!(gap + 2 >= least, "{:?}", gaps(&site));
     }
-    // With retries, what the validator says of a URL's first attempt does not make the host's failures fewer.
+    // With retries, the validation of a URL's first attempt must not reduce the host's failures.
     let again = self::site(1, |_, _| Answer::new(503, ""));
     let urls: Vec<String> = (0..5).map(|n| format!("http://a.test:{}/{n}", again.port)).collect();
     config.frontier.max_retries = 1;
@@ -155,12 +155,14 @@ async fn hosts_of_one_address_take_turns() {
     config.frontier.ip_delay = Some(Duration::from_millis(300));
     let events = MiniCrawl::new(config, &seeds).run(LIMIT).await;
     assert!(urls.iter().all(|url| status_of(event_of(&events, url)) == 200));
-    // Turns are counted from the start of a visit, and a request takes its time to arrive: more so on a busy machine.
+    // Politeness slots are counted from the start of a visit, and a request takes time to arrive, more so on a busy
+    // machine.
     let gap = site.visits.min_gap(|_| true).unwrap();
     assert!(gap >= Duration::from_millis(150), "{gap:?}");
 }
 
-/// Its host comes back for its turn, and the worker is free meanwhile: many hosts of one address keep no workers.
+/// Its host is returned until its slot, and the worker is free meanwhile: many hosts on one address do not occupy
+/// workers.
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_stands_in_line_before_an_address() {
     let site = site(1, |_, _| Answer::html("page"));
@@ -201,7 +203,7 @@ async fn a_stop_does_not_wait_for_a_server_that_does_not_answer() {
     assert!(crawl.events().is_empty());
 }
 
-/// Two hosts on one address, one of which asks for a long rest between its pages.
+/// Two hosts on one address, one of which asks for a long delay between its pages.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crawl_delay_is_its_hosts_and_not_its_neighbours() {
     let site = Running::start(
@@ -242,7 +244,7 @@ async fn a_cut_body_is_asked_for_again_and_kept_as_cut_at_last() {
         "/mended" if asked.fetch_add(1, Ordering::SeqCst) > 0 => Answer::html("a whole page"),
         _ => cut(),
     });
-    // Two of one host, one after the other, would be the host's trouble.
+    // Two failures in a row on one host would be blamed on the host.
     let urls =
         [("a", "/mended"), ("b", "/never")].map(|(host, path)| format!("http://{host}.test:{}{path}", site.port));
     let crawl = MiniCrawl::new(config_for(&site), &urls.each_ref().map(String::as_str));

@@ -1,4 +1,4 @@
-//! Exact bytes: what a server sent and was sent, byte for byte, or nothing.
+//! Exact bytes: what a server sent and received, byte for byte, or nothing.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ async fn get(reply: Reply) -> (Response, RawServer) {
     (response(exchange), server)
 }
 
-/// What an archive would hold of it.
+/// The bytes that an archive would store.
 fn received(response: &Response) -> Vec<u8> {
     let mut bytes = Vec::new();
     assert_eq!(write_response(response, &mut bytes), Exactness::Exact);
@@ -50,7 +50,7 @@ fn assert_bytes(found: &[u8], expected: &[u8]) {
 
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-/// Responses as they come, and their bodies. All are whole.
+/// Responses as received, and their bodies. All are complete.
 fn whole() -> Vec<(Vec<u8>, &'static [u8])> {
     let mut all: Vec<(Vec<u8>, &[u8])> = Vec::new();
     let mut add = |head: &str, rest: &str, body: &'static [u8]| all.push(([head, rest].concat().into_bytes(), body));
@@ -224,7 +224,7 @@ async fn exchanges_on_one_connection_are_told_apart() {
     assert_reused(&server, expected.len());
 }
 
-/// Whether a connection is back in the pool before the next request is a matter of chance.
+/// It is random whether a connection returns to the pool before the next request.
 fn assert_reused(server: &RawServer, requests: usize) {
     let connections = server.connections.load(Ordering::SeqCst);
     assert!(connections <= requests / 2, "{connections} connections for {requests} requests");
@@ -315,7 +315,7 @@ async fn user_and_password_of_a_url_are_never_sent() {
 
 #[tokio::test]
 async fn a_connection_that_takes_too_long_is_a_connect_failure() {
-    // Accepts and never says a word of TLS.
+    // Accepts connections and never starts TLS.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}/", listener.local_addr().unwrap());
     let config = FetchConfig { connect_timeout: Duration::from_millis(200), ..fetch_config() };
@@ -358,8 +358,8 @@ async fn a_crawl_keeps_exact_bytes_of_pages_only() {
     assert_eq!(sitemap.response().unwrap().wire, None);
 }
 
-/// Names a file for the root that the process is to trust: `SSL_CERT_FILE` holds for a whole process, so this test runs
-/// itself again in one of its own.
+/// Names a file with the root to trust. `SSL_CERT_FILE` applies to a whole process, so this test runs itself again in a
+/// child process.
 const ROOT: &str = "SEINE_TEST_ROOT";
 
 #[test]
@@ -407,7 +407,7 @@ async fn over_tls(root: &std::path::Path) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 8, ..ProptestConfig::default() })]
 
-    /// Whatever a body holds, wherever it is cut into chunks, and however it comes.
+    /// For any body, split into chunks anywhere, arriving in any pieces.
     #[test]
     fn any_chunked_body_is_kept_to_the_byte(
         chunks in vec((vec(any::<u8>(), 1..300), "(;[a-z]{0,9}(=\"[ -!#-~]{0,9}\")?)?"), 0..20),

@@ -1,8 +1,8 @@
-//! Configurations, looked at.
+//! Helpers for configurations.
 
 use seine::config::{Config, SinkConfig};
 
-/// Of its sinks.
+/// The names of its sinks.
 pub fn names(config: &Config) -> Vec<&str> {
     config.sinks.iter().map(SinkConfig::name).collect()
 }

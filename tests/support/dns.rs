@@ -1,4 +1,4 @@
-//! A name server of a test's own: answers, refuses, fails or keeps silent as it is told (RFC 1035 over UDP).
+//! A name server for one test: answers, refuses, fails or stays silent as told (RFC 1035 over UDP).
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -6,20 +6,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What is said of a name.
+/// The answer for a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Say {
-    /// Its only address (IPv6 names have no A record, and the other way round).
+    /// Its only address (a name with an IPv6 address has no A record, and vice versa).
     Address(IpAddr),
     /// NXDOMAIN.
     NoSuchName,
-    /// The name is there, without an address.
+    /// The name exists without an address.
     NoAddress,
     /// SERVFAIL.
     Failure,
     /// REFUSED.
     Refused,
-    /// Nothing.
+    /// No answer.
     Silence,
 }
 
@@ -31,14 +31,14 @@ pub struct NameServer {
 }
 
 impl NameServer {
-    /// `say`: what is said of a name (lower case, without the dot at its end).
+    /// `say`: the answer for a name (lower case, without the final dot).
     pub fn start(say: impl Fn(&str) -> Say + Send + 'static) -> NameServer {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has ports");
         let address = socket.local_addr().expect("it is bound");
         let stopped = Arc::new(AtomicBool::new(false));
         let until = stopped.clone();
         let thread = std::thread::spawn(move || {
-            // Woken now and then to see whether it is to end.
+            // Wakes now and then to check whether it must end.
             socket.set_read_timeout(Some(Duration::from_millis(50))).expect("a socket takes a time-out");
             let mut asked = [0; 2048];
             while !until.load(Ordering::Relaxed) {
@@ -66,7 +66,7 @@ const A: u16 = 1;
 const AAAA: u16 = 28;
 const SECONDS_TO_KEEP: u32 = 60;
 
-/// None for what is no question, and for silence.
+/// None if the message is not a question, and for silence.
 fn answer(asked: &[u8], say: &impl Fn(&str) -> Say) -> Option<Vec<u8>> {
     let (name, end) = name(asked)?;
     let kind = u16::from_be_bytes([*asked.get(end)?, *asked.get(end + 1)?]);
@@ -98,7 +98,7 @@ fn answer(asked: &[u8], say: &impl Fn(&str) -> Say) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The name that is asked for, and where its labels end.
+/// The requested name, and where its labels end.
 fn name(asked: &[u8]) -> Option<(String, usize)> {
     let mut labels = Vec::new();
     let mut at = HEADER;

@@ -1,5 +1,5 @@
-//! Websites for tests: a generated one whose every URL and final state is known, and any other from a handler. The
-//! site lives in the test's process, so its memory of visits outlives a crawler that gets killed.
+//! Websites for tests: a generated one with known URLs and final states, and others made from a handler. The site runs
+//! in the test's process, so its record of visits survives a killed crawler.
 
 // Each test binary uses its own part of this.
 #![allow(dead_code)]
@@ -22,10 +22,10 @@ use tokio::sync::oneshot;
 use server::{Answer, Ask, Handler};
 use visits::{Visit, VisitLog};
 
-/// A server on its own thread and runtime: to be used from sync and async tests alike. Ends when dropped.
+/// A server on its own thread and runtime, for sync and async tests. Stops when dropped.
 pub struct Running {
     pub port: u16,
-    /// 127.0.0.11 and up, one a host.
+    /// 127.0.0.11 and up, one per host.
     pub addresses: Vec<IpAddr>,
     pub visits: VisitLog,
     stop: Option<oneshot::Sender<()>>,
@@ -38,7 +38,7 @@ impl Running {
         Running::start_with(hosts, |_| handler)
     }
 
-    /// The same, for a handler that must know the port.
+    /// The same for a handler that needs the port.
     pub fn start_with(hosts: usize, handler: impl FnOnce(u16) -> Handler) -> Running {
         let addresses: Vec<IpAddr> = (0..hosts).map(address).collect();
         let visits = VisitLog::default();
@@ -85,7 +85,7 @@ pub fn origin(port: u16, host: usize) -> String {
     format!("http://{}:{port}", address(host))
 }
 
-/// A handler that is told how often the path has been asked for, this time included.
+/// A handler that gets the number of requests for the path, including this one.
 pub fn counted(answer: impl Fn(&Ask, u32) -> Answer + Send + Sync + 'static) -> Handler {
     let asked = Mutex::new(HashMap::<String, u32>::new());
     Arc::new(move |ask| {
@@ -107,7 +107,7 @@ pub fn links(to: &[&str]) -> String {
     format!("<!DOCTYPE html>\n<title>Links</title>\n<ul>\n{links}</ul>\n")
 }
 
-/// What a [`TestSite`] is made of. "Every n-th" counts pages; 0 means none.
+/// The parameters of a [`TestSite`]. "Every n-th" counts pages; 0 means none.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     pub pages: usize,
@@ -116,17 +116,17 @@ pub struct Plan {
     pub links: usize,
     /// Every n-th page links to a redirect as well …
     pub redirect_every: usize,
-    /// … to a page that is not there …
+    /// … to a missing page …
     pub missing_every: usize,
-    /// … to a page robots.txt forbids.
+    /// … to a page that robots.txt forbids.
     pub private_every: usize,
-    /// Every n-th page answers 503 when it is asked for the first time.
+    /// Every n-th page answers 503 at its first request.
     pub failing_every: usize,
     /// The 503's Retry-After, in seconds.
     pub retry_after: Option<u32>,
     /// Bytes of text on each page, besides the links …
     pub text: usize,
-    /// … and on every n-th, so many.
+    /// … and on every n-th page.
     pub long_every: usize,
     pub long_text: usize,
     pub seed: u64,
@@ -151,7 +151,7 @@ impl Default for Plan {
     }
 }
 
-/// How a full crawl leaves a URL.
+/// The final state of a URL after a full crawl.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Final {
     /// 200, perhaps after a 503.
@@ -160,7 +160,7 @@ pub enum Final {
     Redirected(String),
     /// 404.
     Missing,
-    /// Never asked for: robots.txt forbids it.
+    /// Never requested, since robots.txt forbids it.
     Forbidden,
 }
 
@@ -169,7 +169,7 @@ pub struct TestSite {
     pub plan: Plan,
     pub running: Running,
     graph: Graph,
-    /// Milliseconds that every answer waits.
+    /// Delay of every answer in milliseconds.
     pace: Arc<AtomicU64>,
 }
 
@@ -185,7 +185,7 @@ impl TestSite {
         TestSite { plan, graph: Graph { plan, port: running.port }, running, pace }
     }
 
-    /// Every answer from now on takes so long.
+    /// Sets the delay of all answers from now on.
     pub fn set_pace(&self, pace: Duration) {
         self.pace.store(pace.as_millis() as u64, Ordering::Relaxed);
     }
@@ -195,7 +195,7 @@ impl TestSite {
         (0..self.plan.hosts).map(|page| self.graph.url(Target::Page(page))).collect()
     }
 
-    /// Every URL of the site, with what a full crawl from the seeds makes of it.
+    /// Every URL of the site with its final state after a full crawl from the seeds.
     pub fn oracle(&self) -> BTreeMap<String, Final> {
         self.graph.oracle()
     }
@@ -210,19 +210,19 @@ impl TestSite {
         self.running.visits.min_gap(|visit| visit.host == host)
     }
 
-    /// The shortest time between two requests to any of the hosts, each by itself.
+    /// The shortest time between two requests to the same host.
     pub fn shortest_gap(&self) -> Duration {
         let hosts: BTreeSet<String> = self.visits().into_iter().map(|visit| visit.host).collect();
         hosts.iter().filter_map(|host| self.min_gap(host)).min().unwrap_or(Duration::MAX)
     }
 
-    /// URLs that end as pages, redirects included: what the FILES sink must hold.
+    /// URLs that end as pages, including redirects: the expected content of the FILES sink.
     pub fn pages(&self) -> BTreeSet<String> {
         let kept = |state: &Final| matches!(state, Final::Fetched | Final::Redirected(_));
         self.oracle().into_iter().filter(|(_, state)| kept(state)).map(|(url, _)| url).collect()
     }
 
-    /// The body behind each of [`TestSite::pages`]: a redirect has its target's.
+    /// The body of each of [`TestSite::pages`]; a redirect has that of its target.
     pub fn contents(&self) -> BTreeMap<String, String> {
         let content = |target: Target| match target {
             Target::Page(number) => Some(self.graph.page(number)),
@@ -232,18 +232,18 @@ impl TestSite {
         self.graph.targets().filter_map(|target| Some((self.graph.url(target), content(target)?))).collect()
     }
 
-    /// How many URLs end in this way.
+    /// Number of URLs with such a final state.
     pub fn count(&self, is_so: impl Fn(&Final) -> bool) -> u64 {
         self.oracle().values().filter(|state| is_so(state)).count() as u64
     }
 
-    /// URLs asked for at least once, without robots.txt and the guessed sitemap.
+    /// URLs requested at least once, without robots.txt and the guessed sitemap.
     pub fn visited_urls(&self) -> BTreeSet<String> {
         let pages = self.visits().into_iter().filter(|visit| !is_machinery(&visit.path));
         pages.map(|visit| format!("http://{}:{}{}", visit.host, self.running.port, visit.path)).collect()
     }
 
-    /// How often a URL was asked for.
+    /// Number of requests for a URL.
     pub fn asks(&self, url: &str) -> usize {
         let port = self.running.port;
         self.visits().iter().filter(|visit| format!("http://{}:{port}{}", visit.host, visit.path) == url).count()
@@ -254,7 +254,7 @@ fn is_machinery(path: &str) -> bool {
     path == "/robots.txt" || path == "/sitemap.xml"
 }
 
-/// What a URL of the site is; the number is that of the page it belongs to.
+/// The kind of a URL; the number is that of its page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Target {
     Page(usize),
@@ -280,7 +280,7 @@ impl Graph {
         format!("{}/{folder}/{number}", origin(self.port, number % self.plan.hosts))
     }
 
-    /// Where page `number` points: its children in a forest that reaches all, random pages, and the special ones.
+    /// Links of page `number`: its children in a forest that reaches all pages, random pages, and special URLs.
     fn links(&self, number: usize) -> Vec<Target> {
         let Plan { pages, hosts, links, seed, .. } = self.plan;
         let branches = self.branches();
@@ -307,7 +307,7 @@ impl Graph {
         kinds.into_iter().filter(move |(every, _)| is_nth(number, *every)).map(|(_, target)| target)
     }
 
-    /// The page the redirect of page `number` points at; on another host as often as not.
+    /// The target of page `number`'s redirect; on another host as often as not.
     fn redirect_target(&self, number: usize) -> String {
         self.url(Target::Page(self.redirect_target_number(number)))
     }
@@ -316,7 +316,7 @@ impl Graph {
         (number * 7 + 3) % self.plan.pages
     }
 
-    /// Every URL there is.
+    /// Every URL of the site.
     fn targets(&self) -> impl Iterator<Item = Target> {
         (0..self.plan.pages).flat_map(|number| [Target::Page(number)].into_iter().chain(self.specials(number)))
     }

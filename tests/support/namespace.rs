@@ -1,5 +1,4 @@
-//! A network of a test's own: the process that runs the test's other half is in a network namespace, where there is nothing
-//! but loopback.
+//! A network for one test: the other half of the test runs in a process in a network namespace with only loopback.
 
 use std::process::Command;
 
@@ -13,7 +12,7 @@ pub fn run(scenario: &str) {
         tried.is_ok_and(|output| output.status.success())
     };
     let Some(flags) = ["-n", "-rn"].into_iter().find(is_given) else {
-        // Seen with --nocapture. In CI this runs as root.
+        // Visible with --nocapture. In CI this runs as root.
         println!("SKIPPED: no network of its own (unshare -n or -rn, ip of iproute2): run this test as root");
         return;
     };
@@ -29,19 +28,19 @@ pub fn run(scenario: &str) {
     assert!(said.contains(DONE), "{said}");
 }
 
-/// In the scenario: whether it has a network of its own. Not when it is run by itself.
+/// In the scenario: whether it has a network of its own. False if it is run directly.
 pub fn is_here() -> bool {
     std::env::var_os(HERE).is_some()
 }
 
-/// `ip` with these arguments, a blank between two.
+/// Runs `ip` with these arguments, separated by blanks.
 #[track_caller]
 pub fn ip(arguments: &str) {
     let status = Command::new("ip").args(arguments.split(' ')).status();
     assert!(status.expect("ip is there").success(), "ip {arguments}");
 }
 
-/// The scenario's last word.
+/// Marks the scenario as successful.
 pub fn done() {
     println!("{DONE}");
 }

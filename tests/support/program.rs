@@ -1,4 +1,4 @@
-//! The program as a user runs it: the binary as a child process, its output gathered, its end awaited with a deadline.
+//! The program as a user runs it: the binary as a child process, its output collected, its end awaited with a deadline.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// No test waits longer for anything. Far more than anything takes, for machines that are busy.
+/// The longest wait of any test. Far more than anything takes, for busy machines.
 pub const DEADLINE: Duration = Duration::from_secs(120);
 
-/// A run of the program that has ended.
+/// A finished run of the program.
 #[derive(Debug)]
 pub struct Ran {
     pub status: ExitStatus,
@@ -23,21 +23,21 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Exit status 0 and nothing that looks like a crash; else everything it said.
+    /// Requires exit status 0 and no sign of a crash; otherwise shows all output.
     #[track_caller]
     pub fn ok(self) -> Ran {
         assert!(self.status.success(), "{}\n{}", self.status, self.stderr);
         self.no_panic()
     }
 
-    /// This exit status, and nothing that looks like a crash.
+    /// Requires this exit status, and no sign of a crash.
     #[track_caller]
     pub fn exits(self, code: i32) -> Ran {
         assert_eq!(self.status.code(), Some(code), "{}", self.stderr);
         self.no_panic()
     }
 
-    /// Exit status 1 or 2, and every one of `words` in what it said.
+    /// Requires exit status 1 or 2, and every one of `words` in the output.
     #[track_caller]
     pub fn fails_naming(self, words: &[&str]) -> Ran {
         assert!(matches!(self.status.code(), Some(1 | 2)), "{}\n{}", self.status, self.stderr);
@@ -55,7 +55,7 @@ impl Ran {
         self
     }
 
-    /// Standard output as one JSON object a line.
+    /// Standard output as one JSON object per line.
     #[track_caller]
     pub fn json_lines(&self) -> Vec<Value> {
         json_lines(&self.stdout)
@@ -71,7 +71,7 @@ pub fn json_lines(text: &str) -> Vec<Value> {
     text.lines().map(object).collect()
 }
 
-/// The program with these arguments, in an environment without settings of its own.
+/// The program with these arguments, in an environment without its own settings.
 pub fn command<A: AsRef<std::ffi::OsStr>>(arguments: &[A]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_seine"));
     command.args(arguments).stdin(Stdio::null());
@@ -89,7 +89,7 @@ pub fn run<A: AsRef<std::ffi::OsStr>>(arguments: &[A]) -> Ran {
     Process::start(command(arguments)).wait()
 }
 
-/// The program while it runs. Killed when dropped.
+/// The running program. Killed when dropped.
 pub struct Process {
     child: Child,
     stdout: Option<JoinHandle<String>>,
@@ -104,7 +104,7 @@ impl Process {
         Process { child, stdout, stderr }
     }
 
-    /// The same, with what it says in a file, to be read while it runs.
+    /// The same with its output in a file that can be read while it runs.
     pub fn start_saying(mut command: Command, said: &Path) -> Process {
         let said = std::fs::File::create(said).expect("a file for what it says");
         let child = command.stdout(Stdio::null()).stderr(said).spawn().expect("the program starts");
@@ -133,7 +133,7 @@ impl Process {
         assert!(sent.expect("kill is there").success(), "SIG{name} could not be sent");
     }
 
-    /// SIGKILL, and waits until it is gone. False when it had ended by itself before.
+    /// Sends SIGKILL, and waits for the end. Returns false if it had already ended.
     pub fn kill(mut self) -> bool {
         let ended = self.has_ended();
         let _ = self.child.kill();
@@ -183,7 +183,7 @@ fn text_of(gathering: Option<JoinHandle<String>>) -> String {
     gathering.map(|thread| thread.join().expect("gathering does not panic")).unwrap_or_default()
 }
 
-/// Waits for something that can be seen.
+/// Waits until a condition holds.
 #[track_caller]
 pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + DEADLINE;
@@ -199,7 +199,7 @@ pub fn free_port() -> u16 {
     socket.local_addr().expect("it is bound").port()
 }
 
-/// `GET http://ADDRESS/path`: status and body; none when nobody answers.
+/// `GET http://ADDRESS/path`: status and body; none if nobody answers.
 pub fn get(address: SocketAddr, path: &str) -> Option<(u16, String)> {
     use std::io::Write;
     let mut stream = std::net::TcpStream::connect_timeout(&address, Duration::from_secs(5)).ok()?;
@@ -211,13 +211,13 @@ pub fn get(address: SocketAddr, path: &str) -> Option<(u16, String)> {
     Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
 }
 
-/// A data folder with a configuration beside it, and the crawls in it.
+/// A data folder with its configuration, and the crawls in it.
 pub struct Place {
     folder: TempDir,
 }
 
-/// What every crawl of a test site needs: no wait for a port, quick retries, loopback allowed; and a page for every URL, which
-/// does not depend on who comes first.
+/// Settings for every crawl of a test site: no API port, quick retries, loopback allowed; and a page for every URL,
+/// independent of the order of fetches.
 const BASE: &str = "http.enabled: false\n\
     crawler_manager.downloader.allow_private_addresses: true\n\
     crawler_manager.downloader.redirects: follow\n\
@@ -230,7 +230,7 @@ impl Place {
         Place::with("")
     }
 
-    /// `settings`: lines of configuration besides, or instead of, those that every crawl has.
+    /// `settings`: lines of configuration that extend or replace those of every crawl.
     pub fn with(settings: &str) -> Place {
         let place = Place { folder: tempfile::tempdir().expect("a temporary folder") };
         let key = |line: &str| line.split(':').next().unwrap_or_default().to_owned();
@@ -245,7 +245,7 @@ impl Place {
         self.folder.path().join("seine.yml")
     }
 
-    /// Gives one key another value from now on.
+    /// Changes the value of one key from now on.
     pub fn set(&self, key: &str, value: &str) {
         let text = std::fs::read_to_string(self.config()).expect("the configuration is readable");
         let others = text.lines().filter(|line| line.split(':').next() != Some(key));
@@ -258,7 +258,7 @@ impl Place {
         self.folder.path().join("data")
     }
 
-    /// A file beside the data folder.
+    /// A file next to the data folder.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.folder.path().join(name);
         std::fs::write(&path, content).expect("the file is written");
@@ -275,7 +275,7 @@ impl Place {
         command
     }
 
-    /// `seine cat` of what the FILES sink holds. Every record must be readable.
+    /// `seine cat` of the FILES sink. Every record must be readable.
     #[track_caller]
     pub fn cat(&self) -> Vec<Value> {
         cat(&self.data().join("files"))
@@ -287,7 +287,7 @@ impl Place {
         count(self.cat().iter())
     }
 
-    /// `seine stats --json`, its books checked.
+    /// `seine stats --json`; checks that the counters balance.
     #[track_caller]
     pub fn stats(&self) -> Value {
         stats(&self.data())
@@ -299,7 +299,7 @@ pub fn cat(folder: &Path) -> Vec<Value> {
     run(&["cat".as_ref(), folder.as_os_str()]).ok().json_lines()
 }
 
-/// How often each URL is there.
+/// How often each URL occurs.
 pub fn count<'a>(pages: impl Iterator<Item = &'a Value>) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for page in pages {

@@ -1,4 +1,4 @@
-//! A sink by itself, without a crawl.
+//! A sink without a crawl.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use seine::config::{self, SinkConfig};
 use seine::sinks::{self, Sink, SinkContext};
 use serde_json::Value;
 
-/// Of this name in `target_storage.data_formats`, with these keys below `target_storage.data_format`.
+/// The sink with this name in `target_storage.data_formats`, with these keys below `target_storage.data_format`.
 pub fn config(name: &str, keys: &[(&str, &str)]) -> SinkConfig {
     let names: Vec<String> = keys.iter().map(|(key, _)| format!("target_storage.data_format.{key}")).collect();
     let keys = names.iter().zip(keys).map(|(name, (_, value))| (name.as_str(), (*value).to_owned()));

@@ -1,4 +1,5 @@
-//! A small disk for one test: a tmpfs, mounted in a mount namespace of a process that runs the test's other half.
+//! A small disk for one test: a tmpfs, mounted in the mount namespace of a process that runs the other half of the
+//! test.
 
 // Each test binary uses its own part of this.
 #![allow(dead_code)]
@@ -11,11 +12,11 @@ use std::process::Command;
 const DISK: &str = "SEINE_TEST_SMALL_DISK";
 const DONE: &str = "the whole scenario has run";
 
-/// Runs `scenario`, an ignored test of this binary by its full name, with a disk of so many MiB that is its own.
+/// Runs `scenario`, an ignored test of this binary by its full name, with a disk of `mib` MiB of its own.
 pub fn run(scenario: &str, mib: u32) {
     let may_mount = Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|status| status.success());
     if !may_mount {
-        // Seen with --nocapture. In CI this runs as root.
+        // Visible with --nocapture. In CI this runs as root.
         println!("SKIPPED: no right to make a mount namespace (unshare -m): run this test as root");
         return;
     }
@@ -34,17 +35,17 @@ pub fn run(scenario: &str, mib: u32) {
     assert!(said.contains(DONE), "{said}");
 }
 
-/// In the scenario: where the disk is. None when it is run by itself.
+/// In the scenario: the path of the disk. None if it is run directly.
 pub fn here() -> Option<PathBuf> {
     std::env::var_os(DISK).map(PathBuf::from)
 }
 
-/// The scenario's last word.
+/// Marks the scenario as successful.
 pub fn done() {
     println!("{DONE}");
 }
 
-/// Fills the disk with a file, up to `left` bytes that stay free.
+/// Fills the disk with a file, except for `left` free bytes.
 pub fn fill(dir: &Path, left: u64) -> PathBuf {
     let path = dir.join("filler");
     let mut file = File::options().create(true).append(true).open(&path).unwrap();
@@ -65,7 +66,7 @@ pub fn free(dir: &Path) -> u64 {
     disk.f_bavail * disk.f_frsize
 }
 
-/// Makes room again.
+/// Frees the space again.
 pub fn make_room(dir: &Path) {
     fs::remove_file(dir.join("filler")).unwrap();
 }

@@ -1,6 +1,6 @@
-//! A web of pages about topics, made from a number: sites of one topic and of many, one very large and many of a single page, directories
-//! that lead everywhere, and clusters that only pages about something else lead to. Pages mostly link to what they are about; what a link
-//! says is mostly what it leads to, and often says nothing.
+//! A generated web of pages about topics: sites about one topic or many, a very large site and many of a single page,
+//! directories that link everywhere, and clusters that only pages on other topics link to. Pages mostly link to pages
+//! on their own topic. The text of a link mostly describes its target, and often says nothing.
 
 // Each test binary and bench uses its own part of this.
 #![allow(dead_code)]
@@ -8,9 +8,9 @@
 use std::fmt::Write;
 
 const TOPICS: usize = 14;
-/// What is looked for.
+/// The wanted topic.
 pub const WANTED: usize = 0;
-/// Shares words with it.
+/// Shares words with the wanted topic.
 const NEAR: usize = 1;
 /// A directory, or a front page.
 const NO_TOPIC: usize = TOPICS;
@@ -25,7 +25,7 @@ pub struct Page {
     links: Vec<Link>,
 }
 
-/// Where it leads, what it says, and what stands before it.
+/// The target, the text, and the words before it.
 struct Link {
     to: usize,
     anchor: String,
@@ -34,11 +34,11 @@ struct Link {
 
 struct Host {
     name: String,
-    /// None: of all.
+    /// None: all topics.
     topic: Option<usize>,
-    /// Its paths say what pages are about.
+    /// Paths tell the topics of pages.
     speaks: bool,
-    /// No page of its topic on other sites knows of it: directories alone lead there.
+    /// No page of its topic on other sites links to it; only directories do.
     is_island: bool,
     pages: Vec<usize>,
 }
@@ -50,7 +50,7 @@ pub struct Web {
     pub seeds: Vec<usize>,
 }
 
-/// Picks among words; the first ones oftener.
+/// Picks words at random, the first ones more often.
 struct Writer<'a> {
     rng: fastrand::Rng,
     words: &'a [Vec<String>],
@@ -63,7 +63,7 @@ impl Writer<'_> {
         words[at].clone()
     }
 
-    /// Mostly of the topic, with what any text has in between.
+    /// Mostly words of the topic, mixed with common words.
     fn text(&mut self, topic: usize, length: usize) -> Vec<String> {
         let words = (0..length).map(|_| {
             let about = if topic == NO_TOPIC || self.rng.f64() < 0.55 { NO_TOPIC } else { topic };
@@ -74,7 +74,7 @@ impl Writer<'_> {
 }
 
 impl Web {
-    /// Of about so many pages; some 5 in 100 are wanted.
+    /// A web with about `pages` pages; some 5 in 100 are wanted.
     pub fn new(seed: u64, pages: usize) -> Web {
         let mut rng = fastrand::Rng::with_seed(seed);
         let words = vocabulary(&mut rng);
@@ -89,7 +89,7 @@ impl Web {
         self.pages[page].topic == WANTED
     }
 
-    /// How relevant a classifier would hold it to be.
+    /// The relevance that a classifier would give.
     pub fn relevance(&self, page: usize) -> f64 {
         match self.pages[page].topic {
             WANTED => 0.95,
@@ -99,7 +99,7 @@ impl Web {
         }
     }
 
-    /// How many can be reached from the seeds, and of them how many are wanted.
+    /// Number of pages reachable from the seeds, and how many of them are wanted.
     pub fn reachable(&self) -> (usize, usize) {
         let mut known = vec![false; self.pages.len()];
         let mut open = self.seeds.clone();
@@ -128,7 +128,7 @@ impl Web {
         self.pages[page].links.iter().map(|link| link.to)
     }
 
-    /// A link's own words, and those before it.
+    /// A link's text, and the words before it.
     pub fn said(&self, page: usize) -> impl Iterator<Item = (usize, &str, &str)> {
         self.pages[page].links.iter().map(|link| (link.to, link.anchor.as_str(), link.before.as_str()))
     }
@@ -149,7 +149,7 @@ impl Web {
     }
 
     fn make_hosts(&mut self, rng: &mut fastrand::Rng, pages: usize) {
-        // One has a fifth of all pages, and pages of all topics.
+        // One host has a fifth of all pages, with all topics.
         self.add_host(rng, None, pages / 5);
         while self.pages.len() < pages {
             let (topic, size) = match rng.u32(..100) {
@@ -172,7 +172,7 @@ impl Web {
         let mut made = Vec::new();
         for number in 0..size {
             let of_page = match topic {
-                // The front page of a site says what the site is about, more or less; a directory is of nothing.
+                // The front page of a site is roughly about its topic; a directory has no topic.
                 _ if number == 0 && size > 1 => NO_TOPIC,
                 _ if number % 25 == 24 => NO_TOPIC,
                 Some(topic) if writer.rng.f64() < 0.8 => topic,
@@ -219,13 +219,13 @@ impl Web {
         let host = &self.hosts[page.host];
         let mut targets = Vec::new();
         if page.path.is_empty() || page.topic == NO_TOPIC {
-            // Directories lead to many pages of their site, and to other sites' front pages.
+            // Directories link to many pages of their site, and to other sites' front pages.
             let step = (host.pages.len() / 40).max(1);
             targets.extend(host.pages.iter().copied().skip(rng.usize(..step)).step_by(step));
             targets.extend((0..rng.usize(4..14)).map(|_| self.hosts[rng.usize(..self.hosts.len())].pages[0]));
         } else {
             targets.push(host.pages[0]);
-            // What stands beside it in its site.
+            // Neighbours in its site.
             let at = number - host.pages[0];
             targets.extend(
                 [at + 1, at + 2, at + 25 - at % 25 - 1].into_iter().filter_map(|at| host.pages.get(at)).copied(),
@@ -242,7 +242,7 @@ impl Web {
         targets
     }
 
-    /// Two wanted pages and three front pages of sites about anything.
+    /// Two wanted pages and three front pages of sites on any topic.
     fn choose_seeds(&mut self, rng: &mut fastrand::Rng) {
         let is_large = |page: &usize| (6..1000).contains(&self.hosts[self.pages[*page].host].pages.len());
         let wanted: Vec<usize> = (0..self.pages.len()).filter(|page| self.is_wanted(*page)).filter(is_large).collect();
@@ -256,7 +256,8 @@ impl Web {
     }
 }
 
-/// Topics have words of their own; the last list is what any text has. What is near shares a third of its words with what is wanted.
+/// Each topic has its own words; the last list is common to all texts. The near topic shares a third of its words with
+/// the wanted one.
 fn vocabulary(rng: &mut fastrand::Rng) -> Vec<Vec<String>> {
     let mut word = || {
         let syllables = rng.usize(2..4);
@@ -287,7 +288,7 @@ fn anchor(writer: &mut Writer, to: &Page) -> String {
     }
 }
 
-/// Of what the page is about, now and then of what the link leads to.
+/// Words about the page's topic, sometimes about the target's.
 fn before(writer: &mut Writer, from: usize, to: usize) -> String {
     let length = writer.rng.usize(..7);
     let about = if writer.rng.f64() < 0.35 { to } else { from };

@@ -1,4 +1,5 @@
-//! Pages of worth with six traps beside them: a calendar with its days, paths that come back to themselves, and a list in every order.
+//! Valuable pages with six traps next to them: a calendar with days, paths that repeat themselves, and a list in every
+//! order.
 
 // Each test binary uses its own part of this.
 #![allow(dead_code)]
@@ -11,7 +12,7 @@ use time::Month;
 pub const NAVIGATION: &str =
     "<nav><a href=/>Home</a> <a href=/page/1>Journal</a> <p>The harbour journal of Saltmere, with tide tables</nav>";
 
-/// A text as people write it: the same few words again and again, and some that are rare.
+/// A natural text: the same few words again and again, and some rare ones.
 pub fn text(number: usize) -> String {
     let mut rng = Rng::with_seed(number as u64);
     let mut text = String::new();
@@ -28,7 +29,7 @@ pub fn links<U: AsRef<str>>(urls: &[U]) -> String {
     urls.iter().map(|url| format!("<a href=\"{}\">more</a> ", url.as_ref().replace('&', "&amp;"))).collect()
 }
 
-/// `/page/1` to `/page/{pages}`: each leads to two more, to a month, and to the list.
+/// `/page/1` to `/page/{pages}`: each links to two more, to a month, and to the list.
 fn article(number: usize, pages: usize) -> String {
     let next =
         [number * 2, number * 2 + 1].into_iter().filter(|next| *next <= pages).map(|next| format!("/page/{next}"));
@@ -37,7 +38,7 @@ fn article(number: usize, pages: usize) -> String {
     format!("<title>Page {number}</title>{NAVIGATION}<p>{}</p>{}", text(number), links(&next))
 }
 
-/// Every month of every year, each with the one before and the one behind, and its days.
+/// Every month of every year, with links to its neighbours and its days.
 fn calendar(year: i64, month: i64) -> String {
     let name = Month::January.nth_next((month - 1).rem_euclid(12) as u8);
     let days: String = (1..=28).map(|day| format!("<td><a href=/calendar/{year}/{month}/{day}>{day}</a>")).collect();
@@ -49,7 +50,7 @@ fn calendar(year: i64, month: i64) -> String {
     format!("{NAVIGATION}<h1>{name} {year}</h1><tr><th>Mon<th>Tue<th>Wed{days}</table>No events. {links}")
 }
 
-/// The same twenty boats, in an order and with a choice that six parameters say.
+/// The same twenty boats, ordered and filtered by six parameters.
 fn list(query: &str) -> String {
     let mut boats: Vec<usize> = (0..20).collect();
     Rng::with_seed(query.len() as u64).shuffle(&mut boats);
@@ -66,7 +67,7 @@ fn list(query: &str) -> String {
     format!("{NAVIGATION}<ul>{boats}</ul>red long many best{}", links(&to))
 }
 
-/// Of so many pages of worth.
+/// A site with `pages` valuable pages.
 pub fn site(path_and_query: &str, pages: usize) -> Option<String> {
     let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
     let parts: Vec<&str> = path.split('/').skip(1).collect();
@@ -84,7 +85,7 @@ pub fn site(path_and_query: &str, pages: usize) -> Option<String> {
     })
 }
 
-/// Whether it is one of the traps'. Months that pages of worth lead to are not.
+/// Whether a path belongs to a trap. Months that valuable pages link to do not.
 pub fn is_trap(path: &str) -> bool {
     let is_linked =
         (2016..2026).any(|year| path.starts_with(&format!("/calendar/{year}/")) && path.split('/').count() == 4);

@@ -1,4 +1,4 @@
-//! A request log for a handler: who was asked what, and when. Politeness is read from it.
+//! A log of requests for a handler: who asked what, and when. Used to check politeness.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::server::{Ask, Handler};
 use parking_lot::Mutex;
 use seine::page::EpochMs;
 
-/// One request, noted when it arrived.
+/// One request, recorded when it arrived.
 #[derive(Debug, Clone)]
 pub struct Visit {
     pub at: Instant,
@@ -25,7 +25,7 @@ pub struct Visit {
 pub struct VisitLog(Arc<Mutex<Vec<Visit>>>);
 
 impl VisitLog {
-    /// A handler that notes every request here and then asks `handler`.
+    /// A handler that records every request and then calls `handler`.
     pub fn watch(&self, handler: Handler) -> Handler {
         let log = self.clone();
         Arc::new(move |ask| {
@@ -60,7 +60,7 @@ impl VisitLog {
         self.0.lock().is_empty()
     }
 
-    /// The shortest time between the starts of two visits that `counts` picks; none with fewer than two.
+    /// The shortest time between the starts of two visits selected by `counts`; none with fewer than two.
     pub fn min_gap(&self, counts: impl Fn(&Visit) -> bool) -> Option<Duration> {
         let mut starts: Vec<Instant> = self.0.lock().iter().filter(|v| counts(v)).map(|v| v.at).collect();
         starts.sort();

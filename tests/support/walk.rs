@@ -1,4 +1,4 @@
-//! A crawl of a made web without a network: the frontier and the validator as they are, and a clock of its own.
+//! A crawl of a generated web without a network: the real frontier and validator, and a clock of its own.
 
 // Each test binary and bench uses its own part of this.
 #![allow(dead_code)]
@@ -20,12 +20,12 @@ use tempfile::TempDir;
 use crate::event;
 use crate::topics::Web;
 
-/// Hosts asked at a time; each rests for ten times and a half.
+/// Number of hosts visited at a time; each pauses for ten and a half times as long as a visit.
 pub const AT_A_TIME: usize = 1;
-/// Slower than any machine is busy, so that its own clock, which new hosts are given, decides nothing.
+/// Longer than any delay of a busy machine, so that the real clock, which new hosts get, does not matter.
 const TICK: u64 = 100_000;
 const REST: u64 = 1_050_000;
-/// The clock of a process never runs backwards, so walks come one after the other.
+/// The clock of a process never runs backwards, so walks run one after the other.
 static ONE: Mutex<()> = Mutex::new(());
 
 pub struct Walk<'w> {
@@ -36,9 +36,9 @@ pub struct Walk<'w> {
     deriver: Arc<Deriver>,
     pub end: Position,
     now: u64,
-    /// What was fetched, in order.
+    /// The pages fetched, in order.
     pub fetched: Vec<usize>,
-    /// Who judges pages.
+    /// Name of the classifier.
     pub judge: &'static str,
     folder: TempDir,
     config: FrontierConfig,
@@ -88,7 +88,7 @@ impl<'w> Walk<'w> {
     pub fn restart(&mut self, focus: FocusConfig) {
         self.config.focus = focus;
         let seeds: Vec<String> = self.web.seeds.iter().map(|seed| self.web.url(*seed)).collect();
-        // The store is closed when its last owner is gone.
+        // The store is closed when its last owner is dropped.
         let memory: Arc<dyn Frontier> = opened(&tempfile::tempdir().unwrap(), &self.config, 0);
         self.validator = validator(&memory, &self.config, &seeds);
         self.frontier = memory;
@@ -96,7 +96,7 @@ impl<'w> Walk<'w> {
         self.validator = validator(&self.frontier, &self.config, &seeds);
     }
 
-    /// Until so many pages are fetched, or nothing is left.
+    /// Runs until this many pages are fetched, or nothing is left.
     pub fn go(&mut self, until: usize) {
         let mut idle = 0;
         while self.fetched.len() < until && idle < 20 {
@@ -134,7 +134,7 @@ impl<'w> Walk<'w> {
     }
 }
 
-/// Fetches that it took to have this part of the wanted pages; none: it has not.
+/// Number of fetches until this share of the wanted pages was fetched; none if it never was.
 pub fn fetches_for(web: &Web, fetched: &[usize], wanted: usize, part: f64) -> Option<usize> {
     let enough = (wanted as f64 * part).ceil() as usize;
     let mut found = 0;

@@ -1,4 +1,4 @@
-//! What a client asked and what it is answered: plain data between [`super::server`] and a handler.
+//! A client's request and its answer: plain data between [`super::server`] and a handler.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -7,16 +7,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 
-/// Decides every answer. Called on the runtime's threads: it must not block.
+/// Decides every answer. Called on the runtime's threads, so it must not block.
 pub type Handler = Arc<dyn Fn(&Ask) -> Answer + Send + Sync>;
 
 /// One request, as a handler sees it.
 #[derive(Debug, Clone)]
 pub struct Ask {
     pub method: Method,
-    /// The `Host` header without its port, lower case; empty when there was none.
+    /// The `Host` header without its port, lower case; empty if there is none.
     pub host: String,
-    /// The server's own address the request came in on.
+    /// The server's address that received the request.
     pub address: IpAddr,
     /// The request target: `/path?query`.
     pub path_and_query: String,
@@ -24,7 +24,7 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// A request header as text; none when it is missing or not visible ASCII.
+    /// A request header as text; none if it is missing or not visible ASCII.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
@@ -55,13 +55,13 @@ pub enum Body {
     Whole(Bytes),
     /// `piece` bytes at a time, one piece every `every`, with its Content-Length.
     Trickle { bytes: Bytes, piece: usize, every: Duration },
-    /// The same piece again and again, chunked, until the client leaves or the server stops.
+    /// The same piece again and again, chunked, until the client disconnects or the server stops.
     Endless(Bytes),
     /// These bytes under a Content-Length of `announced`; then the connection is closed.
     Cut { bytes: Bytes, announced: u64 },
-    /// The whole response, status line included, exactly as written here; then the connection is closed.
+    /// The exact bytes of the whole response with its status line; then the connection is closed.
     Raw(Bytes),
-    /// Nothing at all: the connection is closed without an answer.
+    /// The connection is closed without an answer.
     Close,
 }
 
@@ -81,7 +81,7 @@ impl Answer {
         Answer::new(200, text).header("content-type", "text/plain; charset=utf-8")
     }
 
-    /// A redirect; `location` is sent as it is.
+    /// A redirect; `location` is sent unchanged.
     pub fn redirect(status: u16, location: &str) -> Answer {
         Answer::new(status, Bytes::new()).header("location", location)
     }
@@ -96,7 +96,7 @@ impl Answer {
         Answer::new(200, Bytes::new()).body(Body::Close)
     }
 
-    /// Adds a header behind the others.
+    /// Appends a header.
     pub fn header(mut self, name: &str, value: impl Into<Vec<u8>>) -> Answer {
         self.headers.push((name.to_owned(), value.into()));
         self
@@ -123,7 +123,7 @@ impl Answer {
         self
     }
 
-    /// Status line and headers as bytes, for what goes past hyper.
+    /// Status line and headers as bytes, for answers that bypass hyper.
     pub(super) fn head(&self, content_length: u64) -> Vec<u8> {
         let registered = StatusCode::from_u16(self.status).ok().and_then(|s| s.canonical_reason()).unwrap_or("");
         let reason = self.reason.as_deref().unwrap_or(registered);

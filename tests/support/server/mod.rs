@@ -1,5 +1,5 @@
-//! A small HTTP/1.1 server: several loopback addresses, one port, one handler, answers as well-behaved or as odd as
-//! the handler likes. It speaks to our own crawler, so it has no limits against hostile clients.
+//! A small HTTP/1.1 server: several loopback addresses, one port, one handler, and any answers that the handler wants.
+//! Only our own crawler connects to it, so it has no limits against hostile clients.
 
 mod answer;
 mod wire;
@@ -26,10 +26,10 @@ use wire::{Override, Pieces, Socket};
 
 /// How long [`Server::stop`] lets running exchanges end by themselves.
 const GRACE: Duration = Duration::from_millis(250);
-/// After a connection that could not be accepted, so that a lack of file descriptors does not spin.
+/// Pause after a connection could not be accepted, so that a lack of file descriptors does not cause a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
-/// A running server. Dropping it breaks every connection off; [`Server::stop`] is kinder.
+/// A running server. Dropping it closes every connection at once; [`Server::stop`] lets exchanges end.
 #[derive(Debug)]
 pub struct Server {
     pub port: u16,
@@ -53,21 +53,21 @@ pub fn answer_on(bound: Listeners, handler: Handler) -> Server {
 }
 
 impl Server {
-    /// Takes no more requests, gives running exchanges a moment (250 ms) to end, then breaks them off.
+    /// Takes no more requests, lets running exchanges end for 250 ms, then closes their connections.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
         while self.listeners.join_next().await.is_some() {}
     }
 }
 
-/// One listener's life: accept until told to stop, then see its connections off.
+/// Runs one listener: accepts until told to stop, then ends its connections.
 async fn accept(socket: TcpListener, handler: Handler, mut stopped: watch::Receiver<bool>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = socket.accept() => match accepted {
                 Ok((stream, _)) => { connections.spawn(converse(stream, handler.clone(), stopped.clone())); }
-                // Out of file descriptors, or the client left already: the listener itself is well.
+                // No file descriptors left, or the client has disconnected. The listener itself still works.
                 Err(error) => {
                     tracing::warn!(%error, "test server: a connection could not be accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -81,7 +81,7 @@ async fn accept(socket: TcpListener, handler: Handler, mut stopped: watch::Recei
     let _ = tokio::time::timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
 }
 
-/// One connection's life: exchanges, kept alive, until either side ends it.
+/// Serves one connection: exchanges with keep-alive, until either side ends it.
 async fn converse(stream: TcpStream, handler: Handler, mut stopped: watch::Receiver<bool>) {
     let Ok(local) = stream.local_addr() else { return };
     let _ = stream.set_nodelay(true);
@@ -90,7 +90,7 @@ async fn converse(stream: TcpStream, handler: Handler, mut stopped: watch::Recei
     let service = service_fn(move |request| exchange(request, local.ip(), handler.clone(), replacement.clone()));
     let connection = http1::Builder::new().timer(TokioTimer::new()).serve_connection(io, service);
     let mut connection = std::pin::pin!(connection);
-    // An error is a client that left or a connection closed on purpose.
+    // An error means that the client disconnected, or that the connection was closed on purpose.
     tokio::select! {
         _ = connection.as_mut() => return,
         _ = stopped.changed() => connection.as_mut().graceful_shutdown(),
@@ -98,7 +98,7 @@ async fn converse(stream: TcpStream, handler: Handler, mut stopped: watch::Recei
     let _ = connection.await;
 }
 
-/// What makes hyper close a connection without an answer.
+/// The error that makes hyper close a connection without an answer.
 #[derive(Debug, thiserror::Error)]
 #[error("closed without an answer, as asked")]
 struct Closed;
@@ -132,7 +132,7 @@ fn ask(request: Request<Incoming>, address: IpAddr) -> Ask {
     Ask { method: parts.method, host, address, path_and_query, headers: parts.headers }
 }
 
-/// A response for hyper to believe in; the socket writes `bytes` in its stead, and closes.
+/// A response for hyper; the socket writes `bytes` instead of it, and closes.
 fn replaced_by(bytes: Bytes, replacement: &Override) -> Response<Pieces> {
     *replacement.lock() = Some(bytes);
     let mut response = Response::new(Pieces::Whole(Bytes::new()));
@@ -142,7 +142,7 @@ fn replaced_by(bytes: Bytes, replacement: &Override) -> Response<Pieces> {
 
 fn respond(answer: Answer) -> Response<Pieces> {
     build(answer).unwrap_or_else(|wrong| {
-        // Better an answer that says so than a test that wonders: raw answers are for what HTTP does not allow.
+        // An error answer makes the failure of the test clear. Raw answers are for what HTTP does not allow.
         let mut response =
             Response::new(Pieces::Whole(Bytes::from(format!("the handler's answer is not HTTP: {wrong}\n"))));
         *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
@@ -167,7 +167,7 @@ fn pieces(body: Body) -> Pieces {
         Body::Whole(bytes) => Pieces::Whole(bytes),
         Body::Trickle { bytes, piece, every } => Pieces::trickle(bytes, piece, every),
         Body::Endless(piece) => Pieces::Endless(piece),
-        // `exchange` has dealt with these.
+        // `exchange` has handled these.
         Body::Cut { .. } | Body::Raw(_) | Body::Close => Pieces::Whole(Bytes::new()),
     }
 }

@@ -1,4 +1,4 @@
-//! Below the handlers: bodies that come in pieces, and a socket on which a hand-written response can replace hyper's.
+//! Below the handlers: bodies sent in pieces, and a socket on which a hand-written response can replace hyper's.
 
 use std::io;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Interval;
 
-/// A response body as hyper asks for it.
+/// A response body as hyper requests it.
 pub(super) enum Pieces {
     Whole(Bytes),
     Trickle { left: Bytes, piece: usize, ticks: Interval },
@@ -22,7 +22,7 @@ pub(super) enum Pieces {
 
 impl Pieces {
     pub(super) fn trickle(left: Bytes, piece: usize, every: Duration) -> Pieces {
-        // An interval of nothing panics, and so does a piece of nothing never end.
+        // An interval of zero panics, and empty pieces would never end.
         let ticks = tokio::time::interval(every.max(Duration::from_millis(1)));
         Pieces::Trickle { left, piece: piece.max(1), ticks }
     }
@@ -63,12 +63,12 @@ impl Body for Pieces {
 /// Where a connection's handler leaves a response that hyper must not write.
 pub(super) type Override = Arc<Mutex<Option<Bytes>>>;
 
-/// A socket that writes hyper's bytes until its [`Override`] is filled: from then on it writes those bytes and
-/// swallows hyper's. (A client that pipelines could lose the end of an earlier answer; ours do not.)
+/// A socket that writes hyper's bytes until its [`Override`] is set. From then on it writes those bytes and drops
+/// hyper's. (A pipelining client could lose the end of an earlier answer; ours do not pipeline.)
 pub(super) struct Socket {
     stream: TcpStream,
     replacement: Override,
-    /// What is left of the replacement, once there is one.
+    /// The rest of the replacement, once there is one.
     raw: Option<Bytes>,
 }
 
