@@ -39,6 +39,10 @@ pub fn doubt(came: &Came, page: &Delivered) -> Option<(Doubt, EpochMs)> {
         (_, Some(Withheld::Alias { target, .. })) if event.response().is_some() => {
             leads_elsewhere(target, event, page).then_some((Doubt::Elsewhere, now))
         }
+        // The page is as it was, and its header is not.
+        (Outcome::Response(response), Some(Withheld::Noindex)) if response.status == 304 => {
+            (!page.noindex).then_some((Doubt::Noindex, now))
+        }
         (Outcome::Response(response), withheld) if response.is_success() => {
             let is_same = page.digest == Some(came.digest);
             let is_elsewhere = !event.hops.is_empty() && !is_same && leads_elsewhere(&event.final_url, event, page);

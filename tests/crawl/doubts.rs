@@ -17,6 +17,8 @@ const WELL: u8 = 0;
 const NOINDEX: u8 = 1;
 const LOGIN: u8 = 2;
 const EMPTY: u8 = 3;
+/// A header alone asks not to be indexed, of a page that is as it was.
+const HEADER: u8 = 4;
 
 /// Six pages, and what all of them answer instead.
 fn site() -> (Running, Arc<AtomicU8>) {
@@ -31,13 +33,21 @@ fn site() -> (Running, Arc<AtomicU8>) {
             (path, NOINDEX) => {
                 Answer::html(format!("<meta name=robots content=noindex>{path}")).header("etag", "\"1\"")
             }
+            (_, HEADER) if ask.header("if-none-match").is_some() => {
+                Answer::new(304, "").header("etag", "\"1\"").header("x-robots-tag", "noindex")
+            }
+            (path, HEADER) => page(path).header("x-robots-tag", "noindex"),
             (_, LOGIN) => Answer::redirect(302, "/login"),
             (_, EMPTY) => Answer::html(""),
             // A client that uses only this tag takes the wrong answer for the page.
-            (path, _) => Answer::html(format!("<title>Page</title>The page {path}")).header("etag", "\"1\""),
+            (path, _) => page(path),
         }),
     );
     (site, mishap)
+}
+
+fn page(path: &str) -> Answer {
+    Answer::html(format!("<title>Page</title>The page {path}")).header("etag", "\"1\"")
 }
 
 /// Counts of live, gone, withheld and alias.
@@ -95,7 +105,7 @@ fn a_mishap_removes_and_replaces_no_page_and_is_forgotten_when_it_is_over() {
         ));
         let (process, address) = start(&place, &site);
         let page = site.origin(0) + "/3";
-        for (what, name) in [(NOINDEX, "noindex"), (LOGIN, "elsewhere"), (EMPTY, "empty")] {
+        for (what, name) in [(NOINDEX, "noindex"), (HEADER, "noindex"), (LOGIN, "elsewhere"), (EMPTY, "empty")] {
             mishap.store(what, Ordering::SeqCst);
             eventually("the page is doubted", || why(&place, &page)["page"]["doubt"]["what"] == name);
             looked_at(&site, 2);
@@ -120,7 +130,7 @@ fn a_mishap_removes_and_replaces_no_page_and_is_forgotten_when_it_is_over() {
 /// A lasting change is true.
 #[test]
 fn what_is_said_twice_is_believed() {
-    for (what, end) in [(NOINDEX, [1, 0, 6, 0]), (LOGIN, [2, 0, 0, 5]), (EMPTY, [7, 0, 0, 0])] {
+    for (what, end) in [(NOINDEX, [1, 0, 6, 0]), (HEADER, [1, 0, 6, 0]), (LOGIN, [2, 0, 0, 5]), (EMPTY, [7, 0, 0, 0])] {
         let (site, mishap) = site();
         let place =
             Place::with(&format!("{OFTEN}, confirm_gone: 300ms}}\ntarget_storage.data_formats: [ELASTIC]\n{FIRST}"));
