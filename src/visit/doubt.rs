@@ -31,6 +31,7 @@ pub fn doubt(came: &Came, page: &Delivered) -> Option<(Doubt, EpochMs)> {
     let event = came.event;
     let now = event.ended_ms;
     match (&event.outcome, &event.withheld) {
+        (Outcome::Failure(_), None) if event.leads_nowhere(page.final_url) => Some((Doubt::Elsewhere, now)),
         (Outcome::Failure(failure), None) if failure.reason == FailureReason::RobotsDenied => {
             // Of a page that was there after that robots.txt was known, it is no news: robots.txt is obeyed only now.
             let fetched_ms = came.robots_ms.filter(|fetched_ms| *fetched_ms > page.alive_ms)?;

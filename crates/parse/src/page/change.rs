@@ -46,9 +46,12 @@ impl PageChange {
             Outcome::Response(response) if response.is_cut() && before.is_some() => None,
             _ if event.withheld.is_some() => was_delivered.then_some(PageChange::Gone),
             Outcome::Failure(failure) => {
-                // A redirect may lead to a login page. Its target then says nothing about the page known before.
-                let is_of_it = |before: Before| event.hops.is_empty() || before.final_url == Some(&event.final_url);
-                (failure.reason.takes_away() && before.is_some_and(is_of_it)).then_some(PageChange::Gone)
+                let takes_away = |before: Before| match event.leads_nowhere(before.final_url) {
+                    // For an hour it may lead to a login page. So a second fetch must confirm it.
+                    true => before.believed.takes(Doubt::Elsewhere),
+                    false => failure.reason.takes_away(),
+                };
+                before.is_some_and(takes_away).then_some(PageChange::Gone)
             }
             Outcome::Response(response) => match PageChange::seen(response.status, before, now)? {
                 PageChange::Gone => Some(PageChange::Gone),

@@ -304,6 +304,18 @@ impl PageEvent {
             })
     }
 
+    /// Whether the URL redirects, since its last fetch, to what cannot be a page of this crawl: no fetchable URL, out of scope, a redirect
+    /// loop, an unknown host name, or a forbidden target. `before`: the final URL of the page known before, if it was redirected.
+    pub fn leads_nowhere(&self, before: Option<&str>) -> bool {
+        use FailureReason::{BadRedirect, PrivateAddress, RobotsDenied, TooManyRedirects, UnknownHost};
+        let leads_elsewhere = !self.hops.is_empty() && before != Some(&self.final_url);
+        self.failure().is_some_and(|failure| match failure.reason {
+            BadRedirect | TooManyRedirects => true,
+            RobotsDenied | PrivateAddress | UnknownHost => leads_elsewhere,
+            _ => false,
+        })
+    }
+
     /// The final URL, if the request was redirected. An archive may know the final URL without the redirects.
     pub fn redirected_url(&self) -> Option<&str> {
         (!self.hops.is_empty() || self.final_url != self.url).then_some(self.final_url.as_str())
