@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::clock::now_ms;
-use crate::config::{FrontierConfig, Loaded, SinkConfig};
-use crate::frontier::{Frontier, FrontierError, Look, PageRecord};
+use crate::config::{FrontierConfig, Loaded, Redirects, SinkConfig};
+use crate::frontier::{Frontier, FrontierError, Look, PageRecord, PageState};
 use crate::validate::Looks;
 
 /// The list that the folder's last run went by. Folders of before have none.
@@ -57,6 +57,28 @@ pub(super) fn apply_skipping(frontier: &dyn Frontier, sinks: &[SinkConfig]) -> R
         tracing::info!(pages, "skip_duplicates has changed: pages that are duplicates are looked at again");
     }
     frontier.set_note(SKIPPING_NOTE, &serde_json::to_string(&now).unwrap_or_default())
+}
+
+/// How redirects were delivered at the last start.
+const REDIRECTS_NOTE: &str = "redirects";
+
+/// Where each URL is to have the page that it leads to (`redirects: follow`), URLs whose page was another's as that redirected to them are
+/// asked for. As aliases they were never asked for themselves.
+pub(super) fn apply_redirects(frontier: &dyn Frontier, config: &FrontierConfig) -> Result<(), FrontierError> {
+    let now = format!("{:?}", config.redirects);
+    if frontier.note(REDIRECTS_NOTE)?.as_ref() == Some(&now) {
+        return Ok(());
+    }
+    if config.redirects == Redirects::Follow && frontier.counts().alias > 0 {
+        let is_unasked =
+            |page: &PageRecord| page.state == PageState::Alias && page.target.as_deref() == Some(&page.url);
+        let pages = frontier.look_again(None, now_ms(), &|page| is_unasked(page).then_some(Look::First))?;
+        tracing::info!(
+            pages,
+            "redirects are followed for each URL now: pages that redirects led to are fetched for themselves"
+        );
+    }
+    frontier.set_note(REDIRECTS_NOTE, &now)
 }
 
 /// The policy by which the pages that are known are looked at again.

@@ -11,7 +11,7 @@ use super::clients::Clients;
 use super::error::CrawlError;
 use super::focus;
 use super::limits::OrderedLimits;
-use super::noted::{apply_recrawl, apply_skipping, parameters_in_force};
+use super::noted::{apply_recrawl, apply_redirects, apply_skipping, parameters_in_force};
 use super::pauses::Pauses;
 use super::reach;
 use super::readers;
@@ -148,6 +148,7 @@ fn scope_with(
     let scope = scope(config, frontier, seeds, room)?;
     room.write(frontier, || propose_seeds(frontier, seeds))?;
     room.write(frontier, || reach::apply(frontier, &scope, config))?;
+    room.write(frontier, || apply_redirects(frontier, &config.frontier))?;
     room.write(frontier, || apply_skipping(frontier, &config.sinks))?;
     room.write(frontier, || anew::mark_again(frontier))?;
     Ok(scope)

@@ -224,3 +224,26 @@ fn how_redirects_are_followed_can_be_another_from_one_start_to_the_next() {
     assert_eq!(crawl("first"), [2, 3], "what is there under its own URL stays, the others are its aliases");
     assert_eq!(crawl("follow"), [5, 0]);
 }
+
+/// What a redirect led to was not asked for itself. It is a page of its own from then on.
+#[test]
+fn a_page_that_only_a_redirect_brought_comes_under_its_own_url_too_when_redirects_are_followed() {
+    let site = Running::start(
+        1,
+        Arc::new(|ask: &Ask| match ask.path() {
+            "/" => Answer::html(links(&["/old", "/new"])),
+            "/new" => Answer::html("the new page"),
+            "/old" => Answer::redirect(301, "/new"),
+            _ => Answer::text("").status(404),
+        }),
+    );
+    let place = Place::with("link_storage.recrawl: {interval: 1h}\ncrawler_manager.downloader.redirects: first\n");
+    let crawl = || {
+        Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "20"])).wait().ok();
+        let stats = place.stats();
+        [&stats["frontier"]["live"], &stats["frontier"]["alias"]].map(|count| count.as_u64().unwrap())
+    };
+    assert_eq!(crawl(), [2, 1]);
+    place.set("crawler_manager.downloader.redirects", "follow");
+    assert_eq!(crawl(), [3, 0], "at once, as nobody ever asked for it");
+}
