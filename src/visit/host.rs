@@ -209,6 +209,11 @@ impl LeasedHost {
         }
     }
 
+    /// It asks not to be visited before (Retry-After).
+    pub(super) fn rests_until(&mut self, asked_until: Option<EpochMs>) {
+        self.not_before = self.not_before.max(asked_until.unwrap_or_default());
+    }
+
     /// It answers: what troubled it is over.
     pub(super) fn answers(&mut self) {
         self.trouble = self.trouble.and_then(Trouble::over);

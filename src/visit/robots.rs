@@ -6,6 +6,7 @@ use url::Url;
 
 use super::host::LeasedHost;
 use super::redirect;
+use super::retry;
 use super::rules::{self, KEPT_UNREACHABLE_MS, MAX_ROBOTS_BYTES, Rules};
 use super::visitor::{Interrupted, Visitor};
 use crate::blocking;
@@ -45,16 +46,20 @@ impl Visitor {
             return Ok(());
         }
         let (outcome, ended_ms) = self.fetch_file(host, ROBOTS).await?;
+        let known = host.lease.host.robots.as_ref();
         let fresh = rules::judge(&outcome, config.fetch.max_decoded_bytes, ended_ms);
-        let robots = rules::or_stale(fresh, host.lease.host.robots.as_ref());
+        let stale = rules::stale(&fresh, &outcome, known);
+        let is_stale = stale.is_some();
         let soonest = config.frontier.revisit.soonest();
-        let robots = rules::kept_shorter(robots, host.lease.host.robots.as_ref(), soonest);
+        let robots = stale.unwrap_or_else(|| rules::kept_shorter(fresh, known, soonest));
         if let Some(failure) = rules::trouble(&robots.access).filter(|_| config.fetch.obey_robots) {
             host.has_no_rules(failure, &outcome, ended_ms, &config.frontier);
             return Err(Interrupted::Resting(host.not_before)); // not kept: asked for again at the next lease
         }
         match &robots.access {
             RobotsAccess::Unreachable(_) => {}
+            // The host may ask to be left alone instead.
+            _ if is_stale => host.rests_until(retry::asked_until(&outcome, ended_ms, &config.frontier)),
             RobotsAccess::Rules(_) | RobotsAccess::AllowAll => host.has_rules(),
         }
         let before = host.lease.host.robots.replace(robots.clone());

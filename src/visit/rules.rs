@@ -24,6 +24,8 @@ const KEPT_MS: u64 = 24 * 3600 * 1000;
 const KEPT_AT_LEAST_MS: u64 = 60 * 1000;
 /// After a 5xx or no answer it is asked for again sooner.
 pub(super) const KEPT_UNREACHABLE_MS: u64 = 3600 * 1000;
+/// Old rules are used for so long before robots.txt is asked for again.
+const KEPT_STALE_MS: u64 = 5 * 60 * 1000;
 
 /// The rules in force for one host.
 #[derive(Debug, Clone)]
@@ -165,14 +167,14 @@ fn text(response: &Response, max_decoded_bytes: u64) -> Result<String, Failure> 
     Ok(String::from_utf8_lossy(whole_lines).into_owned())
 }
 
-/// A host whose robots.txt was known and cannot be had now keeps its old rules for a while (RFC 9309 §2.3.1.4 lets the
-/// cached ones be used): a short outage must not cost a site that is half fetched.
-pub(super) fn or_stale(fresh: Robots, known: Option<&Robots>) -> Robots {
+/// A host whose robots.txt was known, and which answers with an error or half a file instead, keeps its old rules for a moment (RFC 9309
+/// §2.3.1.4 lets the cached ones be used): that must not cost a site that is half fetched. They are as old as they were. A host that does
+/// not answer at all answers for no page either: it rests, and is asked for robots.txt first.
+pub(super) fn stale(fresh: &Robots, outcome: &Outcome, known: Option<&Robots>) -> Option<Robots> {
     let is_away = |robots: &Robots| matches!(robots.access, RobotsAccess::Unreachable(_));
-    match known.filter(|known| is_away(&fresh) && !is_away(known)) {
-        Some(known) => Robots { access: known.access.clone(), ..fresh },
-        None => fresh,
-    }
+    let has_answered = matches!(outcome, Outcome::Response(_));
+    let known = known.filter(|known| has_answered && is_away(fresh) && !is_away(known))?;
+    Some(Robots { expires_ms: fresh.fetched_ms + KEPT_STALE_MS, ..known.clone() })
 }
 
 /// A robots.txt that has changed is asked for again soon, and at growing intervals as long as it stays: what it forbids now leaves the

@@ -331,3 +331,38 @@ async fn what_two_robots_txt_forbid_is_gone_until_it_is_allowed() {
     crawl.run(LIMIT).await;
     assert_eq!((crawl.frontier.counts().live, crawl.frontier.counts().gone), (3, 0));
 }
+
+/// The server fails, and the old rules hold on. They are as old as they were: what they forbid is not confirmed by that.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_robots_txt_that_cannot_be_had_confirms_nothing() {
+    let answer = Arc::new(Mutex::new(Answer::text("User-agent: *\nAllow: /\n")));
+    let now = answer.clone();
+    let site = site(move |_| now.lock().clone());
+    let urls = ["/1", "/2"].map(|path| format!("http://a.test:{}{path}", site.port));
+    let mut config = config_for(&site);
+    config.frontier.revisit.confirm_gone = Duration::from_millis(1);
+    let crawl = MiniCrawl::new(config, &urls.each_ref().map(String::as_str));
+    crawl.run(LIMIT).await;
+    *answer.lock() = Answer::text("User-agent: *\nDisallow: /\n");
+    a_day_later(&crawl, &site, &urls);
+    crawl.run(LIMIT).await;
+    let known = || {
+        let origin = format!("http://a.test:{}", site.port);
+        let HostTurn::Leased(lease) = crawl.frontier.lease_host(&origin, now_ms()).unwrap() else {
+            panic!("nobody visits it")
+        };
+        let robots = lease.host.robots.clone().unwrap();
+        crawl.frontier.release(*lease, Release::default()).unwrap();
+        robots
+    };
+    let disallowed = known();
+
+    *answer.lock() = Answer::new(503, "");
+    a_day_later(&crawl, &site, &urls);
+    crawl.run(LIMIT).await;
+    let counts = crawl.frontier.counts();
+    assert_eq!((counts.live, counts.gone), (2, 0));
+    let stale = known();
+    assert_eq!((stale.fetched_ms, &stale.access), (disallowed.fetched_ms, &disallowed.access));
+    assert!(stale.expires_ms <= now_ms() + 5 * 60_000, "it is asked for again soon: {stale:?}");
+}
