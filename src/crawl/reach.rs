@@ -207,16 +207,11 @@ impl Change<'_> {
             _ if is_there && self.is_softer && page.is_to_be_reread => (PASSED_OVER, Look::Reread),
             _ if is_there && self.robots_count => (ASKED, Look::First),
             _ if by_use == Some(Look::First) => (USE, Look::First),
-            _ if is_there && self.canonical_counts && has_validators(page) => (NAMED, Look::RereadInTime),
+            _ if is_there && self.canonical_counts => (NAMED, Look::RereadInTime),
             _ if was_forbidden && (self.returns || self.robots_are_free) => (RETURN, Look::First),
             PageState::Failed(FailureReason::OutOfScope) if self.returns => (RETURN, Look::TryAgain),
             PageState::Failed(FailureReason::RobotsDenied) if self.robots_are_free => (RETURN, Look::TryAgain),
             _ => return None,
         })
     }
-}
-
-/// A 304 would say nothing of what it names.
-fn has_validators(page: &PageRecord) -> bool {
-    page.etag.is_some() || page.last_modified.is_some()
 }

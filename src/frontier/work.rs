@@ -70,7 +70,7 @@ impl Work {
         let was_there = page.is_some();
         let mut known = PageRecord { past: Past::default(), ..page.unwrap_or_default() };
         // What is doubted for what it says may say the same under the page's old validators.
-        let is_doubted = matches!(known.doubt(), Some((Doubt::Noindex | Doubt::Empty, _)));
+        let is_doubted = matches!(known.doubt(), Some((Doubt::Noindex | Doubt::Empty | Doubt::Named, _)));
         // Of what did not come whole, a server's "not modified" would say nothing, and it brings no links.
         if known.digest.is_none() || known.is_to_be_reread || is_doubted {
             (known.etag, known.last_modified) = (None, None);

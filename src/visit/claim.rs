@@ -11,7 +11,7 @@ use super::visitor::{Interrupted, Shared, Visitor};
 use crate::config::{Canonical, FrontierConfig, Redirects};
 use crate::frontier::scope::Scope;
 use crate::frontier::{Claim, FrontierError, Settled, Work};
-use crate::page::{Kind, PageEvent, Withheld};
+use crate::page::{Doubt, Kind, PageEvent, Withheld};
 use crate::parse::url;
 
 /// How long the outcome of another's claim is waited for.
@@ -78,7 +78,7 @@ impl Visitor {
         claimed: Option<&Claimed>,
         event: &PageEvent,
         work: &Work,
-        now: &Says,
+        (now, digest): (&Says, &[u8; 32]),
     ) -> Result<Option<Withheld>, FrontierError> {
         let is_asked = claimed.is_some() && self.config.frontier.canonical == Canonical::Obey && event.again.is_none();
         let is_page = event.response().is_some_and(|response| match response.status {
@@ -90,8 +90,28 @@ impl Visitor {
         }
         let before = Says { canonical: work.known.canonical.as_deref(), noindex: work.known.noindex };
         let named = canonical_of(event, now, &before, &self.scope.now(), &self.config.frontier);
-        self.frontier.claim_place(named.as_deref().unwrap_or(&event.url), &event.url)
+        let told = self.frontier.claim_place(named.as_deref().unwrap_or(&event.url), &event.url)?;
+        if told.is_some() && is_news(named.as_deref(), work, digest) {
+            let believed = self.config.frontier.revisit.believed(work.known.doubt(), event.ended_ms);
+            // Where it leads to is believed, and so is what that says.
+            let is_there = !event.hops.is_empty() && believed.takes(Doubt::Elsewhere);
+            if !believed.takes(Doubt::Named) && !is_there {
+                // It stays what it was, and nothing has become of it.
+                self.frontier.settle_claim(&event.url, Settled::GivenUp);
+                return Ok(Some(Withheld::Doubted { doubt: Doubt::Named, seen_ms: event.ended_ms }));
+            }
+        }
+        Ok(told)
     }
+}
+
+/// Whether a page that is delivered names another URL for the first time: that may be a mishap. Where canonical URLs did not count
+/// before, a page that is as it was says nothing new.
+fn is_news(named: Option<&str>, work: &Work, digest: &[u8; 32]) -> bool {
+    let known = &work.known;
+    let was_delivered = work.was_there && known.state.is_live();
+    let was_passed_over = known.is_to_be_reread && known.digest.as_ref() == Some(digest);
+    was_delivered && named != known.canonical.as_deref() && !was_passed_over
 }
 
 impl Claimed<'_> {

@@ -199,7 +199,7 @@ impl Visitor {
         }
         if event.withheld.is_none() {
             let says = Says { canonical: read.canonical.as_deref(), noindex: read.noindex };
-            event.withheld = self.claim_place(claimed.as_ref(), &event, &work, &says)?;
+            event.withheld = self.claim_place(claimed.as_ref(), &event, &work, (&says, &read.digest))?;
         }
         event.change = self.change(&event, &work, &read.digest);
         event.text = self.text_change(&event, &work, read.simhash);

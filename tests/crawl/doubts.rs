@@ -19,6 +19,13 @@ const LOGIN: u8 = 2;
 const EMPTY: u8 = 3;
 /// A header alone asks not to be indexed, of a page that is as it was.
 const HEADER: u8 = 4;
+/// Redirects to what is no page.
+const MAIL: u8 = 5;
+const ITSELF: u8 = 6;
+const FORBIDDEN: u8 = 7;
+/// Names another page as the canonical one, or redirects to a page that does.
+const NAMED: u8 = 8;
+const LEADS_TO_NAMED: u8 = 9;
 
 /// Six pages, and what all of them answer instead.
 fn site() -> (Running, Arc<AtomicU8>) {
@@ -27,7 +34,8 @@ fn site() -> (Running, Arc<AtomicU8>) {
     let site = Running::start(
         1,
         Arc::new(move |ask: &Ask| match (ask.path(), now.load(Ordering::SeqCst)) {
-            ("/robots.txt" | "/sitemap.xml", _) => Answer::text("").status(404),
+            ("/robots.txt", _) => Answer::text("User-agent: *\nDisallow: /internal\n"),
+            ("/sitemap.xml", _) => Answer::text("").status(404),
             ("/", _) => Answer::html(links(&PATHS)),
             ("/login", _) => Answer::html("<title>Log in</title>"),
             (path, NOINDEX) => {
@@ -38,6 +46,12 @@ fn site() -> (Running, Arc<AtomicU8>) {
             }
             (path, HEADER) => page(path).header("x-robots-tag", "noindex"),
             (_, LOGIN) => Answer::redirect(302, "/login"),
+            ("/named", _) => Answer::html("<link rel=canonical href=/><title>Welcome</title>"),
+            (path, NAMED) => Answer::html(format!("<link rel=canonical href=/><title>Page</title>The page {path}")),
+            (_, LEADS_TO_NAMED) => Answer::redirect(302, "/named"),
+            (_, MAIL) => Answer::redirect(302, "mailto:somebody@example.com"),
+            (path, ITSELF) => Answer::redirect(302, path),
+            (_, FORBIDDEN) => Answer::redirect(302, "/internal"),
             (_, EMPTY) => Answer::html(""),
             // A client that uses only this tag takes the wrong answer for the page.
             (path, _) => page(path),
@@ -92,6 +106,17 @@ fn why(place: &Place, url: &str) -> Value {
     run(&["why", "--json", "-o", place.data().to_str().unwrap(), url]).ok().json_lines().remove(0)
 }
 
+/// What each is as a reason for doubt.
+const MISHAPS: [(u8, &str); 7] = [
+    (NOINDEX, "noindex"),
+    (HEADER, "noindex"),
+    (LOGIN, "elsewhere"),
+    (EMPTY, "empty"),
+    (MAIL, "elsewhere"),
+    (ITSELF, "elsewhere"),
+    (FORBIDDEN, "elsewhere"),
+];
+
 const FIRST: &str = "crawler_manager.downloader.redirects: first\n";
 const OFTEN: &str = "link_storage.recrawl: {interval: 100ms, min_interval: 50ms, max_interval: 200ms";
 
@@ -105,7 +130,7 @@ fn a_mishap_removes_and_replaces_no_page_and_is_forgotten_when_it_is_over() {
         ));
         let (process, address) = start(&place, &site);
         let page = site.origin(0) + "/3";
-        for (what, name) in [(NOINDEX, "noindex"), (HEADER, "noindex"), (LOGIN, "elsewhere"), (EMPTY, "empty")] {
+        for (what, name) in MISHAPS {
             mishap.store(what, Ordering::SeqCst);
             eventually("the page is doubted", || why(&place, &page)["page"]["doubt"]["what"] == name);
             looked_at(&site, 2);
@@ -130,7 +155,16 @@ fn a_mishap_removes_and_replaces_no_page_and_is_forgotten_when_it_is_over() {
 /// A lasting change is true.
 #[test]
 fn what_is_said_twice_is_believed() {
-    for (what, end) in [(NOINDEX, [1, 0, 6, 0]), (HEADER, [1, 0, 6, 0]), (LOGIN, [2, 0, 0, 5]), (EMPTY, [7, 0, 0, 0])] {
+    let ends = [
+        (NOINDEX, [1, 0, 6, 0]),
+        (HEADER, [1, 0, 6, 0]),
+        (LOGIN, [2, 0, 0, 5]),
+        (EMPTY, [7, 0, 0, 0]),
+        (MAIL, [1, 6, 0, 0]),
+        (ITSELF, [1, 6, 0, 0]),
+        (FORBIDDEN, [1, 6, 0, 0]),
+    ];
+    for (what, end) in ends {
         let (site, mishap) = site();
         let place =
             Place::with(&format!("{OFTEN}, confirm_gone: 300ms}}\ntarget_storage.data_formats: [ELASTIC]\n{FIRST}"));
@@ -149,6 +183,36 @@ fn what_is_said_twice_is_believed() {
             let documents = documents(&place);
             assert!(PATHS.iter().all(|path| documents[&(site.origin(0) + path)]["html"] == ""), "{documents:?}");
         }
+    }
+}
+
+const OBEY: &str = "crawler_manager.downloader.canonical: obey\n";
+
+/// For an hour every page names the home page as its canonical one: nothing leaves. When that stays so, all are its aliases.
+#[test]
+fn a_page_that_names_another_url_is_its_alias_when_it_says_so_twice() {
+    for (what, name) in [(NAMED, "named"), (LEADS_TO_NAMED, "elsewhere")] {
+        let (site, mishap) = site();
+        let place =
+            Place::with(&format!("{OFTEN}, confirm_gone: 1h}}\ntarget_storage.data_formats: [ELASTIC]\n{FIRST}{OBEY}"));
+        let (process, address) = start(&place, &site);
+        let page = site.origin(0) + "/3";
+        mishap.store(what, Ordering::SeqCst);
+        eventually("the page is doubted", || why(&place, &page)["page"]["doubt"]["what"] == name);
+        looked_at(&site, 2);
+        assert_eq!(states(address), [7, 0, 0, 0], "{name}");
+        mishap.store(WELL, Ordering::SeqCst);
+        eventually("the page is doubted no more", || why(&place, &page)["page"]["doubt"].is_null());
+        process.signal("TERM");
+        process.wait().ok();
+        let config = std::fs::read_to_string(place.config()).unwrap();
+        place.write("seine.yml", config.replace("confirm_gone: 1h", "confirm_gone: 300ms"));
+        mishap.store(what, Ordering::SeqCst);
+        let more = ["--delay", "0", "--stay", "--listen", &address.to_string()];
+        let process = Process::start(place.crawl(&[], &more));
+        eventually("all are aliases of the home page", || states(address) == [1, 0, 0, 6]);
+        process.signal("TERM");
+        process.wait().ok();
     }
 }
 

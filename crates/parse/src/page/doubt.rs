@@ -21,7 +21,7 @@ pub enum Doubt {
     /// The page now asks not to be indexed.
     #[n(2)]
     Noindex,
-    /// The URL redirects to another page than before.
+    /// The URL redirects to another page than before, or to no page.
     #[n(3)]
     Elsewhere,
     /// The page is empty and was not before.
@@ -31,6 +31,9 @@ pub enum Doubt {
     /// the first.
     #[n(5)]
     Cut,
+    /// The page now names another canonical URL, which has a page.
+    #[n(6)]
+    Named,
 }
 
 impl Doubt {
@@ -44,9 +47,10 @@ impl Doubt {
             Doubt::Missing => "it answered that it is not there",
             Doubt::Forbidden => "robots.txt forbids it",
             Doubt::Noindex => "it asked not to be indexed",
-            Doubt::Elsewhere => "it redirected to another page than before",
+            Doubt::Elsewhere => "it redirected to another page than before, or to none",
             Doubt::Empty => "it was empty",
             Doubt::Cut => "its body broke off",
+            Doubt::Named => "it named another URL as its canonical one",
         }
     }
 }
