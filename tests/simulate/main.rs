@@ -6,6 +6,7 @@
 //!     --worlds N     so many worlds
 //!     --minutes N    or as many as fit in this time
 //!     --story N      one world, told in words; every request, too, with --requests
+//!     --url URL      of a story: the requests for this URL, and what `seine why` says of it, whenever that changes
 //!     --plant NAME   with a planted bug
 //!     --planted      plants each bug, one at a time, and fails if one is not found
 //!
@@ -36,6 +37,7 @@ pub struct Options {
     minutes: Option<f64>,
     story: Option<u64>,
     requests: bool,
+    url: Option<String>,
     plant: Option<String>,
     planted: bool,
     /// One of a team: runs worlds on this core, this one and every second one, and tells what came of them.
@@ -48,12 +50,13 @@ fn main() -> ExitCode {
     if let Some(bug) = &options.plant {
         seine::planted::plant(bug);
     }
+    oracle::tell_of(options.url.clone());
     run::note_panics();
     if let Some(core) = options.member {
         return team::member(core, &options);
     }
     match &options {
-        Options { story: Some(seed), .. } => tell(*seed, options.requests),
+        Options { story: Some(seed), .. } => tell(*seed, options.requests || options.url.is_some()),
         Options { shrink: Some(seed), .. } => shrink::shrink(*seed),
         Options { planted: true, .. } => planted::all(),
         Options { worlds: None, minutes: None, .. } => check(),
@@ -73,6 +76,7 @@ impl Options {
                 "--story" => options.story = number().map(|seed| seed as u64),
                 "--shrink" => options.shrink = number().map(|seed| seed as u64),
                 "--member" => options.member = number().map(|core| core as usize),
+                "--url" => options.url = arguments.next(),
                 "--plant" => options.plant = arguments.next(),
                 "--requests" => options.requests = true,
                 "--planted" => options.planted = true,

@@ -366,6 +366,7 @@ impl Episode {
         let Some(service) = self.service.lock().clone() else { return };
         let now = self.now();
         let Ok(status) = service.status() else { return };
+        crate::oracle::tell_why(&*service, &self.web.state.lock().world.day(now));
         let said = Said::of(&status, service.ready(), system::wall_ms());
         let web = &mut *self.web.state.lock();
         web.oracle.look(&web.world, now, &said);

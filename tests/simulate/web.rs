@@ -64,7 +64,7 @@ impl Web {
         state.trace =
             line.bytes().fold(state.trace, |trace, byte| (trace ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
         let answer = state.world.answer(request);
-        if state.tells {
+        if state.tells && crate::oracle::is_told_of(&request.url) {
             eprintln!("  {} asks for {}: {:?}", state.world.day(request.at_ms), request.url, answer.meant);
         }
         state.oracle.asked(&state.world, request, &answer);

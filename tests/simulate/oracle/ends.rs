@@ -119,8 +119,12 @@ impl Seen<'_> {
         let Some(truth) = self.truths.get(url) else {
             return Some(format!("{name} holds {url}, which was never asked for"));
         };
+        if self.is_of_before_forgetting(url, held) {
+            return None;
+        }
         if truth.is_page && truth.body_digest != held.body_digest {
-            if may_be_given_up(self.case, url) {
+            let place = places.get(&truth.place);
+            if may_be_given_up(self.case, url) || place.is_some_and(|its| self.keeps_alias(url, its)) {
                 return None;
             }
             return Some(format!(
@@ -133,9 +137,6 @@ impl Seen<'_> {
         if self.sink.removed == Removed::Keep || self.may_hold_more() || may_be_given_up(self.case, url) {
             return None;
         }
-        if !truth.is_page && truth.is_elsewhere && self.was_answered(url, &held.body_digest) {
-            return None;
-        }
         if !truth.is_page {
             return Some(format!("{name} holds {url}, but {}: {}", truth.why, self.past(url)));
         }
@@ -143,12 +144,22 @@ impl Seen<'_> {
         is_alias.then(|| format!("{name} holds {url}, whose page is that of {}: {}", truth.place, self.past(url)))
     }
 
-    /// It was a page with this body once. A URL that redirects to nothing that may be fetched keeps its page: the written rule is that
-    /// such an answer says nothing of it.
-    fn was_answered(&self, url: &str, digest: &str) -> bool {
-        let said =
-            |(_, last): (&Asked, &Asked)| matches!(&last.meant.says, Says::Page { digest: its, .. } if its == digest);
-        self.case.oracle.requests.of(url).any(said)
+    /// The written rule (docs/consuming.md): with `removed: keep` a destination keeps what it had of a URL when its page is delivered
+    /// under another one. That other one must be held, in its last version.
+    fn keeps_alias(&self, url: &str, its: &Place) -> bool {
+        let is_last = |held: &Held| its.digests.contains(&held.body_digest);
+        let mut others = its.one_of.iter().filter(|other| *other != url);
+        self.sink.removed == Removed::Keep && others.any(|other| self.held.get(other).is_some_and(is_last))
+    }
+
+    /// The written rule (README, `seine forget`): destinations keep what they have of URLs that are forgotten.
+    fn is_of_before_forgetting(&self, url: &str, held: &Held) -> bool {
+        let (origin, _) = split(url);
+        let clock = if self.case.has_jumps() { 2 * DAY } else { 0 };
+        self.case.oracle.events.iter().any(|(at, _, event)| {
+            let forgets = matches!(event, Event::Order(Order::Forget { origin: of }) if of == origin);
+            forgets && held.fetched_ms <= at + clock
+        })
     }
 
     /// What a digest is, for people.

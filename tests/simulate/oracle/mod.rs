@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use crate::world::{Answer, Change, Event, Held, Request, Settings, World};
 use requests::Requests;
-pub use said::{Books, Said};
+pub use said::{Books, Said, is_told_of, tell_of, tell_why};
 
 /// A promise that was not kept. The properties:
 ///

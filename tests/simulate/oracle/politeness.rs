@@ -5,15 +5,15 @@ use std::net::IpAddr;
 
 use super::requests::{Asked, RobotsSaid};
 use super::{Case, Event};
-use crate::world::mishap::What;
-use crate::world::{DAY, HOUR, MINUTE, Mishap, Order, Says, Settings, span, split};
+use crate::world::{DAY, MINUTE, Order, Says, Settings, span, split};
 
 /// Clocks of whole milliseconds.
 const ROUNDED: u64 = 2;
 /// Between an address's turn and its request lies the name's look-up.
 const LOOK_UP: u64 = 50;
-/// A robots.txt is used no longer than a day (RFC 9309 §2.4), an old one while a new one cannot be had for an hour; and a request may have
-/// waited for its turn.
+/// A robots.txt is used no longer than a day (RFC 9309 §2.4), and an old one for five minutes after the host answered with an error instead
+/// (docs/reliability.md); and a request may have waited for its turn.
+const STALE: u64 = 5 * MINUTE;
 const WAITED: u64 = 20 * MINUTE;
 
 struct Rest<'a> {
@@ -22,9 +22,27 @@ struct Rest<'a> {
     why: String,
 }
 
+/// What a host wants after its last request.
+#[derive(Default)]
+struct Rested<'a> {
+    rests: Vec<Rest<'a>>,
+    /// Its robots.txt was asked for twice: by itself, and because another host's redirects there. Nobody can tell which was which. This
+    /// follows from the first one, if that came at the host's turn.
+    or: Option<Vec<Rest<'a>>>,
+}
+
+impl<'a> Rested<'a> {
+    fn is_broken_by(&self, asked: &Asked) -> Option<&Rest<'a>> {
+        let broken = |rests: &'_ [Rest<'a>]| rests.iter().position(|rest| asked.at + ROUNDED < rest.until);
+        let first = broken(&self.rests)?;
+        self.or.as_ref().is_none_or(|or| broken(or).is_some()).then(|| &self.rests[first])
+    }
+}
+
 pub fn stories(case: &Case) -> Vec<String> {
     let mut stories = Vec::new();
-    let mut hosts: HashMap<&str, Vec<Rest>> = HashMap::new();
+    let mut hosts: HashMap<&str, Rested> = HashMap::new();
+    let mut borrowed: HashMap<&str, Vec<Rest>> = HashMap::new();
     let mut addresses: HashMap<IpAddr, Rest> = HashMap::new();
     let mut sorted: Vec<&Asked> = case.oracle.requests.all.iter().collect();
     sorted.sort_by_key(|asked| asked.at);
@@ -32,16 +50,19 @@ pub fn stories(case: &Case) -> Vec<String> {
         let (origin, _) = split(&asked.url);
         // Where another host's robots.txt redirects to is asked without this host's delay, at the address's turn.
         let is_borrowed = asked.robots_of.as_deref().is_some_and(|of| of != origin);
-        let early = |rest: &&Rest| asked.at + ROUNDED < rest.until;
-        if !is_borrowed && let Some(rest) = hosts.get(origin).into_iter().flatten().find(early) {
-            stories.push(tell(case, asked, rest, origin));
+        let broken = hosts.get(origin).and_then(|rested| rested.is_broken_by(asked));
+        match (is_borrowed, broken) {
+            (true, Some(_)) => {}
+            (true, None) => _ = borrowed.insert(origin, rests(case, asked, origin)),
+            (false, broken) => stories.extend(broken.map(|rest| tell(case, asked, rest, origin))),
         }
         let is_early = |rest: &&Rest| asked.at + LOOK_UP < rest.until;
         if let Some(rest) = addresses.get(&asked.ip).filter(is_early) {
             stories.push(tell(case, asked, rest, &asked.ip.to_string()));
         }
         if !is_borrowed {
-            hosts.insert(origin, rests(case, asked, origin));
+            let first = borrowed.remove(origin).filter(|_| asked.robots_of.is_some());
+            hosts.insert(origin, Rested { rests: rests(case, asked, origin), or: first });
         }
         let delay = address_delay(case, asked.at, origin);
         let why = format!("requests to an address begin {} apart", span(delay));
@@ -126,17 +147,6 @@ fn known_rules<'c>(case: &'c Case, origin: &str, at: u64) -> Vec<&'c RobotsSaid>
     known
 }
 
-/// The name, or this machine, kept robots.txt from being fetched lately: what was known is used for an hour more, each time.
-fn could_not_be_had(case: &Case, origin: &str, at: u64) -> bool {
-    let from = at.saturating_sub(HOUR + 2 * WAITED);
-    let is_of_name = |mishap: &Mishap| matches!(mishap.what, What::NxDomain | What::ServFail | What::NoName);
-    let host = case.world.host_of(&format!("{origin}/"));
-    let mut mishaps = case.world.mishaps.iter().filter(|mishap| is_of_name(mishap));
-    mishaps.any(|mishap| {
-        mishap.when.from <= at && mishap.when.until >= from && host.is_none_or(|host| mishap.who.touches(host))
-    }) || case.events_between(from, at).next().is_some()
-}
-
 pub fn robots(case: &Case) -> Vec<String> {
     let mut stories = Vec::new();
     for asked in &case.oracle.requests.all {
@@ -151,9 +161,9 @@ pub fn robots(case: &Case) -> Vec<String> {
             stories.push(format!("{} was asked for at {when}, before robots.txt of its host", asked.url));
             continue;
         };
-        let kept = if matches!(last.said, RobotsSaid::Unreachable) { HOUR } else { DAY };
+        let kept = if matches!(last.said, RobotsSaid::Unreachable) { STALE } else { DAY };
         let expires = last.at + kept + WAITED;
-        if asked.at > expires && !case.has_jumps() && !could_not_be_had(case, origin, asked.at) {
+        if asked.at > expires && !case.has_jumps() {
             let age = span(asked.at - last.at);
             stories.push(format!("{} was asked for at {when}, by a robots.txt that was {age} old", asked.url));
         }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use parking_lot::Mutex;
+use seine::api::Service;
 use seine::api::said::{SinkStatus, Status};
 use seine::supervisor::Phase;
 
@@ -64,5 +66,30 @@ impl Books {
             damaged: sink.damaged,
             pending: sink.pending,
         }
+    }
+}
+
+/// A story is about this URL alone; and what was said of it last.
+static TOLD_OF: Mutex<(Option<String>, String)> = Mutex::new((None, String::new()));
+
+pub fn tell_of(url: Option<String>) {
+    TOLD_OF.lock().0 = url;
+}
+
+pub fn is_told_of(url: &str) -> bool {
+    TOLD_OF.lock().0.as_ref().is_none_or(|told| told == url)
+}
+
+/// What the program knows of the URL that is told of, if that is news.
+pub fn tell_why(service: &dyn Service, day: &str) {
+    let Some(url) = TOLD_OF.lock().0.clone() else { return };
+    let why = match service.why(&url, false) {
+        Ok(why) => serde_json::to_string(&why).unwrap_or_default(),
+        Err(refusal) => format!("{refusal:?}"),
+    };
+    let mut told = TOLD_OF.lock();
+    if told.1 != why {
+        eprintln!("  {day}: {why}");
+        told.1 = why;
     }
 }

@@ -188,6 +188,9 @@ impl World {
             span(*interval),
             span(*confirm_gone),
         );
+        for sink in &self.settings.sinks {
+            story += &format!("  Sink {}: removed {:?}, unchanged {:?}.\n", sink.name, sink.removed, sink.unchanged);
+        }
         let mut lines: Vec<(u64, String)> = Vec::new();
         lines.extend(self.mishaps.iter().map(|mishap| (mishap.when.from, mishap.describe(self))));
         lines.extend(self.events.iter().map(|it| (it.at, format!("{}: {}.", self.day(it.at), it.event))));

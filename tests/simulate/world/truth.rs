@@ -43,8 +43,6 @@ pub struct Truth {
     /// Which page it is: URLs of one place are delivered once.
     pub place: String,
     pub is_trap: bool,
-    /// It redirects to what is no page, out of scope, forbidden, or itself.
-    pub is_elsewhere: bool,
 }
 
 /// URLs whose page is the same one: it is held under one of them.
@@ -196,7 +194,6 @@ impl World {
             found_at: url.to_owned(),
             place: url.to_owned(),
             is_trap: false,
-            is_elsewhere: false,
         };
         let mut been = BTreeSet::new();
         loop {
@@ -208,11 +205,11 @@ impl World {
                 return Truth { why: "it redirects without end", ..truth };
             }
             match self.look(&found_at, at, looks) {
-                Look::Redirect(Some(to)) => (truth.found_at, truth.is_elsewhere) = (to.clone(), true),
+                Look::Redirect(Some(to)) => truth.found_at = to.clone(),
                 Look::Redirect(None) => {
-                    return Truth { why: "it redirects to what is no page", is_elsewhere: true, ..truth };
+                    return Truth { why: "it redirects to what is no page", ..truth };
                 }
-                Look::Missing => return Truth { why: "it is not there", is_elsewhere: false, ..truth },
+                Look::Missing => return Truth { why: "it is not there", ..truth },
                 Look::Sitemap => return Truth { why: "it is a sitemap", ..truth },
                 Look::Page(seen) => {
                     let place = match &seen.canonical {
@@ -226,7 +223,6 @@ impl World {
                         version: seen.version,
                         body_digest: seen.digest.clone(),
                         is_trap: seen.is_trap,
-                        is_elsewhere: false,
                         place,
                         ..truth
                     };
