@@ -1128,3 +1128,16 @@ fn a_page_is_derived_alike_without_a_configuration_and_with_an_empty_one() {
     let drop_parameters = configured.drop_parameters.clone();
     assert_eq!(configured, DeriveOptions { drop_parameters, ..DeriveOptions::default() });
 }
+
+#[test]
+fn a_port_of_kafka_that_is_none_is_refused() {
+    let with = |servers: &str| {
+        read(&format!(
+            "target_storage.data_formats: [KAFKA]\ntarget_storage.data_format.kafka: {{topic_name: t, properties: \
+             {{bootstrap.servers: \"{servers}\"}}}}\n"
+        ))
+    };
+    assert!(with("a:9092, [::1]:65535, b").is_ok());
+    let told = with("a:9092,b:99999").unwrap_err().to_string();
+    assert!(told.contains("bootstrap.servers") && told.contains("65535"), "{told}");
+}

@@ -33,11 +33,15 @@ pub enum Asked {
 
 impl Asked {
     pub fn of(folder: &Path) -> anyhow::Result<Asked> {
-        if !folder.join("frontier").is_dir() || !folder.join("log").is_dir() {
-            bail!(
+        let half = |missing, there| CrawlError::Half { folder: folder.to_owned(), missing, there };
+        match (folder.join("frontier").is_dir(), folder.join("log").is_dir()) {
+            (true, true) => {}
+            (true, false) => return Err(half("log", "frontier").into()),
+            (false, true) => return Err(half("frontier", "log").into()),
+            (false, false) => bail!(
                 "{} holds no crawl: there is no frontier/ and log/ in it; name the folder that was given to seine crawl with -o",
                 folder.display()
-            );
+            ),
         }
         let began = Instant::now();
         loop {

@@ -232,6 +232,9 @@ fn sink_names() -> PossibleValuesParser {
 /// An address, or a name of this machine. Of several addresses an IPv4 one: that is what people mean by localhost.
 fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     let expected = |why: String| format!("{why}; write HOST:PORT, for example localhost:8080 or 0.0.0.0:8080");
+    if text.rsplit_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_err()) {
+        return Err(expected("the port is no number from 0 to 65535".to_owned()));
+    }
     let found: Vec<SocketAddr> = text.to_socket_addrs().map_err(|error| expected(error.to_string()))?.collect();
     let first = found.iter().find(|address| address.is_ipv4()).or(found.first());
     first.copied().ok_or_else(|| expected(format!("{text} has no address")))

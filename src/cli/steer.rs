@@ -10,6 +10,7 @@ use crate::api::said::{self, HostsQuery, Order, Ordered, Reloaded, SeedsAdded};
 use crate::clock::now_ms;
 use crate::config::{self, KeyChanged};
 use crate::frontier::WhichHosts;
+use crate::parse::url::port_problem;
 use crate::telemetry::progress::grouped;
 
 /// Show hosts: which are busy, in trouble, blocked, and when each may be visited next.
@@ -168,7 +169,7 @@ pub fn seeds(args: Seeds) -> anyhow::Result<ExitCode> {
         text += &format!(
             "{} left out, as no http or https URLs; write them in full, such as https://example.com/: {}\n",
             grouped(bad_count),
-            bad.join(" ")
+            bad.iter().map(|url| format!("{url}{}", port_problem(url))).collect::<Vec<_>>().join(" ")
         );
     }
     super::print(&text)?;

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use super::asked::{Asked, ago};
 use super::folder::Folder;
 use crate::api::said::{
-    AttemptStory, Attempts, DeliveredPlace, Discovery, FoundLink, HostStatus, HostTrouble, PageStory, PreferenceSaid,
-    QueuePlace, RankStory, SinkPlace, Why,
+    AttemptStory, Attempts, DeliveredPlace, Discovery, FoundLink, HostRobots, HostStatus, HostTrouble, PageStory,
+    PreferenceSaid, QueuePlace, RankStory, SinkPlace, Why,
 };
 use crate::clock::now_ms;
 use crate::frontier::Refused;
@@ -186,6 +186,9 @@ fn robots(why: &Why, now: u64) -> String {
     if let Some(fetched) = robots.fetched_ms {
         said += &format!(", as fetched {}", ago(fetched, now));
     }
+    if let Some(until) = robots.expires_ms.filter(|until| *until > now && robots.verdict == "denied") {
+        said += &format!(", and to be fetched anew {} at the earliest", ago(until, now));
+    }
     said
 }
 
@@ -199,8 +202,22 @@ pub(super) fn told_of_host(host: &HostStatus, now: u64) -> String {
         host.due_ms.filter(|due| *due > now).map(|due| format!("to be visited {}", ago(due, now))),
         (host.urls_held > 0).then(|| format!("{} URLs held", host.urls_held)),
     ]);
+    said.extend(host.robots.as_ref().map(|robots| format!("\n  {}", told_of_robots(robots, now))));
     host.traps.iter().for_each(|trap| said += &format!("\n  {trap}"));
     said
+}
+
+fn told_of_robots(robots: &HostRobots, now: u64) -> String {
+    let forbids = if robots.forbids_all { " forbids everything;" } else { "" };
+    let fetched = ago(robots.fetched_ms, now);
+    match robots.expires_ms {
+        until if until <= now => format!("robots.txt{forbids} fetched {fetched}, and anew at the next visit"),
+        until => format!(
+            "robots.txt{forbids} fetched {fetched}, and anew at the first visit {} or later (at the next one after: seine retry \
+             --reason robots_denied)",
+            ago(until, now)
+        ),
+    }
 }
 
 fn told_of_page(page: &PageStory, now: u64) -> [(&'static str, Option<String>); 8] {

@@ -207,6 +207,13 @@ fn add_defaults(found: &mut BTreeMap<String, String>, notes: &mut Vec<String>) {
 /// What librdkafka would refuse only when the producer is made, or never.
 fn check(found: &BTreeMap<String, String>) -> Result<(), String> {
     let is = |name: &str, value: &str| found.get(name).is_some_and(|it| it.trim().eq_ignore_ascii_case(value));
+    // librdkafka would connect to another port.
+    let servers = found.get("bootstrap.servers").into_iter().flat_map(|servers| servers.split(','));
+    for (_, port) in servers.filter_map(|server| server.trim().rsplit_once(':')) {
+        if port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_err() {
+            return Err("bootstrap.servers with ports from 0 to 65535, such as localhost:9092".into());
+        }
+    }
     let acks_all = is("acks", "all") || is("acks", "-1");
     if is("enable.idempotence", "true") && !acks_all {
         return Err("acks: all with enable.idempotence: true".into());

@@ -97,6 +97,7 @@ pub fn check_seed(line: &str) -> Result<(), String> {
         Ok(url) if url.host_str().is_none() => Err("the host is missing".into()),
         Ok(_) => Ok(()),
         Err(url::ParseError::RelativeUrlWithoutBase) => Err(format!("write it in full, such as https://{line}")),
+        Err(url::ParseError::InvalidPort) => Err("its port is no number from 0 to 65535".into()),
         Err(error) => Err(error.to_string()),
     }
 }

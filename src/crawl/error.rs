@@ -25,6 +25,12 @@ pub enum CrawlError {
     Socket { folder: PathBuf },
     #[error("no seeds: give --seed URL or -s FILE (or -o with the folder of an earlier crawl)")]
     NoSeeds,
+    /// Each knows what the other has: with an empty one in its place, pages would be lost without a word.
+    #[error(
+        "{folder}/{missing} is missing and {folder}/{there} is there: a crawl needs both. Put {missing}/ back (seine restore makes a data \
+         folder of a backup), or move {there}/ away to begin anew"
+    )]
+    Half { folder: PathBuf, missing: &'static str, there: &'static str },
     #[error(transparent)]
     Frontier(#[from] FrontierError),
     #[error(transparent)]

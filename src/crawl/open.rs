@@ -108,6 +108,9 @@ pub(super) fn open(
 /// Before anything is made.
 fn refuse_what_is_no_crawl(folder: &Path, seeds: &[String]) -> Result<(), CrawlError> {
     refuse_half_restored(folder)?;
+    if folder.join("frontier").is_dir() && !folder.join("log").is_dir() {
+        return Err(CrawlError::Half { folder: folder.to_owned(), missing: "log", there: "frontier" });
+    }
     match seeds.is_empty() && !folder.join("frontier").is_dir() {
         true => Err(CrawlError::NoSeeds),
         false => Ok(()),
@@ -122,6 +125,9 @@ fn stores(
     room: &mut StartRoom,
 ) -> Result<(PageLog, EmbeddedFrontier, DeriveOptions), CrawlError> {
     let log = log_for(config, folder, &DeriveOptions::from(&*config))?;
+    if log.status().end.index > 0 && !folder.join("frontier").is_dir() {
+        return Err(CrawlError::Half { folder: folder.to_owned(), missing: "frontier", there: "log" });
+    }
     let frontier = open_frontier(config, folder, room)?;
     config.scope.drop_parameters = room.write(&frontier, || parameters_in_force(&frontier, loaded))?;
     let derive = DeriveOptions::from(&*config);

@@ -11,9 +11,11 @@ use super::ending::Ended;
 use super::filling;
 use super::running::Running;
 use super::stillness::trouble;
+use crate::clock::now_ms;
 use crate::frontier::{Counts, FrontierError, Harvest, PageRecord, PageState, WhichHosts};
 use crate::page::FailureReason;
 use crate::page_log::Books;
+use crate::parse;
 use crate::sinks::dead_letters;
 use crate::telemetry::progress::{bytes, grouped};
 
@@ -86,7 +88,8 @@ impl Summary {
                 Err(error) if error.is_waiting() => None,
                 page => page?,
             };
-            failed_seeds.extend(page.and_then(why_none).map(|why| (seed.clone(), why)));
+            let why = page.map(|page| why_none(running, page)).transpose()?.flatten();
+            failed_seeds.extend(why.map(|why| (seed.clone(), why)));
         }
         Ok(Summary {
             ended,
@@ -131,15 +134,30 @@ fn letters(folder: &Path) -> u64 {
 }
 
 /// Why a URL brought no page, when that is its final answer.
-fn why_none(page: PageRecord) -> Option<String> {
-    match page.state {
+fn why_none(running: &Running, page: PageRecord) -> Result<Option<String>, FrontierError> {
+    Ok(match page.state {
         PageState::New | PageState::Unchanged | PageState::Changed | PageState::Alias => None,
         // One that is not relevant has led on, which is what a seed is for.
         PageState::Withheld if !page.noindex && page.judged.is_some_and(|judged| !judged.is_relevant) => None,
         PageState::Gone | PageState::Refused => Some(format!("answered with status {}", page.status)),
+        PageState::Failed(FailureReason::RobotsDenied) => Some(forbidden(running, &page.url)?),
         PageState::Failed(reason) => Some(reason.meaning().to_owned()),
         PageState::Withheld => Some("asks not to be indexed, or used for this".to_owned()),
-    }
+    })
+}
+
+/// With when its robots.txt is fetched anew.
+fn forbidden(running: &Running, url: &str) -> Result<String, FrontierError> {
+    let host = parse::url::origin(url).map(|origin| running.frontier.look_at_host(origin)).transpose()?;
+    let robots = host.flatten().and_then(|host| host.robots);
+    let minutes = robots.map_or(0, |robots| robots.expires_ms.saturating_sub(now_ms()).div_ceil(60_000));
+    let meaning = FailureReason::RobotsDenied.meaning();
+    Ok(match minutes {
+        0 => format!("{meaning}, which the same command fetches anew"),
+        minutes => {
+            format!("{meaning}, which is fetched anew in {minutes} min at the earliest, or by the same command at once")
+        }
+    })
 }
 
 impl Summary {
@@ -225,15 +243,23 @@ impl Summary {
             writeln!(out, "  no page from the seed {seed}: {why}")?;
         }
         match self.failed_seeds.len().saturating_sub(SHOWN_SEEDS) {
-            0 if self.failed_seeds.is_empty() => Ok(()),
-            0 => writeln!(out),
-            more => writeln!(out, "  … and from {more} more\n"),
+            0 if self.failed_seeds.is_empty() => return Ok(()),
+            0 => {}
+            more => writeln!(out, "  … and from {more} more")?,
         }
+        if let (true, Some((seed, _))) = (self.has_no_seed(), self.failed_seeds.first()) {
+            let folder = self.folder.display();
+            writeln!(out, "  seine why {seed} -o {folder} tells more; the same command tries the seeds again")?;
+        }
+        writeln!(out)
     }
 
     fn write_attempts(&self, out: &mut fmt::Formatter) -> fmt::Result {
         let attempts: u64 = self.outcomes.iter().map(|(_, count)| count).sum();
         let (attempts, seconds, bytes) = (grouped(attempts), self.took.as_secs_f64(), bytes(self.bytes));
+        if self.outcomes.is_empty() {
+            return writeln!(out, "  nothing was fetched, in {seconds:.1} s\n");
+        }
         writeln!(out, "  {:<11} {attempts:>9}   in {seconds:.1} s, {bytes} of bodies", "attempts")?;
         for (outcome, count) in &self.outcomes {
             writeln!(out, "    {:<18} {:>9}   {}", outcome, grouped(*count), meaning(outcome))?;

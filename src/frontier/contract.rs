@@ -209,6 +209,9 @@ pub trait Frontier: Send + Sync {
     /// What is known of a host; none of one that was never heard of.
     fn look_at_host(&self, origin: &str) -> Result<Option<HostLook>, FrontierError>;
 
+    /// Origins of this name that are known, whatever their schemes and ports. Reads all hosts.
+    fn origins_named(&self, name: &str) -> Result<Vec<String>, FrontierError>;
+
     /// How many hosts are known of the registrable domain of this host.
     fn hosts_of_domain(&self, origin: &str) -> Result<u64, FrontierError>;
 

@@ -132,6 +132,16 @@ impl PageRecord {
         self.history.and_then(|history| history.doubt())
     }
 
+    /// Whether robots.txt forbade the page at its last look.
+    pub fn was_forbidden(&self) -> bool {
+        match self.state {
+            PageState::Failed(FailureReason::RobotsDenied) => true,
+            // Gone without an answer.
+            PageState::Gone => self.status == 0,
+            state => state.is_live() && self.doubt().is_some_and(|(doubt, _)| doubt == Doubt::Forbidden),
+        }
+    }
+
     /// Its body broke off, and nothing better has come since: half a page is what is known, and delivered.
     pub fn is_half(&self) -> bool {
         self.state.is_there() && self.digest.is_none() && (200..300).contains(&self.status)

@@ -14,7 +14,7 @@ use crate::clock::now_ms;
 use crate::fetch::client::{Conditions, Limits};
 use crate::focus::PRIORITY_NEUTRAL;
 use crate::frontier::{Found, FrontierError, Look, PageRecord, PageState, Proposal, Robots, RobotsAccess, Way};
-use crate::page::{Doubt, EpochMs, Failure, FailureReason, Kind, Outcome};
+use crate::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
 use crate::parse;
 use crate::parse::preferences::tdm;
 
@@ -51,7 +51,8 @@ impl Visitor {
         let stale = rules::stale(&fresh, &outcome, known);
         let is_stale = stale.is_some();
         let soonest = config.frontier.revisit.soonest();
-        let robots = stale.unwrap_or_else(|| rules::kept_shorter(fresh, known, soonest));
+        let is_shut = self.rules.forbids_everything(&fresh);
+        let robots = stale.unwrap_or_else(|| rules::kept_shorter(fresh, known, is_shut, soonest));
         if let Some(failure) = rules::trouble(&robots.access).filter(|_| config.fetch.obey_robots) {
             host.has_no_rules(failure, &outcome, ended_ms, &config.frontier);
             return Err(Interrupted::Resting(host.not_before)); // not kept: asked for again at the next lease
@@ -63,6 +64,9 @@ impl Visitor {
             RobotsAccess::Rules(_) | RobotsAccess::AllowAll => host.has_rules(),
         }
         let before = host.lease.host.robots.replace(robots.clone());
+        if is_shut && before.as_ref().is_none_or(|before| before.access != robots.access) {
+            tell_shut(host.origin(), &robots);
+        }
         host.had_no_robots = before.is_none();
         host.rules = self.rules.rules(&host.lease.host, now_ms());
         if before.as_ref().is_some_and(|before| before.access != robots.access) {
@@ -84,11 +88,9 @@ impl Visitor {
         let Some(rules) = host.rules.as_ref().filter(|_| self.config.fetch.obey_robots) else { return Ok(()) };
         let look = |page: &PageRecord| {
             let look = match page.state {
-                PageState::Failed(FailureReason::RobotsDenied) => Look::TryAgain,
-                // Gone without an answer.
-                PageState::Gone if page.status == 0 => Look::First,
-                state if state.is_live() && page.doubt()?.0 == Doubt::Forbidden => Look::First,
-                _ => return None,
+                _ if !page.was_forbidden() => return None,
+                PageState::Failed(_) => Look::TryAgain,
+                _ => Look::First,
             };
             let url = Url::parse(&page.url).ok()?;
             rules.allows(&url).then_some(look)
@@ -186,6 +188,17 @@ impl Visitor {
             in_scope.map(|url| Proposal { url, kind, depth: 0, priority, found: found.clone(), lead: None }).collect();
         self.frontier.propose(&proposals, now).map(|_| ())
     }
+}
+
+/// Tells who waits for the host's pages that none will come, and for how long.
+fn tell_shut(host: &str, robots: &Robots) {
+    let minutes = robots.expires_ms.saturating_sub(robots.fetched_ms) / 60_000;
+    tracing::info!(
+        host,
+        minutes,
+        "robots.txt forbids everything; it is fetched anew at the first visit after these minutes, or when its URLs are ordered \
+         again (seine retry, seine seeds add)"
+    );
 }
 
 /// Bytes of an answer's body as received.

@@ -80,6 +80,14 @@ impl RulesCache {
         Some(parsed(&self.tdm, host, robots, text, TdmFile::parse))
     }
 
+    /// Whether a robots.txt forbids the home page, and so in all likelihood everything.
+    pub fn forbids_everything(&self, robots: &Robots) -> bool {
+        match &robots.access {
+            RobotsAccess::Rules(text) => !RobotsTxt::parse(text.as_bytes(), &self.agent).allows("/"),
+            RobotsAccess::AllowAll | RobotsAccess::Unreachable(_) => false,
+        }
+    }
+
     /// The rules for a host; none when they are not known or have expired.
     pub fn rules(&self, host: &Host, now: EpochMs) -> Option<Rules> {
         let robots = host.robots.as_ref().filter(|robots| robots.expires_ms > now || planted::is("robots_for_ever"))?;
@@ -177,14 +185,18 @@ pub(super) fn stale(fresh: &Robots, outcome: &Outcome, known: Option<&Robots>) -
     Some(Robots { expires_ms: fresh.fetched_ms + KEPT_STALE_MS, ..known.clone() })
 }
 
-/// A robots.txt that has changed is asked for again soon, and at growing intervals as long as it stays: what it forbids now leaves the
-/// destinations when a later one agrees, and a mishap is over soon.
-pub(super) fn kept_shorter(fresh: Robots, known: Option<&Robots>, soonest: Duration) -> Robots {
-    let Some(known) = known.filter(|_| matches!(fresh.access, RobotsAccess::Rules(_))) else { return fresh };
+/// A robots.txt that has changed is fetched again soon, and at growing intervals while it stays as it is: pages that it forbids leave the
+/// destinations when a later one agrees, and a mishap is over soon. The same holds for a first one that forbids everything (`is_shut`).
+pub(super) fn kept_shorter(fresh: Robots, known: Option<&Robots>, is_shut: bool, soonest: Duration) -> Robots {
+    if !matches!(fresh.access, RobotsAccess::Rules(_)) || (known.is_none() && !is_shut) {
+        return fresh;
+    }
     let usual = fresh.expires_ms.saturating_sub(fresh.fetched_ms);
-    let kept = match known.access == fresh.access {
-        true => known.expires_ms.saturating_sub(known.fetched_ms).saturating_mul(2),
-        false => u64::try_from(soonest.as_millis()).unwrap_or(usual),
+    let soonest = u64::try_from(soonest.as_millis()).unwrap_or(usual);
+    let kept = match known.filter(|known| known.access == fresh.access) {
+        // One that was to be fetched anew by order has no interval.
+        Some(known) if known.expires_ms > known.fetched_ms => (known.expires_ms - known.fetched_ms).saturating_mul(2),
+        _ => soonest,
     };
     Robots { expires_ms: fresh.fetched_ms + kept.max(KEPT_AT_LEAST_MS).min(usual), ..fresh }
 }

@@ -9,10 +9,14 @@ use crate::support::{Plan, TestSite};
 
 /// A finished crawl, to be damaged.
 fn finished() -> (TestSite, Place) {
-    let site = TestSite::start(Plan { pages: 20, hosts: 2, ..Plan::default() });
     let place = Place::new();
+    (finished_in(&place), place)
+}
+
+fn finished_in(place: &Place) -> TestSite {
+    let site = TestSite::start(Plan { pages: 20, hosts: 2, ..Plan::default() });
     Process::start(place.crawl(&site.seeds(), &["--delay", "0"])).wait().ok();
-    (site, place)
+    site
 }
 
 fn crawl_again(site: &TestSite, place: &Place) -> Ran {
@@ -209,4 +213,46 @@ fn a_second_crawl_in_the_same_folder() {
     first.signal("TERM");
     first.wait().ok();
     assert_eq!(place.stats()["frontier"]["live"], site.pages().len());
+}
+
+#[test]
+fn a_data_folder_with_half_of_a_crawl_is_refused() {
+    for (missing, there) in [("log", "frontier"), ("frontier", "log")] {
+        let (site, place) = finished();
+        let away = place.data().with_extension("away");
+        fs::rename(place.data().join(missing), &away).unwrap();
+        let words = [&format!("{missing} is missing")[..], &format!("{there} is there"), "seine restore"];
+        crawl_again(&site, &place).exits(1).fails_naming(&words);
+        for command in [&["status"][..], &["audit"], &["seeds", "add", "http://a.test/", "-o"], &["hosts"]] {
+            run(&[command, &[place.data().to_str().unwrap()]].concat()).fails_naming(&[missing]);
+        }
+        assert!(!place.data().join(missing).exists(), "{missing} was made anew");
+        fs::rename(&away, place.data().join(missing)).unwrap();
+        crawl_again(&site, &place).ok();
+    }
+    // A crash between the two left a log without anything in it.
+    let (site, place) = (TestSite::start(Plan { pages: 3, hosts: 1, ..Plan::default() }), Place::new());
+    fs::create_dir_all(place.data().join("log")).unwrap();
+    crawl_again(&site, &place).ok();
+}
+
+#[test]
+fn a_port_that_is_none_is_named() {
+    let place = Place::new();
+    let data = place.data().to_str().unwrap().to_owned();
+    let crawl = |more: &[&str]| run(&[&["crawl", "-o", &data][..], more].concat());
+    let wanted = "0 to 65535";
+    let seeds = place.write("seeds", "http://a.test:99999/\n");
+    crawl(&["-s", seeds.to_str().unwrap()]).fails_naming(&["line 1", wanted]);
+    for listen in ["127.0.0.1:99999", "99999", "127.0.0.1"] {
+        crawl(&["--seed", "http://a.test/", "--listen", listen]).fails_naming(&[listen, wanted]);
+    }
+    finished_in(&place);
+    for command in
+        [&["host", "a.test:99999"][..], &["why", "http://a.test:99999/"], &["forget", "http://a.test:99999/"]]
+    {
+        run(&[command, &["-o", &data]].concat()).fails_naming(&["99999", wanted]);
+    }
+    let added = run(&["seeds", "add", "http://a.test:99999/", "-o", &data]).exits(1);
+    assert!(added.stdout.contains(wanted), "{}", added.stdout);
 }

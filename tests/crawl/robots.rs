@@ -1,12 +1,13 @@
 //! Rules of a website for crawlers: robots.txt, Crawl-delay, Retry-After.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::support::server::Answer;
 
-use crate::support::program::{Place, Process};
+use crate::steering::{seine, status};
+use crate::support::program::{Place, Process, eventually};
 use crate::support::{Running, links};
 
 /// A front page with links to four others, and this answer for robots.txt.
@@ -160,4 +161,76 @@ fn a_dead_host_is_given_up_in_time() {
     let stats = place.stats();
     assert_eq!((&stats["frontier"]["live"], &stats["frontier"]["failed"]), (&1.into(), &40.into()));
     assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+}
+
+/// A site that forbids everything until it is opened.
+fn opening() -> (Running, Arc<AtomicBool>) {
+    let is_open = Arc::new(AtomicBool::new(false));
+    let now = is_open.clone();
+    let site = site(move || match now.load(Ordering::SeqCst) {
+        true => Answer::text("User-agent: *\nDisallow:\n"),
+        false => Answer::text("User-agent: *\nDisallow: /\n"),
+    });
+    (site, is_open)
+}
+
+fn robots_fetched(site: &Running) -> usize {
+    site.visits.all().iter().filter(|visit| visit.path == "/robots.txt").count()
+}
+
+#[test]
+fn a_first_contact_that_forbids_everything_is_told_and_its_seed_given_again_fetches_robots_txt_anew() {
+    let ((site, is_open), place) = (opening(), Place::new());
+    let seed = [site.origin(0) + "/"];
+    let told = Process::start(place.crawl(&seed, &["--delay", "0"])).wait().exits(3).stderr;
+    assert!(told.contains("in 60 min") && told.contains("the same command"), "{told}");
+    let host = seine(&place, &["host", "127.0.0.11"]).ok().stdout;
+    assert!(host.contains(&site.origin(0)) && host.contains("robots.txt forbids everything"), "{host}");
+    assert!(host.contains("in 59 min"), "{host}");
+    let why = seine(&place, &["why", &seed[0]]).ok().stdout;
+    assert!(why.contains("to be fetched anew in 59 min"), "{why}");
+    is_open.store(true, Ordering::SeqCst);
+    Process::start(place.crawl(&seed, &["--delay", "0"])).wait().ok();
+    assert_eq!(place.kept().len(), 5);
+    let host = seine(&place, &["host", &site.origin(0)]).ok().stdout;
+    assert!(!host.contains("forbids everything"), "{host}");
+}
+
+#[test]
+fn retry_forget_and_seeds_add_have_robots_txt_fetched_anew_while_the_crawl_runs() {
+    for order in ["retry", "forget", "seeds"] {
+        let ((site, is_open), place) = (opening(), Place::new());
+        let seed = site.origin(0) + "/";
+        let process = Process::start(place.crawl(&[seed.clone()], &["--delay", "0", "--stay"]));
+        eventually("the seed is refused", || {
+            robots_fetched(&site) == 1
+                && place.data().join("api.sock").exists()
+                && status(&place)["frontier"]["failed"] == 1
+        });
+        is_open.store(true, Ordering::SeqCst);
+        match order {
+            "retry" => drop(seine(&place, &["retry", "--reason", "robots_denied"]).ok()),
+            "seeds" => drop(seine(&place, &["seeds", "add", &seed]).ok()),
+            _ => {
+                seine(&place, &["forget", "--host", &site.origin(0)]).ok();
+                seine(&place, &["seeds", "add", &seed]).ok();
+            }
+        }
+        eventually("everything is fetched", || status(&place)["frontier"]["live"] == 5);
+        assert_eq!(robots_fetched(&site), 2, "{order}");
+        process.signal("TERM");
+        process.wait().ok();
+    }
+}
+
+#[test]
+fn a_host_known_with_another_port_is_found_by_its_name() {
+    let (site, place) = (site(|| Answer::text("").status(404)), Place::new());
+    crawl(&site, &place, &["--delay", "0"]);
+    assert!(seine(&place, &["host", "127.0.0.11"]).ok().stdout.contains(&site.origin(0)));
+    let other = opening().0;
+    Process::start(place.crawl(&[other.origin(0) + "/"], &["--delay", "0"])).wait();
+    seine(&place, &["host", "127.0.0.11"]).fails_naming(&["several hosts", &site.origin(0), &other.origin(0)]);
+    seine(&place, &["host", "127.0.0.11", "block"]).fails_naming(&["several hosts"]);
+    seine(&place, &["host", "127.0.0.99"]).fails_naming(&["nothing has led to https://127.0.0.99"]);
 }

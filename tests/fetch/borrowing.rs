@@ -184,6 +184,7 @@ impl Frontier for Brittle {
         fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError>;
         fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError>;
         fn lease_sparing(&self, now: EpochMs, max_hosts: usize, max_urls: usize, spared: usize) -> Result<Vec<Lease>, FrontierError>;
+        fn origins_named(&self, name: &str) -> Result<Vec<String>, FrontierError>;
         fn hosts_of_domain(&self, domain: &str) -> Result<u64, FrontierError>;
         fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError>;
         fn lend(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError>;

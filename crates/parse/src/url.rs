@@ -55,6 +55,14 @@ pub fn parse(text: &str) -> Option<String> {
     finish(Url::parse(&text).ok()?)
 }
 
+/// For messages, behind a text that is no URL: what is wrong with its port, or nothing.
+pub fn port_problem(text: &str) -> &'static str {
+    match with_scheme(text.trim()).map(|text| Url::parse(&text)) {
+        Some(Err(ParseError::InvalidPort)) => ": its port is no number from 0 to 65535",
+        _ => "",
+    }
+}
+
 /// Resolves a link (`href`) against the page's base URL and normalises it.
 pub fn resolve(base: &Url, href: &str) -> Option<String> {
     if href.len() > MAX_REFERENCE_BYTES {

@@ -170,7 +170,19 @@ pub struct HostStatus {
     /// Which patterns cool down, and what links lose: a sentence each. Of one host that is asked for, not in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traps: Vec<String>,
+    /// Its robots.txt, if it is known and obeyed. Of one host that is asked for, not in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub robots: Option<HostRobots>,
     pub trouble: Option<HostTrouble>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct HostRobots {
+    /// The home page, and so in all likelihood everything.
+    pub forbids_all: bool,
+    pub fetched_ms: EpochMs,
+    /// The first visit after this fetches it anew; 0: the next one does.
+    pub expires_ms: EpochMs,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::Console;
+use super::why::no_url;
 use crate::api::Refusal;
 use crate::api::said::{Done, Forget, Order};
 use crate::blocking;
@@ -130,7 +131,7 @@ impl Console {
         if forget.urls.len() > MOST {
             return Err(Refusal::TooMuch(format!("{MOST} URLs at most are forgotten by one order")));
         }
-        let bad = |url: &String| Refusal::Bad(format!("{url:?} is no http or https URL"));
+        let bad = |url: &String| Refusal::Bad(no_url(url));
         let urls = forget.urls.iter().map(|url| parse::url::parse(url).ok_or_else(|| bad(url)));
         let mut hosts = Vec::new();
         for host in &forget.hosts {

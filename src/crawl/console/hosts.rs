@@ -2,12 +2,13 @@
 
 use super::Console;
 use crate::api::Refusal;
-use crate::api::said::{HostStatus, HostTrouble, Hosts, HostsQuery, Troubled};
+use crate::api::said::{HostRobots, HostStatus, HostTrouble, Hosts, HostsQuery, Troubled};
 use crate::clock::now_ms;
 use crate::frontier::held::HELD;
-use crate::frontier::{FrontierError, HostLook, Trouble, WhichHosts};
+use crate::frontier::{FrontierError, HostLook, Robots, RobotsAccess, Trouble, WhichHosts};
 use crate::page::EpochMs;
 use crate::parse;
+use crate::parse::robots::RobotsTxt;
 use crate::traps::HostTraps;
 
 /// Hosts that are shown unless another number is asked for, and at most.
@@ -38,19 +39,26 @@ impl Console {
     pub fn host(&self, host: &str) -> Result<HostStatus, Refusal> {
         let origin = self.origins_of(host)?.swap_remove(0);
         match self.frontier.look_at_host(&origin)? {
-            Some(look) => Ok(HostStatus { traps: self.trap_lines(&origin)?, ..host_status(&look, now_ms()) }),
+            Some(look) => Ok(HostStatus {
+                traps: self.trap_lines(&origin)?,
+                robots: self.robots_status(look.robots.as_ref()),
+                ..host_status(&look, now_ms())
+            }),
             None => Err(Refusal::NotFound(format!("nothing has led to {origin} so far"))),
         }
     }
 
-    /// The hosts that are meant: by a name alone those that are known, by https and by http; both, where none is.
+    /// The hosts that are meant. A name alone means https and http with their own ports: those that are known, or both. A name that is known
+    /// with other ports alone means the one it is known with, and nothing where there are several.
     pub(super) fn origins_of(&self, host: &str) -> Result<Vec<String>, Refusal> {
         let origin = |text: &str| {
             let url = parse::url::parse(text)?;
             parse::url::origin(&url).map(str::to_owned)
         };
-        let bad =
-            || Refusal::Bad(format!("{host:?} is no host: write it like example.com or https://example.com:8443"));
+        let bad = || {
+            let problem = parse::url::port_problem(host);
+            Refusal::Bad(format!("{host:?} is no host{problem}; write it like example.com or https://example.com:8443"))
+        };
         if host.contains("://") {
             return Ok(vec![origin(host).ok_or_else(bad)?]);
         }
@@ -62,7 +70,31 @@ impl Console {
         for origin in &origins {
             known.extend(self.frontier.look_at_host(origin)?.map(|_| origin.clone()));
         }
-        Ok(if known.is_empty() { origins } else { known })
+        if !known.is_empty() {
+            return Ok(known);
+        }
+        let name = origins.first().and_then(|origin| parse::url::host(origin)).unwrap_or_default();
+        // A port that was written is meant.
+        let others = match host.trim_end_matches('/').eq_ignore_ascii_case(name) {
+            true => self.frontier.origins_named(name)?,
+            false => Vec::new(),
+        };
+        match &others[..] {
+            [] => Ok(origins),
+            [_] => Ok(others),
+            several => Err(Refusal::Conflict(format!("{host} is several hosts; name one of {}", several.join(", ")))),
+        }
+    }
+
+    fn robots_status(&self, robots: Option<&Robots>) -> Option<HostRobots> {
+        let robots = robots.filter(|_| self.config.fetch.obey_robots)?;
+        let forbids_all = match &robots.access {
+            RobotsAccess::Rules(text) => {
+                !RobotsTxt::parse(text.as_bytes(), &self.config.fetch.user_agent.name).allows("/")
+            }
+            RobotsAccess::AllowAll | RobotsAccess::Unreachable(_) => false,
+        };
+        Some(HostRobots { forbids_all, fetched_ms: robots.fetched_ms, expires_ms: robots.expires_ms })
     }
 
     /// None: it has none.
@@ -95,6 +127,7 @@ pub(super) fn host_status(look: &HostLook, now: EpochMs) -> HostStatus {
         ordered_pages: look.record.ordered_pages,
         urls_held: look.record.held,
         traps: Vec::new(),
+        robots: None,
         trouble,
     }
 }

@@ -15,7 +15,7 @@ use crate::page::{Doubt, DuplicateOf, EpochMs};
 use crate::page_log::{LogStatus, ReaderStatus};
 use crate::parse;
 use crate::parse::robots::{RobotsTxt, line_of};
-use crate::parse::url::MAX_URL_BYTES;
+use crate::parse::url::{MAX_URL_BYTES, port_problem};
 use crate::sinks::dead_letters;
 
 const HALF: &str = "it is a half page: its body broke off. It is fetched again until it is whole";
@@ -349,7 +349,7 @@ fn said_of_duplicate(of: &DuplicateOf) -> String {
 pub(crate) fn no_url(asked: &str) -> String {
     match asked.len() > MAX_URL_BYTES {
         true => format!("a URL of {} bytes is in no crawl: {MAX_URL_BYTES} are the most that is fetched", asked.len()),
-        false => format!("{asked:?} is no http or https URL"),
+        false => format!("{asked:?} is no http or https URL{}", port_problem(asked)),
     }
 }
 

@@ -152,7 +152,9 @@ impl Changes<'_> {
                 None => return Ok(false),
             },
         };
-        self.host(url.host, origin)?.is_wanted = true; // given up, it gets another chance
+        let host = self.host(url.host, origin)?;
+        host.is_wanted = true; // given up, it gets another chance
+        host.wants_robots |= page.as_ref().is_some_and(PageRecord::was_forbidden);
         let rank = self.rank_of(Some(state), PRIORITY);
         self.dequeue(url, state);
         match page {

@@ -13,7 +13,7 @@ use super::targets::TargetChanges;
 use crate::budgets::Account;
 use crate::frontier::keys::{DomainKey, HostKey, Rank, UrlKey, later_key, part};
 use crate::frontier::schedule::{HostRecord, NEVER, Totals};
-use crate::frontier::{FrontierError, HostPause, Learned, PageRecord, Trouble};
+use crate::frontier::{FrontierError, HostPause, Learned, PageRecord, Robots, Trouble};
 use crate::page::EpochMs;
 
 /// Collected changes. Reads see them: what the batch says already comes before what the store says.
@@ -63,6 +63,8 @@ pub struct HostChange {
     pub is_met: bool,
     /// Its operator wants it to be tried again.
     pub is_wanted: bool,
+    /// Its robots.txt is to be fetched anew.
+    pub wants_robots: bool,
     /// It had nothing to do: what troubled it then says nothing of now.
     pub was_idle: bool,
     /// URLs that got a verdict.
@@ -134,8 +136,15 @@ impl<'a> Changes<'a> {
                     HostRecord::new(self.totals.next_host - 1, origin.into(), self.now)
                 }
             };
-            let (is_met, is_wanted, was_idle) = (false, false, false);
-            let change = HostChange { record, pause: None, is_met, is_wanted, was_idle, finished: Vec::new() };
+            let change = HostChange {
+                record,
+                pause: None,
+                is_met: false,
+                is_wanted: false,
+                wants_robots: false,
+                was_idle: false,
+                finished: Vec::new(),
+            };
             self.hosts.insert(host, change);
         }
         self.hosts.get_mut(&host).ok_or_else(|| self.store.unreadable("hosts"))
@@ -243,6 +252,11 @@ impl<'a> Changes<'a> {
                 change.record.trouble = None;
             }
             batch.insert(&self.store.hosts, host.to_be_bytes(), records::to_bytes(&change.record));
+            let robots = if change.wants_robots { self.store.robots_of(*host)? } else { None };
+            if let Some(robots) = robots {
+                let expired = Robots { expires_ms: 0, ..robots };
+                batch.insert(&self.store.robots, host.to_be_bytes(), records::to_bytes(&expired));
+            }
         }
         self.store.commit(batch)?;
         self.tell_ledger();

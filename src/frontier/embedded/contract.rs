@@ -259,6 +259,10 @@ impl Frontier for EmbeddedFrontier {
         Ok(record.map(|record| HostLook { record, due: None, is_leased: false, spent: None, robots }))
     }
 
+    fn origins_named(&self, name: &str) -> Result<Vec<String>, FrontierError> {
+        self.hosts_named(name)
+    }
+
     fn hosts_of_domain(&self, origin: &str) -> Result<u64, FrontierError> {
         self.hosts_of(origin)
     }

@@ -7,6 +7,7 @@ use super::open::EmbeddedFrontier;
 use super::store::Store;
 use crate::frontier::FrontierError;
 use crate::frontier::keys::{DomainKey, HostKey, part, tagged};
+use crate::parse;
 
 /// In `accounts`: the kind of key that a domain's number of hosts has, beside those of [`super::ledger::AccountKey`].
 const HOSTS: u8 = 3;
@@ -20,6 +21,17 @@ impl EmbeddedFrontier {
     /// Hosts known of the registrable domain of a host.
     pub(super) fn hosts_of(&self, origin: &str) -> Result<u64, FrontierError> {
         known(&*self.shelf.store()?, self.keys.domain(origin))
+    }
+
+    /// Origins of hosts with this name.
+    pub(super) fn hosts_named(&self, name: &str) -> Result<Vec<String>, FrontierError> {
+        let mut origins = Vec::new();
+        self.shelf.store()?.each_host(|_, record| {
+            if parse::url::host(&record.origin).is_some_and(|host| host.eq_ignore_ascii_case(name)) {
+                origins.push(record.origin.into());
+            }
+        })?;
+        Ok(origins)
     }
 }
 

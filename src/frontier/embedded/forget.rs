@@ -28,7 +28,7 @@ impl EmbeddedFrontier {
         };
         let last = keys.last().map(|key| key.path);
         if last.is_none() {
-            self.forget_hints(host, now)?;
+            self.forget_host_facts(host, now)?;
         }
         Ok((self.forget_all(&keys, now)?, last))
     }
@@ -66,11 +66,13 @@ impl EmbeddedFrontier {
         }
     }
 
-    /// What looks have told of the hints of a host of which no URL is left.
-    fn forget_hints(&self, host: HostKey, now: EpochMs) -> Result<(), FrontierError> {
+    /// Of a host of which no URL is left: what looks told of its hints, and for how long its robots.txt is used.
+    fn forget_host_facts(&self, host: HostKey, now: EpochMs) -> Result<(), FrontierError> {
         self.change(now, |changes, _| {
             if let Some(origin) = changes.origin_of(host)? {
-                changes.host(host, &origin)?.record.trust = None;
+                let change = changes.host(host, &origin)?;
+                change.record.trust = None;
+                change.wants_robots = true;
             }
             Ok(())
         })

@@ -86,8 +86,12 @@ impl Frontier for MemoryFrontier {
                 Queue::None => url.rank = rank,
             }
             url.attempt = 0;
+            let was_forbidden = url.page.as_ref().is_some_and(PageRecord::was_forbidden);
             url.page = url.page.take().filter(|page| page.state.is_there());
             url.queue = if url.page.is_some() { Queue::Later(now) } else { Queue::Ready };
+            if was_forbidden && let Some(robots) = &mut kept.host(&origin_of(name)?, now).robots {
+                robots.expires_ms = 0;
+            }
             count += 1;
         }
         Ok(count)
@@ -323,6 +327,7 @@ impl Frontier for MemoryFrontier {
         fn is_recalled(&self, origin: &str) -> bool;
         fn forget(&self, urls: &[String], now: EpochMs) -> Result<Forgotten, FrontierError>;
         fn forget_host(&self, origin: &str, after: Option<u64>, at_most: usize, now: EpochMs) -> Result<(Forgotten, Option<u64>), FrontierError>;
+        fn origins_named(&self, name: &str) -> Result<Vec<String>, FrontierError>;
         fn hosts_of_domain(&self, origin: &str) -> Result<u64, FrontierError>;
         fn look_at_host(&self, origin: &str) -> Result<Option<HostLook>, FrontierError>;
         fn look_at_hosts(&self, which: WhichHosts, at_most: usize) -> Vec<HostLook>;
