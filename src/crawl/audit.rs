@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::audit_index::{Passed, compare};
+use super::audit_index::{Passed, compare, compare_files};
 use super::error::CrawlError;
 use crate::backup::refuse_half_restored;
 use crate::config::{Config, Destination, Removed, SinkConfig, Upkeep};
@@ -18,6 +18,7 @@ use crate::page_log::{Books, LogStatus, PageLog, Recovery, Scan};
 use crate::parse::DeriveOptions;
 use crate::sinks::count;
 use crate::sinks::dead_letters::{self, Account};
+use crate::sinks::on_disk::PagesOnDisk;
 use crate::sinks::upkeep::{Due, has_no_page};
 
 /// What an audit found.
@@ -96,6 +97,7 @@ impl Audit {
 }
 
 const LOST: &str = "events that were accepted are gone from log/: restore it from a backup, and look after this disk";
+const PAGES_GONE: &str = "files were moved or deleted: put them back, or seine sinks refill NAME delivers pages again";
 const MISCOUNTED: &str =
     "log/cursors was changed by somebody else, or this is a bug to report; restore it from a backup";
 const LETTERS_GONE: &str = "files below dead_letters/ are gone or damaged: restore them, and take letters out with \
@@ -129,6 +131,7 @@ pub fn audit(folder: &Path, destinations: &[SinkConfig]) -> Result<Audit, CrawlE
         if let Some(reader) = readers.iter().find(|reader| reader.name == config.name()) {
             audit.destination(config, folder, reader, &counts)?;
             audit.index(config, reader, &frontier)?;
+            audit.pages_on_disk(config, folder, reader, &frontier)?;
         }
     }
     Ok(audit)
@@ -148,22 +151,24 @@ struct SinkReader {
     pending: u64,
     /// … of which so many were refused already, just before a crash.
     refused_ahead: u64,
-    /// Whether the destination gets an event, for one that is asked for ids …
+    /// The key of an event that the destination gets and can be asked for …
     gets: Option<Gets>,
-    /// … and the ids of those that must be there and can still be read, hashed.
+    /// … and the keys of those that must be there and can still be read.
     expected: Vec<u64>,
 }
 
-type Gets = Box<dyn Fn(&PageEvent) -> bool>;
+type Gets = Box<dyn Fn(&PageEvent) -> Option<u64>>;
 
-/// None where the destination knows no ids, or the format what it holds only by reading the page.
+/// None where the format knows what it holds only by reading the page.
 fn got_by(config: &SinkConfig) -> Option<Gets> {
-    let Destination::Kafka(_) = config.destination else { return None };
-    let (upkeep, is_held) = (config.upkeep, config.format?.is_held?);
-    Some(Box::new(move |event| match upkeep.due(event) {
-        Due::Tombstone | Due::Event => true,
-        Due::Write => is_held(event) && !has_no_page(event),
-        Due::Touch | Due::Skip | Due::Delete => false,
+    let (config, is_held) = (config.clone(), config.format?.is_held?);
+    Some(Box::new(move |event| {
+        let is_got = match config.upkeep.due(event) {
+            Due::Tombstone | Due::Event => true,
+            Due::Write => is_held(event) && !has_no_page(event),
+            Due::Touch | Due::Skip | Due::Delete => false,
+        };
+        if is_got { count::key(&config, event) } else { None }
     }))
 }
 
@@ -190,9 +195,8 @@ impl Audit {
                 if end.index > reader.at {
                     reader.pending += 1;
                     reader.refused_ahead += u64::from(is_letter);
-                } else if end.index > reader.from && !is_letter && reader.gets.as_ref().is_some_and(|gets| gets(event))
-                {
-                    reader.expected.push(id);
+                } else if end.index > reader.from && !is_letter {
+                    reader.expected.extend(reader.gets.as_ref().and_then(|gets| gets(event)));
                 }
             }
         })?;
@@ -343,6 +347,28 @@ impl Audit {
         self.books.push(Book::new(name, ("live pages delivered", compared.live), &parts, DOCUMENTS_GONE).at_least());
         let gone = ("documents of pages that have left", compared.left_over);
         self.books.push(Book::new(format!("at {}, gone", reader.name), gone, &[], DOCUMENTS_LEFT));
+        self.notes.extend(compared.notes);
+        Ok(())
+    }
+}
+
+impl Audit {
+    /// Of a sink with a file for each page.
+    fn pages_on_disk(
+        &mut self,
+        config: &SinkConfig,
+        folder: &Path,
+        reader: &SinkReader,
+        frontier: &EmbeddedFrontier,
+    ) -> Result<(), CrawlError> {
+        let Some(pages) = PagesOnDisk::of(config, &folder.join(&reader.name))? else { return Ok(()) };
+        let (from, at, anew, letters) = (reader.from, reader.at, reader.anew, &reader.letters.ids);
+        let compared = compare_files(frontier, &pages, config, &Passed { from, at, anew, letters })?;
+        let not_there = [("dropped", reader.letters.tally.dropped), ("lost to a damaged disk", reader.books.damaged)];
+        let not_there = not_there.into_iter().filter(|(_, count)| *count > 0);
+        let parts: Vec<_> = [("with a file", compared.found)].into_iter().chain(not_there).collect();
+        let name = format!("at {} by page", reader.name);
+        self.books.push(Book::new(name, ("live pages delivered", compared.live), &parts, PAGES_GONE).at_least());
         self.notes.extend(compared.notes);
         Ok(())
     }

@@ -1,14 +1,16 @@
-//! What an audit says of an index: whether it holds a document of each live page, and none of pages that have left.
+//! Compares a destination with the frontier for an audit: an index must hold a document of each live page and none of pages that have
+//! left, and a sink with a file for each page must have the files.
 
 use std::collections::HashSet;
 
 use super::error::CrawlError;
-use crate::config::{ElasticConfig, Removed, Upkeep};
+use crate::config::{ElasticConfig, Removed, SinkConfig, Upkeep};
 use crate::frontier::{EmbeddedFrontier, Frontier, FrontierError, PageRecord, PageState};
 use crate::parse;
 use crate::sinks::SinkError;
 use crate::sinks::dead_letters::id_hash;
 use crate::sinks::elasticsearch::{AT_ONCE, IndexReader};
+use crate::sinks::on_disk::PagesOnDisk;
 
 /// So many URLs are named.
 const NAMED: usize = 5;
@@ -23,6 +25,9 @@ pub(super) struct Passed<'a> {
     /// Its dead letters' events, hashed.
     pub letters: &'a HashSet<u64>,
 }
+
+/// Which of these pages the destination has.
+type HeldOf<'a> = dyn for<'u> Fn(&[&'u str]) -> Result<HashSet<&'u str>, CrawlError> + 'a;
 
 #[derive(Default)]
 pub(super) struct Compared {
@@ -42,34 +47,59 @@ pub(super) fn compare(
 ) -> Result<Compared, CrawlError> {
     let reader = IndexReader::open(config)?;
     let mut compared = Compared::default();
-    let mut missing = Vec::new();
-    let mut after: Option<String> = None;
-    loop {
-        let wanted = |record: &PageRecord| must_be_there(record, upkeep, passed);
-        let records = frontier.records_after(after.as_deref(), AT_ONCE, &wanted)?;
-        let urls: Vec<&str> = records.iter().map(|record| record.url.as_str()).collect();
-        if urls.is_empty() {
-            break;
-        }
-        let held = reader.held_of(&urls)?;
-        compared.live += urls.len() as u64;
-        compared.found += held.len() as u64;
-        let absent = urls.iter().filter(|url| !held.contains(*url)).map(|url| (*url).to_owned());
-        missing.extend(absent.take(NAMED - missing.len().min(NAMED)));
-        after = records.into_iter().next_back().map(|record| record.url);
-    }
+    let wanted = |record: &PageRecord| must_be_there(record, upkeep, passed);
+    let missing = compared.ask(frontier, &wanted, &|urls| Ok(reader.held_of(urls)?))?;
     let left_over = left_over(frontier, &reader, upkeep, passed, &mut compared.left_over)?;
-    compared.note("live pages without a document", &missing);
-    compared.note("documents of pages that have left", &left_over);
+    compared.note("elasticsearch: live pages without a document", &missing);
+    compared.note("elasticsearch: documents of pages that have left", &left_over);
     Ok(compared)
 }
 
 impl Compared {
     fn note(&mut self, what: &str, urls: &[String]) {
         if !urls.is_empty() {
-            self.notes.push(format!("elasticsearch: {what}, such as {}", urls.join(", ")));
+            self.notes.push(format!("{what}, such as {}", urls.join(", ")));
         }
     }
+
+    /// Asks the destination for every page that is wanted there. Returns the first that are missing.
+    fn ask(
+        &mut self,
+        frontier: &EmbeddedFrontier,
+        wanted: &dyn Fn(&PageRecord) -> bool,
+        held_of: &HeldOf<'_>,
+    ) -> Result<Vec<String>, CrawlError> {
+        let (mut missing, mut after) = (Vec::new(), None::<String>);
+        loop {
+            let records = frontier.records_after(after.as_deref(), AT_ONCE, wanted)?;
+            let urls: Vec<&str> = records.iter().map(|record| record.url.as_str()).collect();
+            if urls.is_empty() {
+                return Ok(missing);
+            }
+            let held = held_of(&urls)?;
+            self.live += urls.len() as u64;
+            self.found += held.len() as u64;
+            let absent = urls.iter().filter(|url| !held.contains(*url)).map(|url| (*url).to_owned());
+            missing.extend(absent.take(NAMED - missing.len().min(NAMED)));
+            after = records.into_iter().next_back().map(|record| record.url);
+        }
+    }
+}
+
+/// Looks for the file of every live page.
+pub(super) fn compare_files(
+    frontier: &EmbeddedFrontier,
+    pages: &PagesOnDisk,
+    config: &SinkConfig,
+    passed: &Passed<'_>,
+) -> Result<Compared, CrawlError> {
+    // A half page does not go there.
+    let wanted = |record: &PageRecord| must_be_there(record, config.upkeep, passed) && !record.is_half();
+    let mut compared = Compared::default();
+    let missing =
+        compared.ask(frontier, &wanted, &|urls| Ok(urls.iter().copied().filter(|url| pages.hold(url)).collect()))?;
+    compared.note(&format!("{}: live pages without a file", config.name()), &missing);
+    Ok(compared)
 }
 
 /// The page's last event was delivered.

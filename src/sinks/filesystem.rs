@@ -37,8 +37,14 @@ pub(super) struct FilePerPage {
 
 impl FilePerPage {
     /// Creates a missing folder, and removes what an earlier run did not finish.
-    pub fn open(context: &SinkContext, encoder: Box<dyn Encoder>, naming: Naming) -> Result<FilePerPage, SinkError> {
+    pub fn open(
+        context: &SinkContext,
+        encoder: Box<dyn Encoder>,
+        naming: Naming,
+        state: &serde_json::Value,
+    ) -> Result<FilePerPage, SinkError> {
         let SinkContext { folder, letters, .. } = context;
+        StagedFiles::tell_if_gone(folder, state);
         create_folder(folder)?;
         Ok(FilePerPage {
             folder: folder.into(),
@@ -47,7 +53,7 @@ impl FilePerPage {
             streams: naming.compress_data.then(CompressedStreams::zlib),
             dead: DeadLetters::open(letters)?,
             comes_late: letters != folder,
-            staged: StagedFiles::open(folder)?,
+            staged: StagedFiles::open(folder, "filesystem")?,
             hosts: BTreeSet::new(),
         })
     }
@@ -95,7 +101,7 @@ impl LocalStore for FilePerPage {
         self.dead.sync()?;
         self.staged.place()?;
         self.staged.sync()?;
-        Ok(serde_json::Value::Null)
+        Ok(StagedFiles::state())
     }
 
     fn close(&mut self) -> Result<(), SinkError> {

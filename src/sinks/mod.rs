@@ -16,6 +16,7 @@ mod kafka_slots;
 mod kafka_topic;
 mod librdkafka;
 mod local;
+pub(crate) mod on_disk;
 pub(crate) mod page_place;
 pub mod pagestore;
 pub mod place;
@@ -48,11 +49,12 @@ pub fn open(config: &SinkConfig, context: &SinkContext, state: &serde_json::Valu
             Box::new(LocalSink::new(RollingSink::open(config, encoder, how, context, state)?, config.upkeep))
         }
         (Destination::Filesystem(naming), Some(encoder)) => {
-            Box::new(LocalSink::new(FilePerPage::open(context, encoder, *naming)?, config.upkeep))
+            Box::new(LocalSink::new(FilePerPage::open(context, encoder, *naming, state)?, config.upkeep))
         }
-        (Destination::Pagestore { base_folder }, _) => {
-            Box::new(LocalSink::new(Pagestore::open(base_folder.as_deref().unwrap_or(&context.folder))?, config.upkeep))
-        }
+        (Destination::Pagestore { base_folder }, _) => Box::new(LocalSink::new(
+            Pagestore::open(base_folder.as_deref().unwrap_or(&context.folder), state)?,
+            config.upkeep,
+        )),
         (Destination::Kafka(kafka), Some(encoder)) => {
             let schema = config.format.map_or("", |format| format.schema);
             Box::new(KafkaSink::reopen(kafka, config.upkeep, encoder, schema, context, state)?)

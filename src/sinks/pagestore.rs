@@ -36,12 +36,13 @@ pub(super) struct Pagestore {
 
 impl Pagestore {
     /// Creates a missing `base`. Only one process can open it.
-    pub fn open(base: &Path) -> Result<Pagestore, SinkError> {
+    pub fn open(base: &Path, state: &serde_json::Value) -> Result<Pagestore, SinkError> {
+        StagedFiles::tell_if_gone(base, state);
         create_folder(base)?;
         Ok(Pagestore {
             base: base.into(),
             index: Index::open(base)?,
-            staged: StagedFiles::open(base)?,
+            staged: StagedFiles::open(base, "pagestore")?,
             lines: BTreeMap::new(),
         })
     }
@@ -181,6 +182,6 @@ impl LocalStore for Pagestore {
         self.append_lines()?;
         self.staged.sync()?;
         self.index.commit()?;
-        Ok(serde_json::Value::Null)
+        Ok(StagedFiles::state())
     }
 }

@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -12,12 +13,19 @@ use super::sink::SinkError;
 use crate::folders::if_there;
 use crate::page::EpochMs;
 
+/// In the committed state of a sink that has begun.
+const BEGUN: &str = "begun";
+
 /// Folder for unfinished files, in the sink's folder. No folder of a URL or day has this name.
 pub const WRITING: &str = "~writing";
 
 /// A batch of unfinished files.
 pub(super) struct StagedFiles {
+    /// The name of the sink's kind, for errors.
+    sink: &'static str,
     folder: PathBuf,
+    /// Device and inode of the folder for unfinished files. They tell whether the sink's folder was deleted.
+    identity: (u64, u64),
     waiting: Vec<StagedFile>,
     /// Files were renamed since the last [`sync`](StagedFiles::sync).
     is_unsynced: bool,
@@ -31,11 +39,35 @@ struct StagedFile {
 
 impl StagedFiles {
     /// Removes files that an earlier run did not finish.
-    pub fn open(folder: &Path) -> Result<StagedFiles, SinkError> {
+    pub fn open(folder: &Path, sink: &'static str) -> Result<StagedFiles, SinkError> {
         let writing = folder.join(WRITING);
         if_there(std::fs::remove_dir_all(&writing)).map_err(|e| file_error("emptying", &writing, e))?;
         create_folder(&writing)?;
-        Ok(StagedFiles { folder: folder.into(), waiting: Vec::new(), is_unsynced: false })
+        let identity = identity(&writing)?.unwrap_or_default();
+        Ok(StagedFiles { sink, folder: folder.into(), identity, waiting: Vec::new(), is_unsynced: false })
+    }
+
+    /// The state that such a sink commits.
+    pub fn state() -> serde_json::Value {
+        serde_json::json!({ BEGUN: true })
+    }
+
+    /// Says so when the folder was deleted since a sink delivered into it. Called before the folder is made. `state`: as committed.
+    pub fn tell_if_gone(folder: &Path, state: &serde_json::Value) {
+        if state[BEGUN] == true && !folder.join(WRITING).is_dir() {
+            tracing::error!(
+                folder = %folder.display(),
+                "the folder is gone, with pages that were delivered; seine sinks refill NAME delivers them again"
+            );
+        }
+    }
+
+    /// Fails if the folder, or all that was in it, was deleted or moved. Nobody would find what was delivered before.
+    fn are_in_their_place(&self) -> Result<(), SinkError> {
+        match identity(&self.folder.join(WRITING))? == Some(self.identity) {
+            true => Ok(()),
+            false => Err(gone(self.sink, &self.folder)),
+        }
     }
 
     /// Writes a file for `path`, whose folder must exist. `time` becomes its modification time; the default is the time
@@ -47,7 +79,10 @@ impl StagedFiles {
             file.write_all(content)?;
             time.map_or(Ok(()), |time| file.set_modified(UNIX_EPOCH + Duration::from_millis(time)))
         };
-        write().map_err(|e| file_error("writing", &temporary, e))?;
+        write().or_else(|error| {
+            self.are_in_their_place()?;
+            Err(file_error("writing", &temporary, error))
+        })?;
         self.waiting.push(StagedFile { temporary, path });
         Ok(())
     }
@@ -59,8 +94,10 @@ impl StagedFiles {
         }
         self.sync_disk()?;
         self.is_unsynced = true;
-        for file in self.waiting.drain(..) {
-            std::fs::rename(&file.temporary, &file.path).map_err(|e| file_error("renaming to", &file.path, e))?;
+        for file in std::mem::take(&mut self.waiting) {
+            let Err(error) = std::fs::rename(&file.temporary, &file.path) else { continue };
+            let folder = file.path.parent().filter(|folder| !folder.is_dir());
+            return Err(folder.map_or_else(|| file_error("renaming to", &file.path, error), |it| gone(self.sink, it)));
         }
         Ok(())
     }
@@ -72,11 +109,22 @@ impl StagedFiles {
             self.sync_disk()?;
             self.is_unsynced = false;
         }
-        Ok(())
+        self.are_in_their_place()
     }
 
     fn sync_disk(&self) -> Result<(), SinkError> {
         let synced = File::open(&self.folder).and_then(|folder| Ok(rustix::fs::syncfs(folder)?));
         synced.map_err(|e| file_error("syncing", &self.folder, e))
     }
+}
+
+fn gone(sink: &'static str, folder: &Path) -> SinkError {
+    let how = format!("the folder {} was deleted or moved, or what was in it", folder.display());
+    SinkError::Replaced { sink, how }
+}
+
+/// Device and inode; none if it does not exist.
+fn identity(folder: &Path) -> Result<Option<(u64, u64)>, SinkError> {
+    let metadata = if_there(std::fs::metadata(folder)).map_err(|e| file_error("looking at", folder, e))?;
+    Ok(metadata.map(|metadata| (metadata.dev(), metadata.ino())))
 }

@@ -60,6 +60,7 @@ fn a_finished_crawl_balances() {
     let pages = site.pages().len() as u64;
     assert_eq!(part(&book(&ran, "sink files"), "delivered"), pages);
     assert_eq!(part(&book(&ran, "at files"), "readable records"), pages);
+    assert_eq!(part(&book(&ran, "at files by id"), "found there by id"), pages);
     assert_eq!(part(&book(&ran, "page"), "in page"), site.oracle().len() as u64);
     assert_eq!(part(&book(&ran, "validator"), "waiting"), 0);
     assert_eq!(book(&ran, "work_proposed")["total"]["count"], 0);
@@ -228,4 +229,20 @@ fn dead_letters_are_accounted_for() {
     audit(&data, &[]).ok();
     fs::remove_file(only_file(&data.join("files/dead_letters"), "letters")).unwrap();
     audit(&data, &[]).fails_naming(&["files dead letters is off by 1", "dead_letters/ are gone"]);
+}
+
+/// As many records as before, but not of the pages that were delivered.
+#[test]
+fn records_of_files_are_compared_with_the_events_and_not_counted_alone() {
+    let (place, other) = (crawled(), crawled());
+    let files = |place: &Place| {
+        let paths = fs::read_dir(place.data().join("files")).unwrap().map(|entry| entry.unwrap().path());
+        paths.filter(|path| path.is_file()).collect::<Vec<_>>()
+    };
+    fs::copy(&files(&other)[0], &files(&place)[0]).unwrap();
+    let ran = audit(&place.data(), &["--destinations", "--json"]);
+    let at = book(&ran, "at files");
+    assert_eq!(part(&at, "readable records"), at["total"]["count"].as_u64().unwrap());
+    assert_eq!(part(&book(&ran, "at files by id"), "found there by id"), 0);
+    audit(&place.data(), &["--destinations"]).fails_naming(&["at files by id is off by"]);
 }

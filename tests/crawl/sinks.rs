@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::support::server::{Answer, Ask};
 
-use crate::support::program::{Place, Process, cat, count, eventually, free_port, get, json_lines};
+use crate::support::program::{Place, Process, cat, count, eventually, free_port, get, json_lines, run};
 use crate::support::{Plan, Running, TestSite};
 
 fn small_site() -> TestSite {
@@ -226,38 +227,123 @@ fn sinks_of_a_kind_stand_side_by_side_in_any_format_that_suits() {
     assert!(!place.data().join("files").exists(), "the longer form stands alone");
 }
 
-/// Somebody deletes files while the crawl runs. What the page log still has is written again, and the counters restart.
+/// How somebody spoils what is being written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Spoilt {
+    DeletedFile,
+    DeletedFolder,
+    Emptied,
+    Shortened,
+    /// With as many bytes.
+    Overwritten,
+}
+
+impl Spoilt {
+    fn spoil(self, folder: &Path, open: &Path) {
+        let bytes = std::fs::read(open).unwrap();
+        let rewrite = |content: &[u8]| {
+            use std::io::Write;
+            let mut file = std::fs::OpenOptions::new().write(true).truncate(true).open(open).unwrap();
+            file.write_all(content).unwrap();
+        };
+        match self {
+            Spoilt::DeletedFile => std::fs::remove_file(open).unwrap(),
+            Spoilt::DeletedFolder => std::fs::remove_dir_all(folder).unwrap(),
+            Spoilt::Emptied => rewrite(&[]),
+            Spoilt::Shortened => rewrite(&bytes[..bytes.len() / 2]),
+            Spoilt::Overwritten => rewrite(&vec![b'x'; bytes.len()]),
+        }
+    }
+
+    fn told(self) -> &'static str {
+        match self {
+            Spoilt::DeletedFile => "was deleted or moved while it was written",
+            Spoilt::DeletedFolder => "deleted or moved",
+            Spoilt::Emptied => "holds 0 bytes, and",
+            Spoilt::Shortened => "were written to it",
+            Spoilt::Overwritten => "holds other bytes than were written to it",
+        }
+    }
+}
+
+/// What the page log still has is written again, and the counters restart.
 #[test]
-fn a_deleted_file_or_folder_is_noticed_and_written_again() {
-    for is_folder in [false, true] {
+fn a_file_that_is_deleted_or_changed_is_noticed_and_written_again() {
+    for spoilt in [Spoilt::DeletedFile, Spoilt::DeletedFolder, Spoilt::Emptied, Spoilt::Shortened, Spoilt::Overwritten]
+    {
         let site = small_site();
         let place = Place::with("logging.filter: info");
         let said = place.data().with_file_name("said");
         let command = place.crawl(&site.seeds(), &["--delay", "0", "--stay", "--sink", "FILES"]);
         let process = Process::start_saying(command, &said);
         let files = place.data().join("files");
-        let has_file =
-            || std::fs::read_dir(&files).is_ok_and(|mut files| files.any(|file| file.unwrap().path().is_file()));
+        let paths =
+            || std::fs::read_dir(&files).unwrap().map(|file| file.unwrap().path()).filter(|path| path.is_file());
         let has_all = || {
             let sink = &place.stats()["sinks"][0];
             sink["pending"] == 0 && sink["delivered"].as_u64() == Some(site.pages().len() as u64)
         };
-        let is_whole = || has_file() && has_all();
-        eventually("every page is there", is_whole);
-        let open =
-            std::fs::read_dir(&files).unwrap().map(|file| file.unwrap().path()).find(|path| path.is_file()).unwrap();
-        match is_folder {
-            true => std::fs::remove_dir_all(&files).unwrap(),
-            false => std::fs::remove_file(&open).unwrap(),
-        }
-        eventually("every page is there again", is_whole);
+        eventually("every page is there", || files.is_dir() && paths().next().is_some() && has_all());
+        let open = paths().next().unwrap();
+        spoilt.spoil(&files, &open);
+        let begun_anew = || std::fs::read_to_string(&said).unwrap().contains("its books begin anew");
+        eventually("it is noticed", begun_anew);
+        eventually("every page is there again", || files.is_dir() && paths().next().is_some() && has_all());
         process.signal("TERM");
         process.wait().ok();
         let said = std::fs::read_to_string(&said).unwrap();
-        let how = if is_folder { "deleted or moved" } else { "was deleted or moved while it was written" };
-        assert!(said.contains(how) && said.contains("its books begin anew"), "{said}");
-        assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), site.pages());
+        assert!(said.contains(spoilt.told()), "{spoilt:?}: {said}");
+        assert_eq!(said.matches("its books begin anew").count(), 1, "{said}");
+        if spoilt == Spoilt::Overwritten {
+            std::fs::remove_file(&open).unwrap(); // it holds nothing that could be read
+        }
+        assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), site.pages(), "{spoilt:?}");
         let stats = place.stats();
         assert_eq!(stats["sinks"][0]["delivered"].as_u64(), Some(site.pages().len() as u64), "{stats}");
+    }
+}
+
+/// The same of sinks with a file for each page, and of a folder in them.
+#[test]
+fn a_deleted_folder_of_pages_is_noticed_and_written_again() {
+    for (sink, deleted) in [("FILESYSTEM_HTML", ""), ("FILESYSTEM_JSON", "a host"), ("PAGESTORE", "")] {
+        let (site, place) = (small_site(), Place::with("logging.filter: info"));
+        place.set("target_storage.data_format.filesystem.unchanged", "send");
+        let said = place.data().with_file_name("said");
+        let command = place.crawl(&site.seeds(), &["--delay", "0", "--stay", "--sink", sink]);
+        let process = Process::start_saying(command, &said);
+        let folder = place.data().join(sink.to_ascii_lowercase());
+        let has_all = || {
+            let sink = &place.stats()["sinks"][0];
+            sink["pending"] == 0 && sink["delivered"].as_u64() >= Some(site.pages().len() as u64)
+        };
+        eventually("every page is there", || place.data().join("api.sock").exists() && has_all());
+        match deleted {
+            "" => std::fs::remove_dir_all(&folder).unwrap(),
+            _ => {
+                for entry in std::fs::read_dir(&folder).unwrap().map(Result::unwrap) {
+                    if !entry.file_name().as_encoded_bytes().starts_with(b"~") && entry.path().is_dir() {
+                        std::fs::remove_dir_all(entry.path()).unwrap();
+                    }
+                }
+                // It is noticed with the host's next page.
+                run(&["seeds", "add", &site.seeds()[0], "-o", place.data().to_str().unwrap()]).ok();
+            }
+        }
+        let begun_anew = || std::fs::read_to_string(&said).unwrap().contains("its books begin anew");
+        eventually("it is noticed", begun_anew);
+        eventually("every page is there again", has_all);
+        process.signal("TERM");
+        process.wait().ok();
+        let said = std::fs::read_to_string(&said).unwrap();
+        assert!(said.contains("was deleted or moved, or what was in it"), "{said}");
+        let audit = || run(&["audit".as_ref(), place.data().as_os_str(), "--destinations".as_ref()]);
+        assert!(audit().ok().stdout.contains(&format!("✓ at {} by page", sink.to_ascii_lowercase())));
+        // At rest nobody notices but the audit, and the next start.
+        std::fs::remove_dir_all(&folder).unwrap();
+        let told = audit().fails_naming(&["by page is off by"]);
+        assert!(told.stdout.contains("live pages without a file, such as http"), "{}", told.stdout);
+        let again = Process::start(place.crawl(&[], &["--delay", "0", "--sink", sink])).wait().stderr;
+        assert!(again.contains("the folder is gone, with pages that were delivered"), "{again}");
     }
 }

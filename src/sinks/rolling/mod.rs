@@ -11,6 +11,7 @@ mod names;
 mod open_file;
 mod salvage;
 mod taken_back;
+mod written;
 
 use std::path::{Path, PathBuf};
 

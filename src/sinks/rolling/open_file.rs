@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::gone;
 use super::names::RollingOptions;
 use super::taken_back::Acknowledged;
+use super::written::Written;
 use crate::folders::if_there;
 use crate::formats::layout::FileContent;
 use crate::formats::zlib_stream::ZlibStream;
@@ -28,8 +29,7 @@ pub(super) struct OpenFile {
     pub pages: u64,
     /// Bytes not yet written to `file`.
     pending: Vec<u8>,
-    /// Bytes written to `file`.
-    written: u64,
+    written: Written,
     /// Bytes of `file` that are durable.
     synced: u64,
 }
@@ -52,22 +52,24 @@ impl OpenFile {
             serial += 1;
         };
         sync_folder(folder)?;
+        let mut written = Written::default();
+        written.note(&file).map_err(|e| file_error("looking at", &path, e))?;
         let stream = match rolling.layout.content {
             FileContent::Stream => Some(ZlibStream::new(rolling.level)),
             FileContent::Records(_) => None,
         };
-        Ok(OpenFile { name, path, file, stream, pages: 0, pending: Vec::new(), written: 0, synced: 0 })
+        Ok(OpenFile { name, path, file, stream, pages: 0, pending: Vec::new(), written, synced: 0 })
     }
 
     /// Its length with pending bytes; unknown for a compressed stream.
     pub fn length(&self) -> Option<u64> {
-        self.stream.is_none().then_some(self.written + self.pending.len() as u64)
+        self.stream.is_none().then_some(self.written.bytes + self.pending.len() as u64)
     }
 
     /// The largest size the finished file can have after adding `more` bytes.
     pub fn at_most_after(&self, more: usize) -> u64 {
         let more = self.stream.as_ref().map_or(more as u64, |stream| stream.at_most_after(more));
-        self.written + self.pending.len() as u64 + more
+        self.written.bytes + self.pending.len() as u64 + more
     }
 
     pub fn append(&mut self, bytes: &[u8]) -> Result<(), SinkError> {
@@ -93,9 +95,10 @@ impl OpenFile {
         }
         self.write_pending()?;
         // Written bytes may be unsynced even if none are pending, since much is written before a sync.
-        if self.synced < self.written {
-            self.file.sync_data().map_err(|e| file_error("syncing", &self.path, e))?;
-            self.synced = self.written;
+        if self.synced < self.written.bytes {
+            let synced = self.file.sync_data().and_then(|()| self.written.note(&self.file));
+            synced.map_err(|e| file_error("syncing", &self.path, e))?;
+            self.synced = self.written.bytes;
         }
         self.is_in_its_place()
     }
@@ -114,7 +117,7 @@ impl OpenFile {
     /// The state at the last [`sync`](OpenFile::sync).
     pub fn acknowledged(&self) -> Acknowledged {
         let adler32 = self.stream.as_ref().map(ZlibStream::adler32);
-        Acknowledged { name: self.name.clone(), length: self.written, adler32 }
+        Acknowledged { name: self.name.clone(), length: self.written.bytes, adler32 }
     }
 
     /// Gives the file its final name and returns it.
@@ -132,9 +135,22 @@ impl OpenFile {
         Ok(self.name)
     }
 
+    /// Fails if somebody else has changed the file since the last write.
     fn write_pending(&mut self) -> Result<(), SinkError> {
-        self.file.write_all(&self.pending).map_err(|e| file_error("writing", &self.path, e))?;
-        self.written += self.pending.len() as u64;
+        let differs = self.written.difference(&self.file, &self.path);
+        match differs.or_else(|error| if_there(Err(error)).map(|_: Option<()>| None)) {
+            Ok(None) => {}
+            Ok(Some(how)) => return Err(gone(format!("{} {how}", self.path.display()))),
+            Err(error) => return Err(file_error("looking at", &self.path, error)),
+        }
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let written = self.file.write_all(&self.pending).and_then(|()| {
+            self.written.add(&self.pending);
+            self.written.note(&self.file)
+        });
+        written.map_err(|e| file_error("writing", &self.path, e))?;
         self.pending.clear();
         Ok(())
     }
@@ -145,10 +161,7 @@ mod tests {
     use super::*;
     use crate::formats::layout::{NameStamp, RollingLayout};
 
-    /// A unit test, since no file system shows this from outside.
-    #[test]
-    fn what_was_written_before_anybody_asked_is_synced_too() {
-        let folder = tempfile::tempdir().unwrap();
+    fn rolling() -> RollingOptions {
         let layout = RollingLayout {
             suffixes: &[".txt"],
             suffix: |_| ".txt",
@@ -158,12 +171,35 @@ mod tests {
             content: FileContent::Records(|_| Ok(0)),
             record_end: b"",
         };
-        let rolling = RollingOptions { layout, suffix: ".txt", level: 0, max_file_size: u64::MAX };
-        let mut file = OpenFile::create(folder.path(), 1, &rolling).unwrap();
+        RollingOptions { layout, suffix: ".txt", level: 0, max_file_size: u64::MAX }
+    }
+
+    /// No file system shows this to a test from outside.
+    #[test]
+    fn what_was_written_before_anybody_asked_is_synced_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = OpenFile::create(folder.path(), 1, &rolling()).unwrap();
         for size in [WRITE_BYTES, 1, WRITE_BYTES + 1] {
             file.append(&vec![b'x'; size]).unwrap();
             file.sync().unwrap();
-            assert_eq!((file.synced, file.pending.len()), (file.written, 0));
+            assert_eq!((file.synced, file.pending.len()), (file.written.bytes, 0));
         }
+    }
+
+    #[test]
+    fn another_time_alone_is_no_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = OpenFile::create(folder.path(), 1, &rolling()).unwrap();
+        let path = file.path.clone();
+        let write = || File::options().write(true).open(&path).unwrap();
+        for _ in 0..2 {
+            file.append(b"a record\n").unwrap();
+            file.sync().unwrap();
+            write().set_modified(std::time::UNIX_EPOCH).unwrap();
+        }
+        file.sync().unwrap();
+        write().write_all(b"A").unwrap();
+        let error = file.sync().unwrap_err();
+        assert!(matches!(error, SinkError::Replaced { .. }) && error.to_string().contains("other bytes"), "{error}");
     }
 }

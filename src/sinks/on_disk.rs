@@ -1,0 +1,62 @@
+//! Which pages lie in the files of a sink that keeps a file for each, for an audit. Their content is checked by `seine verify`.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use super::folder::file_error;
+use super::sink::SinkError;
+use crate::config::{Destination, SinkConfig};
+use crate::folders::if_there;
+use crate::formats::filesystem;
+use crate::formats::pagestore::{CONTENTS, UrlHash};
+
+/// The pages of one sink.
+pub(crate) enum PagesOnDisk {
+    /// A file has the name of its URL, so it is looked for.
+    Named { folder: PathBuf, hash_file_name: bool },
+    /// The day is part of the path, so the whole store is listed first. This takes some 32 bytes of memory a page.
+    Listed(HashSet<UrlHash>),
+}
+
+impl PagesOnDisk {
+    /// None for other destinations. `folder` is the sink's own.
+    pub fn of(config: &SinkConfig, folder: &Path) -> Result<Option<PagesOnDisk>, SinkError> {
+        Ok(match &config.destination {
+            Destination::Filesystem(naming) => {
+                Some(PagesOnDisk::Named { folder: folder.into(), hash_file_name: naming.hash_file_name })
+            }
+            Destination::Pagestore { base_folder } => {
+                let mut pages = HashSet::new();
+                list(base_folder.as_deref().unwrap_or(folder), &mut pages)?;
+                Some(PagesOnDisk::Listed(pages))
+            }
+            _ => None,
+        })
+    }
+
+    /// Whether there is a file of this URL's page.
+    pub fn hold(&self, url: &str) -> bool {
+        match self {
+            PagesOnDisk::Named { folder, hash_file_name } => filesystem::path_of(url, *hash_file_name)
+                .is_ok_and(|(host, name)| folder.join(host).join(name).is_file()),
+            PagesOnDisk::Listed(pages) => pages.contains(&UrlHash::written(url)) || pages.contains(&UrlHash::of(url)),
+        }
+    }
+}
+
+/// Adds the pages below a folder of the store.
+fn list(folder: &Path, pages: &mut HashSet<UrlHash>) -> Result<(), SinkError> {
+    let listing = |error| file_error("listing", folder, error);
+    let Some(entries) = if_there(std::fs::read_dir(folder)).map_err(listing)? else { return Ok(()) };
+    for entry in entries {
+        let entry = entry.map_err(listing)?;
+        let (name, path) = (entry.file_name(), entry.path());
+        match name.to_str() {
+            Some(CONTENTS) => pages.extend(folder.file_name().and_then(|page| UrlHash::parse(page.to_str()?))),
+            Some(name) if name.starts_with('~') => {}
+            _ if entry.file_type().map_err(listing)?.is_dir() => list(&path, pages)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
