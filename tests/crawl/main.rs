@@ -45,7 +45,6 @@ mod outage;
 mod packaging;
 mod places;
 mod readers;
-mod readme;
 mod recrawl;
 mod refused;
 mod reload;
