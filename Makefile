@@ -64,8 +64,10 @@ fuzz: ## run the property tests with many more cases: make fuzz CASES=100000
 	@scripts/need cargo $(BUILD)
 	PROPTEST_CASES=$(CASES) $(CARGO) test --locked --release $(FUZZED:%=--test %)
 
-docs: ## build the code's documentation, target/doc/seine
+docs: ## build the book, target/book, and the code's documentation, target/doc/seine; check the links
 	@scripts/need cargo $(BUILD)
+	$(CARGO) test --locked --test docs links
+	scripts/book
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private-intra-doc-links -A rustdoc::bare-urls' \
 		$(CARGO) doc --locked --no-deps --document-private-items
 
