@@ -39,7 +39,6 @@ use tokio::task::JoinHandle;
 use self::bulk::{BulkFailure, BulkSender};
 use self::client::other;
 pub(crate) use self::documents::{AT_ONCE, IndexReader};
-use self::identity::IndexIdentity;
 pub(super) use self::place::find;
 use self::queue::{Bulk, BulkDocument, BulkOutcome, Written};
 use super::dead_letters::DeadLetters;
@@ -125,8 +124,7 @@ impl ElasticSink {
         let client = client::Client::new(config)?;
         // A worker thread, not the caller's, so that connections are served while the caller does something else.
         let runtime = runtime(Builder::new_multi_thread().worker_threads(1).thread_name("elasticsearch"))?;
-        let known = IndexIdentity::from_state(state);
-        let pusher = Arc::new(BulkSender::new(client, config, upkeep.removed == Removed::Delete, known, context));
+        let pusher = Arc::new(BulkSender::new(client, config, upkeep.removed == Removed::Delete, state, context));
         Ok(ElasticSink {
             look: Some(runtime.handle().spawn(pusher.clone().look())),
             looked: Instant::now(),

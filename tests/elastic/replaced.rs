@@ -1,7 +1,7 @@
 //! An index that is no longer the one delivered into: deleted, recreated, or on a server that was replaced by an empty
 //! one.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use reqwest::Method;
 use seine::page::PageChange;
@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::conformance::deliver;
 use crate::node::{Node, wait_until};
+use crate::stand_in::{self, Asked};
 use crate::support::program::{Place, Process, run};
 use crate::support::server::{Answer, Ask};
 use crate::support::{Running, links};
@@ -56,6 +57,38 @@ pub fn another_index_is_noticed(node: &Node) {
     });
     assert!(matches!(error, Some(SinkError::Replaced { .. })), "{error:?}");
     assert_eq!(node.ask(Method::HEAD, "/other", None).0, 404);
+}
+
+/// Emptied in place, the index keeps its identity. The server says how many documents there are, whatever was delivered.
+#[test]
+fn an_index_that_is_emptied_in_place_is_told_once() {
+    let counted = Arc::new(Mutex::new(0));
+    let by_server = counted.clone();
+    let url = stand_in::serve(Arc::new(move |asked: &Asked| {
+        let documents = *by_server.lock().unwrap();
+        asked.path.ends_with("/_count").then(|| (200, json!({ "count": documents, "_shards": { "failed": 0 } })))
+    }));
+    let (site, place) = (site(), Place::new());
+    place.set("target_storage.data_formats", "[VOID]");
+    let options = format!("{{index_name: emptied, rest: {{hosts: ['{url}']}}}}");
+    place.set("target_storage.sinks", &format!("[{{name: news, destination: elasticsearch, options: {options}}}]"));
+    let cursor = place.data().join("log/cursors/news.cursor");
+    let kept = |documents: u64| {
+        let wanted = format!("\"documents\":{documents}");
+        std::fs::read(&cursor).is_ok_and(|kept| String::from_utf8_lossy(&kept).contains(&wanted))
+    };
+    for (documents, is_told) in [(150, false), (110, false), (10, true), (160, false)] {
+        *counted.lock().unwrap() = documents;
+        let crawl = Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0", "--stay"]));
+        match is_told {
+            false => wait_until("the count is kept", || kept(documents)),
+            true => wait_until("an expectation of so few is not kept", || !kept(110)),
+        }
+        crawl.signal("TERM");
+        let said = crawl.wait().ok().stderr;
+        assert_eq!(said.contains("most documents of the index are gone"), is_told, "{documents}: {said}");
+        assert!(!is_told || (said.contains("seine sinks refill news") && said.contains("110")), "{said}");
+    }
 }
 
 /// Pages never change, and answer conditional requests with 304.

@@ -5,6 +5,7 @@
 //! and everything waits. If the server fails at some documents (5xx) and takes others, these are retried several times,
 //! like documents that break a request.
 
+mod census;
 mod rollover;
 
 use std::collections::VecDeque;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use elasticsearch::http::Method;
 use tokio::sync::{Mutex, oneshot};
 
+use self::census::Census;
 use super::client::{Client, NDJSON, NoAnswer, ServerReply, bulk_path, other};
 use super::identity::{self, Found, IndexIdentity};
 use super::index::{self, NotReady};
@@ -58,6 +60,9 @@ pub(super) struct BulkSender {
     /// Counts the changes of `others`.
     turns: AtomicU64,
     watch: Watch,
+    census: parking_lot::Mutex<Census>,
+    /// The sink's name, for messages.
+    sink: String,
 }
 
 /// The result of one attempt.
@@ -85,19 +90,22 @@ impl BulkSender {
         client: Client,
         config: &ElasticConfig,
         with_deletes: bool,
-        known: Option<IndexIdentity>,
+        state: &serde_json::Value,
         context: &SinkContext,
     ) -> BulkSender {
+        let sink = context.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         BulkSender {
             client,
             config: config.clone(),
             with_deletes,
             shutdown: context.shutdown.clone(),
             is_ready: Mutex::new(false),
-            known: parking_lot::Mutex::new(known),
+            known: parking_lot::Mutex::new(IndexIdentity::from_state(state)),
             others: parking_lot::Mutex::default(),
             turns: AtomicU64::new(0),
             watch: context.watch.clone(),
+            census: parking_lot::Mutex::new(Census::from_state(state)),
+            sink,
         }
     }
 
@@ -143,6 +151,7 @@ impl BulkSender {
             return Ok(BulkOutcome::default());
         }
         let entries: Vec<_> = documents.iter().map(|document| document.entry.clone()).collect();
+        self.census.lock().will_delete(&documents);
         let since = self.alias_turn().await;
         let outcome = self.push_all(documents).await?;
         self.clean_up_behind(&entries, &outcome, since).await?;
@@ -334,14 +343,6 @@ impl BulkSender {
         Attempt::Judged { pushed, again, failed }
     }
 
-    /// Checks or creates the index at the start, in order to report errors early. Does not wait for temporary problems.
-    pub async fn look(self: Arc<Self>) -> Result<(), SinkError> {
-        match self.prepare().await {
-            Err(NotReady::Ever(error)) => Err(error),
-            Err(NotReady::Yet(_)) | Ok(()) => Ok(()),
-        }
-    }
-
     /// Runs before each request that may write. Also fails if the index was replaced.
     async fn prepare(&self) -> Result<(), NotReady> {
         let mut is_ready = self.is_ready.lock().await;
@@ -362,11 +363,6 @@ impl BulkSender {
             *self.known.lock() = Some(found);
         }
         Ok(())
-    }
-
-    /// The identity as saved in the sink's committed state; none if nothing is known.
-    pub fn known(&self) -> Option<serde_json::Value> {
-        self.known.lock().as_ref().map(IndexIdentity::to_state)
     }
 
     /// Waits before the next attempt; longer each time.

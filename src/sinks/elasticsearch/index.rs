@@ -55,6 +55,13 @@ pub(super) async fn count(client: &Client, index: &str) -> Result<u64, SinkError
     }
 }
 
+/// The same without the last documents; none if the server does not tell, or not of all shards.
+pub(super) async fn count_of(client: &Client, index: &str) -> Option<u64> {
+    let answer = client.send(Method::Get, &format!("/{index}/_count"), None).await.ok()?;
+    let counted: Value = serde_json::from_slice(&answer.body).ok()?;
+    counted["count"].as_u64().filter(|_| answer.is_success() && counted["_shards"]["failed"] == 0)
+}
+
 async fn create(client: &Client, index: &str) -> Result<(), NotReady> {
     let answer = put_mapped(client, &format!("/{index}"), index_body).await?;
     if answer.is_success() {
