@@ -67,8 +67,18 @@ pub trait Frontier: Send + Sync {
     /// gets `Now` for `delay`. `At(t)`: come back then; a turn is kept for the host.
     fn claim_address(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn;
 
-    /// Gives a host back. URLs of the lease that are not in `fetched` can be leased again.
-    fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError>;
+    /// Gives a host back. URLs of the lease that are not in `fetched` can be leased again. Waits for no disk: what the visit
+    /// found out about the host is written by [`Frontier::write_visits`], and nobody is leased the host before.
+    fn give_back(&self, lease: Lease, release: Release);
+
+    /// Writes what visits found out about their hosts. Returns at once while somebody else writes: that one writes these, too.
+    fn write_visits(&self) -> Result<(), FrontierError>;
+
+    /// Gives a host back, and writes what the visit found out about it.
+    fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {
+        self.give_back(lease, release);
+        self.write_visits()
+    }
 
     /// Asks whose page `target`, where a redirect of `by` leads, is to be: at most one URL's, its owner's. A URL claims itself before
     /// it is asked for. What was granted holds until it is settled or the next claim of `by`, and not over a restart.

@@ -54,6 +54,9 @@ mod robots;
 mod secrets;
 mod signals;
 mod sinks;
+mod slow;
+#[path = "../support/slow_disk.rs"]
+mod slow_disk;
 #[path = "../support/small_disk.rs"]
 mod small_disk;
 mod steering;

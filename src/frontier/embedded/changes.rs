@@ -162,7 +162,14 @@ impl<'a> Changes<'a> {
         if let Some(record) = self.frontier.schedule.lock().record(host) {
             return Ok(Some(record));
         }
-        Ok(self.store.host(host)?.map(|record| self.frontier.after_opening(record)))
+        let stored = self.store.host(host)?.map(|record| self.frontier.after_opening(record));
+        Ok(match (stored, self.frontier.owed.lock().get(&host)) {
+            (Some(mut record), Some(owed)) => {
+                record.take_visits_from(owed.record());
+                Some(record)
+            }
+            (stored, owed) => stored.or_else(|| owed.map(|owed| owed.record().clone())),
+        })
     }
 
     /// Writes everything, then tells the schedule.
@@ -228,29 +235,21 @@ impl<'a> Changes<'a> {
         self.finish(batch)
     }
 
-    /// Host records are completed here, under the lock that keeps releases out: they change the same records.
+    /// Host records are completed here, under the lock of whoever writes them.
     fn finish(&mut self, mut batch: fjall::OwnedWriteBatch) -> Result<(), FrontierError> {
-        let owed = self.frontier.host_writes.lock();
-        {
-            let schedule = self.frontier.schedule.lock();
-            for (host, change) in &mut self.hosts {
-                if let Some(now) = schedule.record(*host) {
-                    change.record.take_visits_from(&now);
-                } else if let Some(now) = owed.get(host).map(|owed| owed.record.clone()).or(self.store.host(*host)?) {
-                    // It was given back while this batch was collected, and had no work of its own: a redirect led to it.
-                    change.record.take_visits_from(&self.frontier.after_opening(now));
-                }
-            }
-        }
-        for (host, change) in &mut self.hosts {
-            change.apply_pause();
-            let is_over = match &change.record.trouble {
-                Some(trouble) if trouble.is_known_to_be_unknown(self.frontier.opened_at, self.now) => change.is_wanted,
-                _ => change.was_idle || ((change.is_met || change.is_wanted) && change.record.is_given_up()),
+        let frontier = self.frontier;
+        let _in_order = frontier.host_writes.lock();
+        let hosts: Vec<HostKey> = self.hosts.keys().copied().collect();
+        for host in hosts {
+            // Not in the schedule, it may have been given back while this batch was collected, and have had no work of its own: a
+            // redirect led to it.
+            let visited = frontier.schedule.lock().record(host).or_else(|| Some(frontier.owed.lock().get(&host)?.record().clone()));
+            let visited = match visited {
+                Some(visited) => Some(visited),
+                None => self.store.host(host)?.map(|record| frontier.after_opening(record)),
             };
-            if is_over {
-                change.record.trouble = None;
-            }
+            let Some(change) = self.hosts.get_mut(&host) else { continue };
+            change.complete(visited.as_ref(), frontier.opened_at, self.now);
             batch.insert(&self.store.hosts, host.to_be_bytes(), records::to_bytes(&change.record));
             let robots = if change.wants_robots { self.store.robots_of(*host)? } else { None };
             if let Some(robots) = robots {
@@ -264,9 +263,13 @@ impl<'a> Changes<'a> {
         for ((host, due, _), _) in self.later.iter().filter(|(_, item)| item.is_some()) {
             later_added.entry(*host).or_insert(*due);
         }
-        let mut schedule = self.frontier.schedule.lock();
+        let (owed, mut schedule) = (frontier.owed.lock(), frontier.schedule.lock());
         schedule.totals = self.totals;
-        for (host, change) in self.hosts.drain() {
+        for (host, mut change) in self.hosts.drain() {
+            // It was given back while the batch was written: that comes on top, and is written next.
+            if owed.contains_key(&host) {
+                change.complete(schedule.record(host).as_ref(), frontier.opened_at, self.now);
+            }
             let added = later_added.get(&host).copied().unwrap_or(NEVER);
             let best = self.best_added.get(&host).copied().unwrap_or(u8::MAX);
             schedule.update(host, change.record, &change.finished, (added, best));
@@ -320,8 +323,23 @@ impl HostChange {
         self.pause = Some(self.pause.unwrap_or_default().and(pause));
     }
 
+    /// Fills in what visits have found out by now, and what the batch makes of it.
+    fn complete(&mut self, visited: Option<&HostRecord>, opened_at: EpochMs, now: EpochMs) {
+        if let Some(visited) = visited {
+            self.record.take_visits_from(visited);
+        }
+        self.apply_pause();
+        let is_over = match &self.record.trouble {
+            Some(trouble) if trouble.is_known_to_be_unknown(opened_at, now) => self.is_wanted,
+            _ => self.was_idle || ((self.is_met || self.is_wanted) && self.record.is_given_up()),
+        };
+        if is_over {
+            self.record.trouble = None;
+        }
+    }
+
     fn apply_pause(&mut self) {
-        let Some(HostPause { not_before, trouble }) = self.pause.take() else { return };
+        let Some(HostPause { not_before, trouble }) = self.pause else { return };
         if not_before > self.record.not_before {
             self.record.not_before = not_before;
             self.record.trouble = Trouble::both(self.record.trouble, trouble);

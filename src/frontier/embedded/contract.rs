@@ -1,11 +1,10 @@
 //! What the embedded frontier promises, kept.
 
-use std::collections::HashSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
 use super::held::note;
-use super::open::{EmbeddedFrontier, Owed};
+use super::open::EmbeddedFrontier;
 use super::ranks;
 use crate::budgets::Amounts;
 use crate::clock;
@@ -49,10 +48,7 @@ impl Frontier for EmbeddedFrontier {
     }
 
     fn lend(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError> {
-        let store = self.shelf.writable()?;
-        let _in_order = self.host_writes.lock();
-        let lent = self.schedule.lock().lend(lease.id, until);
-        lent.map_or(Ok(false), |(host, record)| store.write_visit(host, &record, None).map(|()| true))
+        self.lend_until(lease, until)
     }
 
     fn claim_address(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {
@@ -63,22 +59,12 @@ impl Frontier for EmbeddedFrontier {
         self.hold_slot(ip, time, now);
     }
 
-    fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {
-        // What is no URL is none of the lease's either.
-        let fetched: HashSet<_> = release.fetched.iter().filter_map(|url| self.key_of(url).ok()).collect();
-        let store = self.shelf.writable();
-        let mut owed = self.host_writes.lock();
-        let released = self.schedule.lock().release(lease.id, &fetched, &release);
-        let Some((host, record)) = released else { return Ok(()) };
-        match store.and_then(|store| store.write_visit(host, &record, release.robots.as_ref())) {
-            // The host is given back all the same; what is to be remembered of it is written later.
-            Err(error) if error.is_waiting() => {
-                let robots = release.robots.or_else(|| owed.remove(&host)?.robots);
-                owed.insert(host, Owed { record, robots });
-                Ok(())
-            }
-            written => written,
-        }
+    fn give_back(&self, lease: Lease, release: Release) {
+        self.take_back(lease, release);
+    }
+
+    fn write_visits(&self) -> Result<(), FrontierError> {
+        self.write_owed_in_turn()
     }
 
     fn claim_target(&self, target: &str, by: &str) -> Result<Claim, FrontierError> {
@@ -175,7 +161,7 @@ impl Frontier for EmbeddedFrontier {
         let cursor = self.cursor()?;
         let mut durable = self.durable.lock();
         if durable.is_none_or(|durable| durable < cursor) {
-            self.flush()?;
+            self.shelf.store()?.persist()?;
             *durable = Some(cursor);
         }
         Ok(cursor)
@@ -251,7 +237,7 @@ impl Frontier for EmbeddedFrontier {
     fn look_at_host(&self, origin: &str) -> Result<Option<HostLook>, FrontierError> {
         let host = self.keys.host(origin);
         let store = &*self.shelf.store()?;
-        let robots = store.robots_of(host)?;
+        let robots = self.owed_robots(host).map_or_else(|| store.robots_of(host), |robots| Ok(Some(robots)))?;
         if let Some(look) = self.schedule.lock().look(host) {
             return Ok(Some(HostLook { robots, ..look }));
         }
@@ -316,6 +302,7 @@ impl Frontier for EmbeddedFrontier {
     }
 
     fn flush(&self) -> Result<(), FrontierError> {
+        self.write_all_owed()?;
         self.shelf.store()?.persist()
     }
 

@@ -57,6 +57,8 @@ impl EmbeddedFrontier {
 
     /// What is in memory of URLs of which the store knows all by now.
     pub(super) fn forget_told(&self, urls: impl Iterator<Item = UrlKey>) {
+        // Who asks for a claim has read the store as it was before, or finds here what it was.
+        let _one_at_a_time = self.claiming.lock();
         let (mut claims, mut tried, mut contents) = (self.claims.lock(), self.tried.lock(), self.contents.lock());
         for url in urls {
             contents.remove(&url);

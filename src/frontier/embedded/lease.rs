@@ -7,6 +7,7 @@ use super::changes::Changes;
 use super::open::EmbeddedFrontier;
 use super::records::QueuedUrl;
 use super::store::Store;
+use super::visits::MOST_OWED;
 use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, ready_key};
 use crate::frontier::lease::LATER_WINDOW;
 use crate::frontier::schedule::{Candidate, Claim, Found, HostClaim, HostRecord, NEVER, Queue};
@@ -38,6 +39,9 @@ impl EmbeddedFrontier {
         max_urls: usize,
         spared: usize,
     ) -> Result<Vec<Lease>, FrontierError> {
+        if self.owed.lock().len() >= MOST_OWED {
+            return Ok(Vec::new());
+        }
         // Held to the end: what was claimed is settled with the store it was read from.
         let store = self.shelf.store()?;
         let mut leases = Vec::new();
@@ -63,6 +67,7 @@ impl EmbeddedFrontier {
     /// What was claimed and held for URLs whose events are lost is given up, and they are leased again.
     pub(super) fn give_up_verdicts(&self, urls: &[UrlKey]) -> u64 {
         let lost = self.schedule.lock().fetch_again(urls);
+        let _one_at_a_time = self.claiming.lock();
         for url in &lost {
             self.ledger.lock().drop_hold(*url);
             let mut claims = self.claims.lock();
@@ -109,11 +114,15 @@ impl EmbeddedFrontier {
 
     /// A host without work, or never heard of: nobody else may change it until the schedule has it.
     fn claim_idle(&self, host: HostKey, origin: &str, now: EpochMs) -> Result<Option<HostClaim>, FrontierError> {
-        let mut known = self.writer.lock();
-        let mut changes = Changes::new(self, now)?;
-        let record = changes.host(host, origin)?.record.clone();
-        changes.commit(&mut known)?;
-        Ok(self.schedule.lock().claim_host(host, Some(record), now))
+        let claim = {
+            let mut known = self.writer.lock();
+            let mut changes = Changes::new(self, now)?;
+            let record = changes.host(host, origin)?.record.clone();
+            let written = changes.commit(&mut known);
+            written.map(|()| self.schedule.lock().claim_host(host, Some(record), now))
+        };
+        self.write_owed_meanwhile();
+        claim
     }
 
     /// None when nothing of the host is due after all.

@@ -34,6 +34,8 @@ pub struct Ledger {
     pub budgets: Vec<Budget>,
     /// When this run began.
     pub run: EpochMs,
+    /// Batches that were booked. What was read of the store before the last one may be old.
+    pub batches: u64,
     open: HashMap<AccountKey, Open>,
     holds: HashMap<UrlKey, Hold>,
 }
@@ -54,7 +56,7 @@ struct Hold {
 impl Ledger {
     pub fn new(budgets: Vec<Budget>, run: EpochMs, crawl: Account) -> Ledger {
         let open = HashMap::from([(CRAWL, Open { account: crawl, held: Amounts::default(), holds: 0 })]);
-        Ledger { budgets, run, open, holds: HashMap::new() }
+        Ledger { budgets, run, batches: 0, open, holds: HashMap::new() }
     }
 
     /// What an account holds, if it is open.

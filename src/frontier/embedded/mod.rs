@@ -12,11 +12,11 @@
 //!
 //! A write that fails takes the store away (`shelf`); [`super::Frontier::restore`] closes it and opens it again.
 //!
-//! Locks, in the order they are taken: `writer` (one propose or apply at a time, looks into the store included),
-//! `host_writes` (so that host records reach the store in the order they were made), the schedule's (microseconds), the
-//! ledger's (a look at an account in the store included).
-//! That of the claims is taken alone or behind `writer`, and held for a look into the store. That of `contents` is taken alone or
-//! behind all others, and held for nothing.
+//! Locks, in the order they are taken: `writer` (one propose or apply at a time, reads of the store included), `host_writes`
+//! (one writer of host records at a time, its commit included; see [`visits`]), `owed`, the schedule's, the ledger's. The last
+//! three are held for microseconds: whoever leases, gives back or asks for figures takes no others, and waits for no disk.
+//! `claiming` (reads of the store included) is taken alone, before that of the claims. Those of the claims and of `contents` are
+//! taken behind all others, and held for microseconds.
 
 mod again;
 mod changes;
@@ -45,6 +45,7 @@ mod store;
 mod survey;
 mod targets;
 mod verdicts;
+mod visits;
 
 pub use again::Look;
 pub use open::EmbeddedFrontier;

@@ -15,12 +15,13 @@ use super::ranks::Standings;
 use super::shelf::Shelf;
 use super::slots::Rest;
 use super::spending::crawls;
+use super::visits::Owed;
 use crate::delivery::Position;
 use crate::frontier::addresses::Addresses;
 use crate::frontier::claims::Claims;
 use crate::frontier::keys::{HostKey, Keys, UrlKey};
 use crate::frontier::schedule::{HostRecord, NEVER, Schedule};
-use crate::frontier::{Attempts, FrontierError, FrontierOptions, Robots};
+use crate::frontier::{Attempts, FrontierError, FrontierOptions};
 use crate::page::EpochMs;
 use crate::planted;
 
@@ -42,11 +43,14 @@ pub struct EmbeddedFrontier {
     pub(super) standings: Mutex<Standings>,
     /// Attempts at URLs that are leased again, so that their verdicts need not read the queues.
     pub(super) tried: Mutex<HashMap<UrlKey, Attempts>>,
-    pub(super) host_writes: Mutex<HashMap<HostKey, Owed>>,
+    pub(super) host_writes: Mutex<()>,
+    pub(super) owed: Mutex<HashMap<HostKey, Owed>>,
     pub(super) schedule: Mutex<Schedule>,
     pub(super) addresses: Mutex<Addresses>,
     pub(super) rest: Mutex<Rest>,
     pub(super) ledger: Mutex<Ledger>,
+    /// Held by whoever asks for a claim, reads of the store included. See [`super::targets`].
+    pub(super) claiming: Mutex<()>,
     pub(super) claims: Mutex<Claims>,
     pub(super) contents: Mutex<Contents>,
     /// See [`FrontierOptions::wakes_duplicates`].
@@ -60,12 +64,6 @@ pub struct EmbeddedFrontier {
 
 /// Where that is kept: [`crate::frontier::CLOCK_NOTE`], as [`crate::frontier::Frontier::note`] knows it.
 pub(super) const CLOCK: &str = "note:clock";
-
-/// What visits told of a host while the store was away.
-pub(super) struct Owed {
-    pub(super) record: HostRecord,
-    pub(super) robots: Option<Robots>,
-}
 
 impl EmbeddedFrontier {
     /// Opens the frontier in the folder `dir`, or makes it. Reads one record for every host, and no URL.
@@ -92,10 +90,12 @@ impl EmbeddedFrontier {
             standings: Mutex::default(),
             tried: Mutex::default(),
             host_writes: Mutex::default(),
+            owed: Mutex::default(),
             schedule: Mutex::new(Schedule::new(totals, keys, options.revisit_share, options.ranks)),
             addresses: Mutex::default(),
             rest: Mutex::default(),
             ledger: Mutex::new(Ledger::new(options.budgets, run, crawl)),
+            claiming: Mutex::default(),
             claims: Mutex::default(),
             contents: Mutex::default(),
             wakes_duplicates: options.wakes_duplicates,
@@ -131,11 +131,13 @@ impl EmbeddedFrontier {
         now: EpochMs,
         collect: impl FnOnce(&mut Changes, &Known) -> Result<T, FrontierError>,
     ) -> Result<T, FrontierError> {
-        let mut known = self.writer.lock();
-        let mut changes = Changes::new(self, now)?;
-        let collected = collect(&mut changes, &known)?;
-        changes.commit(&mut known)?;
-        Ok(collected)
+        let changed = {
+            let mut known = self.writer.lock();
+            let mut changes = Changes::new(self, now)?;
+            collect(&mut changes, &known).and_then(|collected| changes.commit(&mut known).map(|()| collected))
+        };
+        self.write_owed_meanwhile();
+        changed
     }
 
     pub(super) fn key_of(&self, url: &str) -> Result<UrlKey, FrontierError> {

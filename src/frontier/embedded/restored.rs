@@ -4,22 +4,25 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use super::known::Known;
-use super::open::{EmbeddedFrontier, Owed};
+use super::open::EmbeddedFrontier;
 use super::records::UrlState;
 use super::store::Store;
+use super::visits;
 use crate::frontier::FrontierError;
-use crate::frontier::keys::{HostKey, UrlKey};
-use crate::frontier::schedule::{HostRecord, Queue, Schedule};
+use crate::frontier::keys::UrlKey;
+use crate::frontier::schedule::{Queue, Schedule};
 
 impl EmbeddedFrontier {
     pub(super) fn restore_store(&self) -> Result<(), FrontierError> {
         if !self.shelf.is_broken() {
+            // What was not written while there was no room.
+            let _in_order = self.host_writes.lock();
             return self.write_owed();
         }
         let store = self.shelf.open_again()?;
         let mut known = self.writer.lock();
-        let mut owed = self.host_writes.lock();
-        let mut schedule = self.schedule.lock();
+        let _in_order = self.host_writes.lock();
+        let (mut owed, mut schedule) = (self.owed.lock(), self.schedule.lock());
         let totals = store.totals()?;
         let mut records = Vec::new();
         store.each_host(|host, record| records.push((host, self.after_opening(record))))?;
@@ -32,30 +35,9 @@ impl EmbeddedFrontier {
         // It may have lost what it knew.
         *known = Known::default();
         *self.durable.lock() = None;
-        for (host, Owed { record, robots }) in owed.iter() {
-            store.write_visit(*host, &current(&store, &schedule, *host, record)?, robots.as_ref())?;
-        }
-        owed.clear();
+        visits::write_to(&store, &schedule, &mut owed)?;
         self.shelf.put(store);
         tracing::info!("frontier: its store is open again");
-        Ok(())
-    }
-
-    /// What was not written while there was no room.
-    fn write_owed(&self) -> Result<(), FrontierError> {
-        let store = self.shelf.store()?;
-        let mut owed = self.host_writes.lock();
-        if owed.is_empty() {
-            return Ok(());
-        }
-        drop(self.shelf.writable()?);
-        let hosts: Vec<HostKey> = owed.keys().copied().collect();
-        for host in hosts {
-            let Some(Owed { record, robots }) = owed.get(&host) else { continue };
-            let record = current(&store, &self.schedule.lock(), host, record)?;
-            store.write_visit(host, &record, robots.as_ref())?;
-            owed.remove(&host);
-        }
         Ok(())
     }
 
@@ -83,19 +65,4 @@ fn finished(store: &Store, schedule: &Schedule) -> Result<HashSet<UrlKey>, Front
         }
     }
     Ok(finished)
-}
-
-/// The host's record as it is now, with what `visited` says of its visits. A host without work is only in the store.
-fn current(
-    store: &Store,
-    schedule: &Schedule,
-    host: HostKey,
-    visited: &HostRecord,
-) -> Result<HostRecord, FrontierError> {
-    if let Some(record) = schedule.record(host) {
-        return Ok(record);
-    }
-    let mut record = store.host(host)?.unwrap_or_else(|| visited.clone());
-    record.take_visits_from(visited);
-    Ok(record)
 }

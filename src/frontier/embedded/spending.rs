@@ -17,14 +17,25 @@ impl EmbeddedFrontier {
         }
         let (key, accounts) = (self.key_of(url)?, self.accounts_of(url));
         let store = self.shelf.store()?;
-        // Read under the lock: what is booked meanwhile comes after it.
-        let mut ledger = self.ledger.lock();
-        for account in &accounts {
-            if ledger.account(*account).is_none() {
-                ledger.open(*account, stored(&store, *account)?);
+        let mut read = Vec::new();
+        let mut batches = None;
+        loop {
+            let mut ledger = self.ledger.lock();
+            // What was booked meanwhile comes after what was read.
+            if batches != Some(ledger.batches) {
+                read.clear();
+                batches = Some(ledger.batches);
+            }
+            read.drain(..).for_each(|(key, account)| ledger.open(key, account));
+            let missing: Vec<_> = accounts.iter().copied().filter(|key| ledger.account(*key).is_none()).collect();
+            if missing.is_empty() {
+                return Ok(ledger.hold(key, accounts, Amounts::expected(kind), now));
+            }
+            drop(ledger); // nobody waits for the disk with us
+            for key in missing {
+                read.push((key, stored(&store, key)?));
             }
         }
-        Ok(ledger.hold(key, accounts, Amounts::expected(kind), now))
     }
 
     /// The crawl's account, and those of the URL's host and domain where there is a budget of such.
@@ -65,6 +76,7 @@ impl EmbeddedFrontier {
         live: u64,
     ) -> Result<(), FrontierError> {
         finished.for_each(|url| ledger.drop_hold(url));
+        ledger.batches += 1;
         for key in ledger.open_keys() {
             let account = if key == CRAWL { crawls(store, live)? } else { stored(store, key)? };
             ledger.booked(key, account);
@@ -108,6 +120,7 @@ impl Changes<'_> {
     /// The batch is written.
     pub(super) fn tell_ledger(&mut self) {
         let mut ledger = self.frontier.ledger.lock();
+        ledger.batches += 1;
         std::mem::take(&mut self.accounts).into_iter().for_each(|(key, account)| ledger.booked(key, account));
         self.brought.drain(..).for_each(|url| ledger.drop_hold(url));
     }

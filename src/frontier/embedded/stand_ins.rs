@@ -5,7 +5,7 @@ use super::changes::Changes;
 use super::open::EmbeddedFrontier;
 use super::shelf::StoreGuard;
 use super::targets::{Answer, is_page, member};
-use crate::frontier::claims::{Claims, Told};
+use crate::frontier::claims::Told;
 use crate::frontier::keys::{UrlKey, split};
 use crate::frontier::{FrontierError, PageRecord, PageState};
 use crate::page::Withheld;
@@ -20,18 +20,18 @@ impl EmbeddedFrontier {
     pub(super) fn claim_place(&self, canonical: &str, by: &str) -> Result<Option<Withheld>, FrontierError> {
         let (key, by_key) = (self.key_of(canonical)?, self.key_of(by)?);
         // Of two that name each other only one can leave: the one that is told later finds the other leaving.
-        let mut claims = self.claims.lock();
-        claims.forget(by_key);
+        let _one_at_a_time = self.claiming.lock();
+        self.claims.lock().forget(by_key);
         let for_ = (key != by_key).then_some(key);
-        let delivered = if for_.is_some() { self.delivered(&claims, canonical, by_key)? } else { None };
+        let delivered = if for_.is_some() { self.delivered(canonical, by_key)? } else { None };
         let told = if delivered.is_some() { Told::Alias(canonical.to_owned()) } else { Told::Page { for_ } };
-        claims.tell(by_key, by, told);
+        self.claims.lock().tell(by_key, by, told);
         Ok(delivered.map(|(of, target)| Withheld::Alias { of, target }))
     }
 
     /// The page that another one than `by` has, of the URL that is named or what that leads to: step by step, as each was seen to. That
     /// one was the alias of a page says nothing: what is between may have changed, and all of a circle could go by it.
-    fn delivered(&self, claims: &Claims, canonical: &str, by: UrlKey) -> Result<Option<Delivered>, FrontierError> {
+    fn delivered(&self, canonical: &str, by: UrlKey) -> Result<Option<Delivered>, FrontierError> {
         let store = self.shelf.store()?;
         let mut named = canonical.to_owned();
         for _ in 0..CHAIN {
@@ -39,9 +39,10 @@ impl EmbeddedFrontier {
             if key == by {
                 break;
             }
-            let next = match (claims.told(key), store.page(key, split(&named)?.0)?) {
+            let told = self.claims.lock().told(key).cloned();
+            let next = match (told, store.page(key, split(&named)?.0)?) {
                 (Some(Told::Page { .. }), _) => return Ok(Some((named.clone(), named))),
-                (Some(Told::Alias(target)), _) => Some(target.clone()),
+                (Some(Told::Alias(target)), _) => Some(target),
                 (None, Some(page)) if is_page(&page) => return Ok(Some((named.clone(), named))),
                 (None, Some(page)) => named_by_alias(&page).map(str::to_owned),
                 (None, None) => None,
@@ -52,7 +53,7 @@ impl EmbeddedFrontier {
             }
         }
         for target in [named, canonical.to_owned()] {
-            if let Some(of) = self.owner_but(claims, &store, self.key_of(&target)?, by)? {
+            if let Some(of) = self.owner_but(&store, self.key_of(&target)?, by)? {
                 return Ok(Some((of, target)));
             }
         }
@@ -62,7 +63,6 @@ impl EmbeddedFrontier {
     /// Nobody who has the place of `by` itself is looked for: it has its page.
     fn owner_but(
         &self,
-        claims: &Claims,
         store: &StoreGuard,
         target: UrlKey,
         by: UrlKey,
@@ -70,9 +70,13 @@ impl EmbeddedFrontier {
         if target == by {
             return Ok(None);
         }
-        match claims.won_by_another(target, by).or_else(|| claims.stand_in(target, by)) {
-            Some(owner) => Ok(Some(owner.to_owned())),
-            None => self.another(claims, store.owner(target)?, by),
+        let claimed = {
+            let claims = self.claims.lock();
+            claims.won_by_another(target, by).or_else(|| claims.stand_in(target, by)).map(str::to_owned)
+        };
+        match claimed {
+            Some(owner) => Ok(Some(owner)),
+            None => self.another(store.owner(target)?, by),
         }
     }
 }

@@ -287,21 +287,6 @@ impl Store {
         Ok(())
     }
 
-    /// What a visit told of its host.
-    pub fn write_visit(
-        &self,
-        host: HostKey,
-        record: &HostRecord,
-        robots: Option<&Robots>,
-    ) -> Result<(), FrontierError> {
-        let mut batch = self.db.batch();
-        batch.insert(&self.hosts, host.to_be_bytes(), records::to_bytes(record));
-        if let Some(robots) = robots {
-            batch.insert(&self.robots, host.to_be_bytes(), records::to_bytes(robots));
-        }
-        self.commit(batch)
-    }
-
     pub fn totals(&self) -> Result<Totals, FrontierError> {
         self.record(&self.notes, b"totals")?.ok_or_else(|| self.unreadable("notes"))
     }

@@ -10,7 +10,7 @@ use super::changes::Changes;
 use super::open::EmbeddedFrontier;
 use super::records::{self, Owner, UrlState};
 use super::store::Store;
-use crate::frontier::claims::{Claims, Told};
+use crate::frontier::claims::Told;
 use crate::frontier::keys::{UrlKey, split};
 use crate::frontier::{Claim, FrontierError, PageRecord, PageState};
 use crate::planted;
@@ -49,14 +49,20 @@ impl Role<'_> {
 impl EmbeddedFrontier {
     pub(super) fn claim(&self, target: &str, by: &str) -> Result<Claim, FrontierError> {
         let (target_key, by_key) = (self.key_of(target)?, self.key_of(by)?);
-        // Held while the store is asked: what is neither here nor there cannot be granted twice.
-        let mut claims = self.claims.lock();
-        claims.forget(by_key);
-        let owner = match claims.of(target_key, by_key) {
+        // Held while the store is asked: what is neither here nor there cannot be granted twice. Who settles a claim does not wait
+        // for it.
+        let _one_at_a_time = self.claiming.lock();
+        let claimed = {
+            let mut claims = self.claims.lock();
+            claims.forget(by_key);
+            claims.of(target_key, by_key)
+        };
+        let owner = match claimed {
             Some(Claim::Owned { by }) => Some(by),
             Some(claim) => return Ok(claim),
-            None => self.delivered_under(&claims, (target, target_key), by_key)?,
+            None => self.delivered_under((target, target_key), by_key)?,
         };
+        let mut claims = self.claims.lock();
         match owner {
             Some(owner) => {
                 claims.tell(by_key, by, Told::Alias(target.to_owned()));
@@ -72,29 +78,23 @@ impl EmbeddedFrontier {
     /// Another one than `by` whose page is that of `target`, and stays so. Who stands in for a page gives way to who brings it.
     fn delivered_under(
         &self,
-        claims: &Claims,
         (target, key): (&str, UrlKey),
         by: UrlKey,
     ) -> Result<Option<String>, FrontierError> {
         let store = self.shelf.store()?;
         let owner = store.owner(key)?.filter(|owner| !owner.is_stand_in);
-        if let Some(owner) = self.another(claims, owner, by)? {
+        if let Some(owner) = self.another(owner, by)? {
             return Ok(Some(owner));
         }
-        let is_there = key != by && !claims.is_leaving(key) && store.page(key, "")?.is_some_and(|page| is_page(&page));
-        Ok(is_there.then(|| target.to_owned()))
+        let is_there = key != by && store.page(key, "")?.is_some_and(|page| is_page(&page));
+        Ok((is_there && !self.claims.lock().is_leaving(key)).then(|| target.to_owned()))
     }
 
     /// The owner, if it is not `by`, and not about to be none.
-    pub(super) fn another(
-        &self,
-        claims: &Claims,
-        owner: Option<Owner>,
-        by: UrlKey,
-    ) -> Result<Option<String>, FrontierError> {
+    pub(super) fn another(&self, owner: Option<Owner>, by: UrlKey) -> Result<Option<String>, FrontierError> {
         let Some(owner) = owner else { return Ok(None) };
         let key = self.key_of(&owner.url)?;
-        Ok((key != by && !claims.is_leaving(key)).then_some(owner.url))
+        Ok((key != by && !self.claims.lock().is_leaving(key)).then_some(owner.url))
     }
 }
 

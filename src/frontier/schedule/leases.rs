@@ -60,7 +60,7 @@ impl Schedule {
         }
         let is_recalled = self.recalled.contains(&host);
         let state = self.hosts.get_mut(&host)?;
-        let claim = if state.busy().lease.is_some() || is_recalled {
+        let claim = if state.busy().lease.is_some() || is_recalled || self.unwritten.contains(&host) {
             HostClaim::Taken
         } else if state.record.is_blocked() {
             HostClaim::At(now + BLOCKED_REST_MS)
@@ -159,7 +159,7 @@ impl Schedule {
     }
 
     /// Ends a lease; its URLs that are not in `fetched` and got no verdict meanwhile can be leased again. Returns the host
-    /// and its changed record; none when there is no such lease.
+    /// and its changed record; none when there is no such lease. The host is leased to nobody until that is [`Schedule::written`].
     pub fn release(
         &mut self,
         lease: u64,
@@ -185,6 +185,7 @@ impl Schedule {
         if release.spent.is_some() {
             self.rest_for(host, release.spent);
         }
+        self.unwritten.insert(host);
         self.end(lease, fetched);
         Some((host, record))
     }

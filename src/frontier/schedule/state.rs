@@ -42,6 +42,8 @@ pub struct Schedule {
     pub held: BTreeSet<HostKey>,
     /// Hosts that are not leased for the time being.
     pub(super) recalled: HashSet<HostKey>,
+    /// Hosts that are not leased before their last visit is written.
+    pub(super) unwritten: HashSet<HostKey>,
     /// Hosts that rest because a budget is spent, by budget.
     pub(super) resting: HashMap<Budget, u64>,
     pub(super) last_lease: u64,
@@ -79,6 +81,8 @@ impl Schedule {
         let is_due = |state: &HostState| state.has_ready() || state.next_later <= now;
         let is_busy =
             self.totals.first_time > self.totals.held || !self.leases.is_empty() || !self.in_flight.is_empty();
+        // Whether such a host has something due shows when it is listed again.
+        let is_busy = is_busy || self.has_unwritten();
         is_busy || self.due.hosts().any(|host| self.hosts.get(&host).is_some_and(|state| is_due(state)))
     }
 
@@ -164,6 +168,17 @@ impl Schedule {
             false => self.recalled.remove(&host),
         };
         self.list(host);
+    }
+
+    pub fn has_unwritten(&self) -> bool {
+        !self.unwritten.is_empty()
+    }
+
+    /// What its last visit has found out is written, or cannot be for now.
+    pub fn written(&mut self, host: HostKey) {
+        if self.unwritten.remove(&host) {
+            self.list(host);
+        }
     }
 
     /// Whether nothing more is to be asked of a host that is leased.
@@ -278,14 +293,15 @@ impl Schedule {
     /// Brings the host's entry in `due` up to date; a host without anything to do is forgotten, the store has it.
     pub(super) fn list(&mut self, host: HostKey) {
         let Some(state) = self.hosts.get_mut(&host) else { return };
-        let due = if self.recalled.contains(&host) { None } else { state.due() };
+        let is_unwritten = self.unwritten.contains(&host);
+        let due = if is_unwritten || self.recalled.contains(&host) { None } else { state.due() };
         let listed = due.map(|due| self.due.place(due, state.has_ready().then_some(state.best)));
         let is_as_it_was = match (listed, state.listed) {
             (Some(new), Some(old)) => new.is_as(old),
             (new, old) => new.is_none() && old.is_none(),
         };
         state.tidy();
-        let is_idle = state.is_idle();
+        let is_idle = state.is_idle() && !is_unwritten;
         if !is_as_it_was {
             self.relist(host, listed);
         }
