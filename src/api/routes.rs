@@ -133,14 +133,15 @@ async fn metrics(State(app): State<App>) -> Response {
 }
 
 async fn alive(State(app): State<App>) -> Response {
-    match app.service.alive() {
+    match app.on(|service| Ok(service.alive())).await.unwrap_or_else(|refusal| Err(refusal.to_string())) {
         Ok(()) => "alive\n".into_response(),
         Err(why) => (StatusCode::SERVICE_UNAVAILABLE, why + "\n").into_response(),
     }
 }
 
 async fn ready(State(app): State<App>) -> Response {
-    let (code, lines) = match app.service.ready() {
+    let ready = app.on(|service| Ok(service.ready())).await;
+    let (code, lines) = match ready.unwrap_or_else(|refusal| Err(vec![refusal.to_string()])) {
         Ok(notes) => (StatusCode::OK, ["ready".to_owned()].into_iter().chain(notes).collect::<Vec<_>>()),
         Err(reasons) => (StatusCode::SERVICE_UNAVAILABLE, reasons),
     };

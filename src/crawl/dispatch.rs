@@ -12,7 +12,7 @@ use crate::api::Refusal;
 use crate::blocking::{self, Idle};
 use crate::clock::now_ms;
 use crate::descriptors::Shares;
-use crate::frontier::Lease;
+use crate::frontier::{FrontierError, Lease};
 use crate::page::EpochMs;
 use crate::supervisor::Beat;
 use crate::visit::outage::Opening;
@@ -52,7 +52,8 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
         beat.idle();
     }
     if !shutdown.is_finishing() {
-        blocking::in_place(|| end_orders(running))?;
+        let running = running.clone();
+        blocking::aside(move || end_orders(&running)).await?;
     }
     running.has_caught_up.store(true, Ordering::Relaxed);
     while !shutdown.is_finishing() {
@@ -68,7 +69,7 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
         let now = now_ms();
         let leases = match hosts {
             0 => Vec::new(),
-            _ => match running.frontier.lease_sparing(now, hosts as usize, urls as usize, workers.spared()) {
+            _ => match lease(running, now, (hosts as usize, urls as usize), workers.spared()).await {
                 Err(error) if error.is_waiting() => Vec::new(),
                 leases => leases?,
             },
@@ -97,6 +98,16 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
         }
     }
     Ok(())
+}
+
+async fn lease(
+    running: &Running,
+    now: EpochMs,
+    (hosts, urls): (usize, usize),
+    spared: usize,
+) -> Result<Vec<Lease>, FrontierError> {
+    let frontier = running.frontier.clone();
+    blocking::aside(move || frontier.lease_sparing(now, hosts, urls, spared)).await
 }
 
 /// How long to wait when nothing was leased of the `hosts` that were asked for. Without a worker, room or a page to go, a due host

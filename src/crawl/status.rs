@@ -14,6 +14,7 @@ use crate::api::said::{
     SeedsAdded, Status, Why,
 };
 use crate::api::{Refusal, Service};
+use crate::blocking;
 use crate::clock::now_ms;
 use crate::config::Config;
 use crate::frontier::{Counts, Harvest, Standing};
@@ -191,9 +192,15 @@ impl Running {
 
     /// What the scope has refused; to be called often.
     pub(super) fn keep_refused(&self) {
-        if let Err(error) = self.visitor().scope.refused.keep_now_and_then(&*self.frontier) {
-            tracing::debug!(%error, "which links were refused is kept later");
+        let (visitor, frontier) = (self.visitor(), self.frontier.clone());
+        if !visitor.scope.refused.is_to_be_kept() {
+            return;
         }
+        blocking::beside(move || {
+            if let Err(error) = visitor.scope.refused.keep(&*frontier) {
+                tracing::debug!(%error, "which links were refused is kept later");
+            }
+        });
     }
 
     fn counters(&self) -> Counters {

@@ -71,28 +71,28 @@ impl RefusedLinks {
         self.0.lock().by_host.get(url::host(link)?).cloned()
     }
 
-    /// Writes what is new, once a minute: to be called often.
-    pub fn keep_now_and_then(&self, frontier: &dyn Frontier) -> Result<(), FrontierError> {
-        {
-            let mut hosts = self.0.lock();
-            if hosts.kept.is_some_and(|kept| kept.elapsed() < EVERY) {
-                return Ok(());
-            }
+    /// Whether it is time to [keep](RefusedLinks::keep) what is new: true once a minute.
+    pub fn is_to_be_kept(&self) -> bool {
+        let mut hosts = self.0.lock();
+        let is_due = hosts.kept.is_none_or(|kept| kept.elapsed() >= EVERY);
+        if is_due {
             hosts.kept = Some(Instant::now());
         }
-        self.keep(frontier)
+        is_due
     }
 
     /// Writes what is new.
     pub fn keep(&self, frontier: &dyn Frontier) -> Result<(), FrontierError> {
-        let mut hosts = self.0.lock();
-        if !hosts.has_changed {
-            return Ok(());
-        }
-        hosts.forget_the_rarest();
-        frontier.set_note(NOTE, &serde_json::to_string(&hosts.by_host).unwrap_or_default())?;
-        hosts.has_changed = false;
-        Ok(())
+        let note = {
+            let mut hosts = self.0.lock();
+            if !std::mem::take(&mut hosts.has_changed) {
+                return Ok(());
+            }
+            hosts.forget_the_rarest();
+            serde_json::to_string(&hosts.by_host).unwrap_or_default()
+        };
+        // Without the lock: whoever refuses a link does not wait for the disk.
+        frontier.set_note(NOTE, &note).inspect_err(|_| self.0.lock().has_changed = true)
     }
 }
 

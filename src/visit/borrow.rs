@@ -9,8 +9,10 @@ use url::Url;
 
 use super::host::LeasedHost;
 use super::visitor::{Interrupted, Visitor};
+use crate::blocking;
 use crate::clock::now_ms;
-use crate::frontier::HostTurn;
+use crate::frontier::{FrontierError, HostTurn};
+use crate::page::EpochMs;
 
 /// How long a redirect waits for its other host to have rested, and for another worker to be done with it.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -21,9 +23,16 @@ struct Parked<'v> {
     origin: String,
 }
 
+/// What the frontier says of a host that is to be borrowed.
+enum Answer {
+    Leased(Box<Borrowed>),
+    At(EpochMs),
+    Taken,
+}
+
 /// A borrowed host. However the visit ends, it is given back.
-pub(super) struct Borrowed<'v> {
-    visitor: &'v Visitor,
+pub(super) struct Borrowed {
+    visitor: Visitor,
     host: LeasedHost,
     /// From the parking, not from the frontier.
     is_lent: bool,
@@ -41,27 +50,38 @@ impl Visitor {
     }
 
     /// The host of `url`, from the frontier or from a worker that waits.
-    pub(super) async fn borrow(&self, url: &Url) -> Result<Borrowed<'_>, Interrupted> {
+    pub(super) async fn borrow(&self, url: &Url) -> Result<Borrowed, Interrupted> {
         let origin = url.origin().ascii_serialization();
         let deadline = Instant::now() + PATIENCE;
         let mut changed = self.changed.subscribe();
         loop {
             changed.mark_unchanged();
             let mut wait = None;
-            let again = match self.frontier.lease_host(&origin, now_ms())? {
-                HostTurn::Leased(lease) => {
-                    return Ok(Borrowed { visitor: self, host: LeasedHost::borrowed(*lease), is_lent: false });
-                }
-                HostTurn::Taken => {
+            let (visitor, asked) = (self.clone(), origin.clone());
+            // Given back where nobody awaits the answer any more.
+            let turn = blocking::aside(move || {
+                Ok::<_, FrontierError>(match visitor.frontier.lease_host(&asked, now_ms())? {
+                    HostTurn::Leased(lease) => Answer::Leased(Box::new(Borrowed {
+                        host: LeasedHost::borrowed(*lease),
+                        visitor,
+                        is_lent: false,
+                    })),
+                    HostTurn::Taken => Answer::Taken,
+                    HostTurn::At(at) => Answer::At(at),
+                })
+            });
+            let again = match turn.await? {
+                Answer::Leased(host) => return Ok(*host),
+                Answer::Taken => {
                     if let Some(host) = self.parking.lend(&origin, now_ms() + PATIENCE.as_millis() as u64) {
-                        return Ok(Borrowed { visitor: self, host, is_lent: true });
+                        return Ok(Borrowed { visitor: self.clone(), host, is_lent: true });
                     }
                     if Instant::now() >= deadline {
                         return Err(Interrupted::Taken);
                     }
                     deadline
                 }
-                HostTurn::At(at) => {
+                Answer::At(at) => {
                     let rested = Instant::now() + Duration::from_millis(at.saturating_sub(now_ms()));
                     if rested > deadline {
                         return Err(Interrupted::Resting(at));
@@ -102,7 +122,7 @@ impl Drop for Parked<'_> {
     }
 }
 
-impl Deref for Borrowed<'_> {
+impl Deref for Borrowed {
     type Target = LeasedHost;
 
     fn deref(&self) -> &LeasedHost {
@@ -110,13 +130,13 @@ impl Deref for Borrowed<'_> {
     }
 }
 
-impl DerefMut for Borrowed<'_> {
+impl DerefMut for Borrowed {
     fn deref_mut(&mut self) -> &mut LeasedHost {
         &mut self.host
     }
 }
 
-impl Drop for Borrowed<'_> {
+impl Drop for Borrowed {
     fn drop(&mut self) {
         let host = std::mem::take(&mut self.host);
         if self.is_lent {
@@ -124,9 +144,7 @@ impl Drop for Borrowed<'_> {
             self.visitor.changed.send_replace(());
             return;
         }
-        let origin = host.origin().to_owned();
-        if let Err(error) = self.visitor.give_back(host) {
-            tracing::error!(host = origin, %error, "the frontier did not take a borrowed host back");
-        }
+        let (lease, release) = host.release(&self.visitor.config.frontier);
+        self.visitor.give_back_beside(lease, release);
     }
 }

@@ -3,14 +3,18 @@
 //! was told of its content (`visit/text.rs`) is given up with them.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::visitor::{Interrupted, Shared, Visitor};
+use crate::blocking;
 use crate::config::{Canonical, FrontierConfig, Redirects};
 use crate::frontier::scope::Scope;
-use crate::frontier::{Claim, FrontierError, Settled, Work};
+use crate::frontier::{Claim, Frontier, FrontierError, Settled, Work};
 use crate::page::{Doubt, Kind, PageEvent, Withheld};
 use crate::parse::url;
 
@@ -58,8 +62,15 @@ fn may_be(named: &str, url: &str, final_url: &str, scope: &Scope) -> bool {
 /// What a URL has claimed on its way. Given up however its visit ends, unless that is [settled](Claimed::settle).
 pub(super) struct Claimed<'v> {
     visitor: &'v Visitor,
+    held: Arc<Held>,
+}
+
+/// Who asks the frontier for a claim has a share in this, so that it is settled behind the last answer.
+struct Held {
+    frontier: Arc<dyn Frontier>,
+    is_settled: Arc<Notify>,
     url: String,
-    settled: Settled,
+    settled: Mutex<Settled>,
 }
 
 impl Visitor {
@@ -68,29 +79,37 @@ impl Visitor {
         let config = &self.config.frontier;
         let is_wanted =
             config.redirects == Redirects::First || config.canonical == Canonical::Obey || config.duplicates.is_some();
-        let claimed = || Claimed { visitor: self, url: work.url.clone(), settled: Settled::GivenUp };
+        let held = || Held {
+            frontier: self.frontier.clone(),
+            is_settled: self.settled.clone(),
+            url: work.url.clone(),
+            settled: Mutex::new(Settled::GivenUp),
+        };
+        let claimed = || Claimed { visitor: self, held: Arc::new(held()) };
         (is_wanted && work.kind.is_delivered()).then(claimed)
     }
 
     /// Asks what becomes of a page that came, or came last and is as it was: an alias, or (none) it is delivered.
-    pub(super) fn claim_place(
+    pub(super) async fn claim_place(
         &self,
-        claimed: Option<&Claimed>,
+        claimed: Option<&Claimed<'_>>,
         event: &PageEvent,
         work: &Work,
-        (now, digest): (&Says, &[u8; 32]),
+        (now, digest): (&Says<'_>, &[u8; 32]),
     ) -> Result<Option<Withheld>, FrontierError> {
-        let is_asked = claimed.is_some() && self.config.frontier.canonical == Canonical::Obey && event.again.is_none();
+        let is_asked = self.config.frontier.canonical == Canonical::Obey && event.again.is_none();
+        let Some(claimed) = claimed.filter(|_| is_asked) else { return Ok(None) };
         let is_page = event.response().is_some_and(|response| match response.status {
             304 => work.was_there,
             _ => response.is_success() && !response.is_cut(),
         });
-        if !is_asked || !is_page {
+        if !is_page {
             return Ok(None);
         }
         let before = Says { canonical: work.known.canonical.as_deref(), noindex: work.known.noindex };
         let named = canonical_of(event, now, &before, &self.scope.now(), &self.config.frontier);
-        let told = self.frontier.claim_place(named.as_deref().unwrap_or(&event.url), &event.url)?;
+        let claim = named.clone().unwrap_or_else(|| event.url.clone());
+        let told = claimed.ask(move |frontier, url| frontier.claim_place(&claim, url)).await?;
         if told.is_some() && is_news(named.as_deref(), work, digest) {
             let believed = self.config.frontier.revisit.believed(work.known.doubt(), event.ended_ms);
             // Where it leads to is believed, and so is what that says.
@@ -115,6 +134,20 @@ fn is_news(named: Option<&str>, work: &Work, digest: &[u8; 32]) -> bool {
 }
 
 impl Claimed<'_> {
+    /// Asks the frontier for something that this URL is to hold.
+    pub(super) async fn ask<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&dyn Frontier, &str) -> T + Send + 'static,
+    ) -> T {
+        let held = self.held.clone();
+        blocking::aside(move || ask(&*held.frontier, &held.url)).await
+    }
+
+    async fn claim_target(&self, target: &str) -> Result<Claim, FrontierError> {
+        let target = target.to_owned();
+        self.ask(move |frontier, url| frontier.claim_target(&target, url)).await
+    }
+
     /// Claims `target` instead of what was claimed before. What another is just asking for is waited for: nothing is claimed
     /// meanwhile, and our host lent, so that none wait in a circle. Pending, when that takes too long.
     pub(super) async fn claim(&self, host: &Shared, target: &str) -> Result<Claim, Interrupted> {
@@ -122,7 +155,7 @@ impl Claimed<'_> {
         if visitor.config.frontier.redirects == Redirects::Follow {
             return Ok(Claim::Granted);
         }
-        match visitor.frontier.claim_target(target, &self.url)? {
+        match self.claim_target(target).await? {
             Claim::Pending => visitor.settled.notify_waiters(), // the claim before is given up
             claim => return Ok(claim),
         }
@@ -135,10 +168,9 @@ impl Claimed<'_> {
     }
 
     /// Claims `target` if nobody else is asking for it, or has it.
-    pub(super) fn claim_at_once(&self, target: &str) -> Result<bool, FrontierError> {
-        let visitor = self.visitor;
-        let is_anybodys = visitor.config.frontier.redirects == Redirects::Follow;
-        Ok(is_anybodys || visitor.frontier.claim_target(target, &self.url)? == Claim::Granted)
+    pub(super) async fn claim_at_once(&self, target: &str) -> Result<bool, FrontierError> {
+        let is_anybodys = self.visitor.config.frontier.redirects == Redirects::Follow;
+        Ok(is_anybodys || self.claim_target(target).await? == Claim::Granted)
     }
 
     async fn wait(&self, target: &str, patience: Duration) -> Result<Claim, Interrupted> {
@@ -146,7 +178,7 @@ impl Claimed<'_> {
         loop {
             let mut settled = pin!(self.visitor.settled.notified());
             settled.as_mut().enable(); // before the look, so that nothing is missed
-            let claim = self.visitor.frontier.claim_target(target, &self.url)?;
+            let claim = self.claim_target(target).await?;
             if claim != Claim::Pending || Instant::now() >= deadline {
                 return Ok(claim);
             }
@@ -160,14 +192,14 @@ impl Claimed<'_> {
     }
 
     /// The event is in the log's queue, before any of those who are told. `has_page`: what was claimed is its page.
-    pub(super) fn settle(mut self, has_page: bool) {
-        self.settled = if has_page { Settled::Won } else { Settled::Lost };
+    pub(super) fn settle(self, has_page: bool) {
+        *self.held.settled.lock() = if has_page { Settled::Won } else { Settled::Lost };
     }
 }
 
-impl Drop for Claimed<'_> {
+impl Drop for Held {
     fn drop(&mut self) {
-        self.visitor.frontier.settle_claim(&self.url, self.settled);
-        self.visitor.settled.notify_waiters();
+        self.frontier.settle_claim(&self.url, *self.settled.get_mut());
+        self.is_settled.notify_waiters();
     }
 }

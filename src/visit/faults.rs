@@ -55,9 +55,7 @@ impl Visitor {
         }
         let rest = now_ms() + self.config.frontier.backoff_base.as_millis() as u64;
         let release = Release { fetched, not_before: rest, ..Release::default() };
-        if let Err(error) = self.frontier.release(spare, release) {
-            tracing::error!(%error, "the frontier did not take the host back");
-        }
+        self.give_back_beside(spare, release);
     }
 
     /// Whether the page log has it that a URL failed by a fault.

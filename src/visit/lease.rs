@@ -47,7 +47,7 @@ impl Visitor {
                 host.fetched.push(url);
             }
         }
-        self.give_back(host)?;
+        self.give_back(host).await?;
         match worked {
             Err(Interrupted::Frontier(error)) => Err(error),
             Ok(()) | Err(_) => Ok(()),
@@ -96,7 +96,7 @@ impl Visitor {
         if self.is_given_up(host).is_none() {
             let first = host.lease.work.first().cloned();
             if let Some(work) = first
-                && self.set_aside(host, &work)?.is_none()
+                && self.set_aside(host, &work).await?.is_none()
             {
                 return Ok(false);
             }
@@ -157,7 +157,7 @@ impl Visitor {
         let fetched = match given_up {
             Some(failure) => self.unasked(failure, &work),
             None => {
-                place = self.set_aside(&mut *host.lock().await, &work)?;
+                place = self.set_aside(&mut *host.lock().await, &work).await?;
                 if place.is_none() {
                     return Ok(false);
                 }
@@ -199,12 +199,12 @@ impl Visitor {
         }
         if event.withheld.is_none() {
             let says = Says { canonical: read.canonical.as_deref(), noindex: read.noindex };
-            event.withheld = self.claim_place(claimed.as_ref(), &event, &work, (&says, &read.digest))?;
+            event.withheld = self.claim_place(claimed.as_ref(), &event, &work, (&says, &read.digest)).await?;
         }
         event.change = self.change(&event, &work, &read.digest);
         event.text = self.text_change(&event, &work, read.simhash);
         self.judge(&mut event, read.is_html, read.relevance);
-        event.likeness = self.likeness(&event, &work, &read)?;
+        event.likeness = self.likeness(claimed.as_ref(), &event, &work, &read).await?;
         event.was_duplicate = work.was_duplicate();
         if let Some(place) = &place {
             place.weigh(Amounts::of(&event, read.decoded));

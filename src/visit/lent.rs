@@ -64,7 +64,7 @@ impl Visitor {
         if !self.begin(host, tickets).await? {
             return Ok(());
         }
-        let (mut urls, mut ours) = self.divide(host)?;
+        let (mut urls, mut ours) = self.divide(host).await?;
         if let Some(first) = urls.first()
             && self.wait_for_turns(host, &first.url, urls.len() as u32 + 1).await?.is_err()
         {
@@ -91,7 +91,7 @@ impl Visitor {
 
     /// What somebody else may ask for, of the lease's URLs, and what not: whose answer decides alone what becomes of a URL, or of its
     /// host, is asked for by ourselves.
-    fn divide(&self, host: &mut LeasedHost) -> Result<(Vec<LentUrl<'_>>, Ours<'_>), Interrupted> {
+    async fn divide(&self, host: &mut LeasedHost) -> Result<(Vec<LentUrl<'_>>, Ours<'_>), Interrupted> {
         let (mut urls, mut ours) = (Vec::new(), Ours::default());
         let delay = host.delay(&self.config.frontier).as_millis().max(1);
         let most = (LOAN_TIME.as_millis() / delay).max(1);
@@ -108,9 +108,12 @@ impl Visitor {
                 ours.work.push(work);
                 continue;
             };
-            let Some(place) = self.set_aside(host, &work)? else { break };
+            let Some(place) = self.set_aside(host, &work).await? else { break };
             let claimed = self.claims(&work);
-            let is_ours_to_give = claimed.as_ref().map_or(Ok(true), |claimed| claimed.claim_at_once(&work.url))?;
+            let is_ours_to_give = match &claimed {
+                Some(claimed) => claimed.claim_at_once(&work.url).await?,
+                None => true,
+            };
             match is_ours_to_give {
                 true => urls.push(LentUrl { work, url, place, claimed }),
                 false => ours.work.push(work),
@@ -132,7 +135,8 @@ impl Visitor {
             (self.offer(&host, urls, loan.time), host.lease.clone())
         };
         let mut until = offer.until;
-        self.frontier.lend(&lease, until)?; // before anybody knows: whatever becomes of us, nobody asks the host beside the client
+        let of = Lease { work: Vec::new(), ..lease.clone() };
+        self.ask_frontier(move |frontier| frontier.lend(&of, until)).await?; // before anybody knows: whatever becomes of us, nobody asks the host beside the client
         if loan.offer.send(offer).is_err() {
             loan.is_done.store(true, Ordering::Relaxed); // nobody was told
             return Ok(false);
@@ -297,7 +301,7 @@ impl Visitor {
         agreed: &mut Vec<bool>,
     ) -> Result<(), Interrupted> {
         self.await_log().await?;
-        let Some(place) = self.set_aside(&mut *host.lock().await, &work)? else { return Ok(()) };
+        let Some(place) = self.set_aside(&mut *host.lock().await, &work).await? else { return Ok(()) };
         let mut fetched = self.fetch(host, &work).await?;
         if let (Some(theirs), Some(ours)) = (theirs, self.seen(&fetched.event)) {
             let mut verdict = theirs.agrees_with(&ours).then_some(true);

@@ -2,6 +2,7 @@
 
 use super::host::LeasedHost;
 use super::visitor::Visitor;
+use crate::blocking;
 use crate::budgets::{Amounts, Whom};
 use crate::clock::now_ms;
 use crate::frontier::{Frontier, FrontierError, NoBudget, Spent, Work};
@@ -19,10 +20,16 @@ pub(super) struct Place {
 
 impl Visitor {
     /// None when the URL must not be asked for now: its host is to be left alone, and knows for how long.
-    pub(super) fn set_aside(&self, host: &mut LeasedHost, work: &Work) -> Result<Option<Place>, FrontierError> {
+    pub(super) async fn set_aside(&self, host: &mut LeasedHost, work: &Work) -> Result<Option<Place>, FrontierError> {
         let now = now_ms();
-        match self.frontier.reserve(&work.url, work.kind, now)? {
-            Ok(()) => return Ok(Some(Place { frontier: self.frontier.clone(), url: Some(work.url.clone()) })),
+        let (frontier, url, kind) = (self.frontier.clone(), work.url.clone(), work.kind);
+        // The place is made there, and so given back where nobody awaits it any more.
+        let place = blocking::aside(move || {
+            let reserved = frontier.reserve(&url, kind, now)?;
+            Ok::<_, FrontierError>(reserved.map(|()| Place { frontier, url: Some(url) }))
+        });
+        match place.await? {
+            Ok(place) => return Ok(Some(place)),
             Err(NoBudget::InFlight) => host.not_before = host.not_before.max(now + SOON_MS),
             // Nobody is leased while the crawl's is spent.
             Err(NoBudget::Spent(Spent { budget, .. })) if budget.of == Whom::Crawl => {}

@@ -14,7 +14,7 @@ use super::rules::Rules;
 use super::visitor::{Interrupted, Shared, Visitor};
 use crate::clock::now_ms;
 use crate::fetch::client::{Conditions, Exchange, Limits};
-use crate::frontier::{Lease, Turn, Work};
+use crate::frontier::{Frontier, Lease, Turn, Work};
 use crate::page::preferences::Statement;
 use crate::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
 
@@ -210,7 +210,9 @@ impl Visitor {
         if host.witness.is_some() {
             return Ok(host.witness);
         }
-        let Some(witness) = self.frontier.witness(host.origin(), &work.url)? else { return Ok(None) };
+        let (origin, except) = (host.origin().to_owned(), work.url.clone());
+        let witness = self.ask_frontier(move |frontier| frontier.witness(&origin, &except)).await?;
+        let Some(witness) = witness else { return Ok(None) };
         let Ok(url) = Url::parse(&witness.url) else { return Ok(None) };
         if self.refusal(host, &url, witness.kind).is_some() {
             return Ok(None);
@@ -321,7 +323,9 @@ impl Visitor {
         let mut patience = host.patience;
         loop {
             self.sleep_until(host.not_before, patience).await?;
-            match self.frontier.claim_address(&host.lease, ip, whole_rest(delay), now_ms()) {
+            let lease = Lease { work: Vec::new(), ..host.lease.clone() };
+            let claim = move |frontier: &dyn Frontier| frontier.claim_address(&lease, ip, whole_rest(delay), now_ms());
+            match self.ask_frontier(claim).await {
                 Turn::Now => return Ok(Ok(())),
                 Turn::Recalled => return Err(Interrupted::Recalled),
                 Turn::At(turn) => {
@@ -344,7 +348,8 @@ impl Visitor {
         let Some(name) = url.as_ref().and_then(Url::host_str) else { return };
         if let Ok(addresses) = self.client.dns().resolve(name).await {
             let time = self.address_delay(lease).saturating_mul(u32::try_from(visits).unwrap_or(u32::MAX));
-            self.frontier.hold_address(addresses[0], whole_rest(time), now_ms());
+            let hold = move |frontier: &dyn Frontier| frontier.hold_address(addresses[0], whole_rest(time), now_ms());
+            self.ask_frontier(hold).await;
         }
     }
 

@@ -9,7 +9,6 @@ use super::redirect;
 use super::retry;
 use super::rules::{self, KEPT_UNREACHABLE_MS, MAX_ROBOTS_BYTES, Rules};
 use super::visitor::{Interrupted, Visitor};
-use crate::blocking;
 use crate::clock::now_ms;
 use crate::fetch::client::{Conditions, Limits};
 use crate::focus::PRIORITY_NEUTRAL;
@@ -70,13 +69,13 @@ impl Visitor {
         host.had_no_robots = before.is_none();
         host.rules = self.rules.rules(&host.lease.host, now_ms());
         if before.as_ref().is_some_and(|before| before.access != robots.access) {
-            self.wake_allowed(host)?;
+            self.wake_allowed(host).await?;
         }
         host.tdm_before = before.and_then(|before| before.tdm);
         // Only now it is known how long the host wants to rest after a visit, and this was one.
         host.visited(ended_ms, &config.frontier);
         if config.frontier.sitemaps {
-            self.propose_sitemaps(host)?;
+            self.propose_sitemaps(host).await?;
         }
         host.new_robots = Some(robots);
         Ok(())
@@ -84,9 +83,9 @@ impl Visitor {
 
     /// robots.txt is another than before: what it forbade, and does not any more, is looked at again at once. Before the new one is
     /// written down, so that nothing is forgotten by a crash in between.
-    fn wake_allowed(&self, host: &LeasedHost) -> Result<(), FrontierError> {
-        let Some(rules) = host.rules.as_ref().filter(|_| self.config.fetch.obey_robots) else { return Ok(()) };
-        let look = |page: &PageRecord| {
+    async fn wake_allowed(&self, host: &LeasedHost) -> Result<(), FrontierError> {
+        let Some(rules) = host.rules.clone().filter(|_| self.config.fetch.obey_robots) else { return Ok(()) };
+        let look = move |page: &PageRecord| {
             let look = match page.state {
                 _ if !page.was_forbidden() => return None,
                 PageState::Failed(_) => Look::TryAgain,
@@ -95,8 +94,8 @@ impl Visitor {
             let url = Url::parse(&page.url).ok()?;
             rules.allows(&url).then_some(look)
         };
-        let look_again = || self.frontier.look_again(Some(host.origin()), now_ms(), &look);
-        let urls = blocking::in_place(look_again)?;
+        let origin = host.origin().to_owned();
+        let urls = self.ask_frontier(move |frontier| frontier.look_again(Some(&origin), now_ms(), &look)).await?;
         if urls > 0 {
             tracing::info!(host = host.origin(), urls, "robots.txt allows what it forbade: these are looked at again");
         }
@@ -166,7 +165,7 @@ impl Visitor {
     }
 
     /// Sitemaps that robots.txt names; without any, the usual place, unless the rules forbid it.
-    fn propose_sitemaps(&self, host: &LeasedHost) -> Result<(), FrontierError> {
+    async fn propose_sitemaps(&self, host: &LeasedHost) -> Result<(), FrontierError> {
         let named = match &host.rules {
             Some(Rules::File(file)) => file.sitemaps(),
             _ => &[],
@@ -186,7 +185,7 @@ impl Visitor {
         let (kind, priority) = (Kind::Sitemap, if is_ranked { PRIORITY_NEUTRAL } else { SITEMAP_PRIORITY });
         let proposals: Vec<Proposal> =
             in_scope.map(|url| Proposal { url, kind, depth: 0, priority, found: found.clone(), lead: None }).collect();
-        self.frontier.propose(&proposals, now).map(|_| ())
+        self.ask_frontier(move |frontier| frontier.propose(&proposals, now)).await.map(|_| ())
     }
 }
 

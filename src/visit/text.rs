@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::claim::Claimed;
 use super::visitor::Visitor;
 use crate::blocking;
 use crate::duplicates::Content;
@@ -155,8 +156,9 @@ impl Visitor {
     }
 
     /// None where duplicates are not looked for, and of what is no page, empty, or was cut: all that begin alike would be the same.
-    pub(super) fn likeness(
+    pub(super) async fn likeness(
         &self,
+        claimed: Option<&Claimed<'_>>,
         event: &PageEvent,
         work: &Work,
         read: &Read,
@@ -181,7 +183,11 @@ impl Visitor {
             Some(known) => known.simhash,
             None => read.simhash.filter(|_| within > 0).and_then(Simhash::telling),
         };
-        let of = self.frontier.claim_content(Content::new(&read.digest, simhash), within, &event.url)?;
+        let content = Content::new(&read.digest, simhash);
+        let of = match claimed {
+            Some(claimed) => claimed.ask(move |frontier, url| frontier.claim_content(content, within, url)).await?,
+            None => None,
+        };
         if let Some(of) = of.as_ref().filter(|_| change != PageChange::Unchanged) {
             self.metrics.duplicates.with_label_values(&[of.kind()]).inc();
         }

@@ -11,10 +11,11 @@ use super::outage::Outage;
 use super::parking::Parking;
 use super::rules::RulesCache;
 use super::waits::Waits;
+use crate::blocking;
 use crate::config::Config;
 use crate::fetch::Client;
 use crate::frontier::scope::CurrentScope;
-use crate::frontier::{Frontier, FrontierError, Lease};
+use crate::frontier::{Frontier, FrontierError, Lease, Release};
 use crate::page::EpochMs;
 use crate::page_log::PageLog;
 use crate::parse::DeriveOptions;
@@ -78,11 +79,37 @@ impl From<FrontierError> for Interrupted {
 pub(super) type Shared = tokio::sync::Mutex<LeasedHost>;
 
 impl Visitor {
-    pub(super) fn give_back(&self, host: LeasedHost) -> Result<(), FrontierError> {
+    /// Asks the frontier what may have it wait for its disk: nobody waits with us.
+    pub(super) async fn ask_frontier<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&dyn Frontier) -> T + Send + 'static,
+    ) -> T {
+        let frontier = self.frontier.clone();
+        blocking::aside(move || ask(&*frontier)).await
+    }
+
+    /// Gives a host back, and has what the visit found out about it written. Whoever awaits that does so without the host.
+    pub(super) fn give_back(&self, host: LeasedHost) -> impl Future<Output = Result<(), FrontierError>> + 'static {
         let (lease, release) = host.release(&self.config.frontier);
-        let result = self.frontier.release(lease, release);
-        self.changed.send_replace(());
-        result
+        self.frontier.give_back(lease, release);
+        let (frontier, changed) = (self.frontier.clone(), self.changed.clone());
+        async move {
+            let written = blocking::aside(move || frontier.write_visits()).await;
+            changed.send_replace(());
+            written
+        }
+    }
+
+    /// The same, where nobody can await it.
+    pub(super) fn give_back_beside(&self, lease: Lease, release: Release) {
+        self.frontier.give_back(lease, release);
+        let (frontier, changed) = (self.frontier.clone(), self.changed.clone());
+        blocking::beside(move || {
+            if let Err(error) = frontier.write_visits() {
+                tracing::error!(%error, "the frontier did not write what a visit found out about its host");
+            }
+            changed.send_replace(());
+        });
     }
 
     /// A lease from its beginning to its end, as `visit` has it, in a task of its own: a panic costs the URL it was at ([`super::faults`]).

@@ -56,11 +56,20 @@ fn a_slow_disk_stops_neither_the_api_nor_the_clock() {
     took.sort_unstable();
     let late = took.iter().filter(|took| **took > SOON).count();
     let worst = took.last().unwrap();
-    println!("{} answers, {late} late, the latest after {worst:?}; {} pages, {timeouts} timeouts", took.len(), after - before);
+    println!(
+        "{} answers, {late} late, the latest after {worst:?}; {} pages, {timeouts} timeouts",
+        took.len(),
+        after - before
+    );
     assert!(after > before, "it goes on");
     assert_eq!(timeouts, 0, "a fetch that was answered counts as a timeout");
     // A busy machine is late now and then.
-    assert!(late * 50 <= took.len(), "{late} of {} answers took longer than {SOON:?}: {:?}", took.len(), &took[took.len() - late..]);
+    assert!(
+        late * 50 <= took.len(),
+        "{late} of {} answers took longer than {SOON:?}: {:?}",
+        took.len(),
+        &took[took.len() - late..]
+    );
     process.signal("TERM");
     process.wait().ok();
 }

@@ -190,7 +190,8 @@ impl Frontier for Brittle {
         fn lend(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError>;
         fn unjudged(&self) -> Unjudged;
         fn fetch_again(&self, lost: &Unjudged) -> u64;
-        fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError>;
+        fn give_back(&self, lease: Lease, release: Release);
+        fn write_visits(&self) -> Result<(), FrontierError>;
         fn claim_place(&self, canonical: &str, by: &str) -> Result<Option<Withheld>, FrontierError>;
         fn claim_content(&self, content: Content, within: u8, by: &str) -> Result<Option<DuplicateOf>, FrontierError>;
         fn settle_claim(&self, by: &str, settled: Settled);

@@ -4,6 +4,7 @@
 //! at a time, in virtual time, and a waiting thread gives up its turn ([`Turns`]). So everything that may block for
 //! longer than a lock is held must use this module.
 
+use std::panic::resume_unwind;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, MutexGuard};
 use tokio::runtime::{EnterGuard, Handle};
+use tokio::sync::Semaphore;
+use tokio::task::JoinError;
 
 use seine_simulation_hooks::outside::stand_in;
 
@@ -104,6 +107,24 @@ pub fn in_place<T>(run: impl FnOnce() -> T) -> T {
     match turns() {
         None => tokio::task::block_in_place(run),
         Some(_) => run(),
+    }
+}
+
+/// So many at a time may run [aside], so that others find a thread.
+///
+/// [aside]: aside()
+static ASIDE: Semaphore = Semaphore::const_new(256);
+
+/// Runs what may wait for a disk on a thread that no task needs. Runs to its end, even if nobody waits for it any more.
+pub async fn aside<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
+    if turns().is_some() {
+        return run();
+    }
+    let _place = ASIDE.acquire().await; // never closed
+    match tokio::task::spawn_blocking(run).await.map_err(JoinError::try_into_panic) {
+        Ok(done) => done,
+        Err(Ok(panic)) => resume_unwind(panic),
+        Err(Err(_)) => std::future::pending().await, // the runtime ends, and this task with it
     }
 }
 

@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::Clients;
 use crate::api::Refusal;
 use crate::api::said::work::{HostLease, Leasing, Prepared, Renewed, UrlToFetch};
+use crate::blocking;
 use crate::clock::now_ms;
 use crate::fetch::client::Conditions;
 use crate::frontier::{Frontier, Lease};
@@ -132,12 +133,13 @@ impl Clients {
         let clients = self.clone();
         tokio::spawn(async move {
             let Ok(offer) = offered.await else { return };
-            let Some((prepared, told)) = clients.give(&fence, offer) else { return };
+            // Whoever renews a lease has the loans' lock while it is written.
+            let (at, to) = (clients.clone(), fence.clone());
+            let Some((prepared, told)) = blocking::aside(move || at.give(&to, offer)).await else { return };
             // Nobody waits for it any more: others are to have it.
-            if (given.send(prepared).is_err() || told.await.is_err())
-                && let Some(loan) = clients.loans.lock().get_mut(&fence)
-            {
-                loan.end_by_client();
+            if given.send(prepared).is_err() || told.await.is_err() {
+                let end = move || clients.loans.lock().get_mut(&fence).into_iter().for_each(LoanOut::end_by_client);
+                blocking::aside(end).await;
             }
         });
         to_client

@@ -243,10 +243,10 @@ impl<'a> Changes<'a> {
         for host in hosts {
             // Not in the schedule, it may have been given back while this batch was collected, and have had no work of its own: a
             // redirect led to it.
-            let visited = frontier.schedule.lock().record(host).or_else(|| Some(frontier.owed.lock().get(&host)?.record().clone()));
-            let visited = match visited {
+            let scheduled = frontier.schedule.lock().record(host);
+            let visited = match scheduled {
                 Some(visited) => Some(visited),
-                None => self.store.host(host)?.map(|record| frontier.after_opening(record)),
+                None => self.stored_host(host)?,
             };
             let Some(change) = self.hosts.get_mut(&host) else { continue };
             change.complete(visited.as_ref(), frontier.opened_at, self.now);

@@ -61,12 +61,7 @@ impl EmbeddedFrontier {
     }
 
     /// Nobody who has the place of `by` itself is looked for: it has its page.
-    fn owner_but(
-        &self,
-        store: &StoreGuard,
-        target: UrlKey,
-        by: UrlKey,
-    ) -> Result<Option<String>, FrontierError> {
+    fn owner_but(&self, store: &StoreGuard, target: UrlKey, by: UrlKey) -> Result<Option<String>, FrontierError> {
         if target == by {
             return Ok(None);
         }

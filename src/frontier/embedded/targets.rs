@@ -76,11 +76,7 @@ impl EmbeddedFrontier {
     }
 
     /// Another one than `by` whose page is that of `target`, and stays so. Who stands in for a page gives way to who brings it.
-    fn delivered_under(
-        &self,
-        (target, key): (&str, UrlKey),
-        by: UrlKey,
-    ) -> Result<Option<String>, FrontierError> {
+    fn delivered_under(&self, (target, key): (&str, UrlKey), by: UrlKey) -> Result<Option<String>, FrontierError> {
         let store = self.shelf.store()?;
         let owner = store.owner(key)?.filter(|owner| !owner.is_stand_in);
         if let Some(owner) = self.another(owner, by)? {

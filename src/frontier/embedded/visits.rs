@@ -128,7 +128,6 @@ impl EmbeddedFrontier {
         self.write_owed_meanwhile();
         lent
     }
-
 }
 
 /// The store was opened again: writes all that is owed to it. The caller holds `host_writes`, and has rebuilt the schedule.

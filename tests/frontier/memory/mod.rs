@@ -144,9 +144,13 @@ impl Frontier for MemoryFrontier {
 
     fn settle_claim(&self, _: &str, _: Settled) {}
 
-    fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {
+    fn write_visits(&self) -> Result<(), FrontierError> {
+        Ok(())
+    }
+
+    fn give_back(&self, lease: Lease, release: Release) {
         let (mut kept, mut volatile) = (self.kept.lock(), self.volatile.lock());
-        let Some((origin, urls)) = volatile.leases.remove(&lease.id) else { return Ok(()) };
+        let Some((origin, urls)) = volatile.leases.remove(&lease.id) else { return };
         if !urls.is_empty() {
             let now = volatile.last_claim;
             volatile.served.insert(origin.clone(), now);
@@ -162,7 +166,6 @@ impl Frontier for MemoryFrontier {
             host.delay_ms = release.delay.as_millis() as u64;
             host.robots = release.robots.or(host.robots.take());
         }
-        Ok(())
     }
 
     fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError> {
