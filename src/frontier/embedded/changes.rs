@@ -251,7 +251,7 @@ impl<'a> Changes<'a> {
             let Some(change) = self.hosts.get_mut(&host) else { continue };
             change.complete(visited.as_ref(), frontier.opened_at, self.now);
             batch.insert(&self.store.hosts, host.to_be_bytes(), records::to_bytes(&change.record));
-            let robots = if change.wants_robots { self.store.robots_of(*host)? } else { None };
+            let robots = if change.wants_robots { self.store.robots_of(host)? } else { None };
             if let Some(robots) = robots {
                 let expired = Robots { expires_ms: 0, ..robots };
                 batch.insert(&self.store.robots, host.to_be_bytes(), records::to_bytes(&expired));
@@ -263,11 +263,14 @@ impl<'a> Changes<'a> {
         for ((host, due, _), _) in self.later.iter().filter(|(_, item)| item.is_some()) {
             later_added.entry(*host).or_insert(*due);
         }
-        let (owed, mut schedule) = (frontier.owed.lock(), frontier.schedule.lock());
+        let (mut owed, mut schedule) = (frontier.owed.lock(), frontier.schedule.lock());
         schedule.totals = self.totals;
         for (host, mut change) in self.hosts.drain() {
             // It was given back while the batch was written: that comes on top, and is written next.
-            if owed.contains_key(&host) {
+            if let Some(owed) = owed.get_mut(&host) {
+                if change.wants_robots {
+                    owed.expire_robots();
+                }
                 change.complete(schedule.record(host).as_ref(), frontier.opened_at, self.now);
             }
             let added = later_added.get(&host).copied().unwrap_or(NEVER);

@@ -30,6 +30,11 @@ impl Owed {
     pub fn record(&self) -> &HostRecord {
         &self.record
     }
+
+    /// What was fetched before somebody wants it anew is fetched again.
+    pub fn expire_robots(&mut self) {
+        self.robots.iter_mut().for_each(|robots| robots.expires_ms = 0);
+    }
 }
 
 impl EmbeddedFrontier {
