@@ -1,13 +1,17 @@
 //! Lent hosts, while the operator, other clients or the server's end interfere.
 
 use std::io::Write;
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::api::ask;
 use crate::clients::{ALICE, BOB, Crawl, urls};
-use crate::support::program::run;
+use crate::support::program::{Place, Process, eventually, free_port, get, run};
+use crate::support::server::{Answer, Ask};
+use crate::support::visits::Visit;
+use crate::support::{Running, links};
 
 #[test]
 fn a_host_that_is_blocked_or_forgotten_is_not_lent_any_longer() {
@@ -210,4 +214,100 @@ fn bomb(url: &str) -> Vec<u8> {
     (0..BODY >> 20).for_each(|_| gzip.write_all(&blanks).unwrap());
     gzip.write_all(b"\r\n\r\n").unwrap();
     gzip.finish().unwrap()
+}
+
+/// Until when the client of a lease may ask its host.
+fn end_of(said: &Value) -> Instant {
+    Instant::now() + Duration::from_millis(said["lasts_ms"].as_u64().unwrap())
+}
+
+/// Bob gets the host again, and not before `end`. Nor does the server ask it from `since` on.
+#[track_caller]
+fn is_left_alone(crawl: &Crawl, origin: &Value, since: Instant, end: Instant) {
+    let again = crawl.lease(BOB);
+    assert_eq!(again["origin"], *origin);
+    assert!(end.saturating_duration_since(Instant::now()) < Duration::from_millis(100), "lent again too early");
+    // Requests of this test itself have no user agent.
+    let by_server = |visit: &Visit| visit.host == "127.0.0.12" && !visit.user_agent.is_empty();
+    let too_soon = crawl.site.visits.all().into_iter().filter(by_server).filter(|it| it.at > since && it.at < end);
+    assert_eq!(too_soon.count(), 0);
+}
+
+#[test]
+fn a_renewal_holds_over_a_kill_right_behind_its_answer() {
+    let crawl = Crawl::start("work.prove_after: 1\nwork.verify_share: 0\nwork.lease: 6s\n");
+    let root = crawl.lease(ALICE);
+    crawl.send(ALICE, &crawl.page(&root, &urls(&root)[0]));
+    let lease = crawl.lease(ALICE);
+    let first_end = end_of(&lease);
+    let given = urls(&lease);
+    for url in &given[..given.len().div_ceil(4)] {
+        crawl.send(ALICE, &crawl.page(&lease, url));
+    }
+    // Late enough that the renewal is worth some seconds.
+    eventually("half of its time is over", || first_end - Duration::from_secs(3) < Instant::now());
+    let (status, renewed) =
+        crawl.said(ALICE, &format!("POST /api/v1/work/leases/{}/renew", lease["lease"].as_str().unwrap()), &json!({}));
+    assert_eq!(status, 200, "{renewed}");
+    let end = end_of(&renewed);
+    assert!(end > first_end + Duration::from_secs(2), "{renewed}");
+    let Crawl { site, place, address, process } = crawl;
+    assert!(process.kill());
+    let killed = Instant::now();
+    let crawl = Crawl { process: Crawl::process(&place, &site, address, false), site, place, address };
+    crawl.refuses(ALICE, &crawl.page(&lease, &given[given.len() - 1]), "no lease of this client");
+    is_left_alone(&crawl, &lease["origin"], killed, end);
+    crawl.process.signal("TERM");
+}
+
+/// Pages of the second host fill the log, as nobody reads the crawl's output.
+fn large_pages() -> Running {
+    let answer = |ask: &Ask| match (ask.path(), ask.host == "127.0.0.11") {
+        ("/robots.txt", _) => Answer::text("").status(404),
+        ("/", true) => Answer::html("late").after(Duration::from_secs(600)),
+        ("/", false) => {
+            let pages: Vec<String> = (0..100).map(|page| format!("/{page}")).collect();
+            Answer::html(links(&pages.iter().map(String::as_str).collect::<Vec<_>>()))
+        }
+        (path, _) => Answer::html(format!("<title>{path}</title>{}", path.repeat(8000))),
+    };
+    Running::start(2, std::sync::Arc::new(answer))
+}
+
+#[test]
+fn a_host_whose_lease_a_full_log_ends_is_left_alone_until_the_clients_time_is_over() {
+    let (site, address) = (large_pages(), SocketAddr::from(([127, 0, 0, 1], free_port())));
+    let place = Place::with(&format!(
+        "work.clients: \"alice:{ALICE} bob:{BOB}\"\nwork.prove_after: 1\nwork.verify_share: 0\nwork.lease: 15s\n\
+         crawler_manager.downloader.header_timeout: 10m\ncrawler_manager.downloader.total_timeout: 10m\n\
+         page_log.segment_size: 64KiB\npage_log.max_size: 128KiB\n"
+    ));
+    let seeds = [site.origin(0) + "/", site.origin(1) + "/"];
+    let listen = address.to_string();
+    let more = ["--delay", "0", "--concurrency", "1", "--stay", "--sink", "stdout", "--listen", &listen];
+    let (process, mut out) = Process::start_unread(place.crawl(&seeds, &more));
+    eventually("it can be asked", || get(address, "/healthz").is_some());
+    let is_busy = |visit: &Visit| visit.path == "/" && visit.host == "127.0.0.11";
+    eventually("the server is busy with its own host", || site.visits.all().iter().any(is_busy));
+    let crawl = Crawl { site, place, address, process };
+    let root = crawl.lease(ALICE);
+    crawl.send(ALICE, &crawl.page(&root, &urls(&root)[0]));
+    let lease = crawl.lease(ALICE);
+    let end = end_of(&lease);
+    let refused = urls(&lease).iter().find_map(|url| {
+        let taken = crawl.send(ALICE, &crawl.page(&lease, url));
+        taken["refused"][0]["why"].as_str().map(str::to_owned)
+    });
+    let refused = refused.expect("the log takes all of the lease");
+    assert!(refused.contains("the page log takes nothing now") || refused.contains("no lease"), "{refused}");
+    let ended = Instant::now();
+    // Now somebody reads, and hosts are leased again.
+    let reading = std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()).unwrap());
+    let has_room = |metrics: &str| metrics.lines().any(|line| line == "seine_log_full 0");
+    eventually("there is room", || get(address, "/metrics").is_some_and(|(_, metrics)| has_room(&metrics)));
+    assert!(Instant::now() < end, "this machine is too slow for the test to tell anything");
+    is_left_alone(&crawl, &lease["origin"], ended, end);
+    crawl.process.signal("TERM");
+    crawl.process.wait().ok();
+    reading.join().unwrap();
 }
