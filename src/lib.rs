@@ -1,8 +1,8 @@
 #![forbid(unsafe_code)]
 //! Seine: a streaming crawl service.
 //!
-//! The modules are the user's nouns. ARCHITECTURE.md walks through them in the order in which a page does, and says which may
-//! import which; what each is for, it says itself in its first line.
+//! ARCHITECTURE.md lists the modules in the order in which a page passes them, and says which may import which. The
+//! first line of each module says what it does.
 
 pub mod api;
 pub mod archive;

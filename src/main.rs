@@ -1,8 +1,9 @@
-//! Arguments → one call.
+//! Parses the arguments and calls the command.
 
 use std::process::ExitCode;
 
-/// Pages are made in one thread and freed in others; this allocator takes that with less CPU and memory than the system's.
+/// Pages are allocated in one thread and freed in others. This allocator needs less CPU and memory for that than the
+/// system's.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! The way to the end of a run: one value, which everybody watches. It only ever goes on. Tasks await it, threads block on it.
+//! The shutdown of a run: one value that all parts watch. It only moves forward. Tasks await it, threads block on it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use tokio::sync::watch;
 
 use crate::blocking::Signal;
 
-/// Cheap to clone; all clones are the same.
+/// Cheap to clone; all clones share their state.
 #[derive(Clone, Default)]
 pub struct Shutdown(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
     phase: watch::Sender<Phase>,
-    /// Held while the phase moves, for threads that wait.
+    /// Locked while the phase changes, for threads that wait.
     moving: Mutex<()>,
     rang: Signal,
 }
@@ -29,12 +29,12 @@ enum Phase {
 }
 
 impl Shutdown {
-    /// Nothing new is asked for from now on. What is accepted is still delivered.
+    /// Starts no new fetches. Accepted events are still delivered.
     pub fn finish(&self) {
         self.advance(Phase::Finishing);
     }
 
-    /// Everybody ends with what is at hand, whatever is pending; what fails is not started again.
+    /// All parts finish their present step and end, whatever is pending. A part that fails is not restarted.
     pub fn hurry(&self) {
         self.advance(Phase::Hurrying);
     }
@@ -47,17 +47,17 @@ impl Shutdown {
         *self.0.phase.borrow() >= Phase::Hurrying
     }
 
-    /// Waits until it is finishing, or hurrying.
+    /// Waits until the phase is finishing or hurrying.
     pub async fn finishing(&self) {
         self.reached(Phase::Finishing).await;
     }
 
-    /// Waits until it is hurrying.
+    /// Waits until the phase is hurrying.
     pub async fn hurrying(&self) {
         self.reached(Phase::Hurrying).await;
     }
 
-    /// Blocks for `time`, until it is hurrying, or until somebody [wakes](Shutdown::wake) those who rest.
+    /// Blocks for `time`, until the phase is hurrying, or until [`Shutdown::wake`].
     pub fn rest(&self, time: Duration) {
         let mut moving = self.0.moving.lock();
         if !self.is_hurrying() {
@@ -65,7 +65,7 @@ impl Shutdown {
         }
     }
 
-    /// Ends all [rests](Shutdown::rest): what they wait for may have come.
+    /// Ends all [rests](Shutdown::rest), because what they wait for may have happened.
     pub fn wake(&self) {
         self.0.rang.notify_all();
     }

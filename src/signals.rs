@@ -1,4 +1,4 @@
-//! The signals that end a crawl, and the one that does not.
+//! The signals that end a crawl, and SIGHUP.
 
 use std::sync::Arc;
 
@@ -12,12 +12,11 @@ use crate::outside::stand_in;
 pub enum Received {
     /// SIGTERM or SIGINT.
     End,
-    /// SIGHUP: the configuration is to be read again.
+    /// SIGHUP: reload the configuration.
     HangUp,
 }
 
-/// All are listened for all the time: a signal that comes while nobody waits for it is not lost, and SIGHUP, listened for,
-/// does not kill.
+/// Listens to all signals all the time, so that none is lost while nobody waits, and SIGHUP does not kill the process.
 pub(crate) struct Signals {
     simulated: Option<UnboundedReceiver<Received>>,
     terminate: Option<Signal>,
@@ -26,7 +25,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// To be called on a runtime.
+    /// Must be called on a runtime.
     pub fn listen() -> Signals {
         if let Some(SimulatedSignals(signals)) = stand_in() {
             return Signals { simulated: signals.lock().take(), terminate: None, interrupt: None, hang_up: None };
@@ -41,7 +40,7 @@ impl Signals {
         }
     }
 
-    /// Waits for one that ends the process.
+    /// Waits for a signal that ends the process.
     pub async fn end(&mut self) {
         if let Some(signals) = &mut self.simulated {
             while simulated(signals).await != Received::End {}

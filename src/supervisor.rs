@@ -1,9 +1,9 @@
-//! The supervisor: every long-running part is a thread it starts, watches and starts again. Only it retries.
+//! The supervisor: starts every long-running part in a thread, watches it and restarts it. Nothing else retries.
 //!
-//! A part is a closure that runs until its work is over (`Ok`) or something failed (`Err`, or a panic). After a failure
-//! it is called again, after a back-off that doubles and is forgotten once the part made progress: got something done that
-//! whoever it works for has acknowledged. Every change of its state is told. Health is *progress*,
-//! not being alive: a part that neither progresses nor says that it is idle is stuck, and shown so.
+//! A part is a closure that runs until its work is finished (`Ok`) or something failed (`Err`, or a panic). After a
+//! failure it is called again after a back-off. The back-off doubles, and is reset when the part makes progress, which
+//! means acknowledged work. Every change of state is logged. Health means *progress*, not being alive: a part that
+//! neither makes progress nor reports that it is idle is stuck.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -23,13 +23,13 @@ pub struct Supervisor(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     parts: Mutex<Vec<Arc<Part>>>,
-    /// How many parts' threads have not ended.
+    /// Number of parts whose threads have not ended.
     running: watch::Sender<usize>,
-    /// Hurrying, a part that fails is not started again.
+    /// While it is hurrying, a part that fails is not restarted.
     shutdown: Shutdown,
 }
 
-/// One part, as others see it.
+/// The shared state of one part.
 struct Part {
     name: String,
     stuck_after: Duration,
@@ -39,50 +39,50 @@ struct Part {
 struct State {
     phase: Phase,
     restarts: u64,
-    /// It was told that it is stuck.
+    /// It was reported as stuck.
     is_told_stuck: bool,
     last_sign: Instant,
     last_error: Option<String>,
-    /// It failed, and has neither got anything done nor found nothing to do since.
+    /// It failed, and has neither made progress nor been idle since.
     is_down: bool,
-    /// Since when it has failed, and how often, without progress in between.
+    /// Since when it has failed, and how often, without progress.
     failing: Option<(Instant, u32)>,
 }
 
-/// Where a part is in its life.
+/// The phase of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     Running,
-    /// Failed, to be started again soon.
+    /// It failed, and will be restarted soon.
     BackingOff,
-    /// Its work is over.
+    /// Its work is finished.
     Finished,
 }
 
-/// A part's state, for people, programs and metrics.
+/// A part's state, for users, programs and metrics.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PartStatus {
     pub name: String,
     pub phase: Phase,
-    /// Running, but without a sign for longer than it should be.
+    /// It is running, but gave no sign for too long.
     pub is_stuck: bool,
     #[serde(skip)]
     pub since_last_sign: Duration,
     pub restarts: u64,
-    /// What it failed of, until something got done again.
+    /// Its last error, until it makes progress.
     pub last_error: Option<String>,
-    /// It failed, and has not shown since that it works. Stays true while the part is started again and again.
+    /// It failed, and has not shown since that it works. This stays true through restarts.
     #[serde(default)]
     pub is_down: bool,
 }
 
-/// A part's way of saying that it lives.
+/// Used by a part to give signs of life.
 #[derive(Clone)]
 pub struct Beat(Arc<Part>);
 
 impl Beat {
-    /// Something got done, and is acknowledged: what was only taken, or passed over, is none.
+    /// Work was done and acknowledged. Reading or skipping something does not count.
     pub fn progress(&self) {
         let failing = {
             let mut state = self.0.state.lock();
@@ -102,7 +102,7 @@ impl Beat {
         }
     }
 
-    /// There is nothing to do, or nothing that counts, and that is fine.
+    /// The part has nothing to do.
     pub fn idle(&self) {
         let mut state = self.0.state.lock();
         state.last_sign = Instant::now();
@@ -119,7 +119,7 @@ impl Supervisor {
     }
 
     /// Starts a part in a thread of its own. `run` is called again after every failure, and must find its own way back
-    /// to where it was.
+    /// to its position.
     pub fn start<F>(&self, name: &str, stuck_after: Duration, mut run: F)
     where
         F: FnMut(&Beat) -> anyhow::Result<()> + Send + 'static,
@@ -145,12 +145,12 @@ impl Supervisor {
         });
     }
 
-    /// Every part's state, in the order they were started.
+    /// The state of all parts, in the order of their start.
     pub fn status(&self) -> Vec<PartStatus> {
         self.0.parts.lock().iter().map(|part| part.status()).collect()
     }
 
-    /// Says which parts are stuck since it was asked last, and which are not any more. To be called now and then.
+    /// Logs which parts became stuck since the last call, and which recovered. Call it now and then.
     pub fn tell_stuck(&self) {
         for part in self.0.parts.lock().iter() {
             let status = part.status();
@@ -166,12 +166,12 @@ impl Supervisor {
         }
     }
 
-    /// What parts failed for may be over: those that wait to be started again are started now.
+    /// The cause of failures may be over, so parts in back-off are restarted now.
     pub fn wake(&self) {
         self.0.shutdown.wake();
     }
 
-    /// Waits until every part has ended.
+    /// Waits until all parts have ended.
     pub async fn all_ended(&self) {
         // The sender lives as long as `self`.
         let _ = self.0.running.subscribe().wait_for(|running| *running == 0).await;
@@ -225,7 +225,7 @@ fn supervise(shared: &Shared, part: &Arc<Part>, run: &mut dyn FnMut(&Beat) -> an
     }
 }
 
-/// What a panic says of itself.
+/// The message of a panic.
 pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("of unknown cause")

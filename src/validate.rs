@@ -1,6 +1,6 @@
-//! The validator: the page log's first reader. It takes each entry of `page_proposed`, compares it with `page`, adds it
-//! when it is new or changed, and its links to `work_proposed` (the data model of ARCHITECTURE.md). One batch, its links and
-//! its cursor are applied at once or not at all.
+//! The validator: the first reader of the page log. It compares each entry of `page_proposed` with `page`, stores it if
+//! it is new or changed, and adds its links to `work_proposed` (see ARCHITECTURE.md). A batch, its links and its offset
+//! are applied atomically.
 
 mod aliases;
 mod faults;
@@ -62,18 +62,18 @@ pub enum ValidateError {
     Log(#[from] LogError),
 }
 
-/// An event, what is derived of it, and what was known before.
+/// An event, what is derived from it, and the earlier record.
 #[derive(Clone, Copy)]
 struct Seen<'e> {
     event: &'e PageEvent,
     derived: &'e Derived,
     before: Option<&'e PageRecord>,
-    /// In the hints of its host, if the page has to do with any.
+    /// Reliability of its host's hints, if the page has or gives hints.
     trust: Option<&'e Trust>,
 }
 
 impl Seen<'_> {
-    /// What looks had told of the page; nothing when this event is the very one that told it.
+    /// What earlier fetches showed; none if the record is from this very event.
     fn known(&self) -> Option<History> {
         self.before.filter(|before| before.event_id != self.event.id)?.history()
     }
@@ -81,12 +81,12 @@ impl Seen<'_> {
 
 const BATCH_EVENTS: usize = 128;
 const BATCH_BYTES: usize = 4 << 20;
-/// Bytes of links that are applied at once; one page's may be more.
+/// Maximum bytes of links in a batch; one page may exceed it.
 const LINK_BYTES: usize = 8 << 20;
-/// What a link holds besides its URL.
+/// Bytes of a link besides its URL.
 const LINK: usize = 64;
 const IDLE: Duration = Duration::from_millis(200);
-/// URLs of a host that are held no longer at once.
+/// Deferred URLs released per batch.
 const RELEASED: usize = 1024;
 
 impl Validator {
@@ -98,14 +98,14 @@ impl Validator {
     ) -> Result<Validator, FrontierError> {
         let looks = Looks::open(&*frontier, &config, now_ms())?;
         let focus = Focus::open(&*frontier, config.focus)?;
-        // What was held is not any more once nobody watches.
+        // Traps are switched off, so deferred URLs are released.
         while !config.traps && frontier.release_held(RELEASED, now_ms())? > 0 {}
         let watch = Mutex::new(Watch::new(config.traps));
         Ok(Validator { frontier, scope, config, metrics, looks, focus, watch, lost: Mutex::default() })
     }
 
-    /// Reads the log until it is closed and read to its end, or `is_old` says that the configuration is another by now. Rings
-    /// `applied` after every batch.
+    /// Reads the log until it is closed and read to its end, or `is_old` says that the configuration was replaced.
+    /// Notifies `applied` after every batch.
     pub fn run(
         &self,
         reader: &mut Reader,
@@ -132,7 +132,8 @@ impl Validator {
         Ok(())
     }
 
-    /// What the disk has lost at the log's end is passed too. Its URLs are still in work_proposed, to be fetched again.
+    /// Also passes events at the log's end that the disk has lost. Their URLs are still in work_proposed and are
+    /// fetched again.
     fn pass_damage(&self, reader: &Reader) -> Result<(), ValidateError> {
         let read = reader.position();
         if read.index > self.frontier.cursor()?.index {
@@ -141,8 +142,8 @@ impl Validator {
         Ok(())
     }
 
-    /// Lets the log remove what is validated. Only then need it be durable in the frontier, once a segment: an fsync for
-    /// every batch holds up whoever gives a host back.
+    /// Lets the log delete validated segments. Only for that must the frontier be durable; an fsync per batch would
+    /// delay releases of hosts.
     fn release(&self, reader: &mut Reader) -> Result<(), ValidateError> {
         let done = self.frontier.cursor()?;
         if reader.would_free(done) {
@@ -152,9 +153,9 @@ impl Validator {
         Ok(())
     }
 
-    /// One batch, or several when their links are very many. Validating the same entries again changes nothing.
+    /// Validates entries in one batch, or in several if they have many links. Doing it again changes nothing.
     pub fn validate(&self, mut entries: &[Arc<Entry>]) -> Result<(), ValidateError> {
-        // What was accepted just before a crash is later than what the frontier has heard of.
+        // Events accepted just before a crash are later than the frontier's latest time.
         clock::never_before(entries.iter().map(|entry| entry.event.ended_ms).max().unwrap_or_default());
         while !entries.is_empty() {
             let validated = self.validate_some(entries)?;
@@ -163,13 +164,13 @@ impl Validator {
         Ok(())
     }
 
-    /// At least the first, and as many more as [`LINK_BYTES`] allow. Returns how many.
+    /// Takes the first entry, and more within [`LINK_BYTES`]. Returns how many.
     fn validate_some(&self, entries: &[Arc<Entry>]) -> Result<usize, ValidateError> {
         let mut batch = Batch::default();
         let (mut link_bytes, mut changes) = (0, Vec::new());
         let learned_to = self.frontier.cursor()?;
         self.watch.lock().begin();
-        // The same URL twice in a batch: the second is compared with the first, not with what the store still says.
+        // If a URL occurs twice in a batch, the second event is compared with the first, not with the store.
         let mut judged: HashMap<&str, PageRecord> = HashMap::new();
         for entry in entries {
             let event = &*entry.event;
@@ -179,14 +180,14 @@ impl Validator {
                 Some(record) => Some(record.clone()),
                 None => self.frontier.page(&event.url)?,
             };
-            // Of what has to do with none, its host's hints are not asked for.
+            // Without hints in the record or the page, the host's reliability is not needed.
             let is_hinted = before.as_ref().is_some_and(PageRecord::is_hinted) || !derived.changed.is_empty();
             let trust = if is_hinted { self.frontier.trust(&event.url)? } else { None };
             let seen = Seen { event, derived: &derived, before: before.as_ref(), trust: trust.as_ref() };
             let mut change = self.judge(seen);
             if let Change::Page { record, .. } = &mut change {
                 record.passed_at.get_or_insert(entry.end.index);
-                // What was passed over is read again, should its links count one day.
+                // The page's links were not followed. It is read again if that changes.
                 record.is_to_be_reread |= record.fetched_ms == event.ended_ms && self.is_passed_over(event, &derived);
             }
             let lead = match learned_to < entry.end {
@@ -243,11 +244,11 @@ impl Validator {
 
     fn judge(&self, seen: Seen) -> Change {
         let Seen { event, before, trust, .. } = seen;
-        // The very event that `page` holds already, read again after a crash: the same verdict as then.
+        // The record is from this very event, read again after a crash: the verdict stays.
         if let Some(before) = before.filter(|before| before.event_id == event.id) {
             return Change::Page { record: before.clone(), due_again: self.due_again(event, before, trust) };
         }
-        // An event of before the worker noted it is judged as the URL's own.
+        // Older events do not have the worker's decision.
         let own = || retry::retry_at(event, &self.config).map(|at| Again { at, counts: true, ..Again::default() });
         if let Some(Again { at, counts, host_is_well }) = event.again.or_else(own) {
             let (attempt, put_off) = (event.attempt + u16::from(counts), !counts);
@@ -263,7 +264,7 @@ impl Validator {
         Change::Page { record, due_again }
     }
 
-    /// What the host's worker said at the lease's end, should that have been lost with the process: one failure.
+    /// The pause of the host that the worker decided, in case a crash lost it: one failure.
     fn host_pause(&self, event: &PageEvent, is_hosts: bool) -> HostPause {
         let was_asked = !event.request_headers.0.is_empty();
         if !was_asked || !is_of_its_host(event) {
@@ -278,14 +279,14 @@ impl Validator {
         HostPause { not_before, trouble }
     }
 
-    /// Pages that are or were there are looked at again, whatever came this time; what was refused is not. What failed with
-    /// its host waits for it, and what is out of scope for another scope.
+    /// When the URL is rechecked. Live and gone pages always are. A URL that failed with its host waits for the host,
+    /// and one that is out of scope for a new scope.
     fn due_again(&self, event: &PageEvent, record: &PageRecord, trust: Option<&Trust>) -> Option<EpochMs> {
         let reason = event.failure().map(|failure| failure.reason);
         if reason == Some(FailureReason::OutOfScope) {
             return None;
         }
-        // Accepted before the scope was another.
+        // It was accepted before the scope changed.
         if record.state.is_there()
             && !self.scope.now().keeps(&event.url, event.kind, record.depth, self.config.max_depth)
         {
@@ -298,13 +299,13 @@ impl Validator {
         self.looks.due(record, trust, event.ended_ms)
     }
 
-    /// The record as it was, where an event says nothing of what is there, was, or is an alias.
+    /// The earlier record, if the event does not change what is known of the URL.
     fn kept(&self, event: &PageEvent, before: Option<&PageRecord>, change: Option<PageChange>) -> Option<PageRecord> {
         let says_nothing = change.is_none() && event.withheld.as_ref().is_none_or(Withheld::is_passing);
         let doubt = doubt(event);
         let before = before.filter(|before| match before.state {
             PageState::Gone => true,
-            // It has no page that could be gone.
+            // An alias has no page that could be gone.
             PageState::Alias => {
                 doubt.is_none_or(|(doubt, _)| doubt != Doubt::Missing)
                     || !before.as_before(&self.config.revisit, event.ended_ms).believed.takes(Doubt::Missing)
@@ -318,8 +319,8 @@ impl Validator {
         Some(PageRecord { event_id, history: Some(history), passed_at: None, ..before.clone() })
     }
 
-    /// What `page` keeps of a final answer. Of a page that is there, only an answer that says so takes it away (404, 410), and
-    /// says so twice, or a word that it may not be asked for: whatever else came instead, it stays as it was, and so does what is gone.
+    /// The new record after a final answer. A live page is removed only by a confirmed removal (404, 410, or a ban).
+    /// Any other answer leaves live and gone pages as they were.
     fn record(&self, Seen { event, derived, before, trust }: Seen) -> PageRecord {
         let (now, status) = (event.ended_ms, event.response().map_or(0, |response| response.status));
         let there = before.filter(|before| before.state.is_there());
@@ -373,12 +374,12 @@ impl Validator {
     }
 }
 
-/// Whether the page was there this time.
+/// Whether this fetch found the page.
 fn is_alive(event: &PageEvent, record: &PageRecord) -> bool {
     record.state.is_there() && record.history.is_some_and(|history| history.alive_ms == event.ended_ms)
 }
 
-/// What an answer says against the page that is there, and when that was seen.
+/// The sign of removal in an answer, and when it was seen.
 fn doubt(event: &PageEvent) -> Option<(Doubt, EpochMs)> {
     if let Some(Withheld::Doubted { doubt, seen_ms }) = event.withheld {
         return Some((doubt, seen_ms));
@@ -392,7 +393,7 @@ fn doubt(event: &PageEvent) -> Option<(Doubt, EpochMs)> {
     Some((doubt, event.ended_ms))
 }
 
-/// Whether it was about the URL's own host last, not about another one behind a redirect.
+/// Whether the last request went to the URL's own host, not to the host of a redirect.
 fn is_of_its_host(event: &PageEvent) -> bool {
     parse::url::origin(&event.url) == parse::url::origin(&event.final_url)
 }

@@ -1,5 +1,6 @@
-//! Who may do what. Through the socket in the data folder, which its owner alone may open, everything. Through the network with a
-//! token of a role; and without any token configured, everything to whoever asks on this machine's own address.
+//! Access control. The socket in the data folder, which only its owner can open, allows everything. Over the network, a
+//! token decides the role. Without configured tokens, everything is allowed to everybody on this machine, if the server
+//! listens only on a loopback address.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,31 +10,31 @@ use sha2::{Digest, Sha256};
 use super::problem::Refusal;
 use crate::config::{Config, Secret};
 
-/// What a role may; each may what those before it may.
+/// Roles. Each includes the rights of those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     Read,
     Operate,
 }
 
-/// How a request came.
+/// Where a request comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Peer {
-    /// Through the socket in the data folder.
+    /// The socket in the data folder.
     Owner,
     Network(SocketAddr),
 }
 
-/// The name of whoever asks: for the log of orders, or a client's.
+/// Name of the sender: for the log of orders, or a remote worker's name.
 #[derive(Clone)]
 pub(super) struct By(pub String);
 
-/// The rules of one server, as they are configured now.
+/// The rules of a server, from the present configuration.
 pub(super) struct Access<'c>(pub &'c Config);
 
 impl Access<'_> {
-    /// The name of whoever asks, for the log of orders; or why not. `is_loopback`: the server listens on this machine's own address
-    /// and on no other.
+    /// The sender's name for the log of orders, or why the request is refused. `is_loopback`: the server listens only
+    /// on a loopback address.
     pub fn check(&self, peer: &Peer, is_loopback: bool, headers: &HeaderMap, wanted: Role) -> Result<String, Refusal> {
         let address = match peer {
             Peer::Owner => return Ok("command line".to_owned()),
@@ -58,8 +59,8 @@ impl Access<'_> {
         }
     }
 
-    /// For what needs no token. A page of another website must not read it under a name that was made to lead to this machine (DNS
-    /// rebinding): a server on this machine's own address answers as localhost alone, unless tokens say that others may ask.
+    /// For requests that need no token. They must not be readable for other websites by DNS rebinding. So a server on a
+    /// loopback address accepts only the host name localhost, unless tokens are configured.
     pub fn look(&self, is_loopback: bool, headers: &HeaderMap) -> Result<(), Refusal> {
         match is_loopback && !self.has_tokens() {
             true => refuse_other_names(headers),
@@ -67,7 +68,7 @@ impl Access<'_> {
         }
     }
 
-    /// The name of a crawler that takes work.
+    /// The name of a remote worker.
     pub fn client(&self, headers: &HeaderMap) -> Result<String, Refusal> {
         refuse_foreign_pages(headers)?;
         if self.0.work.clients.is_empty() {
@@ -76,7 +77,7 @@ impl Access<'_> {
         let token = bearer(headers).ok_or_else(|| {
             Refusal::Unknown("a client's token is wanted: Authorization: Bearer …, one of work.clients".to_owned())
         })?;
-        // All are compared, whichever it is.
+        // All tokens are compared, so the time does not tell which one matched.
         let mut known = None;
         for (name, secret) in &self.0.work.clients {
             if is_same(Some(secret), token) {
@@ -91,14 +92,14 @@ impl Access<'_> {
     }
 
     fn role_of(&self, token: &str) -> Option<Role> {
-        // Both are compared, whichever it is.
+        // Both tokens are compared, so the time does not tell which one matched.
         let operates = is_same(self.0.http.operate_token.as_ref(), token);
         let reads = is_same(self.0.http.read_token.as_ref(), token);
         if operates { Some(Role::Operate) } else { reads.then_some(Role::Read) }
     }
 }
 
-/// Headers by which proxies say for whom they ask (RFC 7239, and what was used before it).
+/// Headers in which proxies name the client (RFC 7239, and older ones).
 const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "x-forwarded-host"];
 const TOKEN_WANTED: &str =
     "a token is wanted: Authorization: Bearer …, with the value of http.api.read_token or http.api.operate_token";
@@ -120,14 +121,14 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }
 
-/// In a time that says nothing of the secret: what is compared are digests, whole.
+/// Compares digests, so the time says nothing about the secret.
 fn is_same(secret: Option<&Secret>, token: &str) -> bool {
     let Some(secret) = secret else { return false };
     let (ours, theirs) = (Sha256::digest(secret.expose().as_bytes()), Sha256::digest(token.as_bytes()));
     ours.iter().zip(theirs).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 
-/// A page of another website, open in a browser on this machine, must not steer a crawl.
+/// A page of another website in a browser on this machine must not operate a crawl.
 fn refuse_foreign_pages(headers: &HeaderMap) -> Result<(), Refusal> {
     let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
@@ -139,7 +140,7 @@ fn refuse_foreign_pages(headers: &HeaderMap) -> Result<(), Refusal> {
     }
 }
 
-/// A proxy on this machine passes on what comes from anywhere: such a request is not this machine's own.
+/// A proxy on this machine forwards requests from anywhere, so such a request does not count as local.
 fn refuse_forwarded(headers: &HeaderMap) -> Result<(), Refusal> {
     match FORWARDED.iter().find(|name| headers.contains_key(**name)) {
         None => Ok(()),
@@ -150,7 +151,7 @@ fn refuse_forwarded(headers: &HeaderMap) -> Result<(), Refusal> {
     }
 }
 
-/// Nor may one whose name was made to lead to this machine (DNS rebinding).
+/// Refuses requests under another host name (DNS rebinding).
 fn refuse_other_names(headers: &HeaderMap) -> Result<(), Refusal> {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let name = match host.rsplit_once(':') {

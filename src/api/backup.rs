@@ -1,4 +1,4 @@
-//! A copy of the crawl, as a stream: `backup/` says of what.
+//! Sends a backup of the crawl as a stream; `backup/` says what it contains.
 
 use std::io::{Error, ErrorKind, Write};
 
@@ -15,11 +15,11 @@ use super::access::By;
 use super::problem::Refusal;
 use super::service::App;
 
-/// So much goes out at once; and so many wait for a reader.
+/// Size of a piece, and number of pieces that wait for a reader.
 const PIECE_BYTES: usize = 64 << 10;
 const PIECES: usize = 16;
 
-/// One at a time. Whoever takes nothing of it for a while is hung up on, as everywhere.
+/// One backup at a time. A client that reads nothing for a while is disconnected, as everywhere.
 pub(super) async fn stream(State(app): State<App>, Extension(By(by)): Extension<By>) -> Result<Response, Refusal> {
     let Ok(place) = app.backups.clone().try_acquire_owned() else {
         return Err(Refusal::Conflict("a backup is being taken already; wait for its end".to_owned()));

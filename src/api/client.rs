@@ -1,4 +1,4 @@
-//! Asking a running crawl through the socket in its data folder.
+//! A client for a running crawl, through the socket in its data folder.
 
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use tokio::net::UnixStream;
 use super::problem::Problem;
 use super::server::socket_in;
 
-/// A crawl that does not answer for so long is not well.
+/// A crawl that does not answer within this time is broken.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The crawl that runs in a data folder.
@@ -29,7 +29,7 @@ pub struct Client {
 pub enum AskError {
     #[error("cannot ask the crawl in {folder}: {problem}", folder = .folder.display())]
     Connection { folder: PathBuf, problem: String },
-    /// It said no, and why.
+    /// The crawl refused, with the reason.
     #[error("{0}")]
     Refused(String),
     #[error("the crawl in {} says what this seine does not understand ({problem}): is it another version?", .folder.display())]
@@ -37,7 +37,7 @@ pub enum AskError {
 }
 
 impl Client {
-    /// None when no crawl runs there.
+    /// None if no crawl runs there.
     pub fn connect(folder: &Path) -> Result<Option<Client>, AskError> {
         let failed = |problem: std::io::Error| connection(folder, problem);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
@@ -47,7 +47,7 @@ impl Client {
                 client.stream.replace(Some(stream));
                 Ok(Some(client))
             }
-            // A crawl that was killed leaves its socket, and nobody at it.
+            // A crawl that was killed leaves its socket behind.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => Ok(None),
             Err(error) => Err(failed(error)),
         }
@@ -63,12 +63,12 @@ impl Client {
         self.ask(Method::POST, path, "application/json", body)
     }
 
-    /// Lines of URLs.
+    /// Sends one URL per line.
     pub fn post_list<A: DeserializeOwned>(&self, path: &str, urls: &[String]) -> Result<A, AskError> {
         self.ask(Method::POST, path, "text/uri-list", urls.join("\n").into_bytes())
     }
 
-    /// What is answered, as it comes.
+    /// The answer as a stream.
     pub fn post_for_stream(&self, path: &str) -> Result<AnswerStream<'_>, AskError> {
         let (is_success, body) = self.in_time(self.send(Method::POST, path, "application/json", Vec::new()))?;
         match is_success {
@@ -118,7 +118,7 @@ impl Client {
         }
     }
 
-    /// Whether it is done, and what it says.
+    /// Returns whether the request succeeded, and the body.
     async fn send(
         &self,
         method: Method,
@@ -126,7 +126,7 @@ impl Client {
         content_type: &str,
         body: Vec<u8>,
     ) -> Result<(bool, Incoming), AskError> {
-        // The first question has the connection that showed that somebody is there.
+        // The first request uses the connection that was opened to find the crawl.
         let stream = match self.stream.take() {
             Some(stream) => stream,
             None => open(&self.folder).await.map_err(|error| self.failed(error))?,
@@ -146,7 +146,7 @@ impl Client {
     }
 }
 
-/// A long answer. A crawl that says nothing more for a while has broken off.
+/// A long answer. If nothing arrives for a while, the crawl has failed.
 pub struct AnswerStream<'a> {
     client: &'a Client,
     body: Incoming,

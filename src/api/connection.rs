@@ -1,6 +1,6 @@
-//! A connection below the HTTP library. What that refuses by itself, before anything of ours is asked, it refuses without a word: it is
-//! said as everything else is, by a problem document. And nothing waits for ever: who asks and does not read what is said keeps a place
-//! that others need.
+//! A connection below the HTTP library. The library refuses some requests itself, with an empty body; this module
+//! replaces that with a problem document, as for all other errors. It also closes connections whose client does not
+//! read.
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;
@@ -12,21 +12,21 @@ use tokio::time::{Sleep, sleep};
 
 use super::problem::Refusal;
 
-/// Nothing is taken for so long, and the connection has failed.
+/// A connection whose client reads nothing for this long has failed.
 const UNREAD: Duration = Duration::from_secs(20);
 
 pub(super) struct Connection<S> {
     stream: S,
     instead: Option<Instead>,
-    /// Runs while the other end takes nothing.
+    /// Runs while the client reads nothing.
     waits: Option<Pin<Box<Sleep>>>,
 }
 
-/// What is written in the place of the library's answer.
+/// What is written instead of the library's answer.
 struct Instead {
     ours: Vec<u8>,
     written: usize,
-    /// Bytes of its own.
+    /// Length of the library's answer.
     theirs: usize,
 }
 
@@ -46,7 +46,8 @@ impl<S> Connection<S> {
 }
 
 impl<S: AsyncWrite + Unpin> Connection<S> {
-    /// None for what is not the library's own: that goes as it is. It is asked with the same again until it is written.
+    /// None if the answer is not the library's own. The library repeats the call with the same bytes until they are
+    /// written.
     fn replaced(&mut self, context: &mut Context, first: &[u8], theirs: usize) -> Option<Poll<Result<usize>>> {
         if self.instead.is_none() {
             let ours = in_our_words(first)?;
@@ -69,7 +70,7 @@ impl<S: AsyncWrite + Unpin> Connection<S> {
     }
 }
 
-/// Of an answer that begins so; ours have a content type.
+/// For an answer with this beginning. Our own answers have a content type.
 fn in_our_words(head: &[u8]) -> Option<Vec<u8>> {
     let refusal = match head.get(..13)? {
         b"HTTP/1.1 414 " => Refusal::TooLong(

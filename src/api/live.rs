@@ -1,4 +1,4 @@
-//! What happens, as it happens: server-sent events (HTML Living Standard, 9.2). Each is the crawl's status.
+//! The live status of the crawl as server-sent events (HTML Living Standard, 9.2).
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use super::problem::Refusal;
 use super::service::App;
 
 const APART: Duration = Duration::from_secs(2);
-/// Who does not read for so long is hung up on.
+/// A client that does not read this many events is disconnected.
 const UNREAD: usize = 8;
-/// Clients that may follow at a time: they have a connection each for as long as they like, and some are to be left for others.
+/// Maximum number of clients. Each keeps a connection, and other requests need some too.
 pub(super) const CLIENTS: usize = 64;
 
-/// The first event at once, then one every two seconds, until the client has had enough.
+/// The first event at once, then one every two seconds, until the client disconnects.
 pub(super) async fn events(State(app): State<App>) -> Result<Response, Refusal> {
     let Ok(place) = app.followers.clone().try_acquire_owned() else {
         return Err(Refusal::Unavailable(format!("{CLIENTS} clients follow already; ask /api/v1/status now and then")));

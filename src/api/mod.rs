@@ -1,5 +1,5 @@
-//! The HTTP API: what a crawl's operator, and other programs, may look at and steer. `openapi.json` describes it; it is served as
-//! `/api/v1/openapi.json`. Knows no crawl: whoever serves it is a [`Service`].
+//! The HTTP API, for the operator of a crawl and for other programs. `openapi.json` describes it, served as
+//! `/api/v1/openapi.json`. This module does not know the crawl, only a [`Service`].
 
 mod access;
 mod backup;

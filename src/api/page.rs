@@ -1,10 +1,10 @@
-//! The page at `/`: three files in the binary, which ask this server alone. It holds no data of the crawl: what it shows it asks the
-//! API for, with a token where one is wanted.
+//! The page at `/`: three files in the binary, which use only this server. They contain no data of the crawl; they
+//! request it from the API, with a token if necessary.
 
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 
-/// Nothing of another host, no script but ours, and no other page around it.
+/// Allows nothing from other hosts, no other scripts, and no frames around the page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; \
                       form-action 'none'; frame-ancestors 'none'";
 

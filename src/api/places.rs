@@ -1,6 +1,6 @@
-//! Places for connections: so many at a time. When none is left, the connection that has waited for the longest time is closed. Waiting
-//! means that nothing is asked, that the body of a request does not come, or that a client waits for work. So connections that do
-//! nothing never keep health checks out.
+//! Limits the number of connections. At the limit, the connection that has been idle longest is closed. Idle means: no
+//! request, a request body that does not arrive, or a remote worker waiting for work. So idle connections never block
+//! health checks.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// Connections at a time; more wait in the system's backlog.
+/// Maximum number of connections; more wait in the backlog of the system.
 const CONNECTIONS: usize = 256;
-/// Who has just come, or has just been answered, keeps its place: a request, or the next, may be on its way.
+/// A connection is not closed so soon after its start or its last answer, because a request may be on its way.
 const IDLE: Duration = Duration::from_millis(500);
-/// While nobody is idle for so long.
+/// How often to look for an idle connection.
 const AGAIN: Duration = Duration::from_millis(50);
 
 pub(super) struct Places {
@@ -29,13 +29,13 @@ struct Taken {
 }
 
 struct Connection {
-    /// Since when nothing is asked; none while something is.
+    /// Since when it is idle; none while a request is in progress.
     idle_since: Mutex<Option<Instant>>,
-    /// Its place is wanted.
+    /// Notified when it must close.
     wanted: Notify,
 }
 
-/// Given up when it is dropped.
+/// Freed when it is dropped.
 pub(super) struct Place {
     places: Arc<Places>,
     number: u64,
@@ -43,7 +43,7 @@ pub(super) struct Place {
     _permit: OwnedSemaphorePermit,
 }
 
-/// The place of the connection that a request came by, for handlers that make the client wait; none for the owner's socket.
+/// The place of a request's connection, for handlers that let the client wait; none for the owner's socket.
 #[derive(Clone)]
 pub(super) struct HeldPlace(pub Option<Arc<Place>>);
 
@@ -52,7 +52,7 @@ impl Places {
         Arc::new(Places { room: Arc::new(Semaphore::new(CONNECTIONS)), taken: Mutex::default() })
     }
 
-    /// Waits for a place.
+    /// Waits for a free place.
     pub async fn take(self: &Arc<Self>) -> Place {
         loop {
             if self.room.available_permits() == 0 {
@@ -69,7 +69,7 @@ impl Places {
         }
     }
 
-    /// The place of whoever is idle for the longest time.
+    /// Asks the connection that has been idle longest to close.
     fn want_one(&self) {
         let taken = self.taken.lock();
         let idle = taken.connections.values().filter_map(|it| Some((it.idle_since.lock().as_ref().copied()?, it)));
@@ -81,7 +81,7 @@ impl Places {
 }
 
 impl Place {
-    /// Something is asked; until [`Place::is_idle`] nobody takes the place away.
+    /// A request has arrived. The connection stays until [`Place::is_idle`].
     pub fn is_busy(&self) {
         *self.connection.idle_since.lock() = None;
     }
@@ -90,12 +90,12 @@ impl Place {
         *self.connection.idle_since.lock() = Some(Instant::now());
     }
 
-    /// It was asked, and the answer waits: for the rest of the question, or for work to come. Others may need the place more.
+    /// The request waits for the rest of its body, or for work, so the connection counts as idle.
     pub fn waits(&self) {
         self.connection.idle_since.lock().get_or_insert_with(Instant::now);
     }
 
-    /// Waits until it is to be given up.
+    /// Waits until the connection must close.
     pub async fn wanted(&self) {
         self.connection.wanted.notified().await;
     }

@@ -1,4 +1,4 @@
-//! What the API refuses, as a problem document (RFC 9457).
+//! Errors of the API, as problem documents (RFC 9457).
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -7,33 +7,33 @@ use serde::{Deserialize, Serialize};
 use crate::frontier::FrontierError;
 use crate::page_log::LogError;
 
-/// Why something asked for is not given or done. The texts say what to do instead.
+/// Why a request is refused. The texts say what to do instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub enum Refusal {
-    /// What was asked is not understood, or cannot be.
+    /// The request is invalid.
     Bad(String),
-    /// No token, or not one of this crawl's.
+    /// The token is missing or unknown.
     Unknown(String),
-    /// Whoever asks may not.
+    /// The token does not allow this.
     Forbidden(String),
     NotFound(String),
-    /// What is there cannot be asked for like this.
+    /// The path does not support this method.
     NoSuchMethod(String),
-    /// As things are it cannot be done.
+    /// The present state does not allow it.
     Conflict(String),
-    /// An address that is longer than any that means something.
+    /// The URL is too long.
     TooLong(String),
-    /// More than is taken at once.
+    /// The body is too large.
     TooMuch(String),
     /// Too many requests.
     TooOften(String),
-    /// Not now: the disk is full, or the store away.
+    /// Temporarily: the disk is full, or the store is closed.
     Unavailable(String),
     Failed(String),
 }
 
-/// RFC 9457. `type` is `about:blank`: the status says what kind of problem it is.
+/// RFC 9457. `type` is `about:blank`, because the status says what kind of problem it is.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Problem {
     pub title: String,

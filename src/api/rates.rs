@@ -1,4 +1,4 @@
-//! How often somebody may ask: a bucket of requests each, filled again at a steady rate. The owner's socket has none.
+//! Rate limits: a token bucket per client. The owner's socket has no limit.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -7,24 +7,24 @@ use parking_lot::Mutex;
 
 use super::problem::Refusal;
 
-/// What one may ask for.
+/// A rate limit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rate {
-    /// Requests.
+    /// Requests per second.
     per_second: u32,
-    /// … and so many at once, who has been quiet.
+    /// Maximum burst.
     at_once: u32,
 }
 
-/// Looking and steering, by whoever it is.
+/// For reading and operating.
 pub(super) const ASKING: Rate = Rate { per_second: 200, at_once: 400 };
-/// A client that sends its pages one by one.
+/// For a remote worker that sends its pages one by one.
 pub(super) const WORKING: Rate = Rate { per_second: 2000, at_once: 4000 };
-/// Whoever is refused: tokens are not to be guessed.
+/// For refused requests, so that nobody can guess tokens.
 pub(super) const REFUSED: Rate = Rate { per_second: 5, at_once: 50 };
 
 impl Rate {
-    /// When a bucket that is full again at `full` is so after one more request at `now`; refused when that is one too many.
+    /// The bucket is full again at `full`. Returns that time after one more request at `now`, or refuses it.
     fn one_more(self, full: Instant, now: Instant) -> Result<Instant, Refusal> {
         let each = Duration::from_secs(1) / self.per_second;
         let full_then = now.max(full) + each;
@@ -36,7 +36,7 @@ impl Rate {
     }
 }
 
-/// Those that have filled up again are forgotten when there are so many.
+/// At this number, full buckets are forgotten.
 const MOST: usize = 4096;
 
 /// When each bucket is full again.
@@ -44,13 +44,13 @@ const MOST: usize = 4096;
 pub(super) struct Rates(Mutex<HashMap<String, Instant>>);
 
 impl Rates {
-    /// Whether one more request of `who` would be refused.
+    /// Whether the next request of `who` would be refused.
     pub fn is_empty(&self, who: &str, rate: Rate) -> bool {
         let now = Instant::now();
         self.0.lock().get(who).is_some_and(|full| rate.one_more(*full, now).is_err())
     }
 
-    /// One more request of `who`; refused when it is one too many.
+    /// Counts a request of `who`, or refuses it.
     pub fn take(&self, who: String, rate: Rate) -> Result<(), Refusal> {
         let now = Instant::now();
         let mut buckets = self.0.lock();

@@ -1,4 +1,4 @@
-//! The paths: what is asked, of whom, and who may.
+//! The routes, and the role that each needs.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::said::{HostsQuery, Order};
 use super::service::{App, BODY_TIMEOUT, BROKEN_OFF, Service, json};
 use super::{backup, live, page, seeds, work};
 
-/// Of an order's body.
+/// Maximum size of an order's body.
 const BODY_BYTES: usize = 1 << 20;
 const OPENAPI: &str = include_str!("openapi.json");
 
@@ -53,7 +53,7 @@ pub(super) fn router(service: Arc<dyn Service>, is_loopback: bool) -> Router {
         .route("/backup", post(backup::stream))
         .route_layer(from_fn_with_state(app.clone(), let_in))
         .nest("/work", work)
-        // What the API is is no secret.
+        // The description of the API is public.
         .route("/openapi.json", get(openapi));
     Router::new()
         .route("/metrics", get(metrics))
@@ -69,7 +69,7 @@ pub(super) fn router(service: Arc<dyn Service>, is_loopback: bool) -> Router {
         .with_state(app)
 }
 
-/// Before anything of a request is read: whoever asks may look, whoever changes something may steer.
+/// Checks access before the body is read: reading needs the role read, changes need the role operate.
 async fn let_in(
     State(app): State<App>,
     Extension(peer): Extension<Peer>,
@@ -83,13 +83,13 @@ async fn let_in(
     Ok(next.run(request).await)
 }
 
-/// What needs no token is not for pages of other websites all the same.
+/// Requests that need no token are still refused to pages of other websites.
 async fn let_look(State(app): State<App>, request: Request, next: Next) -> Result<Response, Refusal> {
     Access(&app.service.config()).look(app.is_loopback, request.headers())?;
     Ok(next.run(request).await)
 }
 
-/// The same for the crawlers that take work: each is known by a token of its own, wherever it asks from.
+/// The same for remote workers, which have tokens of their own.
 async fn let_client_in(
     State(app): State<App>,
     Extension(peer): Extension<Peer>,
@@ -103,8 +103,8 @@ async fn let_client_in(
 }
 
 impl App {
-    /// Whoever asks, if not too often; who is refused may ask less often still. After too many wrong tokens from an address a right one
-    /// waits, too: otherwise the answer to a guess would tell whether it was right.
+    /// Applies the rate limits; refused requests have a lower one. After too many wrong tokens from an address even a
+    /// right one must wait, because otherwise the answer would reveal it.
     fn let_ask(&self, peer: &Peer, checked: Result<String, Refusal>, rate: Rate) -> Result<String, Refusal> {
         let Peer::Network(address) = peer else { return checked };
         let refused = format!("refused {}", address.ip());
@@ -214,7 +214,7 @@ async fn add_seeds(
     request: Request,
 ) -> Result<Response, Refusal> {
     let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    // A form of another website's page may send text/plain, but not this.
+    // A form of another website can send text/plain, but not this type.
     let is_list = content_type.is_some_and(|it| it.split(';').next().unwrap_or_default().trim() == "text/uri-list");
     if !is_list {
         let detail = "seeds come as Content-Type: text/uri-list, one URL a line (RFC 2483); # begins a comment";

@@ -1,4 +1,4 @@
-//! Seeds as a stream: taken in batches as they come, however many there are.
+//! Adds seeds from a stream, in batches, any number of them.
 
 use axum::body::Body;
 use http_body_util::BodyExt;
@@ -8,12 +8,12 @@ use super::problem::Refusal;
 use super::said::SeedsAdded;
 use super::service::{App, BODY_TIMEOUT, BROKEN_OFF};
 
-/// URLs that are added at once.
+/// URLs per batch.
 const BATCH: usize = 1000;
-/// No URL is longer.
+/// Maximum length of a line.
 const LINE_BYTES: usize = 64 << 10;
 
-/// Adds every line. What was added before a refusal, or before the client broke off, stays.
+/// Adds every line. Seeds added before an error or a disconnect stay.
 pub(super) async fn take(app: &App, mut body: Body, by: String) -> Result<SeedsAdded, Refusal> {
     let (mut sum, mut rest, mut batch) = (SeedsAdded::default(), Vec::new(), Vec::new());
     let late = |_| Refusal::Bad(format!("{BROKEN_OFF}; what came of the list of seeds was added in parts of {BATCH}"));

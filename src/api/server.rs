@@ -1,4 +1,4 @@
-//! Listening: on an address of the network, and on the socket in the data folder that its owner's commands use.
+//! Listens on a network address, and on the socket in the data folder for the owner's commands.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -34,15 +34,15 @@ pub struct ListenError {
     source: std::io::Error,
 }
 
-/// Who connects and does not ask for so long, the first time or again, is hung up on.
+/// A connection without a request for this long is closed.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// When no connection can be accepted (no file descriptor is left, for example), the next may go better.
+/// Pause after a connection cannot be accepted, because no file descriptor is left, for example.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
 /// In the data folder.
 const SOCKET: &str = "api.sock";
 
-/// A port of our own, before there is anything to show: clients wait in the backlog until [`Port::serve`].
+/// A port that is already open. Clients wait in its backlog until [`Port::serve`].
 pub struct Port {
     listener: TcpListener,
     pub address: SocketAddr,
@@ -57,7 +57,7 @@ pub async fn listen(address: SocketAddr) -> Result<Port, ListenError> {
 }
 
 impl Port {
-    /// Serves until the runtime ends. To be called on one.
+    /// Serves until the runtime ends. Must be called on the runtime.
     pub fn serve(self, service: Arc<dyn Service>) {
         let app = router(service, self.address.ip().is_loopback());
         let places = Places::new();
@@ -91,13 +91,13 @@ pub struct Socket {
     path: PathBuf,
 }
 
-/// That it is there: taken away when this is dropped.
+/// Removes the socket when it is dropped.
 pub struct Presence {
     path: PathBuf,
 }
 
-/// The socket of the crawl in `folder`. The path of a socket has 107 bytes at most, that of a folder may have more: it is reached
-/// through the folder, opened.
+/// The socket of the crawl in `folder`. The path of a socket is limited to 107 bytes, so it goes through an open
+/// descriptor of the folder.
 pub(super) fn socket_in(folder: &Path) -> std::io::Result<(std::fs::File, PathBuf)> {
     use std::os::fd::AsRawFd;
     let opened = std::fs::File::open(folder)?;
@@ -105,13 +105,13 @@ pub(super) fn socket_in(folder: &Path) -> std::io::Result<(std::fs::File, PathBu
     Ok((opened, path))
 }
 
-/// Whether a crawl that runs in `folder` can be asked.
+/// Whether a crawl that runs in `folder` accepts connections.
 pub fn is_answered(folder: &Path) -> bool {
     socket_in(folder).and_then(|(_folder, path)| std::os::unix::net::UnixStream::connect(path)).is_ok()
 }
 
-/// Listens in the data folder, which is ours: what an earlier process left there is replaced, a file or an empty folder as well.
-/// [`DirectoryNotEmpty`](std::io::ErrorKind::DirectoryNotEmpty): a folder with something in it is in the way.
+/// Listens in the data folder, which is ours: replaces a file or empty folder that an earlier process left.
+/// [`DirectoryNotEmpty`](std::io::ErrorKind::DirectoryNotEmpty): a folder with content is in the way.
 pub fn listen_in(folder: &Path) -> std::io::Result<Socket> {
     let path = folder.join(SOCKET);
     let is_folder = std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
@@ -124,8 +124,8 @@ pub fn listen_in(folder: &Path) -> std::io::Result<Socket> {
 }
 
 impl Socket {
-    /// Serves until the runtime ends. To be called on one. The socket is there as long as what is returned: at a process's end nobody
-    /// comes to its tasks any more.
+    /// Serves until the runtime ends. Must be called on the runtime. The socket exists as long as the returned value,
+    /// because at the end of the process tasks are no longer run.
     pub fn serve(self, service: Arc<dyn Service>) -> Presence {
         let app = router(service, false);
         let Socket { listener, path } = self;
@@ -150,7 +150,7 @@ impl Drop for Presence {
     }
 }
 
-/// Who follows what happens asks for as long as it likes.
+/// A client that follows the live status may stay connected without limit.
 const ENDLESS: &str = "text/event-stream";
 
 async fn answer(
@@ -175,6 +175,6 @@ async fn answer(
     });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-    // Who breaks off has had enough.
+    // The client disconnected.
     let _ = http.serve_connection(TokioIo::new(Connection::new(stream)), service).await;
 }

@@ -1,4 +1,4 @@
-//! A request's body on a connection whose place others may need: while the client sends nothing of it, the connection waits.
+//! The body of a request. While the client sends nothing, its connection counts as idle.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
 use super::places::Place;
 
-/// The body of a request, and the place of its connection; none for the owner's socket, which needs no place.
+/// The body of a request, and the place of its connection; none for the owner's socket.
 pub(super) struct SlowBody {
     pub body: Incoming,
     pub place: Option<Arc<Place>>,

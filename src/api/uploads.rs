@@ -1,4 +1,4 @@
-//! Places of those who send pages: each may hold a page in memory. Every client has its share, so that none takes all of them.
+//! Limits requests with pages, because each may need a page in memory. Every worker has its share.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::work::WARC_BYTES;
 
-/// Requests with pages at a time, of all clients together; each has one at least.
+/// Maximum number of such requests of all workers together; each worker has at least one.
 const UPLOADS: usize = 8;
 
 pub(super) struct Uploads {
-    /// By client, the places it could take if it were alone.
+    /// By worker: the requests that it could have alone.
     places: Mutex<HashMap<String, Arc<Semaphore>>>,
-    /// Bytes of all streams of WARC records that are in memory.
+    /// Bytes of all streams of WARC records in memory.
     pub room: Arc<Semaphore>,
 }
 
@@ -25,7 +25,7 @@ impl Default for Uploads {
 }
 
 impl Uploads {
-    /// None when it has its share, one of `clients`, already.
+    /// None if the worker already has its share; `clients` is the number of workers.
     pub fn place(&self, client: &str, clients: usize) -> Option<OwnedSemaphorePermit> {
         let share = (UPLOADS / clients.max(1)).max(1);
         let mut places = self.places.lock();

@@ -1,4 +1,4 @@
-//! Work for other crawlers: hosts leased with their URLs, pages taken back, one by one or as a stream.
+//! The API for remote workers: leases of hosts, and pages, one by one or as a stream.
 
 use std::time::Duration;
 
@@ -20,19 +20,19 @@ use super::problem::Refusal;
 use super::said::work::{LeaseWanted, Leasing, PageRefused, PageSent, PagesTaken, Prepared, Work};
 use super::service::{App, BODY_TIMEOUT, BROKEN_OFF, json};
 
-/// A client waits no longer for work that is not there.
+/// Maximum time to wait for work.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// Looked for again after so long, as hosts become due by themselves, or as soon as something changes.
+/// How often to check for hosts that have become due. A change ends the wait early.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
-/// A host whose robots.txt takes longer is for the next who asks …
+/// A host whose robots.txt takes longer is kept for the next request …
 const PREPARING: Duration = Duration::from_secs(10);
-/// … and so is one that is so much later than the first: the time of those that are ready runs, and hosts at one address, whose
-/// turns come one after the other, must not be told of together.
+/// … and so is a host that is ready this much later than the first. The leases of those that are ready are running, and
+/// hosts of one address, whose politeness slots follow each other, must not be sent together.
 const LATE: Duration = Duration::from_millis(100);
-/// Bytes of a stream of WARC records; and what a page in JSON may have besides its body.
+/// Maximum size of a stream of WARC records; and space in JSON besides the body of a page.
 pub(super) const WARC_BYTES: usize = 64 << 20;
 const BESIDE_BODY: u64 = 1 << 20;
-/// A stream of which so many pages are refused is not read to its end: each is answered, in memory.
+/// A stream with this many refused pages is not read to its end, because each refusal is kept in memory.
 const MOST_REFUSED: usize = 1000;
 
 pub(super) async fn clients(State(app): State<App>) -> Result<Response, Refusal> {
@@ -64,7 +64,7 @@ pub(super) async fn lease(
     }
 }
 
-/// Those that are ready in time; none of them waits for another.
+/// The hosts that are ready in time; none waits for another.
 async fn prepared(leasing: Vec<Leasing>) -> Vec<Prepared> {
     let mut deadline = Instant::now() + PREPARING;
     let (mut preparing, mut ready) = (leasing.into_iter().collect::<JoinSet<_>>(), Vec::new());
@@ -126,7 +126,7 @@ pub(super) async fn pages(
     }
 }
 
-/// A page a line. A line that is none is refused, and the next one read, unless there is no end to it.
+/// Reads one page per line. An invalid line is refused and the next one read, unless the line is too long.
 async fn take_lines(app: &App, client: String, mut body: Body) -> Result<PagesTaken, Refusal> {
     let most = most_of_a_page(app);
     let (mut rest, mut taken, mut scanned) = (Vec::new(), PagesTaken::default(), 0);
@@ -190,7 +190,7 @@ async fn whole(mut body: Body, most: usize) -> Result<Vec<u8>, Refusal> {
     Ok(whole)
 }
 
-/// With its room in memory, which all such streams share.
+/// Reserves memory, which all such streams share.
 async fn whole_warc(app: &App, mut body: Body) -> Result<(Vec<u8>, Option<OwnedSemaphorePermit>), Refusal> {
     let (mut whole, mut room) = (Vec::new(), None::<OwnedSemaphorePermit>);
     while let Some(piece) = next_piece(&mut body).await? {
@@ -212,7 +212,7 @@ async fn whole_warc(app: &App, mut body: Body) -> Result<(Vec<u8>, Option<OwnedS
 }
 
 async fn take_warc(app: &App, client: String, lease: String, body: Body) -> Result<PagesTaken, Refusal> {
-    // Before any of it is in memory.
+    // This comes before any of the body is in memory.
     let (of, fence) = (client.clone(), lease.clone());
     app.on(move |service| service.has_lease(&of, &fence)).await?;
     let (warc, _room) = whole_warc(app, body).await?;

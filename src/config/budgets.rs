@@ -1,4 +1,4 @@
-//! `budget.rules`: a list of entries, each with whose budget it is, for which time, and how much of what.
+//! `budget.rules`: a list of entries. Each says whose budget it is, for which period, and how much of what.
 
 use super::values::{count, entries, of_entry, shown_size, size, text};
 use super::yaml::{Node, Value};
@@ -6,7 +6,7 @@ use crate::budgets::{Budget, Period, What, Whom};
 
 const EXPECTED: &str = "a list of budgets, each like {of: host, per: day, pages: 1000, bytes_received: 1GiB}";
 
-/// An entry with several amounts is as many budgets.
+/// An entry with several amounts becomes one budget per amount.
 pub(super) fn budgets(node: &Node) -> Result<Vec<Budget>, String> {
     let mut budgets: Vec<Budget> = Vec::new();
     for (index, entry) in entries(node, EXPECTED)?.iter().enumerate() {
@@ -54,7 +54,7 @@ fn period(word: &str) -> Option<Period> {
     [Period::Life, Period::Run, Period::Day].into_iter().find(|period| period.name() == word)
 }
 
-/// In the form it is read in, an entry a budget.
+/// The budgets as YAML, one entry per budget.
 pub(super) fn shown(budgets: &[Budget]) -> String {
     let one = |Budget { of, what, per, most }: &Budget| {
         let most = if *what == What::Pages { most.to_string() } else { shown_size(*most) };

@@ -1,4 +1,4 @@
-//! What differs between two configurations, and what of it can be changed while a crawl runs.
+//! The differences between two configurations, and which of them can be applied while a crawl runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,19 +15,19 @@ const COOKIES: &str = "crawler_manager.downloader.cookies";
 const WHITELIST: &str = "link_storage.link_strategy.whitelist";
 const BLACKLIST: &str = "link_storage.link_strategy.blacklist";
 
-/// A key, or a file beside the configuration, that has another value.
+/// A key, or a file beside the configuration, with a changed value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyChanged {
     pub key: String,
     /// As YAML; secrets are masked.
     pub before: String,
     pub now: String,
-    /// It can be changed while a crawl runs.
+    /// The change can be applied while a crawl runs.
     #[serde(skip)]
     pub is_live: bool,
 }
 
-/// What `now` says otherwise than `before`, in the order of `defaults.yml`.
+/// All keys that differ between `before` and `now`, in the order of `defaults.yml`.
 pub fn changes(before: &Loaded, now: &Loaded) -> Vec<KeyChanged> {
     let mut changes: Vec<KeyChanged> = Vec::new();
     for &Effective { key, is_live, .. } in before.effective.iter().chain(&now.effective) {
@@ -40,10 +40,10 @@ pub fn changes(before: &Loaded, now: &Loaded) -> Vec<KeyChanged> {
             changes.push(KeyChanged { key: key.to_owned(), before, now, is_live });
         }
     }
-    // Of a sink, credentials alone can be changed.
+    // Of a sink's settings, only credentials can change while the crawl runs.
     let is_live = without_credentials(&before.config) == without_credentials(&now.config);
     changes.iter_mut().filter(|change| change.key == SINKS).for_each(|change| change.is_live = is_live);
-    // The same folder with other files in it.
+    // The folder of the page classifier is the same, but its files changed.
     let names = [before, now].map(|loaded| loaded.config.classifier.as_ref().map(|it| it.name().to_string()));
     if let [Some(was), Some(is)] = names
         && was != is
@@ -56,11 +56,11 @@ pub fn changes(before: &Loaded, now: &Loaded) -> Vec<KeyChanged> {
     changes
 }
 
-/// What values do not show: secrets, and files that are joined to keys.
+/// Changes that printed values do not show: secrets, and files whose content is added to a key.
 fn hidden(before: &Loaded, now: &Loaded, shown: &[KeyChanged]) -> Vec<KeyChanged> {
     let (before, now) = (&before.config, &now.config);
     let is_shown = |key: &str| shown.iter().any(|change| change.key == key);
-    // Sinks are made of many keys; where one of those differs, it says so.
+    // Sinks are made of many keys. If one of these differs, it is already in the list.
     let can_sinks = without_credentials(before) == without_credentials(now);
     let is_sinks = !can_sinks && shown.iter().all(|change| change.is_live);
     let is_shown_of_sinks = [PASSWORD, API_KEY, SINKS].into_iter().any(is_shown);
@@ -87,7 +87,7 @@ fn hidden(before: &Loaded, now: &Loaded, shown: &[KeyChanged]) -> Vec<KeyChanged
     .collect()
 }
 
-/// The sinks as they would be if Elasticsearch asked nobody who they are.
+/// The sinks without the credentials for Elasticsearch.
 fn without_credentials(config: &Config) -> Vec<SinkConfig> {
     let mut sinks = config.sinks.clone();
     for sink in &mut sinks {
@@ -98,7 +98,7 @@ fn without_credentials(config: &Config) -> Vec<SinkConfig> {
     sinks
 }
 
-/// Passwords and keys of Elasticsearch.
+/// Passwords and API keys of the Elasticsearch sinks.
 fn secrets(config: &Config) -> Vec<(&Option<Secret>, &Option<Secret>)> {
     let destinations = config.sinks.iter().map(|sink| &sink.destination);
     destinations

@@ -1,7 +1,7 @@
-//! The checked configuration: types that cannot be wrong. Everything behind the command line reads these and nothing else.
+//! The checked configuration: types that cannot hold a wrong value. All code behind the command line reads only these.
 //!
-//! What holds without a configuration stands in `defaults.yml` alone, and [`Config::default`] is read from there. The
-//! `Default` of a part is empty, for the table of keys to fill.
+//! The defaults are in `defaults.yml` alone, and [`Config::default`] reads them from there. The `Default` of each part
+//! is empty; the table of keys fills it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -18,133 +18,133 @@ use crate::formats::{Format, elastic};
 use crate::parse::clean_text::TextOptions;
 use crate::revisit::RevisitPolicy;
 
-/// Everything a crawl needs to know. [`Config::default`] is polite: see `defaults.yml` for each value's meaning.
+/// All settings of a crawl. [`Config::default`] is polite; `defaults.yml` explains each value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     pub crawler_id: String,
     pub frontier: FrontierConfig,
     pub fetch: FetchConfig,
     pub scope: ScopeConfig,
-    /// None: HTML is relevant, and nothing else.
+    /// None: HTML pages are relevant, other pages are not.
     pub classifier: Option<std::sync::Arc<crate::relevance::PageClassifier>>,
     pub log: LogConfig,
     pub sinks: Vec<SinkConfig>,
-    /// Archives of the crawl: a sink that comes later is filled from them first.
+    /// Archives of this crawl. A sink that is added later is filled from them first (backfill).
     pub from_archive: Vec<String>,
-    /// Which main text destinations get that index text.
+    /// How destinations that index text get the main text.
     pub text: TextOptions,
     pub http: HttpConfig,
     pub work: WorkConfig,
     pub logging: LoggingConfig,
 }
 
-/// `link_storage.*`: what is fetched when.
+/// `link_storage.*`: which URLs are fetched, and when.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FrontierConfig {
-    /// Between the end of one visit of a host and the start of the next; also between visits of one address.
+    /// Delay between the end of a request to a host and the start of the next. Also the default of `ip_delay`.
     pub host_delay: Duration,
-    /// Between visits of one address, when it differs from `host_delay`.
+    /// Delay between requests to one IP address, if it differs from `host_delay`.
     pub ip_delay: Option<Duration>,
-    /// A robots.txt crawl-delay above this counts as this.
+    /// Limit for the crawl-delay of a robots.txt.
     pub max_crawl_delay: Duration,
     pub max_depth: Option<u16>,
     pub max_pages_per_host: Option<u64>,
     pub max_hosts_per_domain: Option<u64>,
-    /// The crawl ends once all of its runs have brought this many pages.
+    /// The crawl ends after this many pages, over all of its runs.
     pub max_pages: Option<u64>,
-    /// No two of the same.
+    /// No two budgets limit the same thing.
     pub budgets: Vec<Budget>,
     pub max_retries: u16,
-    /// First back-off of a host after a failure; doubles with each, jittered, up to `backoff_max`.
+    /// Back-off of a host after its first failure. It doubles with each failure, with jitter, up to `backoff_max`.
     pub backoff_base: Duration,
     pub backoff_max: Duration,
-    /// The longest rest that a server gets by asking for it.
+    /// Limit for Retry-After.
     pub retry_after_max: Duration,
-    /// A host in trouble for so long is given up.
+    /// A host that has failed for this long is given up.
     pub give_up_after: Duration,
     pub revisit: RevisitPolicy,
     pub focus: super::FocusConfig,
     pub redirects: Redirects,
     pub canonical: Canonical,
-    /// Bits that near copies of a text differ in at most, 0 to 3 (0: none but exact ones); none: duplicates are not looked for.
+    /// Near duplicates differ in at most this many bits, 0 to 3. 0: only equal bytes. None: no detection of duplicates.
     pub duplicates: Option<u8>,
-    /// Of what a host gives, the part for pages looked at again: 0 to 1.
+    /// The share of the requests to a host that rechecks get, 0 to 1.
     pub revisit_share: f64,
-    /// Read sitemaps named in robots.txt, and `/sitemap.xml` by guess.
+    /// Read the sitemaps that robots.txt names, and `/sitemap.xml`.
     pub sitemaps: bool,
-    /// Patterns of URLs that bring nothing new cool down.
+    /// Detect crawl traps and defer their URLs.
     pub traps: bool,
     /// Bytes of memory for the store's block cache.
     pub cache_bytes: u64,
 }
 
-/// Under which URL a page is delivered that several lead to.
+/// The URL under which a page is delivered that several URLs redirect to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Redirects {
-    /// The first that led to it; the others are its aliases.
+    /// The first URL that redirected to it; the others are its aliases.
     #[default]
     First,
-    /// Each of them, as in ACHE.
+    /// Each of the URLs, as in ACHE.
     Follow,
 }
 
-/// What becomes of a page that names another URL as its canonical one (`rel=canonical`, RFC 6596).
+/// How a page is treated that names another URL as canonical (`rel=canonical`, RFC 6596).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Canonical {
-    /// It is delivered under its own.
+    /// It is delivered under its own URL.
     #[default]
     Ignore,
-    /// It is an alias of that URL's page.
+    /// It is an alias of the canonical URL.
     Obey,
 }
 
-/// `crawler_manager.downloader.*`: how it is fetched.
+/// `crawler_manager.downloader.*`: how pages are fetched.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FetchConfig {
-    /// Hosts fetched from at the same time.
+    /// Number of hosts fetched from at the same time.
     pub concurrency: usize,
-    /// Requests to one host at the same time; at least 1.
+    /// Number of concurrent requests to one host; at least 1.
     pub connections_per_host: usize,
     pub user_agent: UserAgent,
     pub connect_timeout: Duration,
-    /// From asking to the end of the answer's head.
+    /// Time limit from the request to the end of the response headers.
     pub header_timeout: Duration,
-    /// Without a byte of the body for so long, the exchange is given up.
+    /// Time limit without a byte of the body.
     pub read_timeout: Duration,
-    /// Bytes a second of the body in every `min_rate_span`, or the exchange is given up; 0: any.
+    /// Minimum rate of a body, in bytes per second over each `min_rate_span`; 0: no minimum.
     pub min_rate: u64,
     pub min_rate_span: Duration,
-    /// For one whole exchange, body included: the last bound.
+    /// Time limit for a whole request, body included.
     pub total_timeout: Duration,
-    /// Received bytes of a body; the rest is cut and the event marked.
+    /// Maximum size of a body as received. The rest is cut off and the event is marked as truncated.
     pub max_body_bytes: u64,
-    /// Bytes of a body after its codings are taken off.
+    /// Maximum size of a decoded body.
     pub max_decoded_bytes: u64,
     pub max_redirects: usize,
     pub obey_robots: bool,
     pub allow_private: bool,
-    /// Media types wanted (`text/html`, `text/*`); empty: all.
+    /// Media types to fetch (`text/html`, `text/*`); empty: all.
     pub mime_types: Vec<String>,
-    /// Extra request headers, such as `Cookie` for a domain.
+    /// Cookies to send.
     pub cookies: Vec<Cookie>,
-    /// Requests are kept with their cookies, for WARC: `target_storage.data_format.warc.archive_credentials`.
+    /// Keep cookies in archived requests: `target_storage.data_format.warc.archive_credentials`.
     pub archive_credentials: bool,
-    /// Names answered without asking DNS.
+    /// Host names that are resolved without DNS.
     pub static_hosts: BTreeMap<String, Vec<IpAddr>>,
-    /// Asked for names, in this order; empty: the system's.
+    /// DNS servers in order of preference; empty: those of the system.
     pub dns_servers: Vec<SocketAddr>,
     pub dns_cache_entries: usize,
-    /// How long a name that does not exist is remembered.
+    /// How long to cache that a name does not exist.
     pub dns_negative_ttl: Duration,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UserAgent {
-    /// The product token; robots.txt groups are matched with it.
+    /// The product token, which groups of a robots.txt are matched with.
     pub name: String,
     pub url: Option<String>,
     pub email: Option<String>,
-    /// The whole header, instead of the one made of the parts.
+    /// The complete header. None: made of the other fields.
     pub string: Option<String>,
 }
 
@@ -152,96 +152,96 @@ pub struct UserAgent {
 pub struct Cookie {
     pub domain: String,
     pub path: String,
-    /// `name=value; name=value`, as the Cookie header has it.
+    /// `name=value; name=value`, as in the Cookie header.
     pub cookie: Secret,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LogConfig {
     pub segment_bytes: u64,
-    /// With so much waiting for readers, fetching pauses.
+    /// Fetching pauses when this much waits for readers.
     pub max_bytes: u64,
-    /// The longest an event waits for company before it is fsynced.
+    /// The longest time that an event waits for others before the fsync.
     pub commit_interval: Duration,
-    /// With fewer bytes free on the data folder's disk, fetching pauses. 0: the disk is not looked at.
+    /// Fetching pauses when the disk of the data folder has fewer free bytes. 0: the free space is not checked.
     pub reserve_bytes: u64,
 }
 
-/// The sink that prints: it leaves no place in the log.
+/// The sink that prints. It has no offset in the log.
 pub const STDOUT: &str = "stdout";
 
-/// A sink: what is written, and where.
+/// A sink: its format and its destination.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SinkConfig {
-    /// In folders, metrics and on the command line.
+    /// The name in folders, metrics and on the command line.
     pub name: String,
-    /// None: the destination's own, as STDOUT's lines; VOID keeps nothing.
+    /// None: the destination has a format of its own (STDOUT), or writes nothing (VOID).
     pub format: Option<Format>,
     pub options: Options,
     pub destination: Destination,
     pub upkeep: Upkeep,
-    /// The destination's name in `target_storage.sinks`.
+    /// Name of the destination in `target_storage.sinks`.
     pub kind: &'static str,
 }
 
-/// What a destination does about the pages it has, so that it comes to hold what is live: `unchanged` and `removed` of its
-/// keys, of which each destination takes what it can do.
+/// How a destination updates pages that it has, so that it converges to the live pages. Each destination has only the
+/// keys that it supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Upkeep {
     pub unchanged: Unchanged,
     pub removed: Removed,
-    /// A changed page whose main text has changed by fewer bits (0 to 64) is dealt with as one that is as it was.
+    /// A page is treated as unchanged if its main text changed by fewer bits (0 to 64).
     pub min_change: u8,
-    /// A page that is a duplicate of another is left out, and leaves if it is there.
+    /// Leave out duplicates, and remove a page that becomes one.
     pub skip_duplicates: bool,
-    /// What it takes besides pages that are to be delivered: by its kind, there is no key.
+    /// Which withheld answers the destination takes. Its kind decides this; there is no key.
     pub answers: Answers,
 }
 
-/// What a destination takes of answers that are withheld ([`crate::page::Withheld`]).
+/// Which withheld answers ([`crate::page::Withheld`]) a destination takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Answers {
-    /// Nothing: it holds pages.
+    /// None: it holds only pages.
     #[default]
     None,
-    /// What archives hold, but half pages: there is one page a URL, or readers take the last for it.
+    /// All but truncated pages. There is one page per URL, or readers use the last one.
     Whole,
-    /// Whatever was answered, marked as what it is.
+    /// All answers, each marked as what it is.
     All,
 }
 
-/// What becomes of a page that was looked at again and is as it was.
+/// How a recheck is handled that found the page unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unchanged {
-    /// Written as any other, if it came with its content.
+    /// Write it like any other page, if the answer had a body.
     #[default]
     Send,
     Skip,
-    /// As `Send`; and of a 304, which has no content, and of a change that is too small to matter, the time is noted.
+    /// As `Send`. After a 304 or a change that is too small, update only the time.
     Touch,
 }
 
-/// What becomes of a page that is gone.
+/// How a page that is gone is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Removed {
     Delete,
     Tombstone,
     Event,
-    /// It stays, and the answer is written where the format holds such.
+    /// Keep the page, and write the answer if the format can hold it.
     #[default]
     Keep,
 }
 
-/// Where pages go.
+/// A destination of pages.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Destination {
-    /// Rolling files. A larger file is closed and the next one begun; only a single record that is larger makes a larger
-    /// file. The level is zlib's, of formats whose files are one stream.
+    /// Rolling files: a file that reaches the size is closed and the next one started. A single larger record makes a
+    /// larger file. The level is zlib's, for formats whose files are one stream.
     Files {
         max_file_size: u64,
         compression_level: u32,
     },
-    /// A file a page.
+    /// One file per page.
     Filesystem(Naming),
     /// None: the sink's own folder.
     Pagestore {
@@ -253,82 +253,82 @@ pub enum Destination {
     Void,
 }
 
-/// `target_storage.data_format.kafka.*`: a topic, and how it is written to.
+/// `target_storage.data_format.kafka.*`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct KafkaConfig {
     pub topic: String,
-    /// By librdkafka's names; any of them may be secret.
+    /// Properties under librdkafka's names. Any of them may be secret.
     pub properties: BTreeMap<String, Secret>,
-    /// Make the topic when it is absent.
+    /// Create the topic if it is missing.
     pub create_topic: bool,
-    /// Of a topic that is made; none: as the broker has it by default.
+    /// For a topic that Seine creates; none: the broker's default.
     pub partitions: Option<u16>,
     pub replication_factor: Option<u16>,
-    /// A producer that delivers nothing for so long, while the broker answers, is made anew.
+    /// Replace a producer that has delivered nothing for this long although the broker answers.
     pub stuck_after: Duration,
 }
 
 /// `target_storage.data_format.elasticsearch.*`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ElasticConfig {
-    /// At least one, each with its port.
+    /// At least one; each has a port.
     pub hosts: Vec<url::Url>,
-    /// A valid name, made when absent.
+    /// A valid name. Seine creates a missing index.
     pub index: String,
-    /// Basic authentication …
+    /// Basic authentication, …
     pub username: Option<String>,
     pub password: Option<Secret>,
-    /// … or an API key, as Elasticsearch shows it: base64 of id and key.
+    /// … or an API key as Elasticsearch shows it: base64 of id and key.
     pub api_key: Option<Secret>,
-    /// Certificates in PEM that are trusted besides the usual ones.
+    /// PEM certificates to trust in addition to the public ones.
     pub ca_file: Option<PathBuf>,
     pub connect_timeout: Duration,
-    /// For one request and its whole answer.
+    /// Time limit for one request with its whole response.
     pub socket_timeout: Duration,
-    /// How long one bulk is tried again without progress before the sink reports failure and is started anew.
+    /// A bulk is retried for this long without progress. Then the sink reports a failure and is restarted.
     pub max_retry: Duration,
-    /// A bulk is sent with so many bytes …
+    /// A bulk is sent when it has this many bytes …
     pub bulk_bytes: u64,
-    /// … or so many documents …
+    /// … or this many documents …
     pub bulk_documents: usize,
-    /// … or when its first document has waited for so long.
+    /// … or when its first document has waited this long.
     pub flush_interval: Duration,
-    /// The mapping is also put as an index template.
+    /// Also store the mapping as an index template.
     pub index_template: bool,
 }
 
-/// The service's own web server: metrics and health.
+/// The web server of this process: metrics, health and the API.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HttpConfig {
     /// None: no server.
     pub listen: Option<SocketAddr>,
-    /// Who has it may look; and may steer, too.
+    /// The first token allows reading the API, the second also operating the crawl.
     pub read_token: Option<Secret>,
     pub operate_token: Option<Secret>,
 }
 
-/// `work.*`: other crawlers that fetch for this one.
+/// `work.*`: remote workers, other crawlers that fetch for this one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WorkConfig {
-    /// Names, and what each shows that it is that one. None: no work is given out.
+    /// Names of the remote workers, each with its token. Empty: no remote workers.
     pub clients: Vec<(String, Secret)>,
-    /// How long a client has for a lease before it must have renewed it.
+    /// Length of a lease of a remote worker; it may renew the lease.
     pub lease: Duration,
-    /// Hosts that one client may have at a time.
+    /// Maximum number of hosts per remote worker.
     pub max_hosts: usize,
-    /// Of what a proven client sends, the part that is fetched again by ourselves; 0 to 1.
+    /// The share of a trusted worker's pages that we fetch ourselves to compare, 0 to 1.
     pub verify_share: f64,
-    /// Pages of a client that must agree with what we see before it is proven.
+    /// A worker becomes trusted after this many pages in a row that agree with our own fetches.
     pub prove_after: u32,
 }
 
-/// `fetch_log.*`: a line an attempt.
+/// `fetch_log.*`: one line per fetch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FetchLogConfig {
     pub enabled: bool,
-    /// Of one file.
+    /// Maximum size of one file.
     pub max_file_bytes: u64,
-    /// The one that is written to included.
+    /// Number of files to keep, including the open one.
     pub max_files: u64,
 }
 
@@ -336,14 +336,14 @@ pub struct FetchLogConfig {
 pub struct LoggingConfig {
     pub json: bool,
     pub fetches: FetchLogConfig,
-    /// Between two lines that say how far the crawl is; none: there are none.
+    /// Time between two progress lines; none: no progress lines.
     pub interval: Option<Duration>,
-    /// A `tracing` filter: `info`, `seine=debug`.
+    /// A filter of `tracing`: `info`, `seine=debug`.
     pub filter: String,
 }
 
 impl Destination {
-    /// Pages go to a server, and not into the sink's folder.
+    /// Pages go to a server, not into the sink's folder.
     pub fn is_server(&self) -> bool {
         matches!(self, Destination::Kafka(_) | Destination::Elasticsearch(_))
     }
@@ -354,7 +354,7 @@ impl Config {
         self.sinks.iter().find(|sink| sink.name() == name)
     }
 
-    /// With nothing in it: what the table of keys fills.
+    /// An empty configuration, which the table of keys fills.
     pub(super) fn empty() -> Config {
         Config {
             crawler_id: String::new(),
@@ -372,8 +372,8 @@ impl Config {
         }
     }
 
-    /// The least changes of main texts that sinks ask for, in bits. Empty where nobody wants to know: reading a text costs more than all
-    /// else that is done for a page.
+    /// The values of `min_change` in use, in bits. Empty if no sink measures changes: then texts are not read, which
+    /// would cost more than all other work for a page.
     pub fn thresholds(&self) -> BTreeSet<u8> {
         let is_looked_at = !self.frontier.revisit.is_off();
         let wants = |sink: &&SinkConfig| sink.upkeep.min_change > 0 || (is_looked_at && sink.tells_distance());
@@ -382,17 +382,17 @@ impl Config {
 }
 
 impl SinkConfig {
-    /// Whether it says by how much a page has changed: in the document, or beside the message.
+    /// Whether a page is delivered with the distance of its change, in the document or in a header.
     fn tells_distance(&self) -> bool {
         matches!(self.destination, Destination::Kafka(_)) || self.format == Some(elastic::FORMAT)
     }
 
-    /// In folders, metrics and on the command line.
+    /// The name in folders, metrics and on the command line.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it holds exchanges exactly as they went over the connection: the client has to keep those bytes, and speaks
+    /// Whether the format stores requests and responses byte for byte. Then the client keeps the bytes and speaks
     /// HTTP/1.1 only.
     pub fn wants_exact_bytes(&self) -> bool {
         self.format.is_some_and(|format| format.holds(Field::Exchange) != Held::No)

@@ -1,4 +1,4 @@
-//! What the configuration says about deriving.
+//! The settings of the configuration for what is derived from a page.
 
 use super::Config;
 use crate::parse::DeriveOptions;

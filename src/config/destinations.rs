@@ -1,23 +1,23 @@
-//! The table of destinations: one row a destination. There is no second list.
+//! The table of destinations, one row each. There is no second list.
 
 use super::checked::{Answers, Destination};
 use super::draft::Draft;
 use crate::formats::format::Files;
 use crate::formats::{Format, elastic, files, warc};
 
-/// What there is to know of a destination before it is opened.
+/// A kind of destination.
 pub(super) struct Kind {
-    /// In `target_storage.sinks`, and of its keys below `target_storage.data_format`.
+    /// The name in `target_storage.sinks`, and of its group of keys below `target_storage.data_format`.
     pub name: &'static str,
-    /// In a few words, for people who choose.
+    /// A short description for the user.
     pub about: &'static str,
-    /// `data_formats` may name it; the others it names by their formats.
+    /// `data_formats` may name this destination. It names file destinations by their format.
     pub is_word: bool,
-    /// What is written when nobody says.
+    /// The default format.
     pub format: fn(&Draft) -> Option<Format>,
-    /// Says why a format does not suit it.
+    /// The reason why the destination cannot write a format, if it cannot.
     pub refuses: fn(Option<Format>) -> Option<String>,
-    /// From its keys.
+    /// Makes the destination from its keys.
     pub build: fn(&Draft, Option<Format>) -> Destination,
 }
 
@@ -94,7 +94,7 @@ pub(super) const TABLE: &[Kind] = &[
     },
 ];
 
-/// Each format goes into files of its own sort.
+/// Refuses a format that is kept in another kind of files.
 fn in_files(format: Option<Format>, name: &str) -> Option<String> {
     let Some(format) = format else { return Some(format!("{name} needs a format")) };
     let right = Kind::of_files(format).name;
@@ -102,7 +102,7 @@ fn in_files(format: Option<Format>, name: &str) -> Option<String> {
 }
 
 impl Kind {
-    /// Of this name, whatever its case; the error lists those there are.
+    /// Finds a destination by its name; case is ignored. The error lists all names.
     pub fn find(word: &str) -> Result<&'static Kind, String> {
         let found = TABLE.iter().find(|kind| kind.name.eq_ignore_ascii_case(word));
         found.ok_or_else(|| {
@@ -111,7 +111,7 @@ impl Kind {
         })
     }
 
-    /// Where files of a format are written.
+    /// The destination for files of a format.
     pub fn of_files(format: Format) -> &'static Kind {
         match format.files {
             Files::Rolling(_) => &TABLE[0],
@@ -120,7 +120,7 @@ impl Kind {
         }
     }
 
-    /// What it takes of what is withheld: files are archives, and WARC says of each answer what it is.
+    /// Which withheld answers the destination takes. Files are archives; WARC alone can mark each answer as what it is.
     pub fn answers(&self, format: Option<Format>) -> Answers {
         match format {
             _ if self.is_word => Answers::None,
@@ -129,7 +129,7 @@ impl Kind {
         }
     }
 
-    /// Says why not.
+    /// Checks that the destination can write a format. The error says why not.
     pub fn takes(&self, format: Option<Format>) -> Result<(), String> {
         (self.refuses)(format).map_or(Ok(()), Err)
     }

@@ -1,4 +1,4 @@
-//! The configuration while keys are read into it, and the checks that one key alone can pass or fail.
+//! The configuration while keys are read into it, with the checks of single keys.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -17,10 +17,10 @@ use crate::page::preferences::Purpose;
 use crate::parse::preferences::terms;
 use crate::parse::requisites::Requisites;
 
-/// A body this long fits into a record of the page log (256 MiB), with the heads of all its redirects.
+/// A body of this size fits into a record of the page log (256 MiB), together with the headers of all its redirects.
 const MAX_BODY_BYTES: u64 = 200 << 20;
 
-/// What the keys say, before those that only mean something together are joined.
+/// The values of the keys, before keys that belong together are joined.
 #[derive(Clone)]
 pub(super) struct Draft {
     pub config: Config,
@@ -30,7 +30,7 @@ pub(super) struct Draft {
     pub depth_classifier: bool,
     pub looks_for_duplicates: bool,
     pub near_within: u8,
-    /// By the link classifier: links are ranked, and the ranks learn.
+    /// Set by the link classifier: links have scores, and the scores are learned.
     pub ranks: bool,
     pub learns: bool,
     pub online_learning: bool,
@@ -41,11 +41,11 @@ pub(super) struct Draft {
     pub http_enabled: bool,
     pub http_host: IpAddr,
     pub http_port: u16,
-    /// What the last setter wants the user to know.
+    /// Notes of the last setter for the user.
     pub notes: Vec<String>,
 }
 
-/// With nothing in it: what the table of keys fills.
+/// An empty draft, which the table of keys fills.
 impl Default for Draft {
     fn default() -> Self {
         Draft {
@@ -90,7 +90,7 @@ impl Draft {
         warc.operator = warc.operator.take().or_else(|| config.fetch.user_agent.email.clone());
         self.config.http.listen = self.http_enabled.then_some(SocketAddr::new(self.http_host, self.http_port));
         let problems = sinks::join(&mut self);
-        // Where there is no such archive, nothing is gained by keeping them.
+        // Cookies are kept only if a sink archives requests.
         let formats = self.config.sinks.iter().filter_map(|sink| sink.format);
         let keeps_requests = formats.map(|format| format.holds(Field::Exchange)).any(|held| held == Held::Whole);
         self.config.fetch.archive_credentials &= keeps_requests;
@@ -98,7 +98,7 @@ impl Draft {
     }
 }
 
-/// Values that are right alone and wrong together.
+/// Checks for values that are right alone and wrong together.
 pub(super) fn contradictions(config: &Config) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut add = |keys, problem: &str| problems.push(Problem::Together { keys, problem: problem.into() });
@@ -163,7 +163,7 @@ pub(super) fn set_crawler_id(draft: &mut Draft, id: &str) -> Result<(), String> 
     Ok(())
 }
 
-/// Puts what each word of a list means into its place; or says that the first that means nothing is none of what is expected.
+/// Converts each word of a list. The error names the first word that is not allowed, and what is expected.
 fn set_each<C: FromIterator<T>, T>(
     place: &mut C,
     words: &[String],
@@ -223,7 +223,7 @@ pub(super) fn set_obey_robots(draft: &mut Draft, obey: bool) {
     }
 }
 
-/// Its key lists the words, and so does the next one's.
+/// The table of keys checks the words of this key and the next.
 pub(super) fn set_redirects(draft: &mut Draft, word: &str) {
     draft.config.frontier.redirects = if word == "follow" { Redirects::Follow } else { Redirects::First };
 }
@@ -243,7 +243,7 @@ pub(super) fn set_mime_types(draft: &mut Draft, types: Vec<String>) -> Result<()
     set_each(&mut draft.config.fetch.mime_types, &types, "media types such as text/html or image/*", media_type)
 }
 
-/// Addresses with or without a port; DNS's is 53.
+/// IP addresses with or without a port; the default is 53.
 pub(super) fn set_dns_servers(draft: &mut Draft, servers: Vec<String>) -> Result<(), String> {
     let address = |text: &str| match text.parse::<IpAddr>() {
         Ok(ip) => Some(SocketAddr::new(ip, 53)),
@@ -302,7 +302,7 @@ pub(super) fn set_http_host(draft: &mut Draft, host: &str) -> Result<(), String>
     Ok(())
 }
 
-/// `NAME:TOKEN`, separated by blanks or line ends.
+/// `NAME:TOKEN`, separated by blanks or newlines.
 pub(super) fn set_clients(clients: &mut Vec<(String, Secret)>, text: Option<&str>) -> Result<(), String> {
     const EXPECTED: &str = "NAME:TOKEN, one a line or with blanks between them";
     let mut read: Vec<(String, Secret)> = Vec::new();
@@ -330,7 +330,7 @@ pub(super) fn set_token(token: &mut Option<Secret>, text: Option<&str>) -> Resul
     Ok(())
 }
 
-/// Who guesses at it must have no chance.
+/// The token must be long enough that nobody can guess it.
 fn secret_token(text: &str) -> Result<Secret, String> {
     const SHORTEST: usize = 16;
     match text.len() >= SHORTEST && text.bytes().all(|byte| byte.is_ascii_graphic()) {

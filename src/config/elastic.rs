@@ -1,4 +1,4 @@
-//! The keys of the ELASTICSEARCH sink: their checks, and what the deprecated ones mean today.
+//! The keys of the ELASTICSEARCH sink: their checks, and the deprecated keys.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::draft::Draft;
 use super::secret::Secret;
 use super::values::is_header_value;
 
-/// What the keys say, with the hosts that are meant where there are none.
+/// The values of the keys, with the default host if there is none.
 pub(super) fn finish(draft: &Draft) -> ElasticConfig {
     let mut config = draft.elastic.clone();
     if config.hosts.is_empty() {
@@ -18,7 +18,7 @@ pub(super) fn finish(draft: &Draft) -> ElasticConfig {
     config
 }
 
-/// Who we are cannot be said in two ways, nor in half a one.
+/// Checks that there is one complete way of authentication: user and password, or an API key.
 pub(super) fn contradictions(config: &ElasticConfig, add: &mut impl FnMut(&'static str, &str)) {
     if config.username.is_some() && config.api_key.is_some() {
         add(
@@ -36,10 +36,10 @@ pub(super) fn set_hosts(draft: &mut Draft, hosts: Vec<String>) -> Result<(), Str
     Ok(())
 }
 
-/// A server's URL, with Elasticsearch's port when it names none.
+/// Parses a server's URL; the default port is Elasticsearch's.
 fn host_url(text: &str) -> Result<Url, String> {
     let expected = |what: &str| format!("URLs such as http://node1:9200; {what}");
-    // Before anything is shown of it.
+    // This check comes first, because the other errors show the text.
     if text.contains('@') {
         return Err(expected("user and password have keys of their own, rest.username and rest.password"));
     }
@@ -56,7 +56,7 @@ fn host_url(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// `Url` drops a port that is the scheme's own; here it makes a difference whether it was written.
+/// Whether the text has a port. `Url` drops a port that is the scheme's default.
 fn names_port(text: &str) -> bool {
     let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

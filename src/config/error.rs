@@ -1,19 +1,19 @@
-//! What can be wrong with a configuration or a seed file, in the user's words.
+//! Errors of a configuration or a seed file, in the user's words.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// More problems than this are not collected: the file is of another kind.
+/// Reading stops after this many problems; the file is probably of another kind.
 pub(super) const MAX_PROBLEMS: usize = 20;
 
-/// What is wrong with a configuration, up to twenty things at once.
+/// All problems of a configuration, up to twenty.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", listed(.problems))]
 pub struct ConfigError {
     pub problems: Vec<Problem>,
 }
 
-/// One thing that is wrong.
+/// One problem of a configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     #[error("cannot read {path}: {source}; check the path given with -c and its permissions", path = .path.display())]
@@ -30,7 +30,7 @@ pub enum Problem {
     Twice { at: Origin, first: Origin, key: String },
     #[error("{at}: {key} is set, and so is {other} (there: {first}); keep one of the two")]
     BothWays { at: Origin, key: String, first: Origin, other: String },
-    /// `problem` names the value, unless it is secret, and what is expected.
+    /// `problem` says what is expected, and names the value unless it is secret.
     #[error("{at}: {key}: {problem}")]
     Value { at: Origin, key: String, problem: String },
     /// Values that are right alone and wrong together.
@@ -38,12 +38,12 @@ pub enum Problem {
     Together { keys: &'static str, problem: String },
 }
 
-/// Something a user should know that stops nothing.
+/// A note to the user; the configuration is accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     pub at: Origin,
     pub key: &'static str,
-    /// What happens instead of what the key asks for.
+    /// What Seine does instead of what the key asks for.
     pub text: String,
 }
 
@@ -62,9 +62,9 @@ pub enum Origin {
         path: PathBuf,
         line: usize,
     },
-    /// The variable's name.
+    /// Name of the variable.
     Environment(String),
-    /// An option.
+    /// An option of the command line.
     CommandLine,
 }
 

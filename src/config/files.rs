@@ -1,4 +1,4 @@
-//! Which files a configuration is made of, and their text.
+//! Finds and reads the files of a configuration.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use super::error::{Origin, Problem};
 use super::{pattern, yaml};
 
-/// A configuration is a page or two; what is larger is another kind of file.
+/// A configuration has a page or two. A larger file is something else.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The files of one configuration, read and not yet understood.
+/// The files of one configuration, not yet parsed.
 #[derive(Default)]
 pub(super) struct Files {
-    /// Every file read.
+    /// All files that were read.
     pub read: Vec<PathBuf>,
     pub main: Option<(PathBuf, String)>,
     /// ACHE's files beside its ache.yml.
@@ -22,7 +22,8 @@ pub(super) struct Files {
     pub blacklist: Vec<String>,
 }
 
-/// Finds and reads what `-c` names: a file, or a folder with `seine.yml` or `ache.yml` and ACHE's lists of links.
+/// Finds and reads the files that `-c` names: one file, or a folder with `seine.yml` or `ache.yml` and ACHE's link
+/// lists.
 pub(super) fn open(path: Option<&Path>, problems: &mut Vec<Problem>) -> Files {
     let mut files = Files::default();
     let Some(path) = path else { return files };
@@ -56,7 +57,7 @@ fn keep<T>(result: Result<T, Problem>, problems: &mut Vec<Problem>) -> Option<T>
     result.map_err(|problem| problems.push(problem)).ok()
 }
 
-/// Only that it is YAML is checked here; what it means is the scope's affair.
+/// Checks only that the file is YAML. The scope parses it.
 fn link_filters(path: &Path) -> Result<String, Problem> {
     let text = text(path)?;
     match yaml::parse(&text) {
@@ -68,7 +69,7 @@ fn link_filters(path: &Path) -> Result<String, Problem> {
     }
 }
 
-/// One regular expression a line.
+/// Reads one regular expression per line.
 fn patterns(path: &Path, problems: &mut Vec<Problem>) -> Vec<String> {
     let Some(text) = keep(text(path), problems) else { return Vec::new() };
     let mut patterns = Vec::new();
@@ -85,13 +86,13 @@ fn patterns(path: &Path, problems: &mut Vec<Problem>) -> Vec<String> {
     patterns
 }
 
-/// Lines that say something, without blanks around them and with their numbers, from 1: the others are empty or begin with `#`.
+/// The lines that are not empty and do not begin with `#`, trimmed, with their numbers from 1.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// The text of a file, without a byte order mark.
+/// Reads a text file and removes a byte order mark.
 fn text(path: &Path) -> Result<String, Problem> {
     let read = |source| Problem::Read { path: path.to_owned(), source };
     let not_text = |problem: &str| Problem::NotText { path: path.to_owned(), problem: problem.into() };
@@ -100,7 +101,7 @@ fn text(path: &Path) -> Result<String, Problem> {
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
-/// A file's bytes; none when there are more than `most`.
+/// Reads a file; none if it has more than `most` bytes.
 pub(super) fn read_at_most(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;

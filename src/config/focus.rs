@@ -1,29 +1,30 @@
-//! `link_classifier`, `online_learning`, `link_selector`, `hard_focus`: which links come first, and which are followed at all.
+//! `link_classifier`, `online_learning`, `link_selector`, `hard_focus`: the order of links, and which links are
+//! followed.
 
 use super::draft::Draft;
 
-/// How a crawl is focused.
+/// Settings of a focused crawl.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct FocusConfig {
-    /// Links are ranked; else they come breadth first.
+    /// Links have scores; otherwise the crawl is breadth first.
     pub ranks: bool,
-    /// … and the ranks learn from the pages that come.
+    /// The scores are learned from fetched pages.
     pub learns: bool,
-    /// Links of pages that are not relevant are not followed.
+    /// Do not follow links of pages that are not relevant.
     pub hard: bool,
-    /// Links with a lower rank (0 to 1) are not followed.
+    /// Do not follow links with a lower score (0 to 1).
     pub min_rank: f64,
-    /// Pages that are not relevant are not delivered.
+    /// Do not deliver pages that are not relevant.
     pub relevant_only: bool,
 }
 
 impl super::Config {
-    /// The name of the page classifier whose irrelevant pages are not delivered, if there is one.
+    /// Name of the page classifier whose irrelevant pages are withheld, if there is one.
     pub fn left_out_by(&self) -> Option<&str> {
         self.classifier.as_ref().filter(|_| self.frontier.focus.relevant_only).map(|classifier| &**classifier.name())
     }
 
-    /// Whether some pages are looked for more than others.
+    /// Whether the crawl prefers some pages.
     pub fn is_focused(&self) -> bool {
         self.frontier.focus.ranks || self.classifier.is_some()
     }
@@ -82,7 +83,7 @@ pub(super) fn set_selector(draft: &mut Draft, name: &str) {
     }
 }
 
-/// Ours go from 0 to 1. ACHE's `LinkClassifierImpl` gives 200 and the probability in percent to what it takes for relevant.
+/// Our scale is 0 to 1. ACHE's `LinkClassifierImpl` gives relevant links 200 plus the probability in percent.
 pub(super) fn set_min_relevance(draft: &mut Draft, relevance: f64) -> Result<(), String> {
     draft.config.frontier.focus.min_rank = match relevance {
         0.0..=1.0 => relevance,
@@ -98,7 +99,7 @@ impl Draft {
         let focus = &mut self.config.frontier.focus;
         focus.ranks = self.ranks || self.online_learning;
         focus.learns = self.learns || self.online_learning;
-        // Of what is not ranked, nothing is known.
+        // Links without scores have no minimum score.
         focus.min_rank *= f64::from(u8::from(focus.ranks));
     }
 }

@@ -1,18 +1,18 @@
-//! The names of Kafka's producer properties, Java's and librdkafka's, and what becomes of them.
+//! Names of Kafka producer properties, of the Java producer and of librdkafka, and how each is translated.
 
-/// What becomes of a property.
+/// How a property is translated for librdkafka.
 pub(super) enum Rule {
-    /// Goes to librdkafka as it is.
+    /// Passed on as it is.
     Same,
-    /// Goes there under another name.
+    /// Passed on under another name.
     Named(&'static str),
-    /// Bytes in Java, kibibytes there.
+    /// Bytes in Java, kibibytes in librdkafka.
     Kibibytes(&'static str),
-    /// A socket buffer, for which Java writes the system's own as -1, librdkafka as 0.
+    /// A socket buffer. Java writes the system's default as -1, librdkafka as 0.
     Buffer(&'static str),
-    /// Needs nothing done.
+    /// Dropped, because librdkafka does the same by default.
     Silent,
-    /// Of trust stores, key stores and logins: read together.
+    /// Part of a trust store, key store or login. These are translated together.
     Store,
     /// Has no counterpart; the user is told.
     None(&'static str),
@@ -26,7 +26,7 @@ const NO_JAVA: &str = "no effect: names a Java class";
 const NO_TRANSACTIONS: &str = "no effect: pages are not sent in transactions";
 const NO_SASL: &str = "no effect: of the logins, only PLAIN and SCRAM are built in";
 
-/// The Java producer's (Apache Kafka 4.1), and those of librdkafka's that would break the sink's promises.
+/// Properties of the Java producer (Apache Kafka 4.1), and those of librdkafka that would break the sink's guarantees.
 pub(super) const JAVA: &[(&str, Rule)] = &[
     ("bootstrap.servers", Same),
     ("key.serializer", Silent),
@@ -128,7 +128,7 @@ pub(super) const JAVA: &[(&str, Rule)] = &[
     ("ssl.secure.random.implementation", None(NO_JAVA)),
 ];
 
-/// librdkafka's own, for producers (its CONFIGURATION.md, 2.10): without those that take C pointers.
+/// librdkafka's own producer properties (CONFIGURATION.md, 2.10), without those that take C pointers.
 pub(super) const LIBRDKAFKA: &[&str] = &[
     "allow.auto.create.topics",
     "api.version.fallback.ms",

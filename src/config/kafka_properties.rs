@@ -1,5 +1,5 @@
-//! `target_storage.data_format.kafka.properties`: the Java producer's properties (as in ACHE) or librdkafka's, in
-//! librdkafka's words, with our defaults. A name that both have means what Java means by it.
+//! `target_storage.data_format.kafka.properties`: properties of the Java producer (as in ACHE) or of librdkafka,
+//! translated to librdkafka's, with our defaults. A name that both have is read as Java's.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -13,16 +13,17 @@ use super::kafka_names::{JAVA, LIBRDKAFKA, Rule};
 use super::secret::Secret;
 use super::secret_file;
 
-/// What is used where the user says nothing. Nothing is given up: `message.timeout.ms` 0 is for ever.
+/// Defaults for properties that the user does not set. `message.timeout.ms` 0 retries without end.
 const DEFAULTS: &[(&str, &str)] = &[
     ("bootstrap.servers", "localhost:9092"),
     ("client.id", "seine"),
     ("acks", "all"),
     ("compression.type", "lz4"),
     ("linger.ms", "20"),
-    // Java's default: the same key goes to the same partition as from ACHE and any Java producer.
+    // Java's default. A key goes to the same partition as with ACHE and any Java producer.
     ("partitioner", "murmur2_random"),
-    // A broker would give a deleted topic settings of its own. Seine creates it, or says that it is gone.
+    // The broker would create a deleted topic with its own settings. Seine creates the topic, or reports that it is
+    // missing.
     ("allow.auto.create.topics", "false"),
     ("queue.buffering.max.kbytes", "32768"),
     ("message.timeout.ms", "0"),
@@ -32,8 +33,8 @@ const DEFAULTS: &[(&str, &str)] = &[
 
 const MECHANISMS: [&str; 3] = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"];
 
-/// What the user wrote, by librdkafka's names. `notes` gets what the user should know of what became of it. The error says what was
-/// expected; it never holds a value.
+/// Translates the user's properties to librdkafka's names. `notes` gets messages for the user. The error says what was
+/// expected and never contains a value.
 pub(super) fn translate(
     given: &BTreeMap<String, String>,
     notes: &mut Vec<String>,
@@ -68,7 +69,7 @@ pub(super) fn translate(
     Ok(found.into_iter().map(|(name, value)| (name, Secret::new(value))).collect())
 }
 
-/// Any property may stand in a file: `sasl.password_file`. No property of Kafka's or librdkafka's ends so.
+/// Reads properties from files: `sasl.password_file`. No property of Kafka or librdkafka ends in `_file`.
 fn with_files(given: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, String> {
     let mut all = BTreeMap::new();
     for (name, value) in given {
@@ -113,7 +114,7 @@ fn number(properties: &BTreeMap<String, String>, name: &str) -> Option<u64> {
     properties.get(name)?.trim().parse().ok()
 }
 
-/// Java's trust and key stores. PEM files and texts are librdkafka's too, and PKCS#12 for the key; JKS is not.
+/// Java's trust and key stores. librdkafka also takes PEM files and texts, and PKCS#12 for the key, but not JKS.
 fn stores(given: &BTreeMap<String, String>, found: &mut BTreeMap<String, String>) -> Result<(), String> {
     let get = |name: &str| given.get(name).map(|value| value.trim().to_owned());
     let kind = |store: &str| get(&format!("ssl.{store}.type")).unwrap_or_else(|| "JKS".into()).to_ascii_uppercase();
@@ -199,12 +200,12 @@ fn add_defaults(found: &mut BTreeMap<String, String>, notes: &mut Vec<String>) {
     if !acks_all {
         notes.push("acks: without all, what is counted as delivered can be lost when a broker fails".into());
     }
-    // The broker's limit is the one that counts; ours is what fits into memory.
+    // The broker decides how large a message may be. Our limit is the size of the buffer.
     let buffer = number(found, "queue.buffering.max.kbytes").unwrap_or_default().saturating_mul(1024);
     found.entry("message.max.bytes".into()).or_insert_with(|| buffer.clamp(1000, 1_000_000_000).to_string());
 }
 
-/// What librdkafka would refuse only when the producer is made, or never.
+/// Checks values that librdkafka refuses late or never.
 fn check(found: &BTreeMap<String, String>) -> Result<(), String> {
     let is = |name: &str, value: &str| found.get(name).is_some_and(|it| it.trim().eq_ignore_ascii_case(value));
     // librdkafka would connect to another port.
@@ -237,7 +238,7 @@ fn check(found: &BTreeMap<String, String>) -> Result<(), String> {
     ask_librdkafka(found)
 }
 
-/// Names and values one by one, as the library itself reads them.
+/// Lets librdkafka check each name and value.
 fn ask_librdkafka(found: &BTreeMap<String, String>) -> Result<(), String> {
     let mut config = ClientConfig::new();
     for (name, value) in found {

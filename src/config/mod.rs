@@ -1,9 +1,9 @@
-//! Configuration: raw (what the file says) → checked (types that cannot be wrong).
+//! Configuration: raw (the text of the file) → checked (types that cannot hold a wrong value).
 //!
-//! `keys` is the table of all keys, ACHE's and ours; `defaults.yml` says what each does, and has its default. `yaml` and
-//! `settings` find out what is set where, `values` reads single values, `draft` joins them into [`Config`]. `-c FILE|DIR`;
-//! `SEINE__LINK_STORAGE__CACHE_SIZE=64MiB` overrides `link_storage.cache_size`. What is secret may stand in a file
-//! (`secret_file`).
+//! `keys` is the table of all keys, ACHE's and ours. `defaults.yml` explains each and has its default. `yaml` and
+//! `settings` collect the values and their sources, `values` parses single values, `draft` joins them into [`Config`].
+//! The environment overrides: `SEINE__LINK_STORAGE__CACHE_SIZE=64MiB` sets `link_storage.cache_size`. `secret_file`
+//! reads secrets from files.
 
 mod budgets;
 mod change;
@@ -53,55 +53,54 @@ use draft::Draft;
 use keys::Key;
 use settings::{Setting, Settings};
 
-/// Every key with its default and what it does, as a configuration file.
+/// All keys with their defaults and explanations, as a configuration file.
 pub const DEFAULTS: &str = include_str!("defaults.yml");
 
-/// A configuration, and what is worth knowing of where it came from.
+/// A configuration, with the sources of its values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
     pub config: Config,
     pub warnings: Vec<Warning>,
-    /// Every file read.
+    /// All files that were read.
     pub files: Vec<PathBuf>,
-    /// Every key that does something, in the order of `defaults.yml`.
+    /// All keys that have an effect, in the order of `defaults.yml`.
     pub effective: Vec<Effective>,
 }
 
 impl Loaded {
-    /// The parameters to take out of links, when somebody has said so.
+    /// The query parameters to remove from links, if the user set the key.
     pub fn drop_parameters(&self) -> Option<&[String]> {
         let is_set = |entry: &Effective| entry.key == DROP_PARAMETERS && entry.origin != Origin::Default;
         self.effective.iter().any(is_set).then_some(self.config.scope.drop_parameters.as_slice())
     }
 }
 
-/// A data folder has a say in what it is when it is not set.
+/// While this key is not set, the list stored in the data folder applies.
 const DROP_PARAMETERS: &str = "link_storage.link_strategy.drop_parameters";
 
-/// One key as it is in force.
+/// A key with the value in force.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effective {
     pub key: &'static str,
     /// As YAML; secrets are masked.
     pub value: String,
     pub origin: Origin,
-    /// It can be changed while a crawl runs.
+    /// The key can change while a crawl runs.
     pub is_live: bool,
 }
 
 /// Loads a configuration: defaults, then the file, or the folder's `seine.yml` or `ache.yml`, then the environment.
 ///
-/// `env` are the process's variables ([`environment`]); only those that begin with `SEINE__` are looked at.
+/// `env` are the variables of the process ([`environment`]). Only those that begin with `SEINE__` are used.
 ///
-/// # Errors
-/// Everything that is wrong, at once: unreadable files, unknown keys, values of the wrong kind, contradictions.
+/// # Errors All problems at once: unreadable files, unknown keys, values of the wrong type, contradictions.
 pub fn load(path: Option<&Path>, env: &[(String, String)]) -> Result<Loaded, ConfigError> {
     let no_options: [(&str, String); 0] = [];
     load_with(path, env, &no_options)
 }
 
-/// [`load`], with options of the command line laid over the rest: keys and their values as they were typed. A single
-/// property is named behind its mapping's key, as `….kafka.properties.acks`, and leaves the others as they are.
+/// [`load`], and then options of the command line: keys with their values as typed. The key of a single entry of a
+/// mapping, as `….kafka.properties.acks`, leaves the other entries as they are.
 pub fn load_with(
     path: Option<&Path>,
     env: &[(String, String)],
@@ -127,7 +126,7 @@ pub fn load_with(
     draft.config.scope.link_filters = files.link_filters;
     let (config, wrong_sinks) = draft.finish();
     if problems.is_empty() {
-        // Values that could not be read are no ground for calling others contradictory.
+        // Values that could not be read are defaults here, so contradictions would be wrong.
         let keys = "target_storage.data_formats and target_storage.sinks";
         problems.extend(wrong_sinks.into_iter().map(|problem| Problem::Together { keys, problem }));
         problems.extend(draft::contradictions(&config));
@@ -147,20 +146,21 @@ impl Default for Config {
 }
 
 impl SinkConfig {
-    /// FILES as it is without a configuration.
+    /// The FILES sink of the default configuration.
     pub fn files() -> SinkConfig {
         Config::default().sinks.remove(0)
     }
 }
 
-/// Says what a key expects when it is not this text, as an option or a variable has it.
+/// Checks the text of an option or variable for a key. The error says what the key expects.
 pub fn check_value(key: &str, text: &str) -> Result<(), String> {
     let Some(key) = keys::find(key) else { return Err(keys::hint(key)) };
     let node = settings::variable(key, text)?;
     key.kind.set(&mut Draft::default(), &node).map(drop).map_err(|expected| format!("expected {expected}"))
 }
 
-/// The process's variables that begin with `SEINE_`; bytes that are no UTF-8 are replaced, and so refused as values.
+/// The variables of the process that begin with `SEINE_`. Bytes that are not UTF-8 are replaced, so the value is
+/// refused.
 pub fn environment() -> Vec<(String, String)> {
     let text = |os: std::ffi::OsString| os.to_string_lossy().into_owned();
     std::env::vars_os()

@@ -1,4 +1,4 @@
-//! `link_storage.recrawl.overrides`: hosts and URLs that are looked at again in intervals of their own.
+//! `link_storage.recrawl.overrides`: recheck intervals for some hosts and URLs.
 
 use std::fmt::Write;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A page classifier's folder: ACHE's `pageclassifier.yml`, and the files that it names.
+//! The folder of a page classifier: ACHE's `pageclassifier.yml` and the files that it names.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::relevance::{
 
 pub(super) const FILE: &str = "pageclassifier.yml";
 const MODEL_FILE: &str = "model.json";
-/// Of all files but models.
+/// Maximum size of a file, except models.
 const MAX_BYTES: u64 = 1 << 20;
 const TYPES: &str = "url_regex, title_regex, body_regex, regex, keep_link_relevance, trained";
 
@@ -32,8 +32,7 @@ pub(super) fn set(draft: &mut Draft, path: Option<&str>) -> Result<(), String> {
 
 /// Reads a folder with a `pageclassifier.yml`.
 ///
-/// # Errors
-/// What is wrong in which file, and what to do about it; for people.
+/// # Errors A message for the user: which file is wrong, why, and what to do.
 pub fn page_classifier(folder: &Path) -> Result<PageClassifier, String> {
     let mut files = Files { folder, digest: Sha256::new() };
     if !folder.join(FILE).exists() {
@@ -53,7 +52,7 @@ pub fn page_classifier(folder: &Path) -> Result<PageClassifier, String> {
     Ok(PageClassifier::new(&format!("{}@{digest}", plain_name(folder)), method))
 }
 
-/// A line of `pageclassifier.yml`, and what is wrong there.
+/// A line of `pageclassifier.yml` and its error.
 type Wrong = (usize, String);
 
 fn method(root: &Node, files: &mut Files) -> Result<Method, Wrong> {
@@ -97,7 +96,7 @@ fn rules(field: Field, patterns: Vec<Regex>, denied: Vec<Regex>) -> Method {
     Method::Rules(Rules { operator: Operator::And, fields, denied })
 }
 
-/// As in ACHE, patterns of a file take the place of those in the list.
+/// As in ACHE, patterns of a file replace those in the list.
 fn url_regex(parameters: &Node, files: &mut Files) -> Result<Method, Wrong> {
     let fields = Fields::of(parameters, &["regular_expressions", "whitelist_file", "blacklist_file"])?;
     let mut listed =
@@ -161,7 +160,7 @@ fn expecting(node: &Node, expected: &str) -> Wrong {
     (node.line, format!("expected {expected}"))
 }
 
-/// A mapping, of whose names all are known.
+/// A mapping without unknown names.
 struct Fields<'n> {
     line: usize,
     entries: &'n [(String, Node)],
@@ -189,7 +188,7 @@ impl<'n> Fields<'n> {
         let Some(node) = self.get(name).filter(|node| !node.is_null()) else { return Ok(Vec::new()) };
         let patterns = match &node.value {
             Value::List(_) => list(node).map_err(|expected| expecting(node, &expected))?,
-            // A pattern may have commas in it.
+            // A pattern may contain commas, so the text is not split.
             _ => vec![text(node).map_err(|expected| expecting(node, &expected))?.to_owned()],
         };
         let compiled = patterns.iter().map(|pattern| compile(pattern, true));
@@ -206,7 +205,7 @@ impl<'n> Fields<'n> {
     }
 }
 
-/// The folder's files; what is read counts for the classifier's name.
+/// The files of the folder. Their content determines the name of the classifier.
 struct Files<'f> {
     folder: &'f Path,
     digest: Sha256,
@@ -229,7 +228,7 @@ impl Files<'_> {
         String::from_utf8(bytes).map_err(|_| format!("{} is not UTF-8 text", self.folder.join(name).display()))
     }
 
-    /// Of a file that a node names, one a line.
+    /// Reads a file that a node names, one pattern per line.
     fn patterns(&mut self, node: &Node) -> Result<Vec<Regex>, Wrong> {
         let name = text(node).map_err(|_| expecting(node, "a file's name"))?;
         let text = self.text(name).map_err(|problem| (node.line, problem))?;
@@ -243,7 +242,7 @@ impl Files<'_> {
     }
 }
 
-/// As headers and messages take it.
+/// The name of the folder, reduced to characters allowed in headers and messages.
 fn plain_name(folder: &Path) -> String {
     const LONGEST: usize = 64;
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());

@@ -1,19 +1,19 @@
-//! Regular expressions for URLs, in the one mode in which they are used.
+//! Regular expressions for URLs, all compiled in the same mode.
 
 use regex::bytes::{Regex, RegexBuilder};
 
-/// A pattern for whole URLs or, with `^` and `$` of its own, for all of one: the dot matches everything, case does not
-/// matter, as in ACHE. URLs are bytes here, so classes are those of ASCII: `[a-z]`, not `\p{L}`.
+/// Compiles a pattern that may match any part of a URL; use `^` and `$` for the whole. As in ACHE, the dot matches all
+/// characters and case is ignored. URLs are bytes, so character classes are ASCII: `[a-z]`, not `\p{L}`.
 pub fn compile(written: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(&expression(written)).unicode(false).build()
 }
 
-/// What is compiled.
+/// The expression with its mode.
 pub fn expression(written: &str) -> String {
     format!("(?is){written}")
 }
 
-/// Says why a text is no such pattern.
+/// Checks a pattern. The error says what is wrong.
 pub(super) fn check(written: &str) -> Result<(), String> {
     match compile(written) {
         Ok(_) => Ok(()),

@@ -1,9 +1,9 @@
-//! The configuration for people: `check-config`.
+//! Prints the configuration: `check-config`.
 
 use super::Loaded;
 use super::error::Origin;
 
-/// The configuration in force as YAML: each value, and behind it where it comes from. Secrets are masked.
+/// The configuration in force as YAML: each value with its source. Secrets are masked.
 pub fn render(loaded: &Loaded) -> String {
     let mut out: String = loaded.files.iter().map(|file| format!("# read {}\n", file.display())).collect();
     out.extend(loaded.warnings.iter().map(|warning| format!("# warning: {warning}\n")));

@@ -1,41 +1,41 @@
-//! Which links are followed.
+//! Settings of the scope.
 
 use crate::page::preferences::Purposes;
 use crate::parse::requisites::Requisites;
 
-/// Which URLs are in scope; `frontier::scope` applies it.
+/// Which URLs are in scope. `frontier::scope` applies it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ScopeConfig {
     pub rule: ScopeRule,
-    /// Hosts in scope besides the seeds'.
+    /// More hosts in scope, besides those of the seeds.
     pub hosts: Vec<String>,
-    /// Regular expressions on the whole URL, without case (as in ACHE): at least one must match, if there are any …
+    /// Regular expressions for whole URLs; case is ignored, as in ACHE. If there are any, at least one must match …
     pub allow: Vec<String>,
     /// … and none of these.
     pub deny: Vec<String>,
-    /// ACHE's `link_filters.yml`, its content.
+    /// Content of ACHE's `link_filters.yml`.
     pub link_filters: Option<String>,
-    /// rel=nofollow, meta robots and X-Robots-Tag nofollow are honoured.
+    /// Obey nofollow in rel, robots meta tags and X-Robots-Tag.
     pub obey_nofollow: bool,
-    /// Pages with meta robots or X-Robots-Tag noindex are read and not delivered.
+    /// Withhold pages with noindex in robots meta tags or X-Robots-Tag.
     pub obey_noindex: bool,
     /// `purpose`, `accept_licenses`.
     pub purposes: Purposes,
-    /// What is asked for of what pages need to be shown.
+    /// Which resources needed to show pages are fetched.
     pub requisites: Requisites,
-    /// Where forms with GET lead is followed.
+    /// Follow the actions of GET forms.
     pub forms: bool,
-    /// Parameters that are taken out of links, in a data folder that is new or where this is set: names, or how they begin
-    /// and a `*`.
+    /// Query parameters that are removed from links: names, or prefixes with `*`. Used if the data folder is new or the
+    /// user set the key.
     pub drop_parameters: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ScopeRule {
-    /// The seeds' hosts.
+    /// The hosts of the seeds.
     #[default]
     Host,
-    /// The seeds' registrable domains (public suffix + 1) and all below.
+    /// The registrable domains of the seeds (public suffix + 1) with all hosts below.
     Domain,
     Any,
 }

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// A password, key or cookie. Debug and Display say `***`; only [`Secret::expose`] gives it away.
+/// A password, key or cookie. Debug and Display print `***`; only [`Secret::expose`] returns it.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// What is shown in a secret's place.
+    /// The text that is shown instead of a secret.
     pub const MASK: &str = "***";
 
     pub fn new(value: impl Into<String>) -> Self {

@@ -1,6 +1,6 @@
-//! Secrets that stand in files, as containers (`/run/secrets`) and systemd (`$CREDENTIALS_DIRECTORY`) hand them over: what a
-//! secret is called, with `_file` behind it, names the file. One rule for keys, variables, options of a sink and Kafka's
-//! properties; read anew at each start, so the path is all that is kept.
+//! Secrets in files, as containers (`/run/secrets`) and systemd (`$CREDENTIALS_DIRECTORY`) provide them. The name of a
+//! secret with `_file` appended gives the path of its file. This holds for keys, variables, options of a sink and
+//! Kafka's properties. Seine stores only the path, and reads the file at each start.
 
 use std::path::Path;
 
@@ -9,32 +9,32 @@ use super::keys::{self, Key};
 use super::values;
 use super::yaml::{Node, Value};
 
-/// Certificates with their keys are a page or two.
+/// Certificates with their keys have a page or two.
 const MAX_BYTES: u64 = 1 << 20;
 const SUFFIX: &str = "_file";
 
-/// The secret that a name says the file of: `http.api.read_token_file`.
+/// The name of the secret whose file this name gives: `http.api.read_token_file`.
 pub(super) fn secret_of(name: &str) -> Option<&str> {
     name.strip_suffix(SUFFIX)
 }
 
-/// What says the file of a secret.
+/// The name that gives the file of a secret.
 pub(super) fn name_of(secret: &str) -> String {
     format!("{secret}{SUFFIX}")
 }
 
-/// The key of this name; or the secret key of which it names the file, and true.
+/// The key with this name. Or the secret key whose file this name gives, with true.
 pub(super) fn find(name: &str) -> Option<(&'static Key, bool)> {
     let of_file = || keys::find(secret_of(name)?).filter(|key| key.secret).map(|key| (key, true));
     keys::find(name).map(|key| (key, false)).or_else(of_file)
 }
 
-/// A key as it was spelled: itself, or as its file.
+/// The name of a key, or the name that gives its file.
 pub(super) fn spelled(key: &Key, in_file: bool) -> String {
     if in_file { name_of(key.name) } else { key.name.to_owned() }
 }
 
-/// What stands in the file that a value names, as if it had been the value. The error says what was expected.
+/// The content of the file that a value names, as if it were the value. The error says what was expected.
 pub(super) fn content(path: &Node) -> Result<Node, String> {
     if path.is_null() {
         return Ok(path.clone());
@@ -43,9 +43,9 @@ pub(super) fn content(path: &Node) -> Result<Node, String> {
     Ok(Node { line: path.line, value: Value::Scalar { text, quoted: true } })
 }
 
-/// What stands in a file, without the newline at its end. The error says what was expected, and nothing of the content.
+/// Reads a file and drops the newline at its end. The error says what was expected and nothing of the content.
 pub(super) fn read(path: &str) -> Result<String, String> {
-    // The same file, from wherever a later command is given.
+    // A later command may run in another directory, so the path must be absolute.
     if !path.starts_with('/') {
         return Err(format!("the whole path of a file, from / on; {path:?} is none"));
     }

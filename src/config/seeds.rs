@@ -1,4 +1,4 @@
-//! Seed files: one URL a line.
+//! Seed files: one URL per line.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use super::files::lines;
 
-/// Hundreds of millions of URLs do not belong into one text; a million do.
+/// Enough for about a million URLs.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// How many bad lines are shown.
+/// Number of bad lines in the error.
 const SHOWN: usize = 10;
 
 #[derive(Debug, thiserror::Error)]
@@ -25,7 +25,7 @@ pub enum SeedsError {
     Lines { path: PathBuf, lines: Vec<BadSeed>, total: usize },
 }
 
-/// A line that is no http or https URL.
+/// A line that is not an http or https URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadSeed {
     /// Counts from 1.
@@ -35,11 +35,11 @@ pub struct BadSeed {
     pub problem: String,
 }
 
-/// Reads a seed file (`-`: standard input): one http or https URL a line; blank lines and lines that begin with `#` are skipped. A byte
-/// order mark and CR LF are taken. The URLs are returned as they stand in the file, in order.
+/// Reads a seed file (`-`: standard input) with one http or https URL per line. Blank lines and lines that begin with
+/// `#` are skipped. A byte order mark and CR LF are accepted. The URLs are returned unchanged, in order.
 ///
-/// # Errors
-/// The file cannot be read, is no text, has no URL, or has lines that are none (the first ten are told).
+/// # Errors The file cannot be read, is not text, has no URL, or has lines that are not URLs (the error lists the first
+/// ten).
 pub fn read_seeds(path: &Path) -> Result<Vec<String>, SeedsError> {
     let text = read(path)?;
     let mut seeds = Vec::new();
@@ -65,7 +65,7 @@ pub fn read_seeds(path: &Path) -> Result<Vec<String>, SeedsError> {
     Ok(seeds)
 }
 
-/// Stands for standard input.
+/// Means standard input.
 const STANDARD_INPUT: &str = "-";
 
 fn read(path: &Path) -> Result<String, SeedsError> {
@@ -87,7 +87,7 @@ fn read(path: &Path) -> Result<String, SeedsError> {
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
-/// Whether a text is a URL in full, as a list of seeds has them; if not, why.
+/// Checks that a text is an absolute http or https URL. The error says why not.
 pub fn check_seed(line: &str) -> Result<(), String> {
     match url::Url::parse(line) {
         Ok(url) if !matches!(url.scheme(), "http" | "https") => {

@@ -1,4 +1,4 @@
-//! Which key is set to what, and where: the file's tree flattened, with the environment laid over it.
+//! The value and the source of each key: the flattened file, then the environment, then options.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,18 +10,18 @@ use super::secret_file;
 use super::values;
 use super::yaml::{self, Node, Value};
 
-/// By key name. Keys that are not in it have their default.
+/// Settings by key. Other keys have their default.
 pub(super) type Settings = BTreeMap<&'static str, Setting>;
 
 pub(super) struct Setting {
     pub node: Node,
     pub at: Origin,
-    /// `node` names the file that the value, a secret, stands in.
+    /// `node` gives the path of the file with the value, which is a secret.
     pub in_file: bool,
 }
 
 impl Setting {
-    /// The error says what was expected of the file.
+    /// The value, read from its file if it is in one. The error says what was expected.
     pub fn value(&self) -> Result<Cow<'_, Node>, String> {
         if self.in_file { secret_file::content(&self.node).map(Cow::Owned) } else { Ok(Cow::Borrowed(&self.node)) }
     }
@@ -30,12 +30,12 @@ impl Setting {
 pub(super) const DATA_FORMATS: &str = "target_storage.data_formats";
 pub(super) const SINKS: &str = "target_storage.sinks";
 
-/// What every variable of ours begins with. After it, `__` stands for a dot, and case does not matter.
+/// Prefix of all our variables. In the rest of the name, `__` means a dot, and case is ignored.
 const PREFIX: &str = "SEINE__";
-/// And what it begins with when one forgets.
+/// The prefix with a frequent spelling mistake.
 const MISSPELT: &str = "SEINE_";
 
-/// Reads a file's text into settings; flat keys, nested ones and any mixture.
+/// Parses the text of a file: flat keys, nested keys or both.
 pub(super) fn from_file(path: &Path, text: &str, problems: &mut Vec<Problem>) -> Settings {
     let mut reader = Reader { path: path.to_owned(), settings: Settings::new(), problems };
     match yaml::parse(text) {
@@ -80,7 +80,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Some of ACHE's keys are both: `link_storage.recrawl_selector` has a value, and keys below it.
+    /// Some of ACHE's keys have a value and also keys below them: `link_storage.recrawl_selector`.
     fn is_value(&self, name: &str, node: &Node) -> bool {
         match secret_file::find(name) {
             Some((key, _)) => key.kind.is_mapping() || !matches!(node.value, Value::Map(_)) || !is_group(name),
@@ -118,7 +118,7 @@ impl Reader<'_> {
     }
 }
 
-/// What is set once. `name`: the key, its file or an alias of it, as it stands there.
+/// Adds a setting, unless the key is already set. `name` is the name as written: the key, its file or an alias.
 fn insert(settings: &mut Settings, problems: &mut Vec<Problem>, key: &'static Key, name: &str, setting: Setting) {
     let Some(first) = settings.get(key.name) else {
         settings.insert(key.name, setting);
@@ -133,13 +133,13 @@ fn insert(settings: &mut Settings, problems: &mut Vec<Problem>, key: &'static Ke
     });
 }
 
-/// Some known key lies below this name.
+/// Whether known keys begin with this name and a dot.
 fn is_group(name: &str) -> bool {
     let below = |known: &str| known.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
     keys::all().any(|key| below(key.name)) || keys::ALIASES.iter().any(|(alias, _)| below(alias))
 }
 
-/// For an entry of a mapping written flat, as `….kafka.properties.acks`: the mapping's key, and the entry's name.
+/// Splits the name of a mapping's entry, as `….kafka.properties.acks`, into the mapping's key and the entry's name.
 fn mapping_above(name: &str) -> Option<(&'static Key, &str)> {
     keys::all().filter(|key| key.kind.is_mapping()).find_map(|key| {
         let entry = name.strip_prefix(key.name)?.strip_prefix('.')?;
@@ -179,7 +179,7 @@ pub(super) fn from_environment(env: &[(String, String)], problems: &mut Vec<Prob
     settings
 }
 
-/// Lays options of the command line that stand for keys over the rest.
+/// Adds the options of the command line that set keys; they override the rest.
 pub(super) fn lay_over(settings: &mut Settings, options: &[(impl AsRef<str>, String)], problems: &mut Vec<Problem>) {
     for (name, text) in options {
         let name = name.as_ref();
@@ -198,9 +198,8 @@ pub(super) fn lay_over(settings: &mut Settings, options: &[(impl AsRef<str>, Str
     }
 }
 
-/// The two keys that say where pages go, of which the longer form counts alone when the shorter is not set beside it; what is
-/// said on the command line or in a variable stands in the place of all that a file says. True: the shorter is not to be
-/// read, nor its default.
+/// Decides between `target_storage.sinks` and `data_formats`. If only the longer form is set at the strongest source,
+/// it counts alone. Options and variables override a file. Returns true if `data_formats` and its default are ignored.
 pub(super) fn prefer_sinks(settings: &mut Settings) -> bool {
     let rank = |at: &Origin| match at {
         Origin::Default => 0,
@@ -217,7 +216,7 @@ pub(super) fn prefer_sinks(settings: &mut Settings) -> bool {
     short < long
 }
 
-/// Sets one entry of a mapping, the others as they are. What is no mapping is left for its check to refuse.
+/// Sets one entry of a mapping and keeps the others. A value that is not a mapping stays, and its check refuses it.
 fn lay_entry_over(settings: &mut Settings, key: &'static Key, entry: &str, text: &str) {
     let nothing = || Node { line: 0, value: Value::Map(Vec::new()) };
     let new = || Setting { node: nothing(), at: Origin::CommandLine, in_file: false };
@@ -231,12 +230,12 @@ fn lay_entry_over(settings: &mut Settings, key: &'static Key, entry: &str, text:
             Kind::Hosts(_) => yaml::parse(text).unwrap_or_else(|_| Node::plain(text)),
             _ => Node::plain(text),
         };
-        // The first wins over what is written nested: `bootstrap: {servers: …}`.
+        // The first entry wins over nested ones: `bootstrap: {servers: …}`.
         entries.insert(0, (entry.to_owned(), node));
     }
 }
 
-/// Lists and mappings as YAML in one line; lists also as words with commas.
+/// Parses a variable: lists and mappings as YAML in one line, lists also as words with commas.
 pub(super) fn variable(key: &Key, text: &str) -> Result<Node, String> {
     use Kind::{Budgets, Cookies, Hosts, List, Overrides, Properties, Sinks};
     let text = text.trim();
@@ -258,12 +257,12 @@ fn variable_hint(key_name: &str) -> String {
     }
 }
 
-/// The variable that sets a key.
+/// The name of the variable for a key.
 fn variable_name(key: &str) -> String {
     format!("{PREFIX}{}", key.to_ascii_uppercase().replace('.', "__"))
 }
 
-/// The key that a variable was meant for which begins with one underscore too few: `SEINE_HTTP_PORT`.
+/// The key that the user meant with one underscore too few: `SEINE_HTTP_PORT`.
 fn meant(name: &str) -> Option<String> {
     let plain = |name: &str| name.to_ascii_lowercase().replace(['.', '_'], "");
     let rest = plain(name.strip_prefix(MISSPELT)?);

@@ -1,4 +1,4 @@
-//! Sinks: `target_storage.data_formats`, its longer form `target_storage.sinks`, and what becomes of both.
+//! Sinks: `target_storage.data_formats` and its longer form `target_storage.sinks`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,12 +14,12 @@ use crate::formats::filesystem::Naming;
 use crate::formats::options::Options;
 use crate::formats::{Format, files, tianwang, warc};
 
-/// The keys while they are read.
+/// The keys of sinks while they are read.
 #[derive(Clone, Default)]
 pub(super) struct SinksDraft {
-    /// Of `data_formats`, by name.
+    /// From `data_formats`.
     short: Vec<Wanted>,
-    /// `target_storage.sinks`, in full.
+    /// From `target_storage.sinks`.
     long: Vec<Long>,
     pub options: Options,
     pub sizes: Sizes,
@@ -28,17 +28,17 @@ pub(super) struct SinksDraft {
     pub pagestore_base: Option<PathBuf>,
     pub kafka: KafkaConfig,
     pub kafka_format: Option<Format>,
-    /// By the destination's name.
+    /// By the name of the destination.
     upkeep: BTreeMap<&'static str, Upkeep>,
 }
 
-/// The most bytes of a rolling file.
+/// Maximum sizes of rolling files.
 #[derive(Clone, Default)]
 pub(super) struct Sizes {
     pub files: u64,
     pub warc: u64,
     pub tianwang: u64,
-    /// Of all others.
+    /// For all other formats.
     pub records: u64,
 }
 
@@ -57,18 +57,18 @@ struct Long {
 }
 
 const GROUP: &str = "target_storage.data_format.";
-/// Of the files of several formats.
+/// The group of keys that several formats share.
 const RECORDS: &str = "records";
 
 impl SinksDraft {
-    /// Of a destination.
+    /// Settings of a destination.
     pub fn upkeep(&mut self, destination: &'static str) -> &mut Upkeep {
         self.upkeep.entry(destination).or_default()
     }
 }
 
 impl Upkeep {
-    /// The key lists the words, and so does the next one's.
+    /// The table of keys checks the words of this key and the next.
     pub(super) fn set_unchanged(&mut self, word: &str) {
         self.unchanged = match word {
             "skip" => Unchanged::Skip,
@@ -123,13 +123,13 @@ pub(super) fn set_formats(draft: &mut Draft, names: Vec<String>) -> Result<(), S
     Ok(())
 }
 
-/// What `data_formats` may name, each with what it is in a few words.
+/// The words that `data_formats` allows, each with a short description.
 pub fn sink_words() -> Vec<(&'static str, &'static str)> {
     let others = destinations::TABLE.iter().filter(|to| to.is_word).map(|to| (to.name, to.about));
     Format::ALL.map(|format| (format.name, format.about)).into_iter().chain(others).collect()
 }
 
-/// A sink by one word: a format that is kept in files, or another destination.
+/// The sink for one word: a format that is kept in files, or another destination.
 fn short(word: &str) -> Option<Wanted> {
     let name = word.to_ascii_lowercase();
     if let Ok(format) = Format::parse(word) {
@@ -145,7 +145,7 @@ pub(super) fn set_kafka_format(draft: &mut Draft, name: &str) -> Result<(), Stri
     Ok(())
 }
 
-/// Reads `target_storage.sinks`. Returns it as people should see it.
+/// Parses `target_storage.sinks`, and returns it as text for the user.
 pub(super) fn set_sinks(draft: &mut Draft, node: &Node) -> Result<String, String> {
     let nodes =
         values::entries(node, "a list of sinks, each {name: news, destination: kafka, format: CDR31, options: {…}}")?;
@@ -155,7 +155,7 @@ pub(super) fn set_sinks(draft: &mut Draft, node: &Node) -> Result<String, String
     Ok(format!("[{}]", shown.join(", ")))
 }
 
-/// Sinks of the configuration; and what is wrong with them.
+/// Makes the sinks of the configuration. Returns the problems.
 pub(super) fn join(draft: &mut Draft) -> Vec<String> {
     let (mut sinks, mut problems) = (Vec::<SinkConfig>::new(), Vec::new());
     let short = draft.sinks.short.iter().map(|wanted| (wanted, draft.build(wanted)));
@@ -178,7 +178,7 @@ pub(super) fn join(draft: &mut Draft) -> Vec<String> {
 }
 
 impl Draft {
-    /// The same with a sink's own options.
+    /// A copy of the draft with a sink's own options.
     fn with(&self, options: &[(&'static Key, Node)]) -> Result<Draft, String> {
         let mut own = self.clone();
         for (key, node) in options {
@@ -251,7 +251,7 @@ impl Long {
         Ok(long)
     }
 
-    /// Options are keys below `target_storage.data_format` without their group.
+    /// Parses options: keys below `target_storage.data_format` without their group.
     fn read_options(&mut self, above: &str, node: &Node) -> Result<(), String> {
         let name = &self.wanted.name;
         let Value::Map(entries) = &node.value else {
@@ -286,13 +286,13 @@ impl Long {
         self.groups().iter().find_map(|group| secret_file::find(&format!("{GROUP}{group}.{path}")))
     }
 
-    /// Where keys of it are looked for.
+    /// The groups of keys that a sink's options may come from.
     fn groups(&self) -> Vec<String> {
         let format = self.wanted.format.map(|format| format.name.to_ascii_lowercase());
         let of_files = (self.wanted.destination.name == destinations::FILES).then(|| RECORDS.to_owned());
         let destination = self.wanted.destination.name.to_owned();
         let mut groups: Vec<String> = format.into_iter().collect();
-        // FILES' own keys stand under the name that the destination has, too.
+        // FILES and its destination have the same name, so the group is added once.
         groups.extend((destination != destinations::FILES || groups.is_empty()).then_some(destination));
         groups.extend(of_files);
         groups.dedup();
@@ -318,12 +318,12 @@ fn refused(key: &Key, expected: &str) -> String {
     format!("{}: expected {expected}", key.name.strip_prefix(GROUP).unwrap_or(key.name))
 }
 
-/// ACHE calls the FILES object JSON. The error lists the formats there are.
+/// The format for a word. ACHE calls FILES `JSON`. The error lists all formats.
 fn format_of(word: &str) -> Result<Format, String> {
     if word.eq_ignore_ascii_case("JSON") { Ok(files::FORMAT) } else { Format::parse(word) }
 }
 
-/// A folder, a label of metrics and a word of the command line are called so.
+/// Checks a sink's name, which becomes a folder, a label of metrics and a word on the command line.
 fn check_name(name: &str) -> Result<(), String> {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
     let is_right = !name.is_empty() && name.len() <= 64 && name.chars().all(allowed);

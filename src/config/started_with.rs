@@ -1,5 +1,5 @@
-//! What a crawl was started with, kept in its data folder: what comes after it, such as a replay of dead letters, goes to
-//! the same places.
+//! The configuration that a crawl was started with, stored in its data folder. Later commands, such as a replay of dead
+//! letters, use it to reach the same destinations.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -10,18 +10,18 @@ use serde::{Deserialize, Serialize};
 use super::{ConfigError, Loaded, load_with, secret_file};
 use crate::folders;
 
-/// In the data folder. Its owner alone may read it: variables can hold passwords.
+/// In the data folder. Only the owner may read it, because variables can contain passwords.
 const FILE: &str = "started-with.json";
 
-/// The configuration's file or folder, and what was laid over it, of the last run in a data folder.
+/// The configuration file or folder of the last run, with its variables and options.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StartedWith {
-    /// Absolute. Its content is read anew each time.
+    /// Absolute. The content is read at each use.
     pub config: Option<PathBuf>,
     /// Variables that begin with `SEINE__`.
     pub environment: BTreeMap<String, String>,
-    /// Keys that options stood for, and their values as typed.
+    /// Keys set by options, with their values as typed.
     pub options: BTreeMap<String, String>,
 }
 
@@ -48,7 +48,7 @@ impl StartedWith {
         }
     }
 
-    /// Of the last run in this data folder; the default when none has kept anything.
+    /// Loads it from a data folder; the default if nothing is stored.
     pub fn load(folder: &Path) -> Result<StartedWith, StartedWithError> {
         let path = folder.join(FILE);
         match std::fs::read(&path) {
@@ -58,7 +58,7 @@ impl StartedWith {
         }
     }
 
-    /// Keeps it in a data folder that is there, in one step. Writes nothing when it is kept already.
+    /// Stores it in an existing data folder, atomically. Does nothing if it is stored already.
     pub fn save(&self, folder: &Path) -> Result<(), StartedWithError> {
         if StartedWith::load(folder).is_ok_and(|kept| kept == *self) && folder.join(FILE).exists() {
             return Ok(());
@@ -69,25 +69,24 @@ impl StartedWith {
         written.map_err(|source| StartedWithError::File { action: "writing", path, source })
     }
 
-    /// The names of variables and keys whose values are secret, or may be.
+    /// Names of variables and keys whose values are secret or may be.
     pub fn secrets(&self) -> Vec<String> {
         let variables = self.environment.iter().filter(|(name, value)| may_be_secret(&key_of(name), value));
         let options = self.options.iter().filter(|(key, value)| may_be_secret(key, value));
         variables.chain(options).map(|(name, _)| name.clone()).collect()
     }
 
-    /// Without their values.
+    /// A copy without secret values.
     pub fn without_secrets(mut self) -> StartedWith {
         self.environment.retain(|name, value| !may_be_secret(&key_of(name), value));
         self.options.retain(|key, value| !may_be_secret(key, value));
         self
     }
 
-    /// The crawl's configuration. What is said now goes before what was said then: `config` stands in the place of its
-    /// file, each variable and each key in the place of the same one.
+    /// The crawl's configuration, with new settings over the stored ones: `config` replaces the file, and each variable
+    /// and key replaces the stored one of the same name.
     ///
-    /// # Errors
-    /// As of [`super::load`].
+    /// # Errors As [`super::load`].
     pub fn configuration(
         &self,
         config: Option<&Path>,
@@ -106,13 +105,14 @@ impl StartedWith {
     }
 }
 
-/// `SEINE__HTTP__PORT` is `http.port`.
+/// `SEINE__HTTP__PORT` becomes `http.port`.
 fn key_of(variable: &str) -> String {
     let lower = variable.to_ascii_lowercase();
     lower.strip_prefix("seine__").unwrap_or(&lower).replace("__", ".")
 }
 
-/// A secret key's value; or one with several values in it (cookies, Kafka's properties, options of sinks), if one of their names says so.
+/// Whether a key is secret, or has entries (cookies, Kafka's properties, options of sinks) with a name that sounds
+/// secret.
 fn may_be_secret(key: &str, value: &str) -> bool {
     let says_so = |text: &str| {
         let text = text.to_ascii_lowercase();
@@ -121,18 +121,18 @@ fn may_be_secret(key: &str, value: &str) -> bool {
     match secret_file::find(key) {
         Some((_, true)) => false,
         Some((found, false)) => found.secret || (found.kind.has_entries() && (says_so(key) || says_so(value))),
-        // One of Kafka's properties.
+        // The key is one of Kafka's properties.
         None => says_so(key),
     }
 }
 
-/// Of two variables, one says a secret and the other its file.
+/// One variable gives a secret, the other the file of the same secret.
 fn is_other_way(one: &str, other: &str) -> bool {
     let (one, other) = (one.to_ascii_lowercase(), other.to_ascii_lowercase());
     secret_file::secret_of(&one) == Some(&other) || secret_file::secret_of(&other) == Some(&one)
 }
 
-/// Case does not matter in a variable's name.
+/// Case is ignored in names of variables.
 fn upper((name, value): &(String, String)) -> (String, String) {
     (name.to_ascii_uppercase(), value.clone())
 }

@@ -1,4 +1,4 @@
-//! One value: text → type, and back to text for people. Each reader says what it expected when it fails.
+//! Single values: parsing text, and printing for the user. Each parser's error says what it expected.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,10 +8,10 @@ use super::checked::Cookie;
 use super::secret::Secret;
 use super::yaml::{Node, Value};
 
-/// Longer times are mistakes, and would overflow a clock.
+/// Longer durations are mistakes, and would overflow a clock.
 const MAX_DURATION: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// In what a duration without unit counts.
+/// The unit of a duration without unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     Millis,
@@ -25,7 +25,7 @@ pub(super) fn text(node: &Node) -> Result<&str, String> {
     }
 }
 
-/// YAML 1.1's words, as ACHE's parser takes them.
+/// The words of YAML 1.1, which ACHE's parser accepts.
 pub(super) fn boolean(node: &Node) -> Result<bool, String> {
     match text(node).unwrap_or_default().to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" => Ok(true),
@@ -71,17 +71,17 @@ pub(super) fn duration(node: &Node, unit: Unit, least: Duration) -> Result<Durat
     if duration < least || duration > MAX_DURATION { Err(expected()) } else { Ok(duration) }
 }
 
-/// A duration as the command line takes it: with a unit, or in milliseconds.
+/// Parses a duration of the command line: with a unit, or in milliseconds.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     duration(&Node::plain(text), Unit::Millis, Duration::ZERO).map_err(|expected| format!("expected {expected}"))
 }
 
-/// A size as the command line takes it: with a unit, or in bytes.
+/// Parses a size of the command line: with a unit, or in bytes.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     size(&Node::plain(text), 1).map_err(|expected| format!("expected {expected}"))
 }
 
-/// Bytes, or with `kB`, `MB`, `GB`, `TB` (thousands) or `KiB`, `MiB`, `GiB`, `TiB` (1024s), in any case.
+/// Bytes, or with `kB`, `MB`, `GB`, `TB` (thousands) or `KiB`, `MiB`, `GiB`, `TiB` (1024s); case is ignored.
 pub(super) fn size(node: &Node, least: u64) -> Result<u64, String> {
     let expected = || format!("a size such as 64MB or 64MiB, or a number of bytes, at least {}", shown_size(least));
     let (digits, suffix) = split_unit(text(node).map_err(|_| expected())?);
@@ -106,7 +106,7 @@ fn split_unit(text: &str) -> (&str, &str) {
     (digits, suffix.trim_start())
 }
 
-/// A list of words; one word alone is a list of one.
+/// A list of words; a single word is a list of one.
 pub(super) fn list(node: &Node) -> Result<Vec<String>, String> {
     let expected = || "a list of words".to_owned();
     match &node.value {
@@ -117,7 +117,7 @@ pub(super) fn list(node: &Node) -> Result<Vec<String>, String> {
     }
 }
 
-/// Any mapping, nested ones flattened with dots; the case of names is kept.
+/// Any mapping. Nested mappings are flattened with dots; the case of names is kept.
 pub(super) fn properties(node: &Node) -> Result<BTreeMap<String, String>, String> {
     let mut found = BTreeMap::new();
     let mut open = vec![(String::new(), node)];
@@ -139,7 +139,7 @@ pub(super) fn properties(node: &Node) -> Result<BTreeMap<String, String>, String
     Ok(found)
 }
 
-/// Host names, each with one address or a list.
+/// Host names, each with one IP address or a list.
 pub(super) fn hosts(node: &Node) -> Result<BTreeMap<String, Vec<IpAddr>>, String> {
     let expected = || "a mapping of host names to IP addresses, such as {intranet.test: 10.0.0.7}".to_owned();
     let entries = match &node.value {
@@ -158,13 +158,13 @@ pub(super) fn hosts(node: &Node) -> Result<BTreeMap<String, Vec<IpAddr>>, String
         .ok_or_else(expected)
 }
 
-/// ACHE's form: a list of `{domain, cookie, path}`, where path may be left out.
+/// ACHE's form: a list of `{domain, cookie, path}`; path is optional.
 pub(super) fn cookies(node: &Node) -> Result<Vec<Cookie>, String> {
     let entries = entries(node, "a list of cookies, each {domain: example.com, path: /, cookie: name=value}")?;
     entries.iter().map(cookie).collect()
 }
 
-/// Of a list; null is an empty one. `form`: what the list looks like, for the error.
+/// The entries of a list; null is an empty list. `form` is an example for the error.
 pub(super) fn entries<'n>(node: &'n Node, form: &str) -> Result<&'n [Node], String> {
     match &node.value {
         _ if node.is_null() => Ok(&[]),
@@ -173,7 +173,7 @@ pub(super) fn entries<'n>(node: &'n Node, form: &str) -> Result<&'n [Node], Stri
     }
 }
 
-/// What is wrong with an entry of a list, by its place in it.
+/// The error for an entry of a list, with its number.
 pub(super) fn of_entry(form: &str, index: usize, expected: &str) -> String {
     format!("{form}; entry {}: {expected}", index + 1)
 }
@@ -202,7 +202,7 @@ fn cookie(node: &Node) -> Result<Cookie, String> {
     Ok(Cookie { domain, path, cookie: Secret::new(cookie) })
 }
 
-/// Printable ASCII, as RFC 9110's field values should be.
+/// Printable ASCII, as RFC 9110 wants field values.
 pub(super) fn is_header_value(text: &str) -> bool {
     text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
 }
@@ -224,7 +224,7 @@ pub(super) fn shown_size(bytes: u64) -> String {
     }
 }
 
-/// A word as YAML would have it, quoted where it must be. Passwords inside URLs are masked.
+/// A word as YAML, quoted if necessary. Passwords inside URLs are masked.
 pub(super) fn shown_text(text: &str) -> String {
     let text = without_password(text);
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./+=,;:@()".contains(c);
@@ -237,13 +237,13 @@ pub(super) fn shown_text(text: &str) -> String {
     if reads_back { text } else { serde_json::Value::String(text).to_string() }
 }
 
-/// As the value of a key that is a list.
+/// A list as YAML.
 pub fn shown_list(items: &[String]) -> String {
     let items: Vec<String> = items.iter().map(|item| shown_text(item)).collect();
     format!("[{}]", items.join(", "))
 }
 
-/// Values whose names speak of secrets are masked.
+/// A mapping as YAML. Values are masked if their names sound secret.
 pub(super) fn shown_properties(entries: &BTreeMap<String, String>) -> String {
     let secret = |name: &str| {
         let name = name.to_ascii_lowercase();
@@ -266,7 +266,7 @@ fn shown_addresses(ips: &[IpAddr]) -> String {
     format!("[{}]", ips.join(", "))
 }
 
-/// A host's addresses as a key and its value, as an option gives them.
+/// The key and the value that an option gives for a host's addresses.
 pub fn static_host(name: &str, ips: &[IpAddr]) -> (String, String) {
     (format!("crawler_manager.downloader.static_hosts.{name}"), shown_addresses(ips))
 }
@@ -279,7 +279,7 @@ pub(super) fn shown_cookies(cookies: &[Cookie]) -> String {
     format!("[{}]", cookies.iter().map(one).collect::<Vec<_>>().join(", "))
 }
 
-/// A value as it stands in an error, short and in one line.
+/// A value for an error message, shortened to one line.
 pub(super) fn shown_node(node: &Node) -> String {
     match &node.value {
         Value::List(_) => match list(node) {
@@ -297,13 +297,13 @@ pub(super) fn shown_node(node: &Node) -> String {
     }
 }
 
-/// A key as it stands in an error: the user's text, short and in one line.
+/// A key for an error message, shortened to one line.
 pub(super) fn shown_key(name: &str) -> String {
     let short: String = name.chars().take(120).collect();
     short.escape_debug().to_string()
 }
 
-/// `joe:secret@host` is masked without a scheme too; what has no colon may be an address of mail.
+/// Masks the password of `joe:secret@host`, with or without a scheme. Text without a colon may be an e-mail address.
 fn without_password(text: &str) -> String {
     let start = text.find("://").map_or(0, |scheme| scheme + 3);
     let (before, rest) = text.split_at(start);

@@ -1,7 +1,7 @@
-//! YAML text → a tree that knows its lines. Scalars stay text: what they mean is the key's affair, so `no` is a word
-//! where a word is expected and a version number keeps its zeros.
+//! Parses YAML into a tree with line numbers. Scalars stay text, because the key decides their type: `no` stays a word
+//! where a word is expected, and a version number keeps its zeros.
 //!
-//! Aliases are refused and depth is bounded, so a small file cannot grow into a large tree or a deep stack.
+//! Aliases are refused and the depth is limited, so a small file cannot become a large tree or overflow the stack.
 
 use yaml_rust2::parser::{Event, Parser};
 use yaml_rust2::scanner::{Marker, TScalarStyle};
@@ -10,7 +10,7 @@ const MAX_DEPTH: usize = 32;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Node {
-    /// Of its key, when it has one. Counts from 1.
+    /// Line of the key, if there is one, from 1.
     pub line: usize,
     pub value: Value,
 }
@@ -29,18 +29,18 @@ pub(crate) struct YamlError {
 }
 
 impl Node {
-    /// A plain scalar that stands in no file.
+    /// A plain scalar that is not from a file.
     pub fn plain(text: &str) -> Node {
         Node { line: 0, value: Value::Scalar { text: text.to_owned(), quoted: false } }
     }
 
-    /// YAML's empty value, or one of its words for it.
+    /// An empty value, or one of YAML's words for null.
     pub fn is_null(&self) -> bool {
         matches!(&self.value, Value::Scalar { text, quoted: false } if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
     }
 }
 
-/// Reads one document. An empty one is an empty mapping.
+/// Parses one document. An empty document is an empty mapping.
 pub(crate) fn parse(text: &str) -> Result<Node, YamlError> {
     let mut parser = Parser::new_from_str(text);
     let mut builder = Builder::default();
@@ -62,7 +62,7 @@ struct Builder {
     open: Vec<Open>,
 }
 
-/// A list or mapping whose end has not come yet.
+/// A list or mapping that is still open.
 enum Open {
     List { line: usize, items: Vec<Node> },
     Map { line: usize, entries: Vec<(String, Node)>, key: Option<(String, usize)> },

@@ -1,9 +1,9 @@
-//! A sink's books begin anew: its destination is not the one any more that was delivered into, as after an index was deleted or a server
-//! was replaced by an empty one.
+//! Starts a sink again with empty counters, because its destination is another one than before: an index was deleted,
+//! or a server was replaced by an empty one.
 //!
-//! The sink gets what the page log still holds. What the log does not hold any more is missing at the destination: an archive that was
-//! filling the sink begins again, and otherwise every page is asked for without conditions when its time comes, so that a page that
-//! never changes comes, too.
+//! The sink gets the events that the page log still has. Older pages come from the archive that was filling the sink,
+//! whose backfill starts again. Without an archive, each page is refetched without conditions when it is due, because a
+//! 304 would not contain the page.
 
 use super::error::CrawlError;
 use super::filling;
@@ -15,12 +15,12 @@ use crate::delivery::BegunAnew;
 use crate::frontier::{Frontier, FrontierError, Look, PageRecord};
 use crate::telemetry::progress::grouped;
 
-/// There while pages are still to be marked: when they are to be fetched.
+/// This note exists while pages are still to be marked. Its value says when they are to be fetched.
 const NOTE: &str = "reread_for_sinks";
 const IN_TIME: &str = "in time";
 const AT_ONCE: &str = "at once";
 
-/// Its operator wants it filled. `archives`: none, to fetch every page again. The sink is not open.
+/// The operator ordered a backfill. Without `archives`, every page is refetched. The sink is closed.
 pub(super) fn refill(running: &Running, sink: &str, archives: &[String]) -> Result<(), CrawlError> {
     let is_refetch = archives.is_empty();
     let from = if is_refetch { "the web".to_owned() } else { archives.join(", ") };
@@ -39,7 +39,7 @@ pub(super) fn refill(running: &Running, sink: &str, archives: &[String]) -> Resu
     Ok(())
 }
 
-/// `why`: for people. The sink is not open.
+/// `why` is shown to the user. The sink is closed.
 pub(super) fn begin(running: &Running, sink: &SinkConfig, why: &str) -> Result<(), CrawlError> {
     let name = sink.name();
     let filled_from = filling::names_unfinished(&running.folder, &running.log, name)?;
@@ -82,7 +82,7 @@ pub(super) fn begin(running: &Running, sink: &SinkConfig, why: &str) -> Result<(
     Ok(())
 }
 
-/// What the crawl's end breaks off, the next start does.
+/// If the crawl ends first, the next start continues.
 fn mark_beside_the_crawl(running: &Running) {
     let (visitor, following) = (running.visitor(), running.following.clone());
     blocking::thread("reread", move || {
@@ -96,7 +96,8 @@ fn mark_beside_the_crawl(running: &Running) {
     });
 }
 
-/// Ends what an earlier run has left of the marking. A server's "not modified" would bring no page.
+/// Finishes a marking that an earlier run started. Marked pages are fetched without conditions, because a 304 has no
+/// body.
 pub(super) fn mark_again(frontier: &dyn Frontier) -> Result<(), FrontierError> {
     let look = match frontier.note(NOTE)?.as_deref() {
         None | Some("") => return Ok(()),

@@ -1,4 +1,4 @@
-//! What publishers ask, of what is known already: by the records of pages and hosts, without asking anybody.
+//! Applies new purposes to known pages, from the records of pages and hosts, without requests.
 
 use std::cell::RefCell;
 
@@ -9,12 +9,12 @@ use crate::parse::preferences::tdm::TdmFile;
 use crate::parse::robots::RobotsTxt;
 use crate::parse::url::{origin, path_and_query};
 
-/// What a host says of its pages' use, as its files were when they were last fetched.
+/// What a host states about the use of its pages, from its files when they were last fetched.
 #[derive(Default)]
 pub(super) struct HostSays {
     file: Option<RobotsTxt>,
     tdm: TdmFile,
-    /// Its file of TDM reservations was asked for.
+    /// Its tdmrep.json was fetched.
     pub has_tdm: bool,
 }
 
@@ -30,7 +30,7 @@ impl HostSays {
         HostSays { file, tdm, has_tdm: robots.tdm.is_some() }
     }
 
-    /// All that is known to be said of a page's use.
+    /// All statements about the use of a page, except those in the page itself.
     pub fn about(&self, page: &PageRecord) -> Vec<Statement> {
         let path = path_and_query(found_at(page));
         let file = self.file.as_ref().filter(|file| file.allows(path));
@@ -41,16 +41,16 @@ impl HostSays {
     }
 }
 
-/// Where a page's content is from.
+/// The URL that a page's content is from.
 pub(super) fn found_at(page: &PageRecord) -> &str {
     page.final_url.as_deref().unwrap_or(&page.url)
 }
 
-/// Purposes or licences that are others than they were.
+/// The purposes or accepted licences changed.
 pub(super) struct AsksChange<'a> {
     frontier: &'a dyn Frontier,
     config: &'a Config,
-    /// The last host that was looked at: its pages come one after the other.
+    /// The last host. Pages of one host come one after the other, so this saves reading its record again.
     host: RefCell<(String, HostSays)>,
 }
 
@@ -59,7 +59,7 @@ impl AsksChange<'_> {
         AsksChange { frontier, config, host: RefCell::default() }
     }
 
-    /// What becomes of the next look at a page that is there. Where it is not known what it says itself, or its host, that is asked.
+    /// The recheck that a live page needs. If the statements of the page or its host are unknown, it is refetched.
     pub fn look(&self, page: &PageRecord) -> Option<Look> {
         let purposes: &Purposes = &self.config.scope.purposes;
         if !page.kind.is_delivered() || !page.state.is_there() {

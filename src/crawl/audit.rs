@@ -1,7 +1,7 @@
-//! `seine audit`: the books of a crawl that stands still, added up anew from what its folder holds.
+//! `seine audit`: recounts everything in the folder of a stopped crawl and checks that the counters balance.
 //!
-//! Nothing is taken from a counter that can be counted: waiting events are read in the page log, URLs in the frontier's
-//! tables, dead letters in their files. The counters must say the same.
+//! It counts rather than trusting counters: pending events in the page log, URLs in the tables of the frontier, dead
+//! letters in their files. The counters must agree.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -21,11 +21,11 @@ use crate::sinks::dead_letters::{self, Account};
 use crate::sinks::on_disk::PagesOnDisk;
 use crate::sinks::upkeep::{Due, has_no_page};
 
-/// What an audit found.
+/// The result of an audit.
 #[derive(Debug, Default)]
 pub struct Audit {
     pub books: Vec<Book>,
-    /// What does not tip a balance, and should be known.
+    /// Remarks that do not affect a balance.
     pub notes: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ pub struct Book {
     pub total: Figure,
     pub parts: Vec<Figure>,
     pub rule: Rule,
-    /// What to do when it does not balance.
+    /// What to do if it does not balance.
     pub remedy: &'static str,
 }
 
@@ -49,9 +49,9 @@ pub struct Figure {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// The parts are the total.
+    /// The sum of the parts equals the total.
     Equal,
-    /// They are at least the total: more is no loss.
+    /// The sum of the parts is at least the total; more is not a loss.
     AtLeast,
 }
 
@@ -72,7 +72,7 @@ impl Book {
         self
     }
 
-    /// Of the parts.
+    /// Sum of the parts.
     pub fn sum(&self) -> u64 {
         self.parts.iter().map(|part| part.count).sum()
     }
@@ -84,7 +84,7 @@ impl Book {
         }
     }
 
-    /// How much the sum of the parts is away from the total.
+    /// Difference between the sum of the parts and the total.
     pub fn off_by(&self) -> u64 {
         self.sum().abs_diff(self.total.count)
     }
@@ -113,8 +113,7 @@ const DOCUMENTS_GONE: &str =
 
 const DOCUMENTS_LEFT: &str = "a replay brought them back, or somebody else wrote them: delete them by their ids";
 
-/// Adds everything up. `destinations`: those to be looked at too. An error when the crawl runs, or when something cannot
-/// be read at all.
+/// Runs the audit. `destinations` are checked too. Fails if the crawl is running, or if something cannot be read.
 pub fn audit(folder: &Path, destinations: &[SinkConfig]) -> Result<Audit, CrawlError> {
     refuse_half_restored(folder)?;
     let config = Config::default();
@@ -137,29 +136,29 @@ pub fn audit(folder: &Path, destinations: &[SinkConfig]) -> Result<Audit, CrawlE
     Ok(audit)
 }
 
-/// A sink, by its cursor and by what was counted.
+/// A sink: its committed offset, and the counts.
 struct SinkReader {
     name: String,
-    /// Where it began in the log, and its place.
+    /// The offset at which it started, and its offset now.
     from: u64,
     at: u64,
     books: Books,
     letters: Account,
-    /// Its books began anew.
+    /// It started again with empty counters.
     anew: bool,
-    /// Events behind its place that can be read …
+    /// Readable events after its offset …
     pending: u64,
-    /// … of which so many were refused already, just before a crash.
+    /// … of which this many were refused just before a crash.
     refused_ahead: u64,
-    /// The key of an event that the destination gets and can be asked for …
+    /// Decides whether the destination gets an event, if the destination can be asked for ids …
     gets: Option<Gets>,
-    /// … and the keys of those that must be there and can still be read.
+    /// … and the hashed ids of events that are in the log and must be at the destination.
     expected: Vec<u64>,
 }
 
 type Gets = Box<dyn Fn(&PageEvent) -> Option<u64>>;
 
-/// None where the format knows what it holds only by reading the page.
+/// None if the destination has no ids, or its format must parse a page to decide.
 fn got_by(config: &SinkConfig) -> Option<Gets> {
     let (config, is_held) = (config.clone(), config.format?.is_held?);
     Some(Box::new(move |event| {
@@ -200,7 +199,7 @@ impl Audit {
                 }
             }
         })?;
-        // Whoever has seen more than the log holds knows of events that it has lost.
+        // A reader whose offset is after the end of the log has read events that the log has lost.
         let accepted = status.end.index.max(validated);
         self.note_damage(&scan, recovery);
         let kept = [("no longer needed", status.oldest.index), ("readable", scan.events)];
@@ -224,7 +223,7 @@ impl Audit {
         }
     }
 
-    /// `beyond`: events accepted behind what the log knows of.
+    /// `beyond`: accepted events after the end of the log as it is now.
     fn sink(&mut self, reader: &SinkReader, beyond: u64) {
         let books = &reader.books;
         let parts = [
@@ -276,7 +275,7 @@ impl Audit {
             ("hosts", ("hosts", counts.hosts), vec![("records", survey.hosts)]),
         ];
         self.books.extend(books.map(|(name, total, parts)| Book::new(name, total, &parts, FRONTIER_OFF)));
-        // Records of sitemaps are there too, and are no pages.
+        // The survey includes records of sitemaps, which are not pages.
         let states = [
             ("page live", counts.live, survey.live),
             ("page gone", counts.gone, survey.gone),
@@ -319,7 +318,7 @@ impl Audit {
         self.books.push(Book::new(&*name, delivered, &parts, remedy).at_least());
         if let Some(found) = held.found.filter(|_| reader.gets.is_some()) {
             let total = ("delivered and still in the log", expected.len() as u64);
-            // A dropped letter is an event that may still be in the log, and at no destination.
+            // A deleted dead letter is an event that may still be in the log but is at no destination.
             let dropped = Some(("dropped", reader.letters.tally.dropped)).filter(|(_, count)| *count > 0);
             let parts: Vec<_> = [("found there by id", found)].into_iter().chain(dropped).chain(removed).collect();
             self.books.push(Book::new(format!("{name} by id"), total, &parts, remedy).at_least());
@@ -330,7 +329,7 @@ impl Audit {
 }
 
 impl Audit {
-    /// Of an index: which pages have a document, whatever their number.
+    /// For an index: checks that each page has a document.
     fn index(
         &mut self,
         config: &SinkConfig,
@@ -353,7 +352,7 @@ impl Audit {
 }
 
 impl Audit {
-    /// Of a sink with a file for each page.
+    /// Checks a sink with one file per page.
     fn pages_on_disk(
         &mut self,
         config: &SinkConfig,
@@ -374,8 +373,8 @@ impl Audit {
     }
 }
 
-/// Documents that must be in the index: one a page, however often it was delivered; what is gone may be gone there. Of a sink
-/// that came later than the crawl nothing is known.
+/// Minimum number of documents in the index: one per page, however often it was delivered. Documents of pages that are
+/// gone may be missing. For a sink that was added after the start of the crawl nothing is known.
 fn pages_delivered(books: &Books, counts: &Counts, upkeep: Upkeep) -> u64 {
     let undelivered = books.dead + books.damaged + books.pending;
     let kept = if upkeep.removed == Removed::Keep { counts.gone } else { 0 };

@@ -1,5 +1,4 @@
-//! Compares a destination with the frontier for an audit: an index must hold a document of each live page and none of pages that have
-//! left, and a sink with a file for each page must have the files.
+//! Audits an index: it must have a document for each live page, and none for pages that were removed.
 
 use std::collections::HashSet;
 
@@ -12,34 +11,34 @@ use crate::sinks::dead_letters::id_hash;
 use crate::sinks::elasticsearch::{AT_ONCE, IndexReader};
 use crate::sinks::on_disk::PagesOnDisk;
 
-/// So many URLs are named.
+/// Number of URLs to list.
 const NAMED: usize = 5;
 
-/// What a sink has passed of the log.
+/// The events that a sink has consumed.
 pub(super) struct Passed<'a> {
-    /// Where it began in the log, and its place.
+    /// The offset at which it started, and its offset now.
     pub from: u64,
     pub at: u64,
-    /// Its books began anew: what was delivered before is not there.
+    /// It started again with empty counters, so earlier deliveries are not in the index.
     pub anew: bool,
-    /// Its dead letters' events, hashed.
+    /// Hashed event ids of its dead letters.
     pub letters: &'a HashSet<u64>,
 }
 
-/// Which of these pages the destination has.
+/// Looks up which of these pages the destination has.
 type HeldOf<'a> = dyn for<'u> Fn(&[&'u str]) -> Result<HashSet<&'u str>, CrawlError> + 'a;
 
 #[derive(Default)]
 pub(super) struct Compared {
-    /// Live pages that must have a document, and those that have one.
+    /// Live pages that must have a document, and the number found.
     pub live: u64,
     pub found: u64,
-    /// Documents of pages that have left.
+    /// Documents of pages that were removed.
     pub left_over: u64,
     pub notes: Vec<String>,
 }
 
-/// Asks the index for every live page, and the frontier for every document.
+/// Looks up every live page in the index, and every document in the frontier.
 pub(super) fn compare(
     frontier: &EmbeddedFrontier,
     (config, upkeep): (&ElasticConfig, Upkeep),
@@ -62,7 +61,7 @@ impl Compared {
         }
     }
 
-    /// Asks the destination for every page that is wanted there. Returns the first that are missing.
+    /// Looks up every page that must be at the destination. Returns the first missing ones.
     fn ask(
         &mut self,
         frontier: &EmbeddedFrontier,
@@ -93,7 +92,7 @@ pub(super) fn compare_files(
     config: &SinkConfig,
     passed: &Passed<'_>,
 ) -> Result<Compared, CrawlError> {
-    // A half page does not go there.
+    // A truncated page is not delivered there.
     let wanted = |record: &PageRecord| must_be_there(record, config.upkeep, passed) && !record.is_half();
     let mut compared = Compared::default();
     let missing =
@@ -108,14 +107,14 @@ fn is_passed(record: &PageRecord, passed: &Passed<'_>) -> bool {
 }
 
 fn must_be_there(record: &PageRecord, upkeep: Upkeep, passed: &Passed<'_>) -> bool {
-    // Of a sink that came later than the crawl it is not known what it was given.
+    // For a sink that was added later, it is unknown which events it got.
     let is_due = passed.from == 0 || passed.anew;
     let is_left_out = upkeep.skip_duplicates && record.duplicate_of().is_some();
     let is_page = record.kind.is_delivered() && record.state.is_live();
     is_page && is_due && !is_left_out && is_passed(record, passed)
 }
 
-/// Counts them in `count`, and names the first.
+/// Counts documents of removed pages, and lists the first.
 fn left_over(
     frontier: &EmbeddedFrontier,
     reader: &IndexReader,
@@ -129,7 +128,7 @@ fn left_over(
     }
     let mut failed: Option<FrontierError> = None;
     let visited = reader.visit(&mut |id| {
-        // The id of a long URL does not say which page it is of, and others may write to the index, too.
+        // The id of a long URL is a hash, and other programs may write to the index too.
         let is_ours = parse::url::parse(id).is_some_and(|normal| normal == id);
         let record = if is_ours { frontier.page(id) } else { Ok(None) };
         let record = record.map_err(|error| {

@@ -1,4 +1,4 @@
-//! The dispatcher: leases hosts that are due and hands each to a worker task, as many at a time as the configuration says.
+//! The dispatcher leases hosts that are due and gives each to a worker.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,18 +17,18 @@ use crate::page::EpochMs;
 use crate::supervisor::Beat;
 use crate::visit::outage::Opening;
 
-/// With nothing due it looks again after so long, or as soon as something changes.
+/// Time until the next check if no host is due. A change ends the wait early.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
-/// … but not sooner than this, whatever the frontier says.
+/// Minimum time until the next check.
 const SOONEST: Duration = Duration::from_millis(2);
-/// … nor than this when all that is due are hosts for which no place is left …
+/// Minimum time if the only free workers are reserved for other domains.
 const SPARED_AGAIN: Duration = Duration::from_millis(20);
-/// A lease is about this much work, so that a host's turn ends before others starve …
+/// Intended duration of a lease, short enough that other hosts get their turn.
 const LEASE_TIME: Duration = Duration::from_secs(1);
-/// … and never more URLs than this.
+/// Maximum number of URLs per lease.
 const MAX_URLS: u64 = 32;
 
-/// Leases and hands out until told to stop, then waits for the workers and closes the log.
+/// Leases hosts until the crawl ends, then waits for the workers and closes the log.
 pub(crate) async fn dispatch(running: &Arc<Running>, beat: &Beat) -> anyhow::Result<()> {
     let tasks = TaskTracker::new();
     let result = lease_on(running, beat, &tasks).await;
@@ -46,7 +46,7 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
     let mut changed = running.visitor().changed.subscribe();
     let shutdown = &running.shutdown;
     let mut idle = Idle::new(LOOK_AGAIN);
-    // What was accepted before a crash is finished first: its URLs are still in work_proposed.
+    // Events of an earlier run are validated first, because their URLs are still in work_proposed.
     while !running.is_validated() && !shutdown.is_finishing() {
         wait(running, &mut changed, idle.time()).await;
         beat.idle();
@@ -110,13 +110,13 @@ async fn lease(
     blocking::aside(move || frontier.lease_sparing(now, hosts, urls, spared)).await
 }
 
-/// How long to wait when nothing was leased of the `hosts` that were asked for. Without a worker, room or a page to go, a due host
-/// changes nothing: only what comes back does.
+/// How long to wait after nothing was leased. `hosts` is the number of hosts that could have been leased. If no worker
+/// is free, or the disk is full, a due host changes nothing; only a finished lease does.
 fn until_next(running: &Running, opening: Opening, hosts: u64, now: EpochMs, look_again: Duration) -> Duration {
     match opening {
         Opening::Closed(until) => until_ms(until, look_again),
         _ if hosts == 0 => look_again,
-        // What is due already waits for a place that is not spared: others may be due before one is free.
+        // Due hosts wait for a worker that is not reserved. Hosts of other domains may become due first.
         _ => match running.frontier.next_due() {
             Some(due) if due <= now => SPARED_AGAIN,
             due => due.map_or(look_again, |due| until_ms(due, look_again)),
@@ -124,17 +124,17 @@ fn until_next(running: &Running, opening: Opening, hosts: u64, now: EpochMs, loo
     }
 }
 
-/// What the last run has left undone, now that all is validated that it accepted.
+/// Finishes orders of the last run, when all of its events are validated.
 fn end_orders(running: &Running) -> Result<(), Refusal> {
     running.clients.question_again();
     running.console().end_forgetting()
 }
 
-/// Places of workers: as many as are configured, which may be others while it runs.
+/// The workers: as many as configured; a reload can change the number.
 struct Workers {
     places: Arc<Semaphore>,
     configured: usize,
-    /// Places that are there, and that are wanted: those that are too many go as they come free.
+    /// Present and wanted number of workers. Surplus workers end when they become free.
     count: usize,
     wanted: usize,
 }
@@ -157,7 +157,8 @@ impl Workers {
         }
     }
 
-    /// The last free places are for domains that nobody visits: one with endless subdomains never gets all workers.
+    /// The last free workers are reserved for domains that have no worker, so one domain with endless subdomains cannot
+    /// use all.
     fn spared(&self) -> usize {
         self.count / 8
     }
@@ -167,7 +168,7 @@ impl Workers {
     }
 }
 
-/// As many as are configured, unless there are too few files to open for so many connections.
+/// The configured number, or fewer if the limit of open files is too low for so many connections.
 fn allowed(configured: usize) -> usize {
     let Shares { limit, workers, .. } = Shares::now();
     if workers < configured {
@@ -181,8 +182,8 @@ fn allowed(configured: usize) -> usize {
     configured.min(workers)
 }
 
-/// How many hosts to lease, and how many URLs of each: what workers are free for, what the log has room for, and what is
-/// left until `max_pages`.
+/// Number of hosts to lease, and of URLs per host, from the free workers, the room in the log, and the rest of
+/// `max_pages`.
 fn how_much(running: &Running, free: u64) -> (u64, u64) {
     if !running.may_lease() {
         return (0, 0);
@@ -193,7 +194,7 @@ fn how_much(running: &Running, free: u64) -> (u64, u64) {
     running.within_budgets(free, urls)
 }
 
-/// A worker's whole life: one lease.
+/// A worker lives for one lease.
 async fn work(running: &Running, lease: Lease) {
     let visitor = running.visitor();
     let (spare, at) = (lease.clone(), visitor.clone());

@@ -1,4 +1,4 @@
-//! The end of a crawl: nothing left to do, a limit, or a signal.
+//! The end of a crawl: nothing left to fetch, a limit, or a signal.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -19,33 +19,34 @@ use crate::telemetry::logging;
 use crate::telemetry::manager::Manager;
 use crate::telemetry::progress::Progress;
 
-/// After the first signal, or when a sink was waited for in vain, what is in flight has this long to finish.
+/// Time for fetches in progress after the first signal, or when a sink is stuck.
 const GRACE: Duration = Duration::from_secs(10);
-/// And this long to notice that the others are gone.
+/// Time for the remaining parts to notice the end.
 const LAST_GRACE: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(100);
 
-/// How a crawl came to its end.
+/// Why a crawl ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// Nothing left to do.
+    /// Nothing is left to fetch.
     Done,
-    /// The limit of pages was reached.
+    /// The page limit was reached.
     PageLimit,
-    /// A budget of the crawl is spent, or of every host that has anything left.
+    /// A budget of the crawl is used up, or the budgets of all hosts that have queued URLs.
     BudgetSpent(Box<SpentBudgets>),
-    /// All that is left waits, and has for as long as it was worth.
+    /// All remaining URLs have waited for the time of `--patience`.
     Waiting(Box<Waits>),
-    /// The page log is full, and no sink has taken anything from it for as long as that was worth.
+    /// The page log is full and no sink has consumed anything for the time of `--patience`.
     LogFull,
-    /// A signal came.
+    /// Stopped by a signal.
     Stopped,
-    /// Nobody reads standard output any more.
+    /// Standard output was closed.
     ReaderGone,
 }
 
-/// Watches until there is nothing left to do, all that is left has waited for `patience` (none: the crawl stays) or a
-/// signal comes, then ends every part. Sinks that are behind by then have as long, and longer as long as one moves.
+/// Runs until nothing is left to fetch, all remaining URLs have waited for `patience` (none: the crawl stays), or a
+/// signal comes. Then ends every part. Sinks that are behind get the same time, and more while one of them makes
+/// progress.
 pub(super) async fn watch(
     running: Arc<Running>,
     mut signals: Signals,
@@ -90,7 +91,7 @@ pub(super) async fn watch(
     ended
 }
 
-/// Who is shown how far it is: people, the log, the service manager.
+/// Outputs of the progress: terminal, log, service manager.
 pub(super) struct Shown {
     progress: Progress,
     minutes: Minutes,
@@ -98,7 +99,7 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// Of a crawl that serves from now on.
+    /// For a crawl that has started to serve.
     pub fn new(running: &Running, progress: Progress, manager: Manager) -> Shown {
         Shown { progress, minutes: Minutes::new(running), telling: Telling::ready(manager) }
     }
@@ -117,7 +118,7 @@ impl Shown {
     }
 }
 
-/// Whether there is a reason to end.
+/// The reason to end, if there is one.
 fn is_over(running: &Running, patience: Option<&mut Patience>, stillness: Option<&mut Stillness>) -> Option<Ended> {
     if running.is_page_limit_reached() {
         return Some(Ended::PageLimit);
@@ -146,7 +147,7 @@ fn is_over(running: &Running, patience: Option<&mut Patience>, stillness: Option
     (stillness.has_run_out(running) && is_full).then_some(Ended::LogFull)
 }
 
-/// Watches while the parts end: who is waited for in vain, and who does not want to wait.
+/// Watches while the parts end: stuck sinks, and further signals.
 async fn see_out(
     running: &Arc<Running>,
     mut signals: Signals,
@@ -159,7 +160,7 @@ async fn see_out(
             biased;
             received = signals.next() => match received {
                 Received::HangUp => {} // it is ending
-                // Everything accepted is on disk: leaving now loses nothing.
+                // All accepted events are on disk, so nothing is lost.
                 Received::End if running.shutdown.is_hurrying() => std::process::exit(130),
                 Received::End => running.shutdown.hurry(),
             },
@@ -176,7 +177,7 @@ async fn see_out(
     }
 }
 
-/// Fetching ends first, then the log's writer, then its readers: the order in which a page goes.
+/// Ends fetching first, then the writer of the log, then its readers, in the order of the data flow.
 async fn end_parts(running: &Running) {
     running.shutdown.finish();
     let supervisor = &running.supervisor;
@@ -187,12 +188,12 @@ async fn end_parts(running: &Running) {
     }
     let soon = async {
         supervisor.ended(LOG).await;
-        // Its disk may be full. Nobody waits for what it will not write.
+        // The disk may be full, so nobody waits for events that cannot be written.
         running.log.abandon();
         supervisor.all_ended().await;
     };
     if timeout(GRACE, soon).await.is_err() {
-        // Whoever is still there waits for something that does not come: no more waiting for each other.
+        // The remaining parts wait for each other, so the log is closed.
         running.log.close();
         let _ = timeout(LAST_GRACE, supervisor.all_ended()).await;
     }

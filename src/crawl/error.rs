@@ -1,4 +1,4 @@
-//! Why a crawl does not begin, or ends without a summary.
+//! Errors that prevent a crawl, or end it without a summary.
 
 use std::path::PathBuf;
 
@@ -18,14 +18,14 @@ use crate::telemetry::fetch_log::FetchLogError;
 pub enum CrawlError {
     #[error("data folder {path} cannot be made: {source}; choose one you may write to with -o")]
     Folder { path: PathBuf, source: std::io::Error },
-    /// Its own commands could not ask it.
+    /// Without the socket, commands could not reach the crawl.
     #[error(
         "{folder}/api.sock is a folder with something in it, and a socket for the crawl's commands belongs there: move it away"
     )]
     Socket { folder: PathBuf },
     #[error("no seeds: give --seed URL or -s FILE (or -o with the folder of an earlier crawl)")]
     NoSeeds,
-    /// Each knows what the other has: with an empty one in its place, pages would be lost without a word.
+    /// The two stores depend on each other. An empty one instead of the missing one would lose pages silently.
     #[error(
         "{folder}/{missing} is missing and {folder}/{there} is there: a crawl needs both. Put {missing}/ back (seine restore makes a data \
          folder of a backup), or move {there}/ away to begin anew"
@@ -35,7 +35,7 @@ pub enum CrawlError {
     Frontier(#[from] FrontierError),
     #[error(transparent)]
     Log(#[from] LogError),
-    /// A sink of this run cannot know what it has delivered.
+    /// A sink's committed offset is unreadable.
     #[error("{0}")]
     Cursor(String),
     #[error(transparent)]

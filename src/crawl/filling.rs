@@ -1,9 +1,9 @@
-//! A sink that comes later than the crawl gets what it has missed from an archive of the crawl, before it takes its place in the page
-//! log (`target_storage.from_archive`).
+//! Backfill: a sink that is added later gets the pages that it missed from an archive of the crawl, and then continues
+//! in the page log (`target_storage.from_archive`).
 //!
-//! Its place is kept from the moment it comes, so the log holds everything from there on; what the archive has of that part is left out,
-//! and so is what is gone meanwhile. How far it is stands in [`FILLINGS`], with the place: that is what later runs go by, whether the
-//! option is given again or not.
+//! The sink has an offset in the log from the moment it is added, so the log keeps all later events. The backfill
+//! leaves these out, and also pages that are gone by now. Its progress is stored in [`FILLINGS`], so later runs
+//! continue it without the option.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -35,14 +35,14 @@ use crate::telemetry::progress::grouped;
 const WAIT: Duration = Duration::from_millis(100);
 const TASK: &str = "from_archive";
 
-/// Notes, durably, that a sink which is new and misses what was accepted before `behind` is to be filled. Before it has a place.
+/// Records durably that a new sink will be filled with events before `behind`. This precedes its first offset.
 pub(super) fn begin(folder: &Path, sink: &SinkConfig, config: &Config, behind: u64) -> Result<(), CrawlError> {
-    // A name that is wrong is told before anything is made.
+    // A wrong name fails before anything is created.
     ArchiveInputs::open(&config.from_archive, without_own(folder, sink))?;
     note(folder, sink.name(), &absolute(&config.from_archive), behind)
 }
 
-/// The same archives, wherever a later run is started. A topic's address stays as it is.
+/// Absolute names, so that a later run in another directory finds the archives. The address of a topic stays.
 pub(super) fn absolute(names: &[String]) -> Vec<String> {
     let absolute = |name: &String| match name.contains("://") {
         true => name.clone(),
@@ -51,7 +51,7 @@ pub(super) fn absolute(names: &[String]) -> Vec<String> {
     names.iter().map(absolute).collect()
 }
 
-/// As [`begin`], of archives that were opened once.
+/// As [`begin`], for archives that were already checked.
 pub(super) fn note(folder: &Path, sink: &str, names: &[String], behind: u64) -> Result<(), CrawlError> {
     let task = [TASK.to_owned(), behind.to_string()].into_iter().chain(names.iter().cloned()).collect();
     let place = folder.join(FILLINGS);
@@ -60,7 +60,7 @@ pub(super) fn note(folder: &Path, sink: &str, names: &[String], behind: u64) -> 
     Ok(())
 }
 
-/// Nothing is known any more of how a sink was filled.
+/// Deletes the record of a sink's backfill.
 pub(super) fn forget(folder: &Path, sink: &str) -> std::io::Result<()> {
     if_there(std::fs::remove_file(state_file(folder, sink))).map(drop)
 }
@@ -69,13 +69,13 @@ fn state_file(folder: &Path, sink: &str) -> PathBuf {
     folder.join(FILLINGS).join(format!("{sink}.json"))
 }
 
-/// How far the filling of a sink is that took its place behind the event `behind`; none when none was begun.
+/// Progress of the backfill of a sink that was added after the event `behind`; none if there is no backfill.
 pub(super) fn state(folder: &Path, sink: &str, behind: u64) -> Result<Option<TransferState>, TransferStateError> {
     let state = TransferState::read(&state_file(folder, sink))?;
     Ok(state.filter(|state| state.task.get(1).is_some_and(|place| *place == behind.to_string())))
 }
 
-/// The archives that are still being delivered to a sink; none when nothing is.
+/// Archives of a backfill that is not finished; empty if there is none.
 pub(super) fn names_unfinished(
     folder: &Path,
     log: &PageLog,
@@ -86,18 +86,18 @@ pub(super) fn names_unfinished(
     Ok(state.filter(|state| !state.done).map(|state| state.task[2..].to_vec()))
 }
 
-/// Whether something of the archive is still to be delivered to a sink.
+/// Whether a sink has an unfinished backfill.
 pub(super) fn is_unfinished(folder: &Path, log: &PageLog, sink: &str) -> bool {
     let missed = missed(log, sink);
     missed > 0 && matches!(state(folder, sink, missed), Ok(Some(state)) if !state.done)
 }
 
-/// Events that were accepted before it came.
+/// Number of events accepted before the sink was added.
 fn missed(log: &PageLog, sink: &str) -> u64 {
     log.status().reader(sink).map_or(0, |reader| reader.missed)
 }
 
-/// Delivers what is left of the archive, or what can be until the process hurries to its end. Called again after a failure, it goes on.
+/// Delivers the rest of the archive, until the process must end. A call after a failure continues.
 pub(super) fn fill(running: &Running, sink: &SinkConfig, beat: &Beat) -> anyhow::Result<()> {
     let behind = missed(&running.log, sink.name());
     let Some(state) = state(&running.folder, sink.name(), behind)?.filter(|state| behind > 0 && !state.done) else {
@@ -108,7 +108,7 @@ pub(super) fn fill(running: &Running, sink: &SinkConfig, beat: &Beat) -> anyhow:
         return Ok(());
     }
     let place = running.folder.join(FILLINGS);
-    // For `seine dead-letters replay` there.
+    // `seine dead-letters replay` on that folder needs it.
     StartedWith::load(&running.folder)?.save(&place)?;
     let names = state.task[2..].to_vec();
     tracing::info!(
@@ -146,13 +146,13 @@ pub(super) fn without_own(folder: &Path, sink: &SinkConfig) -> InputOptions {
     InputOptions { without: Some(folder.join(sink.name())), ..InputOptions::default() }
 }
 
-/// A sink that writes files brings them in order when it is opened: only then their names are those that they keep.
+/// A file sink finishes and names its files when it is opened. The backfill reads them only after that.
 fn wait_for_archives(running: &Running, sink: &SinkConfig, beat: &Beat) {
     let config = running.config();
     let others = config.sinks.iter().filter(|other| other.name() != sink.name());
     let files: Vec<&Watch> = others
         .filter(|other| !other.destination.is_server() && other.destination != Destination::Stdout)
-        // One that waits here, too, has written no archive.
+        // A sink that is itself waiting has written no archive.
         .filter(|other| !is_unfinished(&running.folder, &running.log, other.name()))
         .filter_map(|other| running.watches.get(other.name()))
         .collect();
@@ -162,10 +162,10 @@ fn wait_for_archives(running: &Running, sink: &SinkConfig, beat: &Beat) {
     }
 }
 
-/// What comes by the log is left out here; so is what was fetched since this run, or the sink's books, began: all of it does. And what has left the
-/// destinations since, where it does leave them.
+/// Leaves out pages that come from the log, that were fetched since this run started or the sink started again, and
+/// that are gone, if the destination removes such pages.
 fn wanted(running: &Running, sink: &SinkConfig) -> anyhow::Result<Wanted> {
-    // What was fetched since then is accepted behind the sink's place in the log.
+    // Later fetches are accepted after the sink's offset in the log.
     let anew_ms = running.log.status().reader(sink.name()).and_then(|it| Some(it.anew.as_ref()?.at_ms));
     let began = running.started_ms.max(anew_ms.unwrap_or_default());
     let mut in_log = HashSet::new();
@@ -185,7 +185,7 @@ fn wanted(running: &Running, sink: &SinkConfig) -> anyhow::Result<Wanted> {
         if !leaves && !skips {
             return Ok(true);
         }
-        // What no frontier can hold is none of its pages.
+        // A URL that is not normalised cannot be in the frontier.
         let is_normal = parse::url::parse(&event.url).is_some_and(|normal| normal == event.url);
         let known = if is_normal { frontier.page(&event.url)? } else { None };
         let has_left = known.as_ref().is_some_and(|page| leaves && has_left(page));
@@ -193,7 +193,7 @@ fn wanted(running: &Running, sink: &SinkConfig) -> anyhow::Result<Wanted> {
     }))
 }
 
-/// Of formats that keep whole seconds, too.
+/// Identifies a fetch, also in formats that store whole seconds only.
 fn fetch_of(event: &PageEvent) -> u64 {
     xxh3_64(format!("{} {}", event.ended_ms / 1000, event.url).as_bytes())
 }

@@ -1,4 +1,4 @@
-//! What links are ranked by is another than at the last start: what waits already is ranked by it, too.
+//! Applies a changed order of links to URLs that are already queued.
 
 use crate::api::said::{RankReason, RankStory};
 use crate::clock::now_ms;
@@ -8,14 +8,15 @@ use crate::frontier::{Frontier, FrontierError, Ranked};
 use crate::page::Kind;
 use crate::validate::{by_depth, rank_again, remembered};
 
-/// By what URLs that wait are ranked. Folders of before there was a choice have none: breadth first.
+/// The order of the queued URLs. Older data folders have no note: breadth first.
 const NOTE: &str = "focus";
 const RANKED: &str = "ranked";
 const BREADTH_FIRST: &str = "breadth first";
-/// URLs that are ranked by one batch.
+/// URLs per batch.
 const AT_A_TIME: usize = 4096;
 
-/// Broken off, it begins again. What was learned is kept while links are not ranked, for when they are again.
+/// An interrupted change starts again. What was learned is kept while links have no scores, in case scores are switched
+/// on again.
 pub(super) fn apply(frontier: &dyn Frontier, config: FocusConfig) -> Result<(), FrontierError> {
     let now = if config.ranks { RANKED } else { BREADTH_FIRST };
     let before = frontier.note(NOTE)?;
@@ -43,7 +44,7 @@ fn in_order(queued: &Ranked) -> u8 {
     }
 }
 
-/// How a URL that waits is ranked, by what is known now.
+/// The score of a queued URL, from what is known now.
 pub(super) fn why(frontier: &dyn Frontier, url: &str, lead: &focus::Lead) -> Result<RankStory, FrontierError> {
     let (reasons, score) = remembered(frontier)?.0.reasons(lead, url);
     let reason = |(group, adds): (focus::features::Group, f32)| RankReason {

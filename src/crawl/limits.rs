@@ -1,5 +1,5 @@
-//! Limits that the operator has ordered, in the place of the configured ones. Kept with the frontier: they hold over restarts, until
-//! they are to be as configured again.
+//! Limits set by the operator, which override the configuration. They are stored in the frontier and survive restarts,
+//! until the operator resets them.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ const PAGES: &str = "pages";
 /// `link_storage.max_pages_per_domain`.
 const HOST_PAGES: &str = "host-pages";
 
-/// By name, and at most how much; none: any number.
+/// Limits by name; none: no limit.
 type Ordered = BTreeMap<String, Option<u64>>;
 
 /// One for a crawl.
@@ -27,7 +27,7 @@ pub(crate) struct OrderedLimits(Mutex<Ordered>);
 enum Limit {
     Pages,
     HostPages,
-    /// Of `budget.rules`.
+    /// A budget, as in `budget.rules`.
     Of(Whom, Period, What),
 }
 
@@ -41,7 +41,8 @@ impl OrderedLimits {
         self.0.lock().clone()
     }
 
-    /// `most`: none for any number; outer none: as configured again. On disk before it holds. Returns the limit's own name.
+    /// `most`: Some(None) for no limit; None for the configured value. It is on disk before it applies. Returns the
+    /// full name of the limit.
     pub fn order(&self, frontier: &dyn Frontier, name: &str, most: Option<Option<u64>>) -> Result<String, Refusal> {
         let name = Limit::named(name)?.name();
         if most == Some(Some(0)) {
@@ -59,7 +60,7 @@ impl OrderedLimits {
         Ok(name)
     }
 
-    /// What the operator has ordered comes before what is configured.
+    /// Overrides the configured limits.
     pub fn lay_over(&self, config: &mut FrontierConfig) {
         for (name, most) in self.0.lock().iter() {
             match Limit::named(name) {
@@ -76,7 +77,7 @@ impl OrderedLimits {
         }
     }
 
-    /// Says which limits are not those of the configuration.
+    /// Logs the limits that override the configuration.
     pub fn tell(&self) {
         for (limit, most) in self.0.lock().iter() {
             let most = most.map_or_else(|| "none".to_owned(), |most| most.to_string());

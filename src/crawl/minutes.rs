@@ -1,4 +1,4 @@
-//! What the log says of a crawl that goes well: how it was started, and once a minute how far it is.
+//! The progress log: how the crawl was started, and its progress once per interval.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,10 +12,10 @@ use crate::page_log::Books;
 use crate::telemetry::fetch_log::FetchLog;
 use crate::telemetry::logging;
 
-/// Bytes that are shown of why a sink does not get on.
+/// Maximum bytes of the reason why a sink is stuck.
 const WHY: usize = 120;
 
-/// Says what is about to run. No values of settings: some are secrets; `seine check-config` shows the others.
+/// Logs what is about to run, without values of settings, which can be secret. `seine check-config` shows them.
 pub(super) fn tell_start(config: &Config, started_with: &StartedWith, folder: &Path) {
     let file = started_with.config.as_ref().map_or("none".to_owned(), |path| path.display().to_string());
     let overrides: Vec<&str> =
@@ -34,13 +34,13 @@ pub(super) fn tell_start(config: &Config, started_with: &StartedWith, folder: &P
     );
 }
 
-/// Tells once in an interval what was done in it.
+/// Logs once per interval what was done in it.
 pub(super) struct Minutes {
     last: Instant,
     before: Figures,
 }
 
-/// Since the start.
+/// Totals since the start.
 #[derive(Default)]
 struct Figures {
     pages: u64,
@@ -67,7 +67,7 @@ impl Minutes {
         Minutes { last: Instant::now(), before: Figures::of(running) }
     }
 
-    /// Tells it when it is time. To be called often.
+    /// Logs if the interval has passed. Call it often.
     pub fn look(&mut self, running: &Running) {
         let interval = running.config().logging.interval;
         let Some(interval) = interval.filter(|interval| self.last.elapsed() >= *interval) else { return };
@@ -115,7 +115,7 @@ fn lag(name: &str, books: &Books, trouble: Option<String>) -> String {
     }
 }
 
-/// What has grown, the most first.
+/// The counts that have grown, largest first.
 fn since(before: &BTreeMap<String, u64>, now: &BTreeMap<String, u64>) -> impl Iterator<Item = (String, u64)> {
     let grown = |(name, count): (&String, &u64)| (name.clone(), count - before.get(name).unwrap_or(&0));
     let mut grown: Vec<_> = now.iter().map(grown).collect();

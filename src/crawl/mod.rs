@@ -1,4 +1,4 @@
-//! A running crawl: opens the stores, starts the parts under the supervisor, watches for the end.
+//! A running crawl: opens the stores, starts the parts under the supervisor, and waits for the end.
 
 mod anew;
 mod asks;
@@ -60,24 +60,24 @@ pub use spending::SpentBudgets;
 pub use summary::Summary;
 pub(crate) use summary::meaning;
 
-/// What a crawl is started with.
+/// The inputs of a crawl.
 pub struct Crawl {
     pub loaded: Loaded,
-    /// Where it comes from; kept in the folder, and read again when that is asked for.
+    /// The source of the configuration. It is stored in the data folder, and a reload reads it again.
     pub started_with: StartedWith,
-    /// The data folder; a crawl that stopped there goes on.
+    /// The data folder. A crawl in it continues.
     pub folder: PathBuf,
-    /// Normalised URLs. May be empty when the folder holds a crawl.
+    /// Normalised URLs. May be empty if the folder has a crawl.
     pub seeds: Vec<String>,
-    /// How long it waits when all that is left waits: for hosts in trouble, for name servers, the network, or a sink that
-    /// does not move. None: it keeps running, even with nothing left to do.
+    /// How long to wait when all remaining URLs must wait for hosts, DNS, the network or a stuck sink. None: keep
+    /// running, even when nothing is left to fetch.
     pub patience: Option<Duration>,
     pub screen: Screen,
 }
 
 impl Crawl {
-    /// Crawls until nothing is left to do or a signal comes. The first SIGTERM or Ctrl-C ends cleanly, a second one at
-    /// once; neither loses anything.
+    /// Crawls until nothing is left to fetch or a signal comes. The first SIGTERM or Ctrl-C ends cleanly, a second one
+    /// at once; neither loses accepted events.
     pub fn run(self) -> Result<Summary, CrawlError> {
         descriptors::raise();
         let runtime = blocking::Runtime::new().map_err(CrawlError::Runtime)?;
@@ -85,7 +85,7 @@ impl Crawl {
         let manager = Manager::of_environment();
         let config = &loaded.config;
         minutes::tell_start(config, &started_with, &folder);
-        // Before anything is stored: a port in use ends it here.
+        // This comes before anything is stored, so a port in use has no effect on the data folder.
         let port = config.http.listen.map(|address| runtime.block_on(api::listen(address))).transpose()?;
         let (running, signals, _socket) = {
             let _guard = runtime.enter();
@@ -110,13 +110,13 @@ impl Crawl {
         screen.clear();
         running.metrics.fetch_log.iter().for_each(FetchLog::end);
         let summary = Summary::new(&running, ended, started.elapsed(), &seeds)?;
-        // What is pending belongs to this round: the same command delivers it, and fetches nothing anew.
+        // Pending pages belong to this round. The same command delivers them, and fetches no seed again.
         if summary.ended == Ended::Done && !summary.is_pending() {
             seeds::end_round(&*running.frontier)?;
         }
         readers::part(&running.log);
         keep(&running)?;
-        // What did not end in time must not hold up the process: a thread of it may be waiting for a server.
+        // A thread may be stuck in a request to a server; the process ends without it.
         runtime.shutdown_background();
         match running.supervisor.status().into_iter().find(|part| part.phase == Phase::Running) {
             Some(part) => Err(CrawlError::Unfinished(part.name)),
@@ -125,7 +125,7 @@ impl Crawl {
     }
 }
 
-/// Answers and obeys its operator at a socket in the data folder.
+/// Serves the operator at a socket in the data folder.
 fn serve(running: &Arc<running::Running>) -> Result<Option<api::Presence>, CrawlError> {
     if let Some(operator) = stand_in::<Operator>() {
         (operator.0)(running.clone());
@@ -136,7 +136,7 @@ fn serve(running: &Arc<running::Running>) -> Result<Option<api::Presence>, Crawl
         Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
             Err(CrawlError::Socket { folder: running.folder.clone() })
         }
-        // A file system without sockets, for example.
+        // The file system may not support sockets, for example.
         Err(error) => {
             tracing::warn!(%error, "no socket in the data folder: seine status, why and others cannot ask");
             Ok(None)
@@ -144,17 +144,17 @@ fn serve(running: &Arc<running::Running>) -> Result<Option<api::Presence>, Crawl
     }
 }
 
-/// In a simulation: takes a crawl that runs, to ask it and to give it orders.
+/// In a simulation: receives the running crawl, to ask it and give it orders.
 #[derive(Clone)]
 pub struct Operator(pub Arc<dyn Fn(Arc<dyn api::Service>) + Send + Sync>);
 
-/// Writes what is in memory alone.
+/// Writes data that is only in memory.
 fn keep(running: &running::Running) -> Result<(), CrawlError> {
     if let Err(error) = running.visitor().scope.refused.keep(&*running.frontier) {
         tracing::debug!(%error, "which links were refused is not kept");
     }
     match running.frontier.flush() {
-        // As after a kill: what is not written comes again from the page log.
+        // Unwritten state is recovered from the page log, as after a crash.
         Err(error) if error.is_waiting() => tracing::warn!(%error, "ended without room on the disk"),
         flushed => flushed?,
     }

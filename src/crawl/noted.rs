@@ -1,5 +1,5 @@
-//! What the last start went by is in notes. Where the configuration says otherwise now, what is known already follows, or has a say.
-//! Broken off, it begins again.
+//! Saved settings: notes with the settings of the last start. If the configuration differs, known URLs are
+//! re-evaluated. An interrupted re-evaluation starts again.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use crate::config::{FrontierConfig, Loaded, Redirects, SinkConfig};
 use crate::frontier::{Frontier, FrontierError, Look, PageRecord, PageState};
 use crate::validate::Looks;
 
-/// The list that the folder's last run went by. Folders of before have none.
+/// The list that the last run used. Older data folders have no note.
 const PARAMETERS_NOTE: &str = "drop_parameters";
 
-/// Which parameters are taken out of links: those that are set, or else those that the data folder has gone by so far. Another list
-/// gives known pages other URLs, and they would be fetched again under these: so a new default is for new folders alone. To be
-/// asked before seeds are proposed. The list is noted.
+/// The query parameters to remove from links: the configured ones, or else those that the data folder has used so far.
+/// Another list would change the URLs of known pages and fetch them again, so a new default applies only to new
+/// folders. Must be called before seeds are queued. Saves the list.
 pub(super) fn parameters_in_force(frontier: &dyn Frontier, loaded: &Loaded) -> Result<Vec<String>, FrontierError> {
     let note = frontier.note(PARAMETERS_NOTE)?;
-    // What cannot be read is as if it were not there.
+    // An unreadable note counts as missing.
     let noted = note.as_deref().and_then(|note| serde_json::from_str::<Vec<String>>(note).ok());
     let default = || {
         let counts = frontier.counts();
@@ -37,11 +37,11 @@ pub(super) fn parameters_in_force(frontier: &dyn Frontier, loaded: &Loaded) -> R
     Ok(list)
 }
 
-/// Whether each destination left duplicates out at the last start, by name. One that was not there did not.
+/// Whether each destination skipped duplicates at the last start, by name. A new destination did not.
 const SKIPPING_NOTE: &str = "skips_duplicates";
 
-/// Where a destination leaves duplicates out that did not, or the other way round, every duplicate is looked at again at once: it
-/// leaves that one, or comes there. (What a page's being a duplicate means for destinations is told by its events alone.)
+/// If a destination starts or stops skipping duplicates, every duplicate is rechecked at once. The new event then
+/// removes the page from the destination, or delivers it.
 pub(super) fn apply_skipping(frontier: &dyn Frontier, sinks: &[SinkConfig]) -> Result<(), FrontierError> {
     let before: BTreeMap<String, bool> =
         frontier.note(SKIPPING_NOTE)?.and_then(|note| serde_json::from_str(&note).ok()).unwrap_or_default();
@@ -59,11 +59,10 @@ pub(super) fn apply_skipping(frontier: &dyn Frontier, sinks: &[SinkConfig]) -> R
     frontier.set_note(SKIPPING_NOTE, &serde_json::to_string(&now).unwrap_or_default())
 }
 
-/// How redirects were delivered at the last start.
+/// The value of `redirects` at the last start.
 const REDIRECTS_NOTE: &str = "redirects";
 
-/// Where each URL is to have the page that it leads to (`redirects: follow`), URLs whose page was another's as that redirected to them are
-/// asked for. As aliases they were never asked for themselves.
+/// With `redirects: follow`, queues aliases that were never requested, because another URL redirected to their page.
 pub(super) fn apply_redirects(frontier: &dyn Frontier, config: &FrontierConfig) -> Result<(), FrontierError> {
     let now = format!("{:?}", config.redirects);
     if frontier.note(REDIRECTS_NOTE)?.as_ref() == Some(&now) {
@@ -81,13 +80,12 @@ pub(super) fn apply_redirects(frontier: &dyn Frontier, config: &FrontierConfig) 
     frontier.set_note(REDIRECTS_NOTE, &now)
 }
 
-/// The policy by which the pages that are known are looked at again.
+/// The recheck policy of known pages.
 const RECRAWL_NOTE: &str = "recrawl_policy";
 
-/// A recrawl that is switched on or off, or is to be another, is for the pages that are known already, too. They are looked at
-/// again from their last look on.
+/// Applies a changed recheck policy to known pages, counted from their last fetch.
 pub(super) fn apply_recrawl(frontier: &dyn Frontier, config: &FrontierConfig) -> Result<(), FrontierError> {
-    // Its version: what was refused is looked at again since the second.
+    // Version 2 of this note: since then, refused URLs are rechecked too.
     let policy = format!("2 {}", serde_json::to_string(&config.revisit).unwrap_or_default());
     let before = frontier.note(RECRAWL_NOTE)?;
     if before.as_ref() == Some(&policy) || (before.is_none() && config.revisit.is_off()) {
@@ -95,7 +93,7 @@ pub(super) fn apply_recrawl(frontier: &dyn Frontier, config: &FrontierConfig) ->
     }
     let looks = Looks::open(frontier, config, now_ms())?;
     let look = |page: &PageRecord| {
-        // Hints of a host that cannot be read count for nothing until the page's next look.
+        // If the hints of a host cannot be read, they are ignored until the next recheck of the page.
         let trust = || page.is_hinted().then(|| frontier.trust(&page.url).ok().flatten()).flatten();
         Some(Look::At(looks.due(page, trust().as_ref(), page.fetched_ms)))
     };

@@ -1,4 +1,4 @@
-//! Opening a crawl: its stores, its scope, its seeds.
+//! Opens a crawl: its stores, scope and seeds.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -105,7 +105,7 @@ pub(super) fn open(
     })
 }
 
-/// Before anything is made.
+/// This check comes before anything is created.
 fn refuse_what_is_no_crawl(folder: &Path, seeds: &[String]) -> Result<(), CrawlError> {
     refuse_half_restored(folder)?;
     if folder.join("frontier").is_dir() && !folder.join("log").is_dir() {
@@ -117,7 +117,7 @@ fn refuse_what_is_no_crawl(folder: &Path, seeds: &[String]) -> Result<(), CrawlE
     }
 }
 
-/// The log, the frontier, and how pages are read, in which the data folder has a say.
+/// Opens the log and the frontier, and decides how links are normalised, which the data folder influences.
 fn stores(
     loaded: &Loaded,
     config: &mut Config,
@@ -135,7 +135,7 @@ fn stores(
     Ok((log, frontier, derive))
 }
 
-/// What the operator has ordered comes before what is configured.
+/// The operator's limits override the configuration.
 fn ordered_limits(frontier: &dyn Frontier, config: &mut Config) -> Result<OrderedLimits, FrontierError> {
     let ordered = OrderedLimits::open(frontier)?;
     ordered.lay_over(&mut config.frontier);
@@ -144,7 +144,7 @@ fn ordered_limits(frontier: &dyn Frontier, config: &mut Config) -> Result<Ordere
     Ok(ordered)
 }
 
-/// The scope, with the seeds proposed, and what is known brought in line with it.
+/// The scope. Queues the seeds, and applies changed settings to known URLs.
 fn scope_with(
     seeds: &[String],
     frontier: &EmbeddedFrontier,
@@ -168,7 +168,7 @@ fn open_pauses(frontier: &dyn Frontier, folder: &Path) -> Result<Pauses, Frontie
     Ok(pauses)
 }
 
-/// The log, with the sinks' places in it.
+/// The log, with the offsets of the sinks.
 fn log_for(config: &Config, folder: &Path, derive: &DeriveOptions) -> Result<PageLog, CrawlError> {
     let (log, recovery) = open_log(folder, &config.log, derive)?;
     warn_of(&recovery);
@@ -179,7 +179,8 @@ fn log_for(config: &Config, folder: &Path, derive: &DeriveOptions) -> Result<Pag
     Ok(log)
 }
 
-/// A command that has a look at a crawl at rest (`seine status`) holds its lock for a moment; a crawl that runs answers.
+/// Retries for a moment, because a command such as `seine status` locks a stopped crawl briefly. A running crawl
+/// answers instead.
 fn open_log(folder: &Path, config: &LogConfig, derive: &DeriveOptions) -> Result<(PageLog, Recovery), LogError> {
     const PATIENCE: Duration = Duration::from_secs(5);
     const AGAIN: Duration = Duration::from_millis(50);
@@ -203,7 +204,7 @@ fn open_frontier(config: &Config, folder: &Path, room: &mut StartRoom) -> Result
     Ok(frontier)
 }
 
-/// How the frontier is opened, and what is changed of that while it is open.
+/// Options of the frontier, including those that can change while it is open.
 pub(super) fn options(config: &Config) -> FrontierOptions {
     let FrontierConfig { max_pages_per_host, max_hosts_per_domain, .. } = config.frontier;
     let FrontierConfig { revisit_share, cache_bytes, host_delay, ip_delay, .. } = config.frontier;
@@ -217,13 +218,13 @@ pub(super) fn options(config: &Config) -> FrontierOptions {
         revisit_share,
         ranks: config.frontier.focus.ranks,
         cache_bytes,
-        // Fetching pauses long before the frontier has to.
+        // A smaller reserve, so that fetching pauses long before the frontier stops writing.
         reserve_bytes: config.log.reserve_bytes / 4,
         wakes_duplicates: config.sinks.iter().any(|sink| sink.upkeep.skip_duplicates),
     }
 }
 
-/// What a look at the log's folder found that an operator should know.
+/// Warns about damage that was found when the log was opened.
 fn warn_of(recovery: &Recovery) {
     if let Some(torn) = &recovery.torn {
         tracing::warn!(segment = %torn.segment.display(), bytes = torn.bytes, "page log: cut what a crash left of records that were never accepted");
@@ -236,7 +237,7 @@ fn warn_of(recovery: &Recovery) {
     }
 }
 
-/// The metrics have everything in them that the client counts, or that is still to be counted.
+/// The client and the metrics, which include all counts of the client.
 fn client_and_metrics(config: &Config, folder: &Path) -> Result<(Client, Arc<Metrics>), CrawlError> {
     let client = match config.sinks.iter().any(SinkConfig::wants_exact_bytes) {
         true => Client::keeping_wire(&config.fetch)?,
@@ -249,9 +250,9 @@ fn client_and_metrics(config: &Config, folder: &Path) -> Result<(Client, Arc<Met
     Ok((client, Arc::new(metrics)))
 }
 
-/// Times go on behind the last run's, even if this machine's clock was set back since.
+/// Times continue after those of the last run, even if the machine's clock was set back.
 pub(super) fn set_clock(frontier: &dyn Frontier) -> Result<(), FrontierError> {
-    /// What clocks are put right by while nobody notices.
+    /// Corrections up to this are normal and not reported.
     const LITTLE: std::time::Duration = std::time::Duration::from_secs(60);
     let latest = frontier.note(CLOCK_NOTE)?.and_then(|text| text.parse().ok());
     let ahead = latest.map(clock::never_before).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The parts of a crawl: the page log's writer, the validator, the sinks, and fetching.
+//! The parts of a crawl: the writer of the page log, the validator, the sinks, and fetching.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,15 +20,15 @@ use crate::sinks::{SinkContext, SinkError};
 use crate::supervisor::Beat;
 use crate::validate::Validator;
 
-/// The part that writes the page log.
+/// Writes the page log.
 pub(super) const LOG: &str = "log";
-/// The one that validates.
+/// Validates events.
 pub(super) const VALIDATING: &str = "validator";
-/// The one that leases hosts to workers.
+/// Leases hosts to workers.
 pub(super) const FETCH: &str = "fetch";
-/// A part without a sign for longer is shown as stuck.
+/// A part without progress for longer is shown as stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(60);
-/// A sink with nothing to deliver, or paused, looks again after so long.
+/// How often an idle or paused sink checks for work.
 const IDLE: Duration = Duration::from_millis(200);
 
 pub(super) fn start(running: &Arc<Running>, handle: &Handle) {
@@ -67,8 +67,8 @@ pub(super) fn start(running: &Arc<Running>, handle: &Handle) {
     supervisor.start(FETCH, stuck_after(STUCK_AFTER), move |beat| blocking::block_on(&handle, dispatch(&at, beat)));
 }
 
-/// One sink, which reads the log at its own pace, until that is closed and read to its end, or the process hurries to its end. Called
-/// again after a failure, it starts from the committed cursor with a new sink.
+/// Runs one sink. It reads the log at its own pace, until the log is closed and read to its end, or the process must
+/// end. A call after a failure starts a new sink at the committed offset.
 fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> anyhow::Result<()> {
     let name = config.name();
     refill::obey(running, config)?;
@@ -88,8 +88,9 @@ fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> anyhow::Resul
     pump(&mut feed, config, &context)
 }
 
-/// A destination that is to be filled anew, or whose configuration has changed, begins again at once. One that is another one than before
-/// gets what the log still holds, from empty books on. The error ends this attempt; the next one finds the destination as at a first start.
+/// Delivers. If a refill is ordered or the credentials changed, the sink is opened again. If the destination was
+/// replaced, the counters are reset and this attempt ends with an error; the next attempt treats the destination as
+/// new.
 fn deliver_or_begin_anew(running: &Running, name: &str, beat: &Beat) -> anyhow::Result<()> {
     loop {
         running.watch(name).is_up_to_date();
@@ -109,7 +110,7 @@ fn deliver_or_begin_anew(running: &Running, name: &str, beat: &Beat) -> anyhow::
     }
 }
 
-/// The sink is opened again, and begins anew.
+/// The sink must be opened again for a refill.
 #[derive(Debug, thiserror::Error)]
 #[error("its operator ordered it to be filled anew")]
 struct RefillOrdered;
@@ -150,7 +151,7 @@ impl Feed for LogFeed<'_> {
     }
 
     fn has_ended(&self) -> bool {
-        // What a paused sink has not got is pending: nobody waits for it to the end.
+        // The events of a paused sink stay pending; the end does not wait for it.
         self.reader.is_closed_and_drained() || (self.is_paused() && self.running.shutdown.is_finishing())
     }
 

@@ -1,4 +1,4 @@
-//! When all that is left waits: who waits, for what, and how long that is worth a run that was not told to stay.
+//! Ends a run without `--stay` when all remaining URLs must wait for too long, and lists what they wait for.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -11,27 +11,27 @@ use crate::page::EpochMs;
 use crate::telemetry::progress::{some, span};
 use crate::visit::outage::{Away, Part};
 
-/// Hosts that are named.
+/// Number of hosts to list.
 const NAMED: usize = 10;
 
-/// How long it has been that all that is left waits.
+/// Since when all remaining URLs must wait.
 #[derive(Debug)]
 pub(super) struct Patience {
     limit: Duration,
     since: Option<Instant>,
-    /// Final answers when it began: one more, and it begins anew.
+    /// Number of final answers at that time. A new answer restarts the clock.
     answers: u64,
 }
 
-/// What a run that ended waits for.
+/// What the remaining URLs of a run wait for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waits {
     pub at: EpochMs,
-    /// What this machine lacks.
+    /// Resources of this machine that fail.
     pub away: Vec<Away>,
-    /// Hosts in trouble as numbers, and the first that will be due by name.
+    /// Counts of hosts in trouble, and the names of those due first.
     pub waiting: Waiting,
-    /// Budgets that are spent, if any are; and what is left, waiting or not.
+    /// Budgets that are used up, and the number of remaining URLs.
     pub spent: SpentBudgets,
 }
 
@@ -40,17 +40,17 @@ impl Patience {
         Patience { limit, since: None, answers: 0 }
     }
 
-    /// All that is left to fetch waits.
+    /// All remaining URLs must wait.
     pub fn is_waiting(&self) -> bool {
         self.since.is_some()
     }
 
-    /// Looks whether all that is left waits; what for, when that has been so for too long or will be.
+    /// Checks whether all remaining URLs must wait, and returns what for if the time is over.
     pub fn run_out(&mut self, running: &Running) -> Option<Waits> {
         let now = now_ms();
         let counts = running.frontier.counts();
         if counts.page > self.answers {
-            // It counts from the last page that came, whatever is being asked for now.
+            // The time counts from the last page, even if requests are in progress.
             (self.since, self.answers) = (self.since.map(|_| Instant::now()), counts.page);
         }
         let is_paused = running.visitor().outage.pause(now).is_some();
@@ -64,7 +64,7 @@ impl Patience {
             return Some(Waits {
                 at: now,
                 away: running.visitor().outage.away(),
-                // Those that were due a moment ago, too: nothing came of them.
+                // Includes hosts that were due a moment ago, because their last fetch failed.
                 waiting: running.frontier.waiting(0, NAMED),
                 spent: SpentBudgets::of(running.frontier.as_ref()),
             });
@@ -73,12 +73,12 @@ impl Patience {
     }
 }
 
-/// None while it cannot be said: somebody is being asked, or is about to be.
+/// None while requests are in progress or about to start.
 fn only_waits(running: &Running, counts: &Counts, is_paused: bool, now: EpochMs, limit: Duration) -> Option<bool> {
     if is_paused {
         return Some(true);
     }
-    // What is left is done, and looks at known pages in hours are nothing to wait for.
+    // Everything is done, and rechecks that are due in hours are no reason to wait.
     if counts.hosts_leased > 0 || !running.is_validated() || !running.frontier.has_work(now) {
         return None;
     }
@@ -87,15 +87,14 @@ fn only_waits(running: &Running, counts: &Counts, is_paused: bool, now: EpochMs,
     if troubled + waiting.blocked + resting(running.frontier.as_ref()) >= counts.hosts_with_work {
         return Some(true);
     }
-    // A host that is well rests between two visits, and a URL between two attempts: as long as that is soon, it is work. Of
-    // one that has answered for all it was asked, only looks at known pages may be left, days from now.
+    // A healthy host waits for its delay, and a URL for its next attempt. If that is soon, it counts as work. A host
+    // that has answered everything may have only rechecks left, due in days.
     let soon = limit.max(running.config().frontier.max_crawl_delay);
     let next = running.frontier.next_due_well();
     Some(next.is_none_or(|due| is_later(due, now, soon)))
 }
 
-/// Whether nothing is due for longer than `wait`. What rests for as long as this run goes on, because of a spent budget, is
-/// due at no time.
+/// Whether nothing is due within `wait`. Hosts stopped by a used-up budget for the rest of the run are never due.
 fn is_due_after(running: &Running, now: EpochMs, wait: Duration) -> bool {
     match running.frontier.next_due() {
         Some(due) => is_later(due, now, wait),
@@ -108,7 +107,7 @@ fn is_later(due: EpochMs, now: EpochMs, wait: Duration) -> bool {
 }
 
 impl Waits {
-    /// Nothing but budgets that are spent keeps the run from going on.
+    /// Only used-up budgets stop the run.
     pub(super) fn is_for_budgets(&self) -> bool {
         !self.spent.budgets.is_empty()
             && self.away.is_empty()

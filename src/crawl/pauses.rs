@@ -1,4 +1,4 @@
-//! What the operator has paused: the crawl, or sinks of it. Kept with the frontier, so that a restart does not resume it.
+//! Pauses set by the operator, of the crawl or of sinks. They are stored in the frontier and survive restarts.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ impl Pauses {
         self.0.lock().sinks.contains(name)
     }
 
-    /// False when it was so already.
+    /// Returns false if nothing changed.
     pub fn pause_crawl(&self, frontier: &dyn Frontier, pause: bool) -> Result<bool, FrontierError> {
         self.change(frontier, |paused| paused.crawl = pause)
     }
@@ -51,7 +51,7 @@ impl Pauses {
         })
     }
 
-    /// On disk before it holds.
+    /// The pause is on disk before it applies.
     fn change(&self, frontier: &dyn Frontier, change: impl FnOnce(&mut Paused)) -> Result<bool, FrontierError> {
         let mut paused = self.0.lock();
         let mut changed = paused.clone();

@@ -1,8 +1,7 @@
-//! How far a crawl reaches: its scope, its depth, whether robots.txt and canonical URLs count, and what it is for. What has changed of that since
-//! the last start is for what is known already, too.
+//! Applies changed settings to known URLs: scope, depth, robots.txt, canonical URLs, purposes.
 //!
-//! What is not admitted any more leaves as it is looked at (`visit`), which costs no request; so does what is queued. What is
-//! admitted now and was not before is in no store: pages that may link to it are read again.
+//! A page that is no longer admitted is removed by its next recheck, which needs no request (`visit`). The same holds
+//! for queued URLs. A URL that was not admitted before is in no store, so pages that may link to it are read again.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,61 +17,61 @@ use crate::page::FailureReason;
 use crate::page::preferences::Purposes;
 use crate::parse::requisites::Requisites;
 
-/// The reach that everything known was brought in line with. Folders of before have none.
+/// The settings that all known URLs were last evaluated with. Older data folders have no note.
 const NOTE: &str = "reach";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Reach {
-    /// 0 to 2: the seeds' hosts, their domains, any host.
+    /// 0: hosts of the seeds, 1: their domains, 2: any host.
     rule: u8,
     hosts: BTreeSet<String>,
-    /// Of the seeds' hosts, which are many and only ever get more.
+    /// A hash of the seeds' hosts, which are many and never become fewer.
     seeds: u64,
     allow: BTreeSet<String>,
     deny: BTreeSet<String>,
     link_filters: Option<String>,
     max_depth: Option<u16>,
     obey_robots: bool,
-    /// Not noted before there was such.
+    /// Missing in older notes.
     #[serde(default)]
     obey_canonical: bool,
-    /// Which requisites are asked for, and whether forms are followed. Not noted before there was such.
+    /// Which requisites are fetched, and whether forms are followed. Missing in older notes.
     #[serde(default)]
     requisites: Requisites,
     #[serde(default)]
     forms: bool,
-    /// As above: before there were any.
+    /// Missing in older notes.
     #[serde(default)]
     purposes: Purposes,
-    /// Links of pages that are not relevant are not followed.
+    /// Links of irrelevant pages are not followed.
     #[serde(default)]
     hard_focus: bool,
-    /// The page classifier whose irrelevant pages are not delivered.
+    /// The page classifier whose irrelevant pages are withheld.
     #[serde(default)]
     left_out_by: Option<String>,
-    /// It was narrowed once: there may be URLs that failed for it.
+    /// The scope was narrowed at least once, so some URLs may have failed because of it.
     was_narrowed: bool,
 }
 
-/// What is another way than it was.
+/// The differences between the saved settings and the configuration.
 struct Change<'a> {
     scope: &'a Scope,
     max_depth: Option<u16>,
-    /// Something may be admitted that was not.
+    /// URLs may be admitted that were not.
     is_wider: bool,
-    /// Pages so deep may link to something that was too deep.
+    /// Pages of this depth or more may have links that were too deep.
     deeper_from: Option<u16>,
-    /// What was refused or has left may be asked for now.
+    /// URLs that were refused or removed may be admitted now.
     returns: bool,
-    /// robots.txt counts, which it did not, …
+    /// robots.txt is obeyed now and was not, …
     robots_count: bool,
-    /// … or does not any more.
+    /// … or the other way round.
     robots_are_free: bool,
-    /// What pages name as their canonical URL counts, and was not noted.
+    /// Canonical URLs are obeyed now, and were not recorded before.
     canonical_counts: bool,
-    /// What the pages are for is something else.
+    /// The purposes changed.
     asks: Option<AsksChange<'a>>,
-    /// Links that were passed over count now.
+    /// Links of irrelevant pages are followed now.
     is_softer: bool,
 }
 
@@ -85,9 +84,9 @@ const USE: &str =
     "what the pages are for has changed, or which are wanted: those that this may concern are looked at again";
 const ASKED: &str = "robots.txt counts from now on: pages known already are looked at again";
 
-/// Brings what is known in line with the configuration. Broken off, it begins again.
+/// Re-evaluates known URLs. An interrupted call starts again.
 pub(super) fn apply(frontier: &dyn Frontier, scope: &Scope, config: &Config) -> Result<(), FrontierError> {
-    // What cannot be read is as if it were not there.
+    // An unreadable note counts as missing.
     let before = frontier.note(NOTE)?.and_then(|note| serde_json::from_str::<Reach>(&note).ok());
     let mut now = Reach::of(scope, config);
     if let Some(before) = before {
@@ -137,7 +136,8 @@ impl Reach {
         }
     }
 
-    /// Whether it may admit something that `other` does not. The seeds' hosts apart: a new one is crawled from its seed.
+    /// Whether it may admit URLs that `other` does not. New seed hosts do not count, because they are crawled from
+    /// their seed.
     fn exceeds(&self, other: &Reach) -> bool {
         let any = ScopeRule::Any as u8;
         self.rule > other.rule
@@ -154,7 +154,7 @@ impl Reach {
         other.max_depth.is_some_and(|limit| self.max_depth.is_none_or(|deepest| deepest > limit))
     }
 
-    /// None when it concerns nothing that is known.
+    /// None if known URLs are not affected.
     fn change<'a>(
         &self,
         before: &Reach,
@@ -190,11 +190,11 @@ impl Reach {
 }
 
 impl Change<'_> {
-    /// What becomes of the next look at a page, and why.
+    /// The recheck that a page needs, and why.
     fn look(&self, page: &PageRecord) -> Option<(&'static str, Look)> {
         let (is_there, depth) = (page.state.is_there(), page.depth);
         let is_kept = self.scope.keeps(&page.url, page.kind, depth, self.max_depth);
-        // Gone without an answer that said so: forbidden.
+        // It is gone without an answer: robots.txt forbids it.
         let was_forbidden = page.state == PageState::Gone && page.status == 0;
         let by_use = self.asks.as_ref().and_then(|asks| asks.look(page));
         Some(match page.state {

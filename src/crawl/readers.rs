@@ -1,4 +1,4 @@
-//! The page log's readers and the sinks of this run: who came later, and who is not there any more.
+//! The readers of the page log, compared with the sinks of this run.
 
 use std::path::{Path, PathBuf};
 
@@ -8,11 +8,11 @@ use crate::config::{Config, Destination, STDOUT, SinkConfig};
 use crate::page_log::{LogStatus, PageLog};
 use crate::telemetry::progress::{bytes, grouped};
 
-/// Says which sinks have come since the log began, and what they miss, and for which the log keeps events although they
-/// are not of this run.
+/// Reports sinks that are newer than the log and what they missed, and sinks of earlier runs for which the log still
+/// keeps events.
 pub(super) fn meet(log: &PageLog, config: &Config, folder: &Path) -> Result<(), CrawlError> {
     if config.sinks.iter().any(|sink| sink.name == STDOUT) {
-        // It prints what this run brings, and goes on where a run that was killed had stopped.
+        // It prints the pages of this run. After a crash it continues where it stopped.
         log.begin_at_end(STDOUT)?;
     } else if log.forget(STDOUT)? {
         tracing::info!("standard output is not among the sinks of this run: what was not printed is given up");
@@ -30,7 +30,7 @@ pub(super) fn meet(log: &PageLog, config: &Config, folder: &Path) -> Result<(), 
     Ok(())
 }
 
-/// What is not in the log any more it gets from an archive, or does not get.
+/// A new sink gets events that are no longer in the log from an archive, or not at all.
 fn meet_new(
     log: &PageLog,
     sink: &SinkConfig,
@@ -39,14 +39,14 @@ fn meet_new(
     folder: &Path,
 ) -> Result<(), CrawlError> {
     let missed = status.oldest.index;
-    // It may have been here before, and given up.
+    // A sink of this name may have existed and been removed.
     filling::forget(folder, sink.name()).map_err(|source| CrawlError::Folder { path: folder.to_owned(), source })?;
     if missed == 0 {
         return Ok(());
     }
     if can_be_filled(sink) && !config.from_archive.is_empty() {
         filling::begin(folder, sink, config, missed)?;
-        // From now on the log keeps for it what the archive need not have.
+        // From now on the log keeps events for it, which the archive need not have.
         drop(log.reader(sink.name())?);
         tracing::info!(
             sink = sink.name(),
@@ -65,12 +65,12 @@ fn meet_new(
     Ok(())
 }
 
-/// What only passes has nothing to be filled.
+/// Sinks that store nothing cannot be filled.
 pub(super) fn can_be_filled(sink: &SinkConfig) -> bool {
     !matches!(sink.destination, Destination::Stdout | Destination::Void)
 }
 
-/// Of a sink that came in an earlier run: an archive that is named now does not fill it, unless it does so already.
+/// For a sink of an earlier run: an archive named now has no effect, unless that backfill is unfinished.
 fn tell_filling(sink: &SinkConfig, missed: u64, config: &Config, folder: &Path) -> Result<(), CrawlError> {
     let state = filling::state(folder, sink.name(), missed)?;
     if state.as_ref().is_some_and(|state| !state.done) {
@@ -95,7 +95,7 @@ fn tell_filling(sink: &SinkConfig, missed: u64, config: &Config, folder: &Path) 
     Ok(())
 }
 
-/// The folder of a sink of this crawl that has everything, for another one.
+/// The folder of another sink of this crawl that has all pages.
 pub(super) fn own_archive(status: &LogStatus, config: &Config, folder: &Path, sink: &str) -> Option<PathBuf> {
     let has_all = |name: &str| status.reader(name).is_some_and(|reader| reader.missed == 0);
     let is_archive = |other: &&SinkConfig| {
@@ -112,7 +112,7 @@ pub(super) fn own_archive(status: &LogStatus, config: &Config, folder: &Path, si
     })
 }
 
-/// How a sink that came later gets what it has missed: from an archive of this crawl, if it keeps one.
+/// How a sink that was added later can get what it missed: from an archive of this crawl, if there is one.
 fn remedy(sink: &SinkConfig, status: &LogStatus, config: &Config, folder: &Path) -> String {
     match (own_archive(status, config, folder, sink.name()), sink.destination.is_server()) {
         (Some(archive), true) => format!(
@@ -128,7 +128,7 @@ fn remedy(sink: &SinkConfig, status: &LogStatus, config: &Config, folder: &Path)
     }
 }
 
-/// What the log keeps for sinks that are not among those of this run, one line each.
+/// Events that the log keeps for sinks that are not in this run, one line each.
 pub(super) fn left_behind(log: &LogStatus, config: &Config, folder: &Path) -> Vec<String> {
     let gone = log.readers.iter().filter(|reader| reader.books.is_some() && config.sink(&reader.name).is_none());
     gone.map(|reader| {
@@ -142,7 +142,7 @@ pub(super) fn left_behind(log: &LogStatus, config: &Config, folder: &Path) -> Ve
     .collect()
 }
 
-/// Standard output that has printed everything leaves no place in the log: a later run may do without it.
+/// Removes the offset of standard output if everything is printed, because a later run may not use it.
 pub(super) fn part(log: &PageLog) {
     let is_done = log.status().reader(STDOUT).is_some_and(|reader| reader.pending == 0);
     if is_done && let Err(error) = log.forget(STDOUT) {

@@ -1,7 +1,8 @@
-//! `seine sinks refill`: a destination that has lost what it held gets it again, while the crawl runs or with its next start.
+//! `seine sinks refill`: delivers all pages again to a destination that lost them, while the crawl runs or at its next
+//! start.
 //!
-//! An order is a file in [`FILLINGS`] until the sink has begun anew by it, so it holds over a kill. The sink gets the pages of an archive
-//! first and then what the page log holds; or every page is fetched again.
+//! The order is a file in [`FILLINGS`] until the sink has started again, so it survives a crash. The sink gets the
+//! pages of an archive and then those of the page log; or every page is refetched.
 
 use std::path::{Path, PathBuf};
 
@@ -17,10 +18,10 @@ use crate::backup::FILLINGS;
 use crate::config::SinkConfig;
 use crate::folders::{if_there, make_private};
 
-/// The first word of an order's task; the names of archives follow, or none when the pages are fetched again.
+/// First word of the task. Names of archives follow, or none for a refetch.
 const TASK: &str = "refill";
 
-/// There is one for this sink. Cheap: it is asked for between two batches.
+/// Whether an order exists for this sink. Cheap; called between batches.
 pub(super) fn is_ordered(folder: &Path, sink: &str) -> bool {
     order_file(folder, sink).exists()
 }
@@ -29,7 +30,7 @@ fn order_file(folder: &Path, sink: &str) -> PathBuf {
     folder.join(FILLINGS).join(format!("{sink}.order.json"))
 }
 
-/// Begins the sink's books anew, if that was ordered. The sink is not open. Broken off, it begins again.
+/// Resets the sink's counters if that was ordered. The sink is closed. An interrupted call starts again.
 pub(super) fn obey(running: &Running, sink: &SinkConfig) -> anyhow::Result<()> {
     let path = order_file(&running.folder, sink.name());
     let Some(order) = TransferState::read(&path)? else { return Ok(()) };
@@ -40,7 +41,7 @@ pub(super) fn obey(running: &Running, sink: &SinkConfig) -> anyhow::Result<()> {
 }
 
 impl Console {
-    /// `archives`: none for the crawl's own. `refetch`: from the web instead.
+    /// `archives`: empty for the crawl's own. `refetch`: from the web instead.
     pub(super) fn refill_sink(&self, name: &str, archives: &[String], refetch: bool) -> Result<String, Refusal> {
         let Some(sink) = self.config.sink(name).filter(|sink| can_be_filled(sink)) else {
             let names: Vec<_> =

@@ -1,4 +1,4 @@
-//! The configuration read again while the crawl runs: what can be changed is, or nothing is.
+//! Reads the configuration again while the crawl runs, and applies all changes or none.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::telemetry::logging;
 use crate::visit::Visitor;
 
 impl Running {
-    /// Reads the file again, with the environment and the options that the process was started with. A file that is wrong changes
-    /// nothing, nor does one that changes what cannot be while the crawl runs.
+    /// Reads the file again; the environment and options of the start still override it. Nothing changes if the file is
+    /// wrong, or changes keys that need a restart.
     pub(super) fn read_again(&self, by: &str) -> Result<Reloaded, Refusal> {
         let mut in_force = self.in_force.lock();
         let loaded = self.started_with.configuration(None, &[], &[]);
@@ -46,13 +46,13 @@ impl Running {
         Ok(Reloaded { changed, done, warning })
     }
 
-    /// What the operator has ordered of limits holds from now on.
+    /// Applies the operator's limits.
     pub(super) fn limit_anew(&self) -> Result<(), Refusal> {
         let in_force = self.in_force.lock();
         self.put(&in_force.config)
     }
 
-    /// Puts a configuration in force of which only such keys differ as can. Visits under way end with the one they began with.
+    /// Applies a configuration that differs only in live keys. Visits in progress keep the old one.
     fn put(&self, config: &Config) -> Result<(), Refusal> {
         let (visitor, before, mut config) = (self.visitor(), self.config(), config.clone());
         self.limits.lay_over(&mut config.frontier);
@@ -72,15 +72,14 @@ impl Running {
         Ok(())
     }
 
-    /// Sinks that have other credentials are opened again.
+    /// Marks sinks with changed credentials, which are then opened again.
     fn outdate_sinks(&self, before: &Config) {
         for sink in self.config().sinks.iter().filter(|sink| before.sink(sink.name()) != Some(sink)) {
             self.watch(sink.name()).outdate();
         }
     }
 
-    /// What is known is brought in line with the configuration, beside the crawl, as a start does it. Broken off by the crawl's end,
-    /// the next start does it.
+    /// Re-evaluates known URLs in the background, as a start does. If the crawl ends first, the next start does it.
     fn follow(&self) {
         let (visitor, following) = (self.visitor(), self.following.clone());
         blocking::thread("reload", move || {

@@ -1,4 +1,4 @@
-//! A crawl that no process runs: its stores, opened for a question or an order.
+//! A stopped crawl: its stores, opened for a question or an order.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use crate::page_log::{PageLog, VALIDATOR};
 use crate::parse::DeriveOptions;
 
 impl Console {
-    /// Of a crawl that no process runs.
+    /// For a crawl without a process.
     pub fn of_folder(folder: &Path) -> Result<Console, CrawlError> {
         refuse_half_restored(folder)?;
         let mut config = last_config(folder);
         let (log, _) = PageLog::open(&folder.join("log"), &config.log, DeriveOptions::from(&config))?;
         let frontier = EmbeddedFrontier::open(&folder.join("frontier"), FrontierOptions::default(), now_ms())?;
         open::set_clock(&frontier)?;
-        // So that the log knows what is validated.
+        // So that the log knows which events are validated.
         let _validator = log.follower(VALIDATOR, frontier.cursor()?)?;
         let scope = match frontier.note(SCOPE_NOTE)? {
             Some(note) => Scope::from_note(&config.scope, &note, &[])?,
@@ -52,7 +52,7 @@ impl Console {
     }
 }
 
-/// What the last run was started with; the defaults where that cannot be told any more.
+/// The configuration of the last run; the defaults if it is unreadable.
 fn last_config(folder: &Path) -> Config {
     let started_with = StartedWith::load(folder).unwrap_or_default();
     match started_with.configuration(None, &environment(), &[]) {

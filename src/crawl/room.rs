@@ -1,8 +1,8 @@
-//! Room on the disk. What can wait for it waits; here it is looked at, said once, and acted upon when it is back.
+//! Free space on disk. Watches it, reports a lack once, and continues when there is space again.
 //!
-//! Fetching pauses while the log's disk has less free than its reserve (`page_log.disk_reserve`), and while the frontier
-//! is not well. What goes on meanwhile (delivering, validating) makes room by itself, as a rule. The reserve keeps the
-//! frontier's store from ever meeting a full disk; if it does all the same, it is closed and opened again from here.
+//! Fetching pauses while the disk of the log has less free space than the reserve (`page_log.disk_reserve`), or while
+//! the frontier's store has failed. Delivery and validation continue and usually free space. The reserve keeps the
+//! store from meeting a full disk. If that happens anyway, this module closes the store and opens it again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use crate::page_log::PageLog;
 use crate::supervisor::Supervisor;
 
 const LOOK: Duration = Duration::from_secs(1);
-/// An opening that fails although there is room is tried again after so long, then after twice that, and so on.
+/// Back-off if the store cannot be opened although there is space. It doubles each time.
 const FIRST_BACK_OFF: Duration = Duration::from_secs(1);
 const LAST_BACK_OFF: Duration = Duration::from_secs(30);
 
@@ -25,14 +25,14 @@ pub(crate) struct Room {
     log: PageLog,
     supervisor: Supervisor,
     state: Mutex<State>,
-    /// The frontier is being looked after.
+    /// The store is being opened.
     busy: AtomicBool,
 }
 
 #[derive(Default)]
 struct State {
     last_look: Option<Instant>,
-    /// What is said of it at present.
+    /// What was last reported.
     said: Option<String>,
     back_off: Duration,
     not_before: Option<Instant>,
@@ -43,12 +43,12 @@ impl Room {
         Room { frontier, log, supervisor, state: Mutex::default(), busy: AtomicBool::new(false) }
     }
 
-    /// What waits for room on a disk, and why; none when there is enough.
+    /// What waits for free space, and why; none if there is enough.
     pub fn lacks(&self) -> Option<String> {
         self.lack(self.is_said_to_lack())
     }
 
-    /// Once it waits, it waits for a little more than the reserve: not for what goes with the next page.
+    /// Fetching resumes only with a little more than the reserve, so that the next page does not pause it again.
     fn lack(&self, waits: bool) -> Option<String> {
         if let Standing::Away(why) | Standing::NoRoom(why) = self.frontier.standing() {
             return Some(why);
@@ -64,12 +64,12 @@ impl Room {
         ))
     }
 
-    /// Whether something waits for room, as far as it was said.
+    /// Whether the last report said that space is missing.
     pub fn is_said_to_lack(&self) -> bool {
         self.state.lock().said.is_some()
     }
 
-    /// Says what there is to say, and once a second looks after the frontier. Never blocks.
+    /// Reports changes, and checks the store once a second. Never blocks.
     pub fn look(self: &Arc<Self>) {
         let now = Instant::now();
         {
@@ -106,7 +106,7 @@ impl Room {
                     self.supervisor.wake();
                 }
             }
-            // A look costs nothing, an opening does.
+            // Checking is cheap, but opening the store is not.
             Err(error) if was_away && self.log.status().has_free_bytes() => {
                 state.back_off = (state.back_off * 2).clamp(FIRST_BACK_OFF, LAST_BACK_OFF);
                 state.not_before = Some(Instant::now() + state.back_off);
@@ -116,7 +116,7 @@ impl Room {
         }
     }
 
-    /// Says it when something begins to wait, and when nothing does any more: not at every look.
+    /// Reports only changes: when waiting begins and when it ends.
     fn say(&self, state: &mut State, lack: Option<String>) {
         match (&state.said, &lack) {
             (None, Some(why)) => tracing::warn!(state = "disk_full", why, "no room on the disk: fetching pauses"),

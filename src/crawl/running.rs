@@ -1,4 +1,4 @@
-//! What the parts of a running crawl share, and how far it is.
+//! State shared by the parts of a running crawl.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -30,50 +30,50 @@ use crate::visit::Visitor;
 
 /// One for the whole crawl.
 pub(crate) struct Running {
-    /// What is in force as it was read last, and where it comes from.
+    /// The configuration in force, with its sources.
     pub in_force: Mutex<Loaded>,
     pub started_with: StartedWith,
-    /// What is known is being brought in line with it.
+    /// Locked while known URLs are re-evaluated.
     pub following: Arc<Mutex<()>>,
     pub folder: PathBuf,
     pub frontier: Arc<dyn Frontier>,
     pub log: PageLog,
-    /// With the configuration that is in force.
+    /// Uses the configuration in force.
     pub visitor: RwLock<Arc<Visitor>>,
     pub metrics: Arc<Metrics>,
     pub supervisor: Supervisor,
-    /// No new leases once it is finishing; sinks end after their present batch once it is hurrying.
+    /// While it is finishing, no host is leased. While it is hurrying, each sink ends after its present batch.
     pub shutdown: Shutdown,
-    /// What each sink of this run shows of itself.
+    /// The watch of each sink of this run.
     pub watches: BTreeMap<String, Watch>,
-    /// What its operator has paused.
+    /// Pauses set by the operator.
     pub pauses: Arc<Pauses>,
-    /// Those it has ordered.
+    /// Limits set by the operator.
     pub limits: Arc<OrderedLimits>,
-    /// Held while something is being forgotten.
+    /// Locked while something is being forgotten.
     pub forgetting: Arc<Mutex<()>>,
-    /// Events of the log that were accepted before this process came.
+    /// Number of events accepted before this process started.
     pub accepted_before: u64,
     pub rates: Rates,
     pub started_ms: EpochMs,
-    /// Told when nobody takes the pages any more, as with `| head`.
+    /// Notified when standard output is closed, as with `| head`.
     pub reader_gone: Notify,
     pub room: Arc<Room>,
     pub spending: Spending,
     pub stall: Stall,
-    /// Other crawlers that fetch for this one.
+    /// Remote workers.
     pub clients: Arc<Clients>,
-    /// What was accepted before this start is validated: hosts may be leased.
+    /// All events of earlier runs are validated, so hosts may be leased.
     pub has_caught_up: AtomicBool,
 }
 
-/// The limit of pages is a budget of the crawl that ends it.
+/// The page limit is a budget of the crawl.
 pub(super) fn page_limit(pages: u64) -> Budget {
     Budget { of: Whom::Crawl, what: What::Pages, per: Period::Life, most: pages }
 }
 
 impl Running {
-    /// To be asked anew for every visit: the configuration may be another by then.
+    /// Get it for every visit, because a reload replaces it.
     pub fn visitor(&self) -> Arc<Visitor> {
         self.visitor.read().clone()
     }
@@ -82,12 +82,12 @@ impl Running {
         self.visitor.read().config.clone()
     }
 
-    /// Of a sink.
+    /// The watch of a sink.
     pub fn watch(&self, sink: &str) -> Watch {
         self.watches.get(sink).cloned().unwrap_or_default()
     }
 
-    /// For what its operator asks and orders.
+    /// For questions and orders of the operator.
     pub fn console(&self) -> Console {
         Console {
             folder: self.folder.clone(),
@@ -103,9 +103,9 @@ impl Running {
         }
     }
 
-    /// Nothing to fetch for the first time, nothing in flight, everything accepted is validated, no page to look at again.
+    /// Nothing is queued, nothing is in flight, everything is validated, and no recheck is due.
     pub fn is_done(&self) -> bool {
-        // The order matters: what validating brings is in the frontier before it counts as validated.
+        // The order matters: results of validation are in the frontier before the event counts as validated.
         self.is_validated() && !self.frontier.has_work(now_ms())
     }
 
@@ -113,14 +113,14 @@ impl Running {
         self.config().frontier.max_pages.is_some_and(|pages| self.frontier.brought().pages >= pages)
     }
 
-    /// So many hosts, and URLs of each, or as many as may still be leased for the crawl's budgets, as if each URL that is leased were
-    /// going to be a page.
+    /// Limits the numbers of hosts and URLs to what the budgets of the crawl allow, as if each leased URL became a
+    /// page.
     pub fn within_budgets(&self, hosts: u64, urls: u64) -> (u64, u64) {
         let in_flight = self.frontier.counts().in_flight;
         let of_crawl = self.frontier.budgets(now_ms()).into_iter().filter(|standing| standing.budget.of == Whom::Crawl);
         let left = of_crawl.filter_map(|standing| match standing.budget.what {
             What::Pages => Some(standing.budget.most.saturating_sub(standing.spent? + in_flight)),
-            // How many bytes a page has is known once it is there.
+            // The number of bytes of a page is known only after its fetch.
             What::BytesReceived | What::BytesDecoded => (standing.left()? == 0).then_some(0),
         });
         match left.min() {
@@ -129,12 +129,12 @@ impl Running {
         }
     }
 
-    /// Nobody is asked, and everything accepted is validated.
+    /// No host is leased, and everything accepted is validated.
     pub fn is_at_rest(&self) -> bool {
         self.frontier.counts().hosts_leased == 0 && self.is_validated()
     }
 
-    /// Whether hosts may be leased at all now, to whomever.
+    /// Whether hosts may be leased now.
     pub fn may_lease(&self) -> bool {
         let is_open = self.has_caught_up.load(Ordering::Relaxed) && !self.shutdown.is_finishing();
         is_open && self.log.status().room && self.room.lacks().is_none() && !self.pauses.is_crawl_paused()

@@ -1,4 +1,4 @@
-//! Seeds, and the scope that their hosts make.
+//! Seeds, and the scope given by their hosts.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::frontier::scope::Scope;
 use crate::frontier::{Found, Frontier, FrontierError, Proposal, Way};
 use crate::page::EpochMs;
 
-/// The scope of a crawl, kept with its frontier.
+/// The scope of a crawl, stored with its frontier.
 pub(super) const SCOPE_NOTE: &str = "scope";
 
-/// The crawl's scope: the seeds' hosts of this run and of all runs before it in this folder.
+/// The scope of the crawl: the hosts of the seeds of this run and of all earlier runs.
 pub(super) fn scope(
     config: &Config,
     frontier: &dyn Frontier,
@@ -47,13 +47,13 @@ pub(super) fn propose_seeds(frontier: &dyn Frontier, seeds: &[String]) -> Result
     Ok(())
 }
 
-/// The seeds of the round that is under way. A round ends when nothing is left to do.
+/// The seeds of the present round. A round ends when nothing is left to fetch.
 const ROUND_NOTE: &str = "round";
-/// Seeds that are tried again by one batch.
+/// Seeds queued per batch.
 const SEEDS: usize = 1000;
 
-/// A seed given again is tried again, whatever became of it. What has brought a page in the round that is under way is not
-/// fetched anew by the command that goes on with it.
+/// Queues given seeds again, whatever their state. Seeds that were fetched in the present round are left out, because
+/// the same command continues the round.
 pub(super) fn try_seeds_again(frontier: &dyn Frontier, seeds: &[String]) -> Result<(), FrontierError> {
     if seeds.is_empty() {
         return Ok(());
@@ -77,7 +77,7 @@ pub(super) fn try_seeds_again(frontier: &dyn Frontier, seeds: &[String]) -> Resu
     frontier.set_note(ROUND_NOTE, &round)
 }
 
-/// Nothing is left to do: the same seeds begin anew.
+/// Nothing is left to fetch, so the same seeds will be fetched again.
 pub(super) fn end_round(frontier: &dyn Frontier) -> Result<(), FrontierError> {
     frontier.set_note(ROUND_NOTE, "")
 }

@@ -1,4 +1,4 @@
-//! Budgets that are spent: what is said of them, and what a run that ends because of them leaves.
+//! Reports used-up budgets, during a run and at its end.
 
 use std::fmt;
 
@@ -10,23 +10,23 @@ use crate::frontier::Frontier;
 use crate::page::EpochMs;
 use crate::telemetry::progress::some;
 
-/// The budgets of which it was said that they are spent, and until when each is.
+/// Budgets reported as used up, each with the time when it starts again.
 #[derive(Debug, Default)]
 pub(crate) struct Spending(Mutex<Vec<(Budget, Option<EpochMs>)>>);
 
-/// Why a run ended with URLs left that it had no budget for.
+/// A run that ended because of its budgets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpentBudgets {
-    /// Each with the hosts that rest because of it; 0 for a budget of the crawl.
+    /// Each with the number of hosts that it stops; 0 for a budget of the crawl.
     pub budgets: Vec<(Budget, u64)>,
-    /// What is left.
+    /// Remaining hosts and URLs.
     pub hosts: u64,
     pub urls: u64,
 }
 
 impl Spending {
-    /// Says it when a budget is spent for the first time, and when it begins anew; of one for every host or domain, when the
-    /// first host rests because of it.
+    /// Reports when a budget is used up for the first time, and when it starts again. For a budget per host or domain:
+    /// when the first host stops because of it.
     pub(super) fn look(&self, frontier: &dyn Frontier) {
         let mut said = self.0.lock();
         let now = now_ms();
@@ -52,13 +52,13 @@ impl Spending {
     }
 }
 
-/// A budget of the crawl that is spent, if there is one.
+/// A used-up budget of the crawl, if there is one.
 pub(super) fn spent_of_crawl(frontier: &dyn Frontier) -> Option<Budget> {
     let standings = frontier.budgets(now_ms());
     standings.iter().find(|standing| standing.is_spent()).map(|standing| standing.budget)
 }
 
-/// Hosts that rest because a budget is spent.
+/// Number of hosts that wait because of used-up budgets.
 pub(super) fn resting(frontier: &dyn Frontier) -> u64 {
     frontier.budgets(now_ms()).iter().map(|standing| standing.resting).sum()
 }

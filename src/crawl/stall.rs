@@ -1,5 +1,5 @@
-//! A watchdog for the whole crawl: URLs are due, nothing keeps Seine from fetching them, and nothing happens. That is always a
-//! bug of Seine's, such as a notification that was lost. It is reported once, and once more when the crawl goes on.
+//! A watchdog for the whole crawl: URLs are due, nothing prevents fetching, and nothing happens. This is always a bug
+//! of Seine, such as a lost notification. It is reported once, and again when the crawl continues.
 
 use std::time::{Duration, Instant};
 
@@ -9,33 +9,33 @@ use super::running::Running;
 use crate::clock::now_ms;
 use crate::visit::outage::Opening;
 
-/// Without any sign of progress for so long the crawl has stalled.
+/// Time without any progress after which the crawl has stalled.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// What grows while a crawl goes on.
+/// Counters that grow while a crawl works.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Signs {
-    /// Requests begun, and waits for politeness slots.
+    /// Requests started, and waits for politeness slots.
     pub begun: u64,
-    /// Events that the page log has accepted.
+    /// Events accepted by the page log.
     pub accepted: u64,
-    /// Events that the validator has passed.
+    /// Events consumed by the validator.
     pub validated: u64,
 }
 
-/// What there is to report.
+/// A change to report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     Stalled,
     GoesOn,
 }
 
-/// Looks at signs, as often as it is asked to.
+/// Compares the counters at each call.
 #[derive(Debug)]
 pub struct StallWatch {
     limit: Duration,
     seen: Signs,
-    /// The last time that a sign changed, or that there was a reason to wait.
+    /// The last time that a counter changed, or that there was a reason to wait.
     since: Option<Instant>,
     is_stalled: bool,
 }
@@ -45,7 +45,7 @@ impl StallWatch {
         StallWatch { limit, seen: Signs::default(), since: None, is_stalled: false }
     }
 
-    /// `could_go_on`: there is something to fetch, and nothing that it waits for.
+    /// `could_go_on`: there is something to fetch, and nothing to wait for.
     pub fn look(&mut self, could_go_on: bool, signs: Signs, now: Instant) -> Option<Change> {
         let goes_on = !could_go_on || signs != self.seen;
         self.seen = signs;
@@ -64,7 +64,7 @@ impl StallWatch {
     }
 }
 
-/// The watch over this crawl.
+/// The watchdog of this crawl.
 pub(super) struct Stall(Mutex<StallWatch>);
 
 impl Default for Stall {
@@ -74,7 +74,7 @@ impl Default for Stall {
 }
 
 impl Stall {
-    /// To be called often. Reports what has changed.
+    /// Reports changes. Call it often.
     pub fn look(&self, running: &Running) {
         let signs = Signs {
             begun: running.visitor().waits.begun(),
@@ -98,7 +98,7 @@ impl Stall {
         }
     }
 
-    /// For people, while it lasts.
+    /// The reason for the user, while it lasts.
     pub fn reason(&self) -> Option<String> {
         let since = self.0.lock().stalled_since()?;
         let seconds = since.elapsed().as_secs();
@@ -108,7 +108,8 @@ impl Stall {
     }
 }
 
-/// Whether URLs are due or with workers, and nobody waits for an answer, a host, a budget, room, the validator or the operator.
+/// Whether URLs are due or leased, and nothing waits for a response, a host, a budget, free space, the validator or the
+/// operator.
 fn could_go_on(running: &Running) -> bool {
     let now = now_ms();
     let visitor = running.visitor();

@@ -1,5 +1,5 @@
-//! A start on a full disk waits, as the crawl would: whoever started it may not be there to do so again. Nothing of the crawl
-//! runs yet, so a signal ends it at once.
+//! A start on a full disk waits for space, like a running crawl, because nobody may be there to start it again. Nothing
+//! is running yet, so a signal ends it at once.
 
 use std::error::Error;
 use std::io::ErrorKind;
@@ -26,12 +26,12 @@ impl StartRoom {
         StartRoom { signals, is_said: false }
     }
 
-    /// For the crawl that has begun.
+    /// For the crawl that follows.
     pub fn into_signals(self) -> Signals {
         self.signals
     }
 
-    /// Opens what cannot be opened on a full disk.
+    /// Opens a store; waits while the disk is full.
     pub fn open<T>(&mut self, mut open: impl FnMut(&mut StartRoom) -> Result<T, CrawlError>) -> Result<T, CrawlError> {
         loop {
             match open(self) {
@@ -41,7 +41,7 @@ impl StartRoom {
         }
     }
 
-    /// Writes what the frontier takes only when there is room.
+    /// Writes to the frontier; waits while the disk is full.
     pub fn write<T>(
         &mut self,
         frontier: &dyn Frontier,

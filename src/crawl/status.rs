@@ -1,4 +1,4 @@
-//! What people and machines are shown of a running crawl.
+//! The status of a running crawl, for the API and commands.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -165,7 +165,7 @@ impl Service for Running {
     }
 
     fn backup(&self, out: &mut dyn std::io::Write, by: &str) {
-        // It is said in the log, and in what is written.
+        // An error is in the log and in the output.
         let _ = self.console().backup(out, by);
     }
 
@@ -176,12 +176,12 @@ impl Service for Running {
     }
 }
 
-/// Spans of the rates that are shown.
+/// Time spans of the rates.
 const SPANS: [Duration; 4] =
     [Duration::from_secs(10), Duration::from_secs(60), Duration::from_secs(900), Duration::from_secs(3600)];
 
 impl Running {
-    /// For the rates; to be called often.
+    /// Records counts for the rates. Call it often.
     pub(super) fn note_rates(&self) {
         let pending = || {
             let log = self.log.status();
@@ -190,7 +190,7 @@ impl Running {
         self.rates.note(now_ms(), || self.counters(), pending);
     }
 
-    /// What the scope has refused; to be called often.
+    /// Saves the counts of links refused by the scope. Call it often.
     pub(super) fn keep_refused(&self) {
         let (visitor, frontier) = (self.visitor(), self.frontier.clone());
         if !visitor.scope.refused.is_to_be_kept() {
@@ -218,7 +218,7 @@ impl Running {
         counters
     }
 
-    /// None of a crawl that looks for nothing.
+    /// None if the crawl is not focused.
     fn harvest(&self) -> Option<HarvestStatus> {
         let Counts { judged, relevant, .. } = self.frontier.counts();
         let (life, last) = (Harvest { judged, relevant }.ratio(), self.metrics.harvested.last().ratio());

@@ -1,4 +1,4 @@
-//! Sinks that do not move while nothing else is left to do, and how long that is worth a run that was not told to stay.
+//! Ends a run without `--stay` when the only work left is for sinks that make no progress.
 
 use std::time::{Duration, Instant};
 
@@ -6,20 +6,20 @@ use super::filling;
 use super::running::Running;
 use crate::config::Destination;
 
-/// What is acknowledged without the sink's place in the log moving (parts of a batch, a page that is being looked for) counts
-/// as moving for so many times as long as it would be waited for: a sink that is made anew is told the same again.
+/// Acknowledgements without a new committed offset (parts of a batch) also count as progress, but only for this many
+/// times the limit: a restarted sink gets the same events again.
 const PARTS_COUNT: u32 = 10;
-/// A sink that does not move and has no trouble to tell of is at work, or hangs: it has at least so long.
+/// A sink that reports no trouble may be busy, so it gets at least this long.
 const AT_WORK: Duration = Duration::from_secs(60);
 
-/// For how long the sinks that are behind have stood still, all of them.
+/// How long all sinks that are behind have made no progress.
 pub(super) struct Stillness {
     limit: Duration,
-    /// The last time that one of them moved, or that there was something else to do.
+    /// The last time that one of them made progress, or that there was other work.
     since: Instant,
-    /// The last time that a place in the log moved.
+    /// The last time that a committed offset moved.
     place_since: Instant,
-    /// Of each that is behind: its place in the log, and what it showed.
+    /// Offset and number of acknowledgements of each sink that is behind.
     seen: Vec<(u64, u64)>,
 }
 
@@ -29,12 +29,12 @@ impl Stillness {
         Stillness { limit, since: now, place_since: now, seen: Vec::new() }
     }
 
-    /// Something else is going on.
+    /// There is other work.
     pub fn begin_anew(&mut self) {
         (self.since, self.place_since) = (Instant::now(), Instant::now());
     }
 
-    /// Looks whether any of them moves. True when none has for too long. With a disk full it is room that is waited for.
+    /// True if no sink has made progress for too long. A full disk does not count.
     pub fn has_run_out(&mut self, running: &Running) -> bool {
         let seen: Vec<_> = behind(running).iter().map(|(name, place, _)| (*place, moves(running, name))).collect();
         let places = |seen: &[(u64, u64)]| seen.iter().map(|(place, _)| *place).collect::<Vec<_>>();
@@ -50,7 +50,7 @@ impl Stillness {
             && (waited >= AT_WORK || behind(running).iter().all(|(name, ..)| trouble(running, name).is_some()))
     }
 
-    /// Says who was waited for in vain.
+    /// Reports the sinks that are stuck.
     pub fn tell(&self, running: &Running) {
         for (sink, _, pending) in behind(running) {
             let why = trouble(running, &sink).unwrap_or_default();
@@ -60,15 +60,15 @@ impl Stillness {
     }
 }
 
-/// The sinks of this run with something pending: name, place in the log, how much. Not standard output: whoever reads it is
-/// there and may take all the time, or gone, which is noticed.
+/// The sinks of this run with pending events: name, offset, number of events. Without standard output: its reader may
+/// take any time, and a closed pipe is noticed.
 fn behind(running: &Running) -> Vec<(String, u64, u64)> {
     let (log, config) = (running.log.status(), running.config());
     let sinks = config.sinks.iter().filter(|sink| sink.destination != Destination::Stdout);
     let behind = sinks.filter_map(|sink| {
         let reader = log.reader(sink.name())?;
         let is_filling = filling::is_unfinished(&running.folder, &running.log, sink.name());
-        // What it gets from an archive counts as the log's.
+        // Pages of a backfill count like events of the log.
         let place = reader.position.index + running.watch(sink.name()).pages_filled();
         (reader.pending > 0 || is_filling).then(|| (sink.name().to_owned(), place, reader.pending))
     });
@@ -79,7 +79,7 @@ fn moves(running: &Running, sink: &str) -> u64 {
     running.watches.get(sink).map_or(0, |watch| watch.moves())
 }
 
-/// What a sink waits for: what it shows, or else what it failed of last.
+/// What a sink waits for, or its last error.
 pub(super) fn trouble(running: &Running, sink: &str) -> Option<String> {
     let shown = running.watches.get(sink).and_then(|watch| watch.trouble());
     let failed_of = || {

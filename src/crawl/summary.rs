@@ -1,4 +1,4 @@
-//! What a crawl did, for the person who started it.
+//! The summary of a crawl, for the user.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,9 +19,9 @@ use crate::parse;
 use crate::sinks::dead_letters;
 use crate::telemetry::progress::{bytes, grouped};
 
-/// Seeds without a page that are named.
+/// Number of failed seeds to list.
 const SHOWN_SEEDS: usize = 5;
-/// Hosts with URLs that are held that are named.
+/// Number of hosts with deferred URLs to list.
 const SHOWN_HOSTS: usize = 3;
 
 /// Printed at the end of a crawl.
@@ -33,16 +33,16 @@ pub struct Summary {
     pub bytes: u64,
     /// Attempts of this run by outcome, most frequent first.
     pub outcomes: Vec<(String, u64)>,
-    /// Sink, what it delivered over its life, what is pending, where it is.
+    /// The sinks, with their counters.
     pub sinks: Vec<SinkSummary>,
     pub folder: PathBuf,
-    /// Seeds of this run …
+    /// Number of seeds of this run …
     pub seeds: u64,
-    /// … and those that brought no page and wait for nothing, with the reason.
+    /// … and those without a page that are not queued, with the reason.
     pub failed_seeds: Vec<(String, String)>,
-    /// Hosts of which most is held, and how much.
+    /// Hosts with the most deferred URLs, and how many.
     pub held_at: Vec<(String, u64)>,
-    /// Some pages were looked for more than others.
+    /// The crawl prefers some pages.
     pub is_focused: bool,
 }
 
@@ -50,15 +50,15 @@ pub struct Summary {
 pub struct SinkSummary {
     pub name: String,
     pub books: Books,
-    /// It has not got all of the archive that it is filled from.
+    /// Its backfill is not finished.
     pub is_filling: bool,
-    /// None for sinks that keep no files.
+    /// None for sinks without files.
     pub folder: Option<PathBuf>,
-    /// One that this run delivers to.
+    /// It is a sink of this run.
     pub of_this_run: bool,
-    /// Dead letters that are there: neither delivered after all nor dropped, whichever run they are of.
+    /// Dead letters that were neither delivered nor deleted, of all runs.
     pub letters: u64,
-    /// What it waits for, with something pending.
+    /// What it waits for, if events are pending.
     pub trouble: Option<String>,
 }
 
@@ -84,7 +84,7 @@ impl Summary {
         let mut failed_seeds = Vec::new();
         for seed in seeds {
             let page = match running.frontier.page(seed) {
-                // Told to end while its disk is full, there is no more to say of it.
+                // The store is closed because of a full disk, so nothing is known.
                 Err(error) if error.is_waiting() => None,
                 page => page?,
             };
@@ -111,18 +111,18 @@ impl Summary {
         })
     }
 
-    /// A sink of this run has not got everything: the same command goes on.
+    /// Events are pending for a sink of this run; the same command continues.
     pub fn is_pending(&self) -> bool {
         self.sinks.iter().any(|sink| sink.of_this_run && (sink.books.pending > 0 || sink.is_filling))
     }
 
-    /// A sink of this run has dead letters: somebody has to look at them.
+    /// A sink of this run has dead letters, which need attention.
     pub fn has_letters(&self) -> bool {
         self.sinks.iter().any(|sink| sink.of_this_run && sink.letters > 0)
     }
 }
 
-/// How many dead letters stand below a sink's folder. What cannot be read was told of when the sink was opened.
+/// Number of dead letters of a sink. Unreadable ones were reported when the sink was opened.
 fn letters(folder: &Path) -> u64 {
     match dead_letters::account(folder) {
         Ok(account) => account.ids.len() as u64,
@@ -133,11 +133,11 @@ fn letters(folder: &Path) -> u64 {
     }
 }
 
-/// Why a URL brought no page, when that is its final answer.
+/// Why a URL has no page, if that is final.
 fn why_none(running: &Running, page: PageRecord) -> Result<Option<String>, FrontierError> {
     Ok(match page.state {
         PageState::New | PageState::Unchanged | PageState::Changed | PageState::Alias => None,
-        // One that is not relevant has led on, which is what a seed is for.
+        // An irrelevant seed still has links, which is what a seed is for.
         PageState::Withheld if !page.noindex && page.judged.is_some_and(|judged| !judged.is_relevant) => None,
         PageState::Gone | PageState::Refused => Some(format!("answered with status {}", page.status)),
         PageState::Failed(FailureReason::RobotsDenied) => Some(forbidden(running, &page.url)?),
@@ -146,7 +146,7 @@ fn why_none(running: &Running, page: PageRecord) -> Result<Option<String>, Front
     })
 }
 
-/// With when its robots.txt is fetched anew.
+/// Adds when its robots.txt is fetched again.
 fn forbidden(running: &Running, url: &str) -> Result<String, FrontierError> {
     let host = parse::url::origin(url).map(|origin| running.frontier.look_at_host(origin)).transpose()?;
     let robots = host.flatten().and_then(|host| host.robots);
@@ -161,7 +161,7 @@ fn forbidden(running: &Running, url: &str) -> Result<String, FrontierError> {
 }
 
 impl Summary {
-    /// For machines: what [`Display`](fmt::Display) says, as fields of a line of the log.
+    /// The same as [`Display`](fmt::Display), as fields of a log line.
     pub fn to_json(&self) -> Value {
         let sinks = self.sinks.iter().map(|sink| {
             let Books { delivered, skipped, dead, pending, .. } = sink.books;
@@ -195,7 +195,7 @@ impl Summary {
         })
     }
 
-    /// The first line: how it ended, and only of a run that did what it was to do that it is done.
+    /// The first line: how the crawl ended. It says "Done" only if everything was done.
     pub fn how(&self) -> String {
         let is_undelivered = self.is_pending() || self.has_letters();
         let how = match &self.ended {
@@ -215,13 +215,13 @@ impl Summary {
         how.trim_end().to_owned()
     }
 
-    /// Over the crawl's life; none of a crawl that looks for nothing.
+    /// Over the life of the crawl; none if the crawl is not focused.
     fn harvest(&self) -> Option<f64> {
         let Counts { judged, relevant, .. } = self.counts;
         Harvest { judged, relevant }.ratio().filter(|_| self.is_focused)
     }
 
-    /// There were seeds, and none brought a page.
+    /// There were seeds, and all failed.
     pub fn has_no_seed(&self) -> bool {
         self.seeds > 0 && self.failed_seeds.len() as u64 == self.seeds
     }
@@ -350,7 +350,7 @@ impl Summary {
     }
 }
 
-/// What an outcome of [`Summary::outcomes`] means; empty where there is nothing to say.
+/// The meaning of an outcome of [`Summary::outcomes`]; may be empty.
 pub(crate) fn meaning(outcome: &str) -> &'static str {
     match outcome {
         "2xx" => "pages and sitemaps",

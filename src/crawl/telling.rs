@@ -1,5 +1,4 @@
-//! What the service manager is told of a crawl: that it opens and may take long, that it serves, how far it is, that it makes
-//! progress, that it stops.
+//! Notifications to the service manager (systemd): starting and slow, ready, status, alive, stopping.
 
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -11,15 +10,15 @@ use super::running::Running;
 use crate::api::Service;
 use crate::telemetry::manager::Manager;
 
-/// Opening a large store takes as long as it takes, and whoever is killed at it begins anew: so often more time is asked for …
+/// Opening a large store takes time, and a killed start begins again. So the start asks for more time this often …
 const ASK_EVERY: Duration = Duration::from_secs(10);
-/// … and so much.
+/// … by this much.
 const MORE_TIME: Duration = Duration::from_secs(60);
 const STATUS_EVERY: Duration = Duration::from_secs(5);
-/// Signs of life within the time in which the manager wants one.
+/// Number of signs of life within the interval that the manager wants.
 const SIGNS: u32 = 3;
 
-/// While it lives, the manager gives the start more time.
+/// While this exists, the start asks the manager for more time.
 pub(super) struct Opening {
     thread: Option<(Sender<()>, JoinHandle<()>)>,
 }
@@ -53,7 +52,7 @@ impl Drop for Opening {
     }
 }
 
-/// Of a crawl that runs.
+/// For a running crawl.
 pub(super) struct Telling {
     manager: Manager,
     watchdog: Option<Duration>,
@@ -63,19 +62,19 @@ pub(super) struct Telling {
 }
 
 impl Telling {
-    /// Says that it serves.
+    /// Notifies that the crawl serves.
     pub fn ready(manager: Manager) -> Telling {
         manager.tell("READY", "1");
         let watchdog = manager.watchdog();
         Telling { manager, watchdog, last_status: None, last_sign: None, is_stopping: false }
     }
 
-    /// Tells what it is time for; `line`: how far the crawl is. To be called often.
+    /// Sends the notifications that are due. `line` is the progress. Call it often.
     pub fn look(&mut self, running: &Running, line: impl FnOnce() -> String) {
         if !self.manager.is_there() {
             return;
         }
-        // From then on the manager's time to stop runs: a crawl that has ended and still delivers is not stopping.
+        // The manager's stop timeout starts now. A crawl that has ended but still delivers is not stopping.
         if running.shutdown.is_hurrying() {
             self.stopping();
         }
@@ -91,7 +90,7 @@ impl Telling {
         }
     }
 
-    /// Says, once, that the process is about to end.
+    /// Notifies once that the process is about to end.
     pub fn stopping(&mut self) {
         if !std::mem::replace(&mut self.is_stopping, true) {
             self.manager.tell("STOPPING", "1");
@@ -107,10 +106,10 @@ fn is_due(last: &mut Option<Instant>, every: Duration) -> bool {
     is_due
 }
 
-/// Why whoever watches should start the process anew. As /healthz says; and a part that is stuck, if it depends on this
-/// process alone. A crawl that waits is well: for hosts, a full disk, its operator, the next URL's time. So are a sink
-/// whose destination does not take anything, and one that fails and is started again: another process would do no better. Nor does
-/// fetching hang that only waits for its last pages.
+/// Why the manager should restart the process: as /healthz says, or a stuck part that depends only on this process. A
+/// crawl that waits for hosts, free space, its operator or the next due time is healthy. So is a sink whose destination
+/// does not respond, or that is being restarted, because a restart of the process would not help. So is fetching that
+/// waits for its last pages.
 fn hangs(running: &Running) -> Option<String> {
     if let Err(why) = running.alive() {
         return Some(why);

@@ -1,10 +1,10 @@
-//! Which addresses are the public Internet. Links can point at the machine's own network; unless the configuration
-//! allows them, such addresses are refused after DNS resolution.
+//! Decides which IP addresses are on the public Internet. Links can point at the machine's own network. Such addresses
+//! are refused after DNS resolution, unless the configuration allows them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Whether `ip` is globally reachable unicast, by the IANA special-purpose address registries (RFC 6890 and its
-/// successors). IPv6 addresses that carry an IPv4 one (mapped, NAT64, 6to4) are judged by what they carry.
+/// successors). IPv6 addresses that contain an IPv4 address (mapped, NAT64, 6to4) are judged by that.
 pub fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(v4) => is_public_v4(v4),

@@ -1,4 +1,4 @@
-//! An answer, whichever transport brings it: what it begins with, and its body as it comes.
+//! A response of any transport: its head, and its body as it arrives.
 
 use bytes::{Bytes, BytesMut};
 use http::response::Parts;
@@ -10,14 +10,14 @@ use super::capture::{Capture, Doubt, Recording};
 use crate::page::wire::Wire;
 use crate::page::{HttpVersion, Truncated, latin1_to_string};
 
-/// More than any honest server sends; a page with more is a protocol failure.
+/// More than any honest server sends; a response with more is a protocol failure.
 pub(super) const MAX_HEADERS: usize = 512;
 
-/// The rest of an answer, as it comes.
+/// The rest of a response, as it arrives.
 pub(super) struct Incoming {
     body: reqwest::Body,
     is_http2: bool,
-    /// None where nobody wants the exact bytes, and once they are in doubt.
+    /// None if nobody wants the exact bytes, or if they are unreliable.
     recording: Option<Recording>,
 }
 
@@ -28,18 +28,18 @@ impl Incoming {
         (head, Incoming { body, is_http2, recording })
     }
 
-    /// The body's length, where the head says it.
+    /// The length of the body, if the head gives it.
     pub fn announced(&self) -> Option<u64> {
         self.body.size_hint().exact()
     }
 
-    /// The next piece of the body; none at its end, when all of it came. An error is a break: a body shorter than its
-    /// length, chunks without the last one, a stream or connection that was reset.
+    /// The next piece of the body; none at its end, if it is complete. An error means that it is truncated: shorter
+    /// than its length, without its last chunk, or reset.
     pub async fn piece(&mut self) -> Result<Option<Bytes>, Truncated> {
         loop {
             let frame = match self.body.frame().await {
                 Some(Ok(frame)) => frame,
-                // A stream of HTTP/2 that is reset with NO_ERROR ends for hyper as one that is whole.
+                // hyper reports an HTTP/2 stream that was reset with NO_ERROR as complete.
                 None if !self.is_http2 || self.body.is_end_stream() => {
                     self.record(|capture, received| capture.end(received, true));
                     return Ok(None);
@@ -49,7 +49,7 @@ impl Incoming {
                     return Err(Truncated::Disconnect);
                 }
             };
-            // Trailers are nothing to us, but for those who record: there they are in the framing.
+            // Trailers are ignored. A recording has them in its framing.
             if let Ok(piece) = frame.into_data() {
                 self.record(|capture, received| capture.body(received, &piece));
                 return Ok(Some(piece));
@@ -57,7 +57,7 @@ impl Incoming {
         }
     }
 
-    /// The bytes around a body of which `kept` bytes are kept; none when they are not known.
+    /// The bytes around a body of which `kept` bytes are kept; none if they are unknown.
     pub fn wire(self, kept: usize) -> Option<Wire> {
         self.recording.map(|recording| recording.capture.into_wire(kept))
     }

@@ -1,12 +1,12 @@
-//! A body while it is read. A long one has pages of memory of its own, which the system has back as soon as nobody has the body
-//! any more: of blocks of many megabytes that one thread made and another freed, the allocator kept two for each in use.
+//! A body while it is read. A long body uses memory mapped for it alone, which returns to the system as soon as it is
+//! dropped. With the allocator, large blocks allocated in one thread and freed in another kept twice the memory in use.
 
 use bytes::{Bytes, BytesMut};
 use memmap2::MmapMut;
 
 use crate::large;
 
-/// What a server announces is no reason to set aside more memory than this before it comes.
+/// Maximum memory reserved for an announced length before data arrives.
 const MAX_RESERVED: u64 = large::SMALL;
 
 pub(super) enum Body {
@@ -21,9 +21,9 @@ pub(super) struct Long {
 }
 
 impl Body {
-    /// `announced`: its length, as far as the server says; 0 when it does not.
+    /// `announced`: the length that the server gives; 0 if none.
     pub fn begin(announced: u64) -> Body {
-        // Copied out of the connection's buffer: that is larger, and used again as soon as nothing points into it.
+        // Copied out of the connection's buffer, which is larger and can only be reused when nothing points into it.
         Body::Short(BytesMut::with_capacity(announced.min(MAX_RESERVED) as usize))
     }
 
@@ -48,8 +48,8 @@ impl Body {
         }
     }
 
-    /// It is going to be long, of so many bytes. Pages that are not written to cost nothing; where none are to be had, the
-    /// allocator has the body.
+    /// The body will have this many bytes. Pages that are not written cost nothing. If no memory can be mapped, the
+    /// allocator is used.
     pub fn make_room(&mut self, bytes: usize) {
         let so_far: &[u8] = match &*self {
             Body::Short(bytes) => bytes,

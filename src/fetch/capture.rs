@@ -1,5 +1,6 @@
-//! The bytes of one exchange, put together beside the client that reads the same bytes. They are exact or they are none:
-//! every byte of the body that the client gives is looked for in what was received, and what does not fit is a [`Doubt`].
+//! Records the bytes of one request and response, beside the client that reads the same bytes. The record is exact or
+//! missing: every byte of the body that the client returns must occur in the received bytes; otherwise there is a
+//! [`Doubt`].
 
 use bytes::{Buf, Bytes, BytesMut};
 
@@ -8,47 +9,47 @@ use crate::formats::chunked::Dechunker;
 use crate::formats::http::head_length;
 use crate::page::wire::{Framing, Wire};
 
-/// Chunk sizes and trailers of one body that are kept, in bytes: some 150,000 chunks, far more than honest servers send.
+/// Maximum size of the recorded chunk sizes and trailers: about 150,000 chunks, far more than honest servers send.
 const MAX_FRAMING: u64 = 1 << 20;
 
-/// The exchange that is being captured.
+/// A recording in progress.
 pub(super) struct Recording {
-    /// For the log.
+    /// For log messages.
     pub url: String,
     pub exchanged: Exchanged,
     pub capture: Capture,
 }
 
 impl Recording {
-    /// Goes on with what was received since. An error: its bytes are not kept.
+    /// Processes what was received since the last call. After an error the bytes are not kept.
     pub fn go_on(&mut self, step: impl FnOnce(&mut Capture, &mut BytesMut) -> Result<(), Doubt>) -> Result<(), Doubt> {
         let stepped = self.exchanged.look(|_, received| step(&mut self.capture, received));
         stepped.unwrap_or(Err(Doubt::Gone)).inspect_err(|doubt| doubt.tell(&self.url))
     }
 }
 
-/// What was received so far of one response.
+/// What was received of one response.
 pub(super) struct Capture {
     request: Bytes,
     head: Bytes,
-    /// Of the transfer coding; none when the body goes as it is.
+    /// State of the chunked coding; none if the body is not chunked.
     chunks: Option<Chunks>,
 }
 
 #[derive(Default)]
 struct Chunks {
     dechunker: Dechunker,
-    /// Of the body, received; the first `given` bytes were given by the client too.
+    /// Received bytes of the body; the client has returned the first `given`.
     ahead: Vec<u8>,
     given: usize,
-    /// Bytes taken, framing included, and bytes of the body among them.
+    /// Bytes consumed, with framing, and the bytes of the body among them.
     taken: u64,
     body: u64,
-    /// The client stops there too, and says so.
+    /// The chunked coding is invalid; the client stops there too.
     is_broken: bool,
 }
 
-/// Why the bytes of an exchange are not kept.
+/// Why the bytes are not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Doubt {
     #[error("the request went out only in part, or is not the one that was made")]
@@ -72,8 +73,8 @@ impl Doubt {
 }
 
 impl Capture {
-    /// Takes the head off what was `received` since `request`, which is one for `target`: the request target as sent.
-    /// `status` is that of the response, `is_chunked` says how its body is delimited.
+    /// Takes the response head from what was `received` after `request`. `target` is the request target as sent,
+    /// `status` that of the response, and `is_chunked` says how its body ends.
     pub fn begin(
         request: &[u8],
         target: &str,
@@ -85,14 +86,14 @@ impl Capture {
             return Err(Doubt::Request);
         }
         let head = loop {
-            // Empty lines before a head are no part of it.
+            // Empty lines before a head do not belong to it.
             let empty = received.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
             received.advance(empty);
             let length = head_length(received);
             let head = &received[..length];
             let found = status_of(head).filter(|_| head.ends_with(b"\n")).ok_or(Doubt::Head)?;
             if found == status {
-                // Copied: what it is taken from is larger, and lives as long as the event.
+                // Copied, because the buffer is larger and would live as long as the event.
                 let head = Bytes::copy_from_slice(head);
                 received.advance(length);
                 break head;
@@ -106,7 +107,7 @@ impl Capture {
         Ok(Capture { request: Bytes::copy_from_slice(request), head, chunks })
     }
 
-    /// Takes the next `piece` of the body, as the client gives it, off what was received.
+    /// Matches the next `piece` of the body, as the client returns it, with what was received.
     pub fn body(&mut self, received: &mut BytesMut, piece: &[u8]) -> Result<(), Doubt> {
         let Some(chunks) = &mut self.chunks else {
             if !received.starts_with(piece) {
@@ -123,7 +124,7 @@ impl Capture {
         Ok(())
     }
 
-    /// The body has ended. `is_whole`: by the client's word, rather than cut off.
+    /// The body has ended. `is_whole`: the client says that it is complete.
     pub fn end(&mut self, received: &mut BytesMut, is_whole: bool) -> Result<(), Doubt> {
         let Some(chunks) = &mut self.chunks else { return Ok(()) };
         chunks.feed(received)?;
@@ -133,7 +134,7 @@ impl Capture {
         Ok(())
     }
 
-    /// What stands around the first `kept` bytes of the body.
+    /// The bytes around the first `kept` bytes of the body.
     pub fn into_wire(self, kept: usize) -> Wire {
         let mut framing = self.chunks.map(|chunks| chunks.dechunker.into_framing()).unwrap_or_default();
         framing.retain(|it: &Framing| it.at <= kept as u64);
@@ -146,7 +147,7 @@ impl Chunks {
         if self.is_broken {
             return Ok(());
         }
-        // Not at every piece: pieces can be of a byte each.
+        // Not after every piece, because a piece can be one byte.
         if self.given > self.ahead.len() / 2 {
             self.ahead.drain(..self.given);
             self.given = 0;
@@ -159,7 +160,7 @@ impl Chunks {
                 received.advance(taken);
                 self.taken += taken as u64;
             }
-            // What is no chunk is no part of the response.
+            // Bytes that are not a chunk do not belong to the response.
             Err(_) => self.is_broken = true,
         }
         if self.taken.saturating_sub(self.body) > MAX_FRAMING {
@@ -174,7 +175,7 @@ fn is_request_for(request: &[u8], target: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with(b" HTTP/1.")) && request.ends_with(b"\r\n\r\n")
 }
 
-/// Of a status line: `HTTP/1.1 200 OK`.
+/// The status in a status line: `HTTP/1.1 200 OK`.
 fn status_of(head: &[u8]) -> Option<u16> {
     let digits = head.strip_prefix(b"HTTP/1.")?.get(2..5)?;
     std::str::from_utf8(digits).ok()?.parse().ok()

@@ -1,4 +1,4 @@
-//! One exchange with one server: a request, a response read under limits. No redirects, no retries, no robots.
+//! One request to one server, and its response, within limits. No redirects, no retries, no robots.txt.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -25,7 +25,7 @@ use crate::outside::stand_in;
 use crate::page::{EpochMs, Failure, FailureReason, Headers, Outcome, Response, Truncated, latin1_to_string};
 use crate::parse;
 
-/// The HTTP client: TLS verified, bodies as received.
+/// The HTTP client. It verifies TLS, and returns bodies as received.
 pub struct Client {
     transport: Transport,
     dns: Dns,
@@ -34,47 +34,47 @@ pub struct Client {
     mime_types: Vec<String>,
     cookies: Vec<Cookie>,
     archives_credentials: bool,
-    /// What every request carries, as it is sent.
+    /// Headers of every request.
     common: Vec<(HeaderName, HeaderValue)>,
 }
 
-/// What sends a request and reads its answer: reqwest, or for archives that want exact bytes a client of our own making
-/// above the same hyper. Both are told the same and tell the same.
+/// Sends a request and reads its response: reqwest, or for archives that want exact bytes our own client on the same
+/// hyper. Both behave the same.
 enum Transport {
     Plain(Plain),
     Tapped(Box<Tapped>),
     Simulated(Simulated),
 }
 
-/// What one exchange may take, and bring.
+/// Limits of one request.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Until the answer's head has come, connecting included.
+    /// Time until the response head has arrived, including the connection.
     pub head_time: Duration,
-    /// Without a byte of the body.
+    /// Time without a byte of the body.
     pub silence: Duration,
-    /// Bytes a second of the body, in every `rate_span`; 0: any.
+    /// Minimum bytes per second of the body over each `rate_span`; 0: no minimum.
     pub min_rate: u64,
     pub rate_span: Duration,
-    /// For everything: the last bound.
+    /// Time for the whole request, if no other limit applies before.
     pub total_time: Duration,
     pub body_bytes: u64,
-    /// Only media types that are wanted.
+    /// Read only bodies of configured media types.
     pub is_wanted_only: bool,
 }
 
-/// What a request asks for beyond the URL.
+/// Headers of a request besides the common ones.
 #[derive(Debug, Clone, Default)]
 pub struct Conditions {
     /// `If-None-Match`.
     pub etag: Option<String>,
     /// `If-Modified-Since`.
     pub last_modified: Option<String>,
-    /// Cookies besides the configured ones.
+    /// Cookies in addition to the configured ones.
     pub cookies: Option<Secret>,
 }
 
-/// What an exchange brought.
+/// A request and its response.
 #[derive(Debug)]
 pub struct Exchange {
     /// As sent, but [redacted](Headers::redacted).
@@ -84,7 +84,7 @@ pub struct Exchange {
     pub ip: Option<IpAddr>,
     pub started_ms: EpochMs,
     pub ended_ms: EpochMs,
-    /// Of a long body, as long as the page log has not taken it.
+    /// Memory of a long body, until the page log has taken it.
     pub room: Option<BodyRoom>,
 }
 
@@ -92,12 +92,12 @@ const ACCEPT: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;
 const ACCEPT_ENCODING: &str = "gzip, deflate, br, zstd";
 
 impl Client {
-    /// HTTP/1.1 and 2 by reqwest. Without [`Response::wire`].
+    /// HTTP/1.1 and 2 by reqwest, without [`Response::wire`].
     pub fn new(config: &FetchConfig) -> Result<Client, ClientError> {
         Client::over(config, |dns| Ok(Transport::Plain(Plain::new(config, dns)?)))
     }
 
-    /// HTTP/1.1 only, so that responses come with their [`Response::wire`]: for archives that want exact bytes.
+    /// HTTP/1.1 only, with [`Response::wire`], for archives that want exact bytes.
     pub fn keeping_wire(config: &FetchConfig) -> Result<Client, ClientError> {
         Client::over(config, |dns| Ok(Transport::Tapped(Box::new(Tapped::new(config, dns)?))))
     }
@@ -106,7 +106,7 @@ impl Client {
         config: &FetchConfig,
         transport: impl FnOnce(&Dns) -> Result<Transport, ClientError>,
     ) -> Result<Client, ClientError> {
-        // Installing it twice is fine: the first one stays.
+        // Installing it twice is harmless.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let dns = Dns::new(config);
         let transport = match stand_in() {
@@ -157,8 +157,8 @@ impl Client {
         self.limits
     }
 
-    /// Asks for `url` once. Never fails as a call: what went wrong is in the outcome. A user and password in the URL are
-    /// not sent: whoever wrote a link has no say in what we are known by.
+    /// Requests `url` once. Failures are in the outcome. A user and password in the URL are not sent, because the
+    /// author of a link must not decide how we log in.
     pub async fn get(&self, url: &url::Url, conditions: &Conditions, limits: Limits) -> Exchange {
         let url = &without_user(url);
         let request_headers = self.request_headers(url, conditions);
@@ -188,7 +188,7 @@ impl Client {
         let started = Instant::now();
         let deadline = started + limits.total_time;
         if let Some(url::Host::Ipv4(_) | url::Host::Ipv6(_)) = url.host() {
-            // The connector asks our resolver for names only.
+            // The connector uses our resolver only for names, not for addresses.
             self.dns.resolve(url.host_str().unwrap_or_default()).await.map_err(|error| error.failure())?;
         }
         let answer = stages::noting(self.ask(url, headers.clone()));
@@ -246,7 +246,7 @@ impl Client {
         headers
     }
 
-    /// Whether a body of this type is read at all.
+    /// Whether a body of this type is read.
     pub(crate) fn is_wanted(&self, content_type: Option<&str>) -> bool {
         let Some(sent) = content_type.filter(|_| !self.mime_types.is_empty()) else { return true };
         let sent = parse::media_type(sent).to_ascii_lowercase();
@@ -258,7 +258,7 @@ impl Client {
 }
 
 impl UserAgent {
-    /// The header's value: `Mozilla/5.0 (compatible; NAME/VERSION; +URL; EMAIL)`, or the string that was configured.
+    /// The header's value: `Mozilla/5.0 (compatible; NAME/VERSION; +URL; EMAIL)`, or the configured string.
     pub fn header(&self) -> String {
         if let Some(whole) = &self.string {
             return whole.clone();
@@ -274,13 +274,13 @@ impl UserAgent {
     }
 }
 
-/// A page of a media type that is not wanted.
+/// The media type is not configured.
 pub(crate) fn unwanted(content_type: &str) -> Failure {
     let message = format!("media type {content_type} is not wanted");
     Failure { reason: FailureReason::UnwantedType, message }
 }
 
-/// Reads until the end, the byte limit, a time limit or a break, and says which of the last three it was.
+/// Reads until the end, the size limit, a time limit or a break. Returns which of the last three ended it.
 async fn read_body(
     incoming: &mut Incoming,
     announced: u64,
@@ -301,7 +301,7 @@ async fn read_body(
         let left = (limits.body_bytes - body.len()) as usize;
         let piece = chunk.get(..left).unwrap_or(&chunk);
         if room.is_none() && body.len() + piece.len() as u64 > large::SMALL {
-            // Many workers with long bodies take turns. Nobody else is to blame for the wait.
+            // Many workers with long bodies take turns. This wait must not count against the server.
             let since = Instant::now();
             let at_most = if announced > 0 { announced.min(limits.body_bytes) } else { limits.body_bytes };
             *room = large::body_room(at_most).await;
@@ -320,12 +320,12 @@ async fn read_body(
     (body.freeze(), cut)
 }
 
-/// How long a body is still waited for.
+/// The time limits of a body.
 struct Patience<'l> {
     limits: &'l Limits,
     deadline: Instant,
     last_byte: Instant,
-    /// Of the span of time whose rate counts.
+    /// Start of the present rate span.
     began: Instant,
     bytes: u64,
 }
@@ -336,13 +336,13 @@ impl Patience<'_> {
         Patience { limits, deadline, last_byte: now, began: now, bytes: 0 }
     }
 
-    /// When to look again whether it is at an end.
+    /// When to check the limits again.
     fn until(&self) -> Instant {
         let until = self.deadline.min(self.last_byte + self.limits.silence);
         if self.limits.min_rate == 0 { until } else { until.min(self.began + self.limits.rate_span) }
     }
 
-    /// It was us who kept the server waiting.
+    /// We kept the server waiting, so the limits are extended.
     fn waited(&mut self, time: Duration) {
         self.deadline += time;
         self.last_byte = Instant::now();
@@ -354,7 +354,7 @@ impl Patience<'_> {
         self.bytes += bytes as u64;
     }
 
-    /// At the end of a span that brought enough, another begins.
+    /// Checks the limits. After a span with enough bytes, the next one starts.
     fn is_at_an_end(&mut self) -> bool {
         let now = Instant::now();
         if now >= self.deadline || now >= self.last_byte + self.limits.silence {
@@ -375,7 +375,7 @@ fn without_user(url: &url::Url) -> Cow<'_, url::Url> {
         return Cow::Borrowed(url);
     }
     let mut public = url.clone();
-    // They fail for URLs without a host only, which have neither.
+    // They fail only for URLs without a host, which have neither.
     let _ = public.set_username("");
     let _ = public.set_password(None);
     Cow::Owned(public)

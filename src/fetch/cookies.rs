@@ -1,4 +1,4 @@
-//! Cookies (RFC 6265): the configured ones, and those that are set on the way of one visit.
+//! Cookies (RFC 6265): the configured ones, and those set during one visit.
 
 use std::net::Ipv4Addr;
 use std::time::SystemTime;
@@ -9,32 +9,32 @@ use crate::clock::now_ms;
 use crate::config::{Cookie, Secret};
 use crate::page::Headers;
 
-/// Cookies that the answers of one visit set: for its redirects, and forgotten with it. Some sites redirect to the same
-/// URL until their cookie comes back.
+/// Cookies set by the responses of one URL's redirects, and forgotten after it. Some sites redirect to the same URL
+/// until their cookie comes back.
 #[derive(Default)]
 pub(crate) struct Jar(Vec<Set>);
 
-/// A cookie as an answer set it.
+/// A cookie as set by a response.
 struct Set {
     name: String,
     value: Secret,
     domain: String,
-    /// For the very host that set it.
+    /// Only for the host that set it.
     is_host_only: bool,
     path: String,
     /// For https only.
     is_secure: bool,
 }
 
-/// No browser keeps fewer of one domain (RFC 6265 §6.1); no visit needs more.
+/// Browsers keep at least this many per domain (RFC 6265 §6.1); a visit needs no more.
 const MAX_COOKIES: usize = 50;
-/// Of a name and its value together, in bytes (RFC 6265 §6.1).
+/// Maximum bytes of a name and its value (RFC 6265 §6.1).
 const MAX_COOKIE: usize = 4096;
-/// Of all that is sent with one request: few servers take longer headers.
+/// Maximum bytes of a request's cookies; few servers accept longer headers.
 const MAX_SENT: usize = 8192;
 
 impl Jar {
-    /// Takes the cookies that the answer to `url` sets, and lets go of those it unsets.
+    /// Stores the cookies that the response for `url` sets, and deletes those that it unsets.
     pub fn take(&mut self, url: &Url, headers: &Headers) {
         for value in headers.all("set-cookie") {
             let Some((cookie, is_gone)) = read(url, value) else { continue };
@@ -45,7 +45,7 @@ impl Jar {
         }
     }
 
-    /// What is sent with a request for `url`: longer paths first (RFC 6265 §5.4).
+    /// The cookies for a request to `url`, longer paths first (RFC 6265 §5.4).
     pub fn cookies_for(&self, url: &Url) -> Option<Secret> {
         let host = url.host_str()?;
         let mut cookies: Vec<&Set> = self.0.iter().filter(|it| it.is_for(url, host)).collect();
@@ -69,7 +69,7 @@ impl Set {
     }
 }
 
-/// RFC 6265 §5.2 and §5.3; true: it is unset. None for a cookie that the server may not set, or that cannot be sent.
+/// RFC 6265 §5.2 and §5.3; true: it is unset. None for a cookie that the server must not set, or that cannot be sent.
 fn read(url: &Url, text: &str) -> Option<(Set, bool)> {
     let host = url.host_str()?;
     let mut parts = text.split(';');
@@ -122,19 +122,19 @@ fn default_path(url: &Url) -> String {
     }
 }
 
-/// Whether everybody can have a name below it (`com`, `github.io`): a cookie for it would go to strangers.
+/// Whether anybody can register a name below it (`com`, `github.io`), so that a cookie for it would go to strangers.
 fn is_public_suffix(domain: &str) -> bool {
     psl::suffix(domain.as_bytes()).is_some_and(|suffix| suffix.as_bytes() == domain.as_bytes())
 }
 
-/// The configured cookies that go with a request for `url`.
+/// The configured cookies for a request to `url`.
 pub(super) fn configured<'c>(cookies: &'c [Cookie], url: &Url) -> Vec<&'c str> {
     let Some(host) = url.host_str() else { return Vec::new() };
     let matching = cookies.iter().filter(|it| domain_matches(host, &it.domain) && path_matches(url.path(), &it.path));
     matching.map(|it| it.cookie.expose()).collect()
 }
 
-/// RFC 6265 §5.1.3: an address has no domains above it.
+/// RFC 6265 §5.1.3. An IP address matches only itself.
 fn domain_matches(host: &str, domain: &str) -> bool {
     let domain = domain.trim_start_matches('.');
     host.eq_ignore_ascii_case(domain)

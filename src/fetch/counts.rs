@@ -1,14 +1,14 @@
-//! What requests have come to, counted since the start: for whoever watches.
+//! Counts of requests and their results since the start, for metrics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::stages::Stages;
 use crate::page::FailureReason;
 
-/// Of every request: pages, redirects on the way, sitemaps and robots.txt.
+/// All requests: pages, redirects, sitemaps and robots.txt.
 #[derive(Debug, Default)]
 pub struct RequestCounts {
-    /// Without an answer that can be used, by [`FailureReason::ALL`].
+    /// Requests without a usable response, by [`FailureReason::ALL`].
     failed: [AtomicU64; FailureReason::ALL.len()],
     pub stages: Stages,
 }
@@ -20,7 +20,7 @@ impl RequestCounts {
         }
     }
 
-    /// Requests that failed, by reason, each reason that a request can fail for.
+    /// Failed requests by reason, for all reasons that a request can have.
     pub fn failed(&self) -> impl Iterator<Item = (FailureReason, u64)> {
         let counted = FailureReason::ALL.into_iter().zip(&self.failed);
         counted
@@ -29,7 +29,7 @@ impl RequestCounts {
     }
 }
 
-/// The others are decided before anything is asked for, or of what came.
+/// The other reasons are decided before a request or from its response.
 fn is_of_a_request(reason: FailureReason) -> bool {
     use FailureReason::*;
     match reason {

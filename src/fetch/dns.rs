@@ -1,4 +1,4 @@
-//! Names to addresses: a cache of our own over hickory, with counts, a negative cache, and private addresses refused.
+//! DNS resolution: our own cache over hickory, with counts and a negative cache. Private addresses are refused.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -25,15 +25,15 @@ use crate::config::FetchConfig;
 use crate::outside::stand_in;
 use crate::page::{EpochMs, Failure, FailureReason};
 
-/// A caching resolver; cheap to clone. Also the resolver of both HTTP clients, so a connection only goes to addresses judged
+/// A caching resolver; cheap to clone. Both HTTP clients use it, so connections only go to addresses that were checked
 /// here.
 #[derive(Clone)]
 pub struct Dns(Arc<Inner>);
 
 struct Inner {
-    /// None where the system has no usable resolver configuration; names from `static_hosts` still resolve.
+    /// None if the system has no usable resolver configuration; names from `static_hosts` still resolve.
     resolver: Option<Resolver<Sockets>>,
-    /// In a simulation: who is asked instead.
+    /// In a simulation: replaces the DNS servers.
     simulated: Option<Arc<dyn Network>>,
     sockets: Sockets,
     cache: Cache<String, Answer>,
@@ -51,26 +51,26 @@ struct Answer {
     expires: Instant,
 }
 
-/// What tells name servers that know a name to be unknown from name servers that know nothing.
+/// Distinguishes DNS servers that know that a name does not exist from servers that know nothing.
 #[derive(Debug, Default)]
 struct Record {
-    /// The name that they gave an address for last, and when.
+    /// The last name for which they returned an address, and when.
     found: Option<(String, Instant)>,
-    /// Names that they said have none, since; [`ALL_UNKNOWN`] at most.
+    /// Names without an address according to them since then; at most [`ALL_UNKNOWN`].
     denied: Vec<String>,
 }
 
-/// Addresses, or why there are none; and how long that holds.
+/// Addresses or an error, and how long the result is valid.
 type Found = Result<(Arc<[IpAddr]>, Duration), (DnsError, Duration)>;
 
-/// Look-ups since the start.
+/// Lookups since the start.
 #[derive(Debug, Default)]
 pub struct DnsCounts {
     pub cached: AtomicU64,
     pub asked: AtomicU64,
     pub failed: AtomicU64,
     pub refused_private: AtomicU64,
-    /// When name servers last said something of a name (ms since 1970), even that it does not exist; 0: never yet.
+    /// When DNS servers last answered (ms since 1970), even that a name does not exist; 0: never.
     pub answered_ms: AtomicU64,
 }
 
@@ -79,10 +79,10 @@ pub enum DnsError {
     /// The name does not exist, or has no address.
     #[error("{name} has no address: {message}")]
     NoAddress { name: String, message: String },
-    /// Nobody said whether it has one: the name servers failed (SERVFAIL, REFUSED), kept silent or could not be reached.
+    /// Unknown: the DNS servers failed (SERVFAIL, REFUSED), were silent or could not be reached.
     #[error("the name servers did not answer for {name}: {message}")]
     Resolver { name: String, message: String },
-    /// Nobody could be asked: this process may open no more files.
+    /// No lookup was possible: the limit of open files is reached.
     #[error("{name} cannot be looked up: as many files are open as there may be")]
     OpenFiles { name: String },
     #[error("{name} is at {ip}, which is not on the public Internet; --allow-private fetches such addresses")]
@@ -90,7 +90,7 @@ pub enum DnsError {
 }
 
 impl DnsError {
-    /// A failed look-up as a failed fetch.
+    /// The failure of a fetch for a failed lookup.
     pub fn failure(&self) -> Failure {
         let reason = match self {
             DnsError::NoAddress { .. } => FailureReason::Dns,
@@ -102,14 +102,14 @@ impl DnsError {
     }
 }
 
-/// Neither quicker than DNS servers like it, nor so slow that a moved site stays lost.
+/// Limits of the TTL: not too many lookups, but a moved site is found within a day.
 const MIN_TTL: Duration = Duration::from_secs(30);
 const MAX_TTL: Duration = Duration::from_secs(24 * 3600);
-/// Name servers that gave an address so lately are believed when they say that a name has none.
+/// If DNS servers returned an address this recently, their answer that a name has none is believed.
 const BELIEVED: Duration = Duration::from_secs(5);
-/// Name servers that never gave an address, and deny so many names, are not believed.
+/// DNS servers that never returned an address and denied this many names are not believed.
 const ALL_UNKNOWN: usize = 3;
-/// What name servers did not say is not asked for again by everybody at once, and soon.
+/// How long a failed lookup is cached, so that not all workers repeat it at once.
 const RESOLVER_REST: Duration = Duration::from_secs(1);
 
 impl Dns {
@@ -137,7 +137,7 @@ impl Dns {
         }))
     }
 
-    /// The addresses of a host name or a literal address, private ones refused unless allowed.
+    /// The addresses of a host name or a literal address; private ones are refused unless allowed.
     pub async fn resolve(&self, host: &str) -> Result<Arc<[IpAddr]>, DnsError> {
         if let Ok(ip) = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
             return self.judge(host, Arc::new([ip]));
@@ -147,7 +147,7 @@ impl Dns {
         answer.addresses.and_then(|addresses| self.judge(host, addresses))
     }
 
-    /// The same, where name servers said before that the name has no address: they are asked again.
+    /// The same for a name without address: ignores the negative cache.
     pub async fn resolve_again(&self, host: &str) -> Result<Arc<[IpAddr]>, DnsError> {
         let name = host.trim_end_matches('.').to_ascii_lowercase();
         let is_denial = |answer: &Answer| answer.addresses.is_err() && answer.asked.elapsed() > RESOLVER_REST;
@@ -155,8 +155,8 @@ impl Dns {
         self.resolve(host).await
     }
 
-    /// Whether the name servers that say of `host` that it has no address know other names: they are asked for one that they
-    /// knew, if that is long ago. Of what nobody was asked for it is certain.
+    /// Whether the DNS servers that deny `host` know other names. If their last answer is old, they are asked for a
+    /// name that they knew. True if no server was asked.
     pub async fn knows_others_than(&self, host: &str) -> bool {
         let name = host.trim_end_matches('.').to_ascii_lowercase();
         let (found, denied) = {
@@ -172,7 +172,7 @@ impl Dns {
         }
     }
 
-    /// As connectors want addresses, which know the port themselves.
+    /// For connectors, which add the port themselves.
     pub(super) async fn resolve_for_connecting(&self, host: &str) -> Result<IntoIter<SocketAddr>, DnsError> {
         let started = Instant::now();
         let found = Dns::resolve(self, host).await;
@@ -185,7 +185,7 @@ impl Dns {
         &self.0.counts
     }
 
-    /// When name servers last said something; 0: never yet.
+    /// When DNS servers last answered; 0: never.
     pub fn answered_ms(&self) -> EpochMs {
         self.0.counts.answered_ms.load(Ordering::Relaxed)
     }
@@ -251,7 +251,7 @@ impl Dns {
         (DnsError::NoAddress { name: name.to_owned(), message: message.to_string() }, self.0.negative_ttl)
     }
 
-    /// Asks the name servers.
+    /// Asks the DNS servers.
     async fn ask(&self, name: &str) -> Found {
         let inner = &*self.0;
         let resolver_failed = |message: String| {
@@ -264,11 +264,11 @@ impl Dns {
             return Err(resolver_failed("the system has no DNS configuration (/etc/resolv.conf)".to_owned()));
         };
         let refused_before = inner.sockets.refused();
-        // The trailing dot keeps the system's search domains out: a crawler's names are complete.
+        // The trailing dot prevents search domains of the system; names in URLs are complete.
         let full = Name::from_utf8(format!("{name}.")).map_err(|error| self.no_address(name, error))?;
         let mut found = resolver.lookup_ip(full.clone()).await;
         if found.as_ref().is_err_and(lacks_this_type) {
-            // Said of AAAA alone; the question for A may have failed, and only its answer tells.
+            // Only the lookup of AAAA was answered. The lookup of A may have failed, so it is repeated.
             found = resolver.ipv4_lookup(full).await.map(Into::into);
         }
         if found.as_ref().err().is_none_or(NetError::is_no_records_found) {
@@ -280,7 +280,7 @@ impl Dns {
                 Ok((found.iter().collect(), ttl))
             }
             Err(error) if error.is_no_records_found() => Err(self.no_address(name, error)),
-            // Our own lack: as soon as there is a file again, it is asked again.
+            // The limit of open files on our side, so the result is not cached.
             Err(_) if inner.sockets.refused() > refused_before => {
                 Err((DnsError::OpenFiles { name: name.to_owned() }, Duration::ZERO))
             }
@@ -302,7 +302,7 @@ impl Dns {
         }
     }
 
-    /// Leaves the addresses that may be connected to; an error when none is left.
+    /// Removes addresses that must not be connected to; an error if none is left.
     fn judge(&self, host: &str, addresses: Arc<[IpAddr]>) -> Result<Arc<[IpAddr]>, DnsError> {
         if self.0.allow_private || addresses.iter().all(|ip| is_public(*ip)) {
             return Ok(addresses);
@@ -321,7 +321,7 @@ fn is_reserved(name: &str) -> bool {
     name.rsplit('.').next() == Some("invalid")
 }
 
-/// Over these servers, or the system's when there are none.
+/// Uses these servers, or the system's if there are none.
 fn resolver(servers: &[SocketAddr], sockets: &Sockets) -> Result<Resolver<Sockets>, NetError> {
     let mut builder = match servers {
         [] => Resolver::builder(sockets.clone())?,
@@ -343,7 +343,7 @@ fn name_server(at: &SocketAddr) -> NameServerConfig {
     NameServerConfig::new(at.ip(), true, connections.into())
 }
 
-/// The name is there, but has no record of the type that was asked for.
+/// The name exists, but has no record of this type.
 fn lacks_this_type(error: &NetError) -> bool {
     matches!(error, NetError::Dns(Semantic::NoRecordsFound(none)) if none.response_code == ResponseCode::NoError)
 }

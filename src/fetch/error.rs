@@ -1,4 +1,4 @@
-//! What goes wrong with a client and with a request, whichever transport it is.
+//! Errors of a client and of a request, for both transports.
 
 use std::error::Error;
 use std::io;
@@ -7,7 +7,7 @@ use super::dns::DnsError;
 use crate::descriptors;
 use crate::page::{Failure, FailureReason};
 
-/// What a system without any CA certificates has to say; http works without.
+/// For a system without CA certificates; http still works.
 pub(super) const NO_ROOTS: &str = "no https: nobody is trusted; install ca-certificates or point SSL_CERT_FILE at some";
 
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +20,7 @@ pub enum ClientError {
     Tls(#[from] rustls::Error),
 }
 
-/// What kind of failure it is: the only place where the clients say it. `is_connecting`: there was no connection yet.
+/// The kind of a failure. Both clients use this. `is_connecting`: there was no connection yet.
 pub(super) fn failure(is_connecting: bool, error: &(dyn Error + 'static)) -> Failure {
     let mut reason = if is_connecting { FailureReason::Connect } else { FailureReason::ConnectionBroken };
     let mut message = String::new();
@@ -50,7 +50,7 @@ pub(super) fn failure(is_connecting: bool, error: &(dyn Error + 'static)) -> Fai
 fn hyper_reason(error: &hyper::Error) -> Option<FailureReason> {
     match error {
         error if error.is_parse() => Some(FailureReason::Protocol),
-        // Of a connection that does not answer its pings any more.
+        // The connection does not answer its pings any more.
         error if error.is_timeout() => Some(FailureReason::Timeout),
         _ => None,
     }
@@ -72,7 +72,7 @@ fn io_reason(error: &io::Error, is_connecting: bool) -> Option<FailureReason> {
     }
 }
 
-/// rustls reports through io::Error (and that in another), whose inner error is not in the chain.
+/// rustls reports through io::Error (nested in another one), whose inner error is not in the chain.
 fn cause_within<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'static)> {
     match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
         Some(inner) => Some(inner),
@@ -80,7 +80,7 @@ fn cause_within<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error +
     }
 }
 
-/// The innermost cause: it says most.
+/// The innermost cause, which is the most specific.
 pub(super) fn cause_of(error: &dyn Error) -> String {
     let mut cause = error;
     while let Some(inner) = cause.source() {

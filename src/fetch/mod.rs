@@ -1,5 +1,5 @@
-//! Asking: one request and its answer, read under limits. [`client`] does one exchange; names are looked up by [`Dns`].
-//! Whom to ask, when, and what an answer means is the visit's (`crate::visit`).
+//! Requests: one request and its response, within limits. [`client`] sends a request; [`Dns`] resolves names.
+//! `crate::visit` decides what to request, when, and what a response means.
 
 mod address;
 mod answer;

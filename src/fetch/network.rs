@@ -1,5 +1,5 @@
-//! A network that stands in for the real one while a simulation runs: it answers questions for names and requests. All above
-//! it (limits, decoding, cookies, the cache of names, robots.txt, redirects) is as in production.
+//! A simulated network that answers DNS lookups and requests. Everything above it (limits, decoding, cookies, DNS
+//! cache, robots.txt, redirects) is the production code.
 
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
@@ -19,16 +19,16 @@ pub type Answering<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// The simulated Internet.
 pub trait Network: Send + Sync {
     fn resolve<'a>(&'a self, name: &'a str) -> Answering<'a, Said>;
-    /// Asks whoever is at `ip` for `url`. The answer's body may come later, or break off.
+    /// Requests `url` from the server at `ip`. The body may arrive later, or break off.
     fn get<'a>(&'a self, url: &'a url::Url, ip: IpAddr, headers: HeaderMap) -> Answering<'a, Answer>;
 }
 
-/// What name servers say of a name.
+/// The answer of DNS servers for a name.
 #[derive(Debug, Clone)]
 pub enum Said {
     Addresses(Vec<IpAddr>, Duration),
     NoSuchName,
-    /// They failed or kept silent.
+    /// They failed or were silent.
     Nothing(String),
     /// This process could open no socket.
     NoFile,
@@ -43,7 +43,7 @@ impl Simulated {
         let host = url.host_str().unwrap_or_default();
         let found = dns.resolve_for_connecting(host).await.map_err(|error| error.failure())?;
         let mut refused = Failure { reason: FailureReason::Connect, message: "no address".to_owned() };
-        // As a connector does: one address after the other, until somebody is there.
+        // As a connector does: tries one address after the other.
         for socket in found {
             let answer = self.0.get(url, socket.ip(), headers.clone()).await;
             let mut response = match answer {
@@ -65,11 +65,11 @@ fn is_unconnected(failure: &Failure) -> bool {
     matches!(failure.reason, FailureReason::Connect | FailureReason::ConnectionRefused | FailureReason::NoRoute)
 }
 
-/// Who has answered; hyper's own type for this has no constructor.
+/// The address that answered; hyper's own type for this has no constructor.
 #[derive(Clone)]
 pub(super) struct Connected(pub SocketAddr);
 
-/// The address that answered, whichever transport it was.
+/// The address that answered, for any transport.
 pub(super) fn address_of(head: &Parts) -> Option<IpAddr> {
     let real = head.extensions.get::<HttpInfo>().map(|info| info.remote_addr().ip());
     real.or_else(|| head.extensions.get::<Connected>().map(|connected| connected.0.ip()))

@@ -1,4 +1,4 @@
-//! The transport of most crawls: reqwest, HTTP/1.1 and 2. Bodies as received; heads as reqwest shows them.
+//! The usual transport: reqwest, HTTP/1.1 and 2. Bodies are as received, heads as reqwest returns them.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::stages::timed;
 use crate::config::FetchConfig;
 use crate::page::{Failure, FailureReason};
 
-/// A connection of HTTP/2 that is dead is given up after twice this: every later request would wait on it too.
+/// A dead HTTP/2 connection is given up after twice this time, because later requests would wait on it too.
 const HTTP2_PING: Duration = Duration::from_secs(10);
 
 pub(super) struct Plain {
@@ -25,7 +25,7 @@ impl Plain {
     pub fn new(config: &FetchConfig, dns: &Dns) -> Result<Plain, ClientError> {
         let (config, dns) = (config.clone(), dns.clone());
         let trusting = builder(&config, &dns).build();
-        // Said once and for all: made anew when no file can be opened, a client would find nobody to trust.
+        // Decided only once: a client that is made while no file can be opened would find no certificates.
         let has_roots = trusting.is_ok();
         let make = move || {
             let builder = builder(&config, &dns);
@@ -56,7 +56,7 @@ fn failure_of(error: &reqwest::Error) -> Failure {
     }
 }
 
-/// What reqwest is told, the same for every request.
+/// The settings of reqwest.
 fn builder(config: &FetchConfig, dns: &Dns) -> reqwest::ClientBuilder {
     reqwest::Client::builder()
         .dns_resolver(dns.clone())

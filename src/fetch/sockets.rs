@@ -1,5 +1,5 @@
-//! The sockets that name servers are asked over. They count how often there was no file for one: the resolver keeps that to
-//! itself, and says that it has no connections.
+//! The sockets for DNS servers. They count how often no file could be opened, because the resolver does not report that
+//! reason.
 
 use std::future::Future;
 use std::io;
@@ -22,7 +22,7 @@ pub(super) struct Sockets {
 type Opening<S> = Pin<Box<dyn Future<Output = io::Result<S>> + Send>>;
 
 impl Sockets {
-    /// How many could not be opened because as many files are open as there may be.
+    /// Number of sockets that could not be opened because of the limit of open files.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }

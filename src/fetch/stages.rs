@@ -1,18 +1,18 @@
-//! How long the stages of a request take: looking the name up, connecting (TLS included), waiting for the answer's head, and
-//! reading its body. No two of them overlap.
+//! Durations of the stages of a request: DNS, connecting (with TLS), waiting for the response head, reading the body.
+//! Stages do not overlap.
 //!
-//! Name and connection are made somewhere below the client, and only when there is no idle connection: those stages are
-//! noted in the task that asks.
+//! The client resolves names and connects internally, and only if there is no idle connection. So these stages are
+//! recorded in the task of the request.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use prometheus::{Histogram, HistogramOpts, HistogramVec};
 
-/// Of every request since the start, in seconds.
+/// Of all requests since the start, in seconds.
 #[derive(Debug)]
 pub struct Stages {
-    /// To be registered where it is shown.
+    /// To be registered for metrics.
     pub histograms: HistogramVec,
     dns: Histogram,
     connect: Histogram,
@@ -20,11 +20,11 @@ pub struct Stages {
     body: Histogram,
 }
 
-/// What was noted of a request on the way to its connection; none for what it did not have to do.
+/// What a request did to get a connection; none for steps it did not need.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Noted {
     dns: Option<Duration>,
-    /// The name's look-up included.
+    /// Includes the DNS lookup.
     connect: Option<Duration>,
 }
 
@@ -51,7 +51,7 @@ impl Default for Stages {
 }
 
 impl Stages {
-    /// The answer's head came, `took` after it was asked for.
+    /// The response head arrived `took` after the start of the request.
     pub(super) fn head(&self, noted: Noted, took: Duration) {
         let dns = noted.dns.unwrap_or_default();
         if let Some(dns) = noted.dns {
@@ -69,7 +69,7 @@ impl Stages {
     }
 }
 
-/// Runs a request; what it had to do for a connection comes with its answer.
+/// Runs a request and returns what it did to get a connection.
 pub(super) async fn noting<T>(request: impl Future<Output = T>) -> (T, Noted) {
     NOTED
         .scope(Cell::default(), async {
@@ -79,13 +79,13 @@ pub(super) async fn noting<T>(request: impl Future<Output = T>) -> (T, Noted) {
         .await
 }
 
-/// A name was looked up.
+/// A name was resolved.
 pub(super) fn looked_up(took: Duration) {
     note(|noted| noted.dns = Some(took));
 }
 
 fn note(change: impl FnOnce(&mut Noted)) {
-    // A connection that nobody waits for any more is made outside of any request.
+    // A connection that no request waits for any more is opened outside of such a task.
     let _ = NOTED.try_with(|cell| {
         let mut noted = cell.get();
         change(&mut noted);
@@ -93,7 +93,7 @@ fn note(change: impl FnOnce(&mut Noted)) {
     });
 }
 
-/// Around what makes a connection, its name looked up and all: notes how long it takes.
+/// Measures a connection, including its DNS lookup.
 pub(super) fn timed<C, E>(connecting: impl Future<Output = Result<C, E>>) -> impl Future<Output = Result<C, E>> {
     let started = Instant::now();
     async move {

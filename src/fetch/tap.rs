@@ -1,7 +1,7 @@
-//! A tap on a connection, above TLS and below the HTTP client: it keeps what goes by until it is fetched.
+//! A tap on a connection, between TLS and the HTTP client, which stores the bytes until they are taken.
 //!
-//! HTTP/1 has one exchange at a time on a connection: a request ends with its first empty line (ours have no body), and
-//! what is read from then on until the next request is its response.
+//! HTTP/1 has one request at a time on a connection. A request ends with its first empty line (ours have no body).
+//! Everything read until the next request is its response.
 
 use std::io;
 use std::pin::Pin;
@@ -16,32 +16,32 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// What the client may read ahead of those who want the body, and more: it stops at some 400 KB.
+/// More than the client reads ahead, which is at most about 400 KB.
 const MAX_HELD: usize = 1 << 20;
 
-/// What went over one connection; cheap to clone.
+/// The bytes of one connection; cheap to clone.
 #[derive(Clone, Default)]
 pub(super) struct Tap(Arc<Mutex<Spool>>);
 
 #[derive(Default)]
 struct Spool {
-    /// Which exchange it is, counted from 1.
+    /// Number of the request, from 1.
     number: u64,
     request: BytesMut,
-    /// What was read since the request, and not fetched.
+    /// Bytes read since the request and not taken.
     received: BytesMut,
-    /// Nobody wants this exchange, or it was more than may be held.
+    /// Nobody needs this response, or it was too large.
     is_closed: bool,
 }
 
-/// The exchange a connection was at, for whoever puts its bytes together. Lets go of them when dropped.
+/// The request in progress on a connection. Releases its bytes when dropped.
 pub(super) struct Exchanged {
     tap: Tap,
     number: u64,
 }
 
 impl Tap {
-    /// The exchange at hand.
+    /// The present request.
     pub fn exchanged(&self) -> Exchanged {
         Exchanged { tap: self.clone(), number: self.0.lock().number }
     }
@@ -83,8 +83,8 @@ impl Spool {
 }
 
 impl Exchanged {
-    /// Looks at the request and takes from what was received since. None when the bytes are gone: there were too many, or
-    /// another exchange has begun.
+    /// Passes the request, and the bytes received since, to `look`. None if the bytes are gone: there were too many, or
+    /// another request has started.
     pub fn look<T>(&self, look: impl FnOnce(&[u8], &mut BytesMut) -> T) -> Option<T> {
         let spool = &mut *self.tap.0.lock();
         (spool.number == self.number && !spool.is_closed).then(|| look(&spool.request, &mut spool.received))
@@ -100,7 +100,7 @@ impl Drop for Exchanged {
     }
 }
 
-/// A connection with a tap on it.
+/// A connection with a tap.
 pub(super) struct TappedStream {
     stream: TokioIo<MaybeHttpsStream<TokioIo<TcpStream>>>,
     tap: Tap,
@@ -129,7 +129,7 @@ impl AsyncRead for TappedStream {
     }
 }
 
-/// Not vectored: a request without a body is one piece.
+/// Not vectored, because a request without a body is one piece.
 impl AsyncWrite for TappedStream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();

@@ -1,5 +1,5 @@
-//! The transport for archives that want exact bytes: the client under reqwest, HTTP/1.1 only, over connections with a
-//! tap on them. All else is as [`super::plain`] has it.
+//! The transport for archives that want exact bytes: hyper's client, HTTP/1.1 only, with a tap on each connection.
+//! Otherwise as [`super::plain`].
 
 use std::io;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::config::FetchConfig;
 use crate::page::{Failure, FailureReason};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
-/// Connects, TLS and all, within the time limit, and puts a tap on the connection.
+/// Connects, with TLS, within the time limit, and adds a tap.
 type Connector = BoxCloneSyncService<Uri, TokioIo<TappedStream>, BoxError>;
 
 pub(super) struct Tapped {
@@ -100,13 +100,13 @@ fn request(url: &url::Url, headers: HeaderMap) -> Result<Request<Empty<Bytes>>, 
     Ok(request)
 }
 
-/// RFC 9112 §6.3: what decides is the last coding of the last header.
+/// RFC 9112 §6.3: the last coding of the last header decides.
 fn ends_chunked(headers: &HeaderMap) -> bool {
     let last = headers.get_all(TRANSFER_ENCODING).iter().next_back().and_then(|value| value.to_str().ok());
     last.and_then(|codings| codings.rsplit(',').next()).is_some_and(|it| it.trim().eq_ignore_ascii_case("chunked"))
 }
 
-/// Who is trusted: the system's roots, as with reqwest.
+/// Trusts the roots of the system, like reqwest.
 fn tls() -> Result<ClientConfig, ClientError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = || ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions();

@@ -1,7 +1,8 @@
-//! Turns on an IP address: many hosts may share one, and it is to be visited no more often than its delay allows.
+//! Politeness slots of IP addresses: many hosts may share an address, which must be visited no more often than its
+//! delay allows.
 //!
-//! A host that comes too early gets a turn of its own at the end of the line, so that each of N hosts asks about twice,
-//! not N times. Who starts late moves the turns behind it; who misses its turn goes to the end of the line.
+//! A host that comes too early gets a slot at the end of the queue, so that each of N hosts asks about twice, not N
+//! times. A host that starts late moves later slots back. A host that misses its slot goes to the end of the queue.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -12,12 +13,12 @@ use super::lease::Turn;
 use crate::page::EpochMs;
 use crate::planted;
 
-/// A turn not taken for so long after its time is given up: its host has nothing to fetch any more.
+/// A slot that is not used for this long is dropped, because its host has nothing to fetch any more.
 const GIVEN_UP_AFTER_MS: u64 = 60_000;
-/// Addresses are looked through for idle ones when there are so many, and again when they have doubled.
+/// At this number of addresses, idle ones are removed, and again when the number has doubled.
 const TIDY_AT: usize = 1024;
 
-/// Every address visited lately. After a restart an address that nothing is known of rests until `opens_at`.
+/// Recently visited addresses. After a restart, unknown addresses are not visited until `opens_at`.
 #[derive(Debug)]
 pub struct Addresses {
     by_ip: HashMap<IpAddr, Line>,
@@ -25,12 +26,12 @@ pub struct Addresses {
     opens_at: EpochMs,
 }
 
-/// The line before one address. Turns are kept in a time of the line's own; `shift` (ms) leads to real time.
+/// The queue of one address. Slots are kept in a time of the queue's own; adding `shift` (ms) gives real time.
 #[derive(Debug, Default)]
 struct Line {
     free_at: EpochMs,
     shift: u64,
-    /// End of the last turn, in the line's time.
+    /// End of the last slot, in the queue's time.
     tail: u64,
     by_time: BTreeMap<u64, HostKey>,
     by_host: HashMap<HostKey, u64>,
@@ -43,7 +44,7 @@ impl Default for Addresses {
 }
 
 impl Addresses {
-    /// The contract is that of [`super::Frontier::claim_address`].
+    /// Implements [`super::Frontier::claim_address`].
     pub fn claim(&mut self, host: HostKey, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {
         if planted::is("address_ignored") {
             return Turn::Now;
@@ -56,7 +57,7 @@ impl Addresses {
         self.line(ip).claim(host, delay, now)
     }
 
-    /// What is known at the opening: addresses visited by an earlier run that are not free yet, and when all others are.
+    /// Loads addresses of an earlier run that are not free yet, and the time when all others are.
     pub fn begin(&mut self, opens_at: EpochMs, busy: impl IntoIterator<Item = (IpAddr, EpochMs)>) {
         self.opens_at = opens_at;
         for (ip, free_at) in busy {
@@ -64,7 +65,7 @@ impl Addresses {
         }
     }
 
-    /// When the next visit of an address may begin, the line before it aside.
+    /// When the next visit of an address may begin, ignoring its queue.
     pub fn free_at(&self, ip: IpAddr) -> EpochMs {
         self.by_ip.get(&ip).map_or(self.opens_at, |line| line.free_at)
     }
@@ -74,8 +75,7 @@ impl Addresses {
         self.by_ip.entry(ip).or_insert_with(|| Line { free_at, ..Line::default() })
     }
 
-    /// Nobody else's turn for so long from now on, if it would be earlier. The contract is that of
-    /// [`super::Frontier::hold_address`].
+    /// No slot of another host before this time. Implements [`super::Frontier::hold_address`].
     pub fn hold(&mut self, ip: IpAddr, time: Duration, now: EpochMs) {
         let time = u64::try_from(time.as_millis()).unwrap_or(u64::MAX / 4);
         let line = self.line(ip);

@@ -1,42 +1,42 @@
-//! What workers have been told of whose page is whose, and the validator has not come to yet: targets that they are asking for
-//! (several URLs may redirect to one at the same time, and its page is to be fetched and delivered once), and what became of pages
-//! that lead to others or name them. What the validator has come to is in the store. It needs no disk: before a process leases
-//! anything, it has validated all that the one before it had accepted.
+//! Reservations in memory that the validator has not processed yet. They cover redirect targets being fetched (several
+//! URLs may redirect to one target, whose page must be fetched and delivered once), and decisions about aliases and
+//! canonical slots. Decisions that the validator has processed are in the store. Memory is enough, because a process
+//! validates all earlier events before it leases anything.
 
 use std::collections::HashMap;
 
 use super::keys::UrlKey;
 
-/// Whose page a target is.
+/// Who owns the page of a redirect target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
-    /// Nobody's yet: whoever asked asks for it. Nobody else does until [`super::Frontier::settle_claim`].
+    /// Nobody yet: the caller fetches it, and nobody else until [`super::Frontier::settle_claim`].
     Granted,
     /// It is delivered under this URL, which may be the target itself.
     Owned { by: String },
-    /// Somebody is just asking for it.
+    /// Another URL is fetching it.
     Pending,
 }
 
-/// How the visit of a URL that claimed something has ended.
+/// How the visit of a URL with a reservation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settled {
-    /// The event that makes it the owner is on its way to the validator, and others may be told.
+    /// Its event, which makes it the owner, is on its way to the validator. Others may be told.
     Won,
-    /// An event is on its way that makes it no owner.
+    /// Its event is on its way and does not make it the owner.
     Lost,
-    /// No event is on its way.
+    /// There is no event.
     GivenUp,
 }
 
-/// A URL has one claim at a time: on where its redirects have led so far.
+/// A URL has at most one reservation of a target: the present end of its redirects.
 #[derive(Debug, Default)]
 pub(super) struct Claims {
     by_target: HashMap<UrlKey, Claimed>,
     targets: HashMap<UrlKey, UrlKey>,
-    /// What URLs were told that they are, until the verdict on the event that says so.
+    /// What URLs were decided to be, until the verdict on the event that says so.
     told: HashMap<UrlKey, Told>,
-    /// Canonical URLs whose place was given to a page that names them.
+    /// Canonical slots given to pages that name the canonical URL.
     stand_ins: HashMap<UrlKey, (UrlKey, String)>,
 }
 
@@ -48,17 +48,17 @@ struct Claimed {
     is_won: bool,
 }
 
-/// What a URL is to be.
+/// The decision about a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Told {
-    /// A page under its own URL; it may stand in for another.
+    /// A page under its own URL; it may have the canonical slot of another URL.
     Page { for_: Option<UrlKey> },
-    /// An alias; it names this URL, or redirects there.
+    /// An alias of this URL, which it names or redirects to.
     Alias(String),
 }
 
 impl Claims {
-    /// What another one than `by` has claimed; none when nobody has. An earlier claim of `by` is given up.
+    /// The reservation of a URL other than `by`; none if there is none. An earlier reservation of `by` is dropped.
     pub fn of(&mut self, target: UrlKey, by: UrlKey) -> Option<Claim> {
         self.end(by);
         let claimed = self.by_target.get(&target)?;
@@ -77,7 +77,7 @@ impl Claims {
         }
     }
 
-    /// It is given up, or the store knows.
+    /// The reservation is dropped, or the store has the result.
     pub fn end(&mut self, by: UrlKey) {
         let Some(target) = self.targets.remove(&by) else { return };
         if self.by_target.get(&target).is_some_and(|claimed| claimed.by == by) {
@@ -85,7 +85,7 @@ impl Claims {
         }
     }
 
-    /// Who is about to deliver the page of `target`, other than `by`.
+    /// The URL, other than `by`, that is about to deliver the page of `target`.
     pub fn won_by_another(&self, target: UrlKey, by: UrlKey) -> Option<&str> {
         let claimed = self.by_target.get(&target).filter(|claimed| claimed.is_won && claimed.by != by)?;
         Some(&claimed.url)
@@ -99,13 +99,13 @@ impl Claims {
         matches!(self.told(url), Some(Told::Alias(_)))
     }
 
-    /// Who was given the place of `canonical`, other than `by`.
+    /// The URL, other than `by`, that has the canonical slot of `canonical`.
     pub fn stand_in(&self, canonical: UrlKey, by: UrlKey) -> Option<&str> {
         let (url, address) = self.stand_ins.get(&canonical)?;
         (*url != by).then_some(address)
     }
 
-    /// Tells `by` what it is to be. `address`: its URL.
+    /// Stores the decision about `by`. `address`: its URL.
     pub fn tell(&mut self, by: UrlKey, address: &str, told: Told) {
         self.forget(by);
         if let Told::Page { for_: Some(canonical) } = told {
@@ -114,7 +114,7 @@ impl Claims {
         self.told.insert(by, told);
     }
 
-    /// It comes to nothing, or the store knows.
+    /// The decision is void, or the store has it.
     pub fn forget(&mut self, by: UrlKey) {
         let Some(Told::Page { for_: Some(canonical) }) = self.told.remove(&by) else { return };
         if self.stand_ins.get(&canonical).is_some_and(|(url, _)| *url == by) {

@@ -1,4 +1,4 @@
-//! What every frontier promises: the trait, what it is opened with, and how it says how it is.
+//! The contract of all frontiers: the trait, its options and its status.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -22,32 +22,32 @@ use crate::focus::Lead;
 use crate::page::{DuplicateOf, EpochMs, Kind, Withheld};
 use crate::revisit::Trust;
 
-/// What becomes of the next look at a page; none: as it is.
+/// The recheck that a page needs; none: unchanged.
 pub type LookAt<'l> = &'l dyn Fn(&PageRecord) -> Option<Look>;
 
-/// The trait every frontier implements; one conformance suite runs on all of them. Calls block (microseconds to a few
-/// milliseconds) and may come from several threads. Time is always handed in, so tests own the clock.
+/// The trait of all frontiers, with one conformance suite. Calls block (microseconds to a few milliseconds) and may
+/// come from several threads. Time is always a parameter, so tests control the clock.
 pub trait Frontier: Send + Sync {
-    /// Adds URLs that are not known yet. What is known already, or over a host's limit, is left out and counted.
+    /// Adds unknown URLs. Known URLs, and those above a host's limit, are left out and counted.
     fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError>;
 
-    /// Puts known URLs back into `work_proposed`, due now and with all of their attempts before them, whatever became of
-    /// them: fetched, failed, refused, gone, or waiting for a time of their own. A page that is there is looked at again;
-    /// of any other the record is forgotten. Returns how many there were: those due or in flight anyway are left alone, as
-    /// is what was never heard of.
+    /// Queues known URLs again, due now and with all of their attempts, whatever their state: fetched, failed, refused,
+    /// gone, or due later. A live page is rechecked; other records are deleted. Returns how many were queued. Unknown
+    /// URLs, and URLs that are already due or in flight, are left out.
     fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError>;
 
-    /// Leases up to `max_hosts` hosts that may be visited now and have due work, each with up to `max_urls` URLs (fewer where the
-    /// host's delay is long). A leased host is given to nobody else until released.
+    /// Leases up to `max_hosts` hosts that may be visited now and have due URLs, each with up to `max_urls` URLs (fewer
+    /// if the host's delay is long). A leased host is given to nobody else until it is released.
     ///
-    /// The most urgent come first, fairly among registrable domains: a host of the domain with the fewest leases, and of several
-    /// such domains the one that has waited for longest since it was due, or since a lease of its domain ended.
+    /// The most urgent hosts come first, fairly among registrable domains: hosts of the domain with the fewest leases.
+    /// Among several such domains, the one first that has waited longest since it was due, or since its last lease
+    /// ended.
     fn lease(&self, now: EpochMs, max_hosts: usize, max_urls: usize) -> Result<Vec<Lease>, FrontierError> {
         self.lease_sparing(now, max_hosts, max_urls, 0)
     }
 
-    /// The same; the last `spared` of the places are only for hosts of domains that have no lease, as long as more than one
-    /// domain has work soon.
+    /// The same, but the last `spared` leases are only for hosts of domains without a lease, if more than one domain
+    /// has work soon.
     fn lease_sparing(
         &self,
         now: EpochMs,
@@ -56,92 +56,95 @@ pub trait Frontier: Send + Sync {
         spared: usize,
     ) -> Result<Vec<Lease>, FrontierError>;
 
-    /// Leases one host by its origin, without URLs, for a visit that a redirect leads to. A host never heard of is made.
+    /// Leases one host by its origin, without URLs, for a redirect. An unknown host is created.
     fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError>;
 
-    /// A client visits a leased host, and may go on until `until` whatever happens to us. When this returns it is on disk that nobody
-    /// else is leased the host before that, unless the host is given back with [`Release::client_is_done`]. False: the lease is over.
+    /// Lends a leased host to a remote worker, which may visit it until `until`, whatever happens to this process. When
+    /// this returns, it is on disk that nobody else gets the host before that, unless it is released with
+    /// [`Release::client_is_done`]. False: the lease has ended.
     fn lend(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError>;
 
-    /// Claims the next visit of `ip` for this lease's host. `Now` starts that visit: no other host on the same address
-    /// gets `Now` for `delay`. `At(t)`: come back then; a turn is kept for the host.
+    /// Claims the next politeness slot of `ip` for this lease's host. `Now`: the visit starts, and no other host of the
+    /// address gets `Now` for `delay`. `At(t)`: try again then; a slot is kept for the host.
     fn claim_address(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn;
 
-    /// Gives a host back. URLs of the lease that are not in `fetched` can be leased again. Waits for no disk: what the visit
-    /// found out about the host is written by [`Frontier::write_visits`], and nobody is leased the host before.
+    /// Releases a host. URLs of the lease that are not in `fetched` can be leased again. Does not wait for the disk:
+    /// [`Frontier::write_visits`] writes the results of the visit, and nobody gets the host before.
     fn give_back(&self, lease: Lease, release: Release);
 
-    /// Writes what visits found out about their hosts. Returns at once while somebody else writes: that one writes these, too.
+    /// Writes the results of visits for their hosts. Returns at once if another thread is writing, which then writes
+    /// these too.
     fn write_visits(&self) -> Result<(), FrontierError>;
 
-    /// Gives a host back, and writes what the visit found out about it.
+    /// Releases a host, and writes the results of the visit.
     fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {
         self.give_back(lease, release);
         self.write_visits()
     }
 
-    /// Asks whose page `target`, where a redirect of `by` leads, is to be: at most one URL's, its owner's. A URL claims itself before
-    /// it is asked for. What was granted holds until it is settled or the next claim of `by`, and not over a restart.
+    /// Reserves `target`, the target of a redirect of `by`. At most one URL owns a target. A URL reserves itself before
+    /// its request. A granted reservation lasts until it is settled or until the next reservation of `by`. It does not
+    /// survive a restart.
     fn claim_target(&self, target: &str, by: &str) -> Result<Claim, FrontierError>;
 
-    /// Asks what `by`, which has a page, is to be, where `canonical` is the URL that it names as its canonical one, or its own. None:
-    /// the page is delivered; else of which it is an alias. `canonical`'s own page comes before any that names it, and is never the
-    /// alias of one. What was told holds until it is given up or the next such question of `by`, and not over a restart.
+    /// Decides about `by`, which has a page with this canonical URL (or its own). None: deliver the page; otherwise it
+    /// is an alias. The page of the canonical URL itself comes before all pages that name it, and never becomes an
+    /// alias of one. The decision lasts until it is dropped or until the next call for `by`, and not over a restart.
     fn claim_place(&self, canonical: &str, by: &str) -> Result<Option<Withheld>, FrontierError>;
 
-    /// Asks of which page `by`, which has this content, is a duplicate, with texts of up to `within` bits' difference (0: none) near
-    /// each other. None: it is the first. What was told holds until a verdict on `by`, until it is given up or the next such question of
-    /// `by`, and not over a restart.
+    /// Decides whether `by` with this content is a duplicate. Texts are near each other if they differ in up to
+    /// `within` bits (0: compare bytes only). None: it is the first. The decision lasts until a verdict on `by`, until
+    /// it is dropped, or until the next call for `by`, and not over a restart.
     fn claim_content(&self, content: Content, within: u8, by: &str) -> Result<Option<DuplicateOf>, FrontierError>;
 
-    /// What has become of what `by` has claimed. A verdict on `by` ends all of it.
+    /// Settles the reservations of `by`. A verdict on `by` ends all of them.
     fn settle_claim(&self, by: &str, settled: Settled);
 
-    /// URLs that were fetched and have no verdict yet: their events are in the page log.
+    /// URLs that were fetched and have no verdict yet; their events are in the page log.
     fn unjudged(&self) -> Unjudged;
 
-    /// Those of them that have none even now may be leased again: the page log has lost their events. Returns how many.
+    /// Makes those of them available again that still have no verdict, because the page log has lost their events.
+    /// Returns how many.
     fn fetch_again(&self, lost: &Unjudged) -> u64;
 
-    /// Applies a batch of validated events and moves the validator's cursor, all or nothing. Applying the same verdicts
-    /// again changes nothing.
+    /// Applies a batch of validated events and moves the validator's offset, atomically. Applying it again changes
+    /// nothing.
     fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError>;
 
-    /// How far the validator has come in the page log.
+    /// The validator's offset in the page log.
     fn cursor(&self) -> Result<Position, FrontierError>;
 
-    /// A cursor that not even a power failure takes back; writes to disk (fsync) when it has to. Of the page log, only what
-    /// lies before it may be removed: a store that lost its last commits validates again from an earlier place.
+    /// An offset that survives a power failure; does an fsync if necessary. Only events before it may be deleted from
+    /// the log, because a store that lost its last commits validates from an earlier offset.
     fn durable_cursor(&self) -> Result<Position, FrontierError>;
 
-    /// The record in `page`, of a fetched or finally failed URL.
+    /// The record in `page` of a URL that was fetched or finally failed.
     fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError>;
 
-    /// A page of the host that was there when it was last asked for, other than `except`: it can tell whether its host is
-    /// well. None when none is known; a host's first pages are looked at alone.
+    /// A page of the host, other than `except`, that was live at its last fetch. It can show whether the host is
+    /// healthy. None if there is none; only the host's first pages are searched.
     fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError>;
 
-    /// An address is visited for longer than was claimed, by somebody else than us: nobody else's turn is earlier than after
-    /// `time` (ms resolution).
+    /// A remote worker visits an address for longer than was claimed: no other slot before `time` has passed (in ms).
     fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs);
 
-    /// Pages of a host that were ever admitted, and what is kept of its traps, as it was handed in ([`Batch::traps`]).
+    /// The number of pages of a host ever admitted, and its trap statistics as stored by [`Batch::traps`].
     fn traps(&self, origin: &str) -> Result<(u64, Option<Vec<u8>>), FrontierError>;
 
-    /// Up to `of_each` URLs that are held of each host that has any may be asked for. Returns how many there were.
+    /// Releases up to `of_each` deferred URLs of each host that has any. Returns how many.
     fn release_held(&self, of_each: usize, now: EpochMs) -> Result<u64, FrontierError>;
 
-    /// The link that led to a URL that was not fetched yet, where links are ranked.
+    /// The link that led to a URL that was not fetched yet, if links have scores.
     fn lead(&self, url: &str) -> Result<Option<Lead>, FrontierError>;
 
-    /// What was learned of links, by the batches that were applied.
+    /// What was learned about links by the applied batches.
     fn learned(&self) -> Result<Remembered, FrontierError>;
 
-    /// It is for other pages than those that are looked for now.
+    /// Deletes what was learned, because it belongs to another page classifier.
     fn forget_learned(&self) -> Result<(), FrontierError>;
 
-    /// Gives URLs that may be fetched any time another priority, up to `at_most`, from behind a place in the queues on (none: from
-    /// the first); those in flight keep theirs. Returns what to go on behind; none: there were no more.
+    /// Changes the priority of up to `at_most` queued URLs, after a position in the queues (none: from the first). URLs
+    /// in flight keep theirs. Returns the position to continue after; none: there are no more.
     fn rank_again(
         &self,
         after: Option<QueuePlace>,
@@ -150,64 +153,65 @@ pub trait Frontier: Send + Sync {
         now: EpochMs,
     ) -> Result<Option<QueuePlace>, FrontierError>;
 
-    /// What looks have told of the hints of a URL's host; none before there were any.
+    /// The reliability of the hints of a URL's host; none before there were any.
     fn trust(&self, url: &str) -> Result<Option<Trust>, FrontierError>;
 
-    /// Sizes of everything, O(1).
+    /// All sizes, in O(1).
     fn counts(&self) -> Counts;
 
-    /// When the next host will be due; none when there is no work, or all of it is leased.
+    /// When the next host is due; none if there is no work, or all of it is leased.
     fn next_due(&self) -> Option<EpochMs>;
 
-    /// The same of hosts that are in no trouble.
+    /// The same for hosts that are in no trouble.
     fn next_due_well(&self) -> Option<EpochMs>;
 
-    /// Whether anything is left to do by `now`: a URL never fetched (or waiting to be tried again) that is not held, one that is due to be
-    /// looked at again however long its host rests, one in flight, a leased host. All of it at one moment.
+    /// Whether anything is left to do by `now`: a URL without a final answer that is not deferred, a due recheck even
+    /// if its host must wait, a URL in flight, a leased host. All at one moment.
     fn has_work(&self, now: EpochMs) -> bool;
 
-    /// Who waits at `now`, and for what: all hosts in trouble as numbers, and up to `at_most` hosts that are not due yet. The
-    /// numbers are counters; takes as long as `at_most` is large.
+    /// What waits at `now`, and why: counts of all hosts in trouble, and up to `at_most` hosts that are not due yet.
+    /// Takes time in proportion to `at_most`.
     fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting;
 
-    /// Sets a place aside for a URL that is about to be asked for, in every budget that it is of: until its event is applied
-    /// ([`Verdict::brought`](super::Verdict::brought)), or [`Frontier::unreserve`]. The inner error says that it must not be asked for.
+    /// Reserves a place in all budgets of a URL before its request, until its event is applied
+    /// ([`Verdict::brought`](super::Verdict::brought)) or [`Frontier::unreserve`]. The inner error: a budget forbids
+    /// the request.
     fn reserve(&self, url: &str, kind: Kind, now: EpochMs) -> Result<Result<(), NoBudget>, FrontierError>;
 
-    /// What a URL with a place has brought, before its event is accepted.
+    /// The size of the response for such a URL, before its event is accepted.
     fn weigh(&self, url: &str, amounts: Amounts);
 
-    /// It brought nothing that was accepted.
+    /// Drops the reservation, because no event was accepted.
     fn unreserve(&self, url: &str);
 
-    /// Every budget, and how far it is spent. O(1).
+    /// All budgets with their use. O(1).
     fn budgets(&self, now: EpochMs) -> Vec<BudgetStanding>;
 
-    /// Takes other budgets, limits, shares, ranks and reserves than it was opened with; all else of the options stays. Hosts that
-    /// rest because a budget is spent are asked about again.
+    /// Replaces budgets, limits, shares, scores and reserves. Other options stay. Hosts that a used-up budget has
+    /// stopped are checked again.
     fn reconfigure(&self, options: FrontierOptions);
 
-    /// Asks of every URL in `page`, or of those of one host (`of`, its origin), what becomes of its next look; none: as it is. Returns for how many that was something
-    /// else. Written in batches: asked again after it was broken off, it goes on.
+    /// Calls `look` for every URL in `page`, or for those of one host (`of`, its origin), and applies the rechecks.
+    /// Returns how many changed. Works in batches; after an interruption, call it again.
     fn look_again(&self, of: Option<&str>, now: EpochMs, look: LookAt) -> Result<u64, FrontierError>;
 
-    /// What the crawl has brought, all runs together, by what is validated.
+    /// The pages and bytes fetched by all runs, as far as validated.
     fn brought(&self) -> Amounts;
 
-    /// Keeps a host from being leased, or (false) no longer; not over a restart. Of a lease under way nothing more is asked
-    /// ([`Turn::Recalled`]): it ends soon.
+    /// Prevents or (false) allows leases of a host; not over a restart. A lease in progress ends soon
+    /// ([`Turn::Recalled`]).
     fn recall(&self, origin: &str, recalled: bool);
 
-    /// Whether nothing more is to be asked of a host: it is wanted back, or blocked. For whoever does not ask for its turns, as
-    /// somebody else visits it.
+    /// Whether nothing more may be fetched from a host, because it is recalled or blocked. For hosts lent to a remote
+    /// worker, which claim no slots.
     fn is_recalled(&self, origin: &str) -> bool;
 
-    /// Forgets URLs, as if nothing had ever led to them: those in flight, and those of a host that is leased, are left
-    /// ([`Frontier::recall`]). What was brought of them stays in the budgets' books.
+    /// Deletes URLs as if no link had led to them. URLs in flight, and those of a leased host, stay
+    /// ([`Frontier::recall`]). Budgets keep their counts.
     fn forget(&self, urls: &[String], now: EpochMs) -> Result<Forgotten, FrontierError>;
 
-    /// The same of up to `at_most` URLs of a host, from behind `after` on (none: from the first). Returns what to go on behind;
-    /// none: there were no more. The host stays, with its delays and whatever was ordered of it; its hints do not.
+    /// The same for up to `at_most` URLs of a host, after `after` (none: from the first). Returns where to continue;
+    /// none: there are no more. The host keeps its delays and orders, but not its hints.
     fn forget_host(
         &self,
         origin: &str,
@@ -216,26 +220,26 @@ pub trait Frontier: Send + Sync {
         now: EpochMs,
     ) -> Result<(Forgotten, Option<u64>), FrontierError>;
 
-    /// What is known of a host; none of one that was never heard of.
+    /// What is known of a host; none if it is unknown.
     fn look_at_host(&self, origin: &str) -> Result<Option<HostLook>, FrontierError>;
 
-    /// Origins of this name that are known, whatever their schemes and ports. Reads all hosts.
+    /// Known origins with this host name, all schemes and ports. Reads all hosts.
     fn origins_named(&self, name: &str) -> Result<Vec<String>, FrontierError>;
 
-    /// How many hosts are known of the registrable domain of this host.
+    /// Number of known hosts of this host's registrable domain.
     fn hosts_of_domain(&self, origin: &str) -> Result<u64, FrontierError>;
 
-    /// Up to `at_most` hosts with work.
+    /// Up to `at_most` hosts with queued URLs.
     fn look_at_hosts(&self, which: WhichHosts, at_most: usize) -> Vec<HostLook>;
 
-    /// What is known of a normalised URL; none of one that was never proposed.
+    /// What is known of a normalised URL; none if it was never found.
     fn look_at_url(&self, url: &str) -> Result<Option<UrlLook>, FrontierError>;
 
-    /// Does with a host what its operator wants, durably. A host never heard of is made.
+    /// Executes an operator's order for a host, durably. An unknown host is created.
     fn order_host(&self, origin: &str, order: HostOrder, now: EpochMs) -> Result<(), FrontierError>;
 
-    /// Up to `at_most` records of `page` that `wanted` takes, from behind the URL `after` on (none: from the beginning); fewer at
-    /// the end. Looks at every record on the way.
+    /// Up to `at_most` records of `page` accepted by `wanted`, after the URL `after` (none: from the beginning); fewer
+    /// at the end. Reads every record on the way.
     fn records_after(
         &self,
         after: Option<&str>,
@@ -243,84 +247,85 @@ pub trait Frontier: Send + Sync {
         wanted: &dyn Fn(&PageRecord) -> bool,
     ) -> Result<Vec<PageRecord>, FrontierError>;
 
-    /// A named note kept with the frontier (scope of the crawl, format version).
+    /// A named note stored with the frontier (scope of the crawl, format version).
     fn note(&self, name: &str) -> Result<Option<String>, FrontierError>;
     fn set_note(&self, name: &str, value: &str) -> Result<(), FrontierError>;
 
     /// Writes everything to disk (fsync), for a clean end.
     fn flush(&self) -> Result<(), FrontierError>;
 
-    /// The frontier as it is now, to be read while it goes on; none of one that keeps nothing on a disk.
+    /// A snapshot of the frontier; none if it stores nothing on disk.
     fn copy(&self) -> Result<Option<Box<dyn FrontierCopy + '_>>, FrontierError>;
 
-    /// Whether its disk takes what is written.
+    /// Whether its disk can be written.
     fn standing(&self) -> Standing;
 
-    /// Brings a frontier back that is not well, if it can be by now: closes its store and opens it again, writes what could
-    /// not be written. Nothing to do is no error. Blocks for as long as an opening takes; leases go on.
+    /// Repairs a failed frontier if possible: closes its store, opens it again, and writes what could not be written.
+    /// Does nothing if all is well. Blocks while the store is opened; leases continue.
     fn restore(&self) -> Result<(), FrontierError>;
 }
 
-/// A key and its value, as the frontier keeps them.
+/// A key with its value, as stored.
 pub type CopiedRecord = (fjall::Slice, fjall::Slice);
 
-/// A frontier as it is at one moment, read to its end while it goes on. Holds up nobody. As long as it is there, the frontier's disk keeps what it shows.
+/// A snapshot of a frontier, readable while the frontier works. It blocks nobody, but keeps its data on disk while it
+/// exists.
 pub trait FrontierCopy {
-    /// How far the validator had come in the page log.
+    /// The validator's offset in the page log.
     fn cursor(&self) -> Position;
 
     /// The names of its tables.
     fn tables(&self) -> &'static [&'static str];
 
-    /// A table's records by their keys, each once. Memory: some blocks of the store, however large it is.
+    /// All records of a table by their keys. Memory: some blocks of the store, however large it is.
     fn records(&self, table: &str) -> Box<dyn Iterator<Item = Result<CopiedRecord, FrontierError>> + '_>;
 }
 
-/// What came of forgetting URLs.
+/// The result of forgetting URLs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Forgotten {
     pub urls: u64,
-    /// Left, as they are in flight or their host is leased.
+    /// Not deleted, because they are in flight or their host is leased.
     pub busy: u64,
-    /// Never heard of.
+    /// Unknown.
     pub unknown: u64,
 }
 
-/// How a frontier's disk is. The texts say where and what is the matter.
+/// The state of a frontier's disk. The texts say where, and what is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
     Well,
-    /// Nothing is written until there is room again.
+    /// Nothing is written until there is free space again.
     NoRoom(String),
-    /// A write failed: until the store is opened again ([`Frontier::restore`]) it can neither be read nor written.
+    /// A write failed. The store cannot be used until it is opened again ([`Frontier::restore`]).
     Away(String),
 }
 
-/// The note with the latest time that was handed in, in milliseconds: a crawl's clock goes on from there.
+/// The note with the latest time ever passed in (ms), from which a crawl's clock continues.
 pub const CLOCK_NOTE: &str = "clock";
 
-/// What every frontier wants to know when it is opened.
+/// The options of every frontier.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FrontierOptions {
     pub budgets: Vec<Budget>,
-    /// Pages ever admitted per host (sitemaps are not counted); none: no limit.
+    /// Maximum number of pages per host (without sitemaps); none: no limit.
     pub max_pages_per_host: Option<u64>,
-    /// Hosts ever met of one registrable domain; none: no limit. Links to further hosts are left out. Seeds are not.
+    /// Maximum number of hosts per registrable domain; none: no limit. Links to further hosts are left out; seeds are
+    /// not.
     pub max_hosts_per_domain: Option<u64>,
-    /// No host is leased earlier than this after the opening: a process that was killed cannot have written down when its
-    /// last visits ended. At least the delay between visits of one host and that between visits of one address.
+    /// No host is leased earlier than this after the start, because a killed process cannot have stored when its last
+    /// requests ended. At least the delays of hosts and of addresses.
     pub default_delay: Duration,
-    /// Of what a host gives while it has both, the part that goes to pages looked at again; the rest goes to what was never
-    /// fetched. 0 to 1.
+    /// The share of rechecks while a host has both rechecks and new URLs, 0 to 1.
     pub revisit_share: f64,
-    /// Links are ranked: hosts come by the best that waits of each, not by how long they have waited.
+    /// Links have scores: hosts come in the order of their best queued URL, not of their waiting time.
     pub ranks: bool,
-    /// Bytes of memory for the store's cache of blocks.
+    /// Bytes of memory for the store's block cache.
     pub cache_bytes: u64,
-    /// With fewer bytes free on its disk nothing is written: the store needs them for what it does in the background. 0:
-    /// the disk is not looked at.
+    /// With fewer free bytes on its disk nothing is written, because the store needs them for its background work. 0:
+    /// not checked.
     pub reserve_bytes: u64,
-    /// Somebody has no duplicates: when a page leaves, some of its own are looked at at once.
+    /// Some destination skips duplicates. When a page is removed, some of its duplicates are then rechecked at once.
     pub wakes_duplicates: bool,
 }
 
@@ -344,41 +349,41 @@ impl Default for FrontierOptions {
 /// Sizes, all O(1).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Counts {
-    /// URLs to fetch, those waiting for a retry or a revisit included.
+    /// Queued URLs, including retries and rechecks.
     pub work_proposed: u64,
-    /// Of `work_proposed`: never fetched with a final answer yet (the rest are revisits).
+    /// The part of `work_proposed` without a final answer so far; the rest are rechecks.
     pub first_time: u64,
-    /// Of `first_time`: held, as their patterns bring nothing new ([`super::held`]). No run waits for them.
+    /// The part of `first_time` that is deferred ([`super::held`]). No run waits for these URLs.
     #[serde(default)]
     pub held: u64,
-    /// URLs in `page`; sitemaps are not counted.
+    /// URLs in `page`, without sitemaps.
     pub page: u64,
-    /// Of `page`, by state.
+    /// The part of `page` in each state.
     pub live: u64,
     pub gone: u64,
     pub refused: u64,
     pub failed: u64,
     pub withheld: u64,
     pub alias: u64,
-    /// Of the live ones: nearly as another page that is there.
+    /// The part of `live` that are duplicates.
     #[serde(default)]
     pub duplicates: u64,
-    /// Of those that are there: half pages, whose bodies broke off ([`super::PageRecord::is_half`]).
+    /// Truncated pages ([`super::PageRecord::is_half`]).
     #[serde(default)]
     pub half: u64,
     /// Hosts ever seen.
     pub hosts: u64,
-    /// Links left out, as they lead to new hosts of domains that have as many as they may have. A link counts each time.
+    /// Links left out because they lead to new hosts of a domain at its limit. A link counts each time.
     #[serde(default)]
     pub over_hosts: u64,
-    /// Hosts with work.
+    /// Hosts with queued URLs.
     pub hosts_with_work: u64,
-    /// Hosts leased now, and URLs leased or fetched but not yet applied.
+    /// Hosts leased now, and URLs leased or fetched without a verdict.
     pub hosts_leased: u64,
     pub in_flight: u64,
     /// Links applied over the crawl's life (for links per page).
     pub links_seen: u64,
-    /// Pages that came (2xx) over the crawl's life, and how many of them were relevant.
+    /// Pages fetched (2xx) over the crawl's life, and how many of them were relevant.
     #[serde(default)]
     pub judged: u64,
     #[serde(default)]

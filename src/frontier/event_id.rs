@@ -1,4 +1,4 @@
-//! An event's id in CBOR: 32 lower-case hex digits, as ids are, are a string of 16 bytes; anything else is text.
+//! CBOR of an event's id: 32 lower-case hex digits, the usual form, are stored as 16 bytes; anything else as text.
 
 use data_encoding::HEXLOWER;
 use minicbor::data::Type;

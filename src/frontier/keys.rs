@@ -1,31 +1,30 @@
-//! How URLs become keys: the host first, so that the links of a page, which mostly share hosts, lie close together.
+//! Keys of URLs. The host comes first, so that the links of a page, which mostly share hosts, are close together.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::error::FrontierError;
 use crate::parse::url;
 
-/// Hash of a host's origin. 64 bits: among ten million hosts two share one with a probability below 1 in 300,000.
+/// Hash of a host's origin. 64 bits: the probability that two of ten million hosts collide is below 1 in 300,000.
 pub type HostKey = u64;
 
 /// Hash of a registrable domain's name.
 pub type DomainKey = u64;
 
-/// Key of a URL: its host's, and the hash of what follows the origin.
+/// Key of a URL: its host's key, and the hash of what follows the origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UrlKey {
     pub host: HostKey,
     pub path: u64,
 }
 
-/// Place in a host's queue: the priority in the top byte, below it a number counting up over all proposals. No two URLs
-/// of a store have the same.
+/// Position in a host's queue: the priority in the top byte, and a number counting all proposals. Unique in a store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, minicbor::Encode, minicbor::Decode)]
 #[cbor(transparent)]
 pub struct Rank(#[n(0)] pub u64);
 
 impl Rank {
-    /// `sequence` counts up from 0 and stays below 2^56.
+    /// `sequence` counts from 0 and stays below 2^56.
     pub fn new(priority: u8, sequence: u64) -> Rank {
         Rank(u64::from(priority) << 56 | sequence)
     }
@@ -39,7 +38,7 @@ impl Rank {
     }
 }
 
-/// A URL cut into its origin (`https://example.com:8443`) and the rest, which begins with a slash.
+/// Splits a URL into its origin (`https://example.com:8443`) and the rest, which begins with a slash.
 pub fn split(url: &str) -> Result<(&str, &str), FrontierError> {
     let bad = || FrontierError::BadUrl(url.chars().take(200).collect());
     let start = if url.starts_with("https://") {
@@ -58,7 +57,7 @@ pub fn split(url: &str) -> Result<(&str, &str), FrontierError> {
     Ok((origin, rest))
 }
 
-/// Makes keys with a store's own seed, so that nobody on the web can make URLs that collide.
+/// Makes keys with a store's own seed, so that nobody can make URLs that collide.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Keys {
     pub seed: u64,
@@ -69,7 +68,7 @@ impl Keys {
         xxh3_64_with_seed(origin.as_bytes(), self.seed)
     }
 
-    /// Of the registrable domain of a host.
+    /// The key of a host's registrable domain.
     pub fn domain(&self, origin: &str) -> DomainKey {
         self.host(url::registrable_domain(url::host(origin).unwrap_or(origin)))
     }
@@ -78,7 +77,7 @@ impl Keys {
         UrlKey { host, path: xxh3_64_with_seed(path.as_bytes(), self.seed) }
     }
 
-    /// Of a URL, with its origin and the rest.
+    /// The key of a URL, with its origin and the rest.
     pub fn of<'u>(&self, url: &'u str) -> Result<(UrlKey, &'u str, &'u str), FrontierError> {
         let (origin, path) = split(url)?;
         Ok((self.url(self.host(origin), path), origin, path))
@@ -97,12 +96,12 @@ impl UrlKey {
         Some(UrlKey { host: part(bytes, 0)?, path: part(bytes, 1)? })
     }
 
-    /// The one that a longer key ends in.
+    /// The URL key at the end of a longer key.
     pub fn at_end_of(key: &[u8]) -> Option<UrlKey> {
         UrlKey::from_bytes(key.last_chunk::<16>()?)
     }
 
-    /// All of it in 64 bits.
+    /// Both parts mixed into 64 bits.
     pub fn mixed(self) -> u64 {
         self.path ^ self.host.rotate_left(32)
     }
@@ -113,7 +112,7 @@ pub fn ready_key(host: HostKey, rank: Rank) -> [u8; 16] {
     two(host, rank.0)
 }
 
-/// Key of a URL that waits for its time: host, due time, rank.
+/// Key of a URL that is due later: host, due time, rank.
 pub fn later_key(host: HostKey, due: u64, rank: Rank) -> [u8; 24] {
     let mut key = [0; 24];
     key[..16].copy_from_slice(&two(host, due));
@@ -121,13 +120,13 @@ pub fn later_key(host: HostKey, due: u64, rank: Rank) -> [u8; 24] {
     key
 }
 
-/// The `index`-th group of eight bytes of a key, as the number it is; none when the key is too short.
+/// The `index`-th group of eight bytes of a key as a number; none if the key is too short.
 pub fn part(key: &[u8], index: usize) -> Option<u64> {
     let bytes = key.get(index * 8..index * 8 + 8)?;
     Some(u64::from_be_bytes(bytes.try_into().ok()?))
 }
 
-/// A kind, and the hash or number of one.
+/// A kind, and a hash or number.
 pub fn tagged(kind: u8, number: u64) -> [u8; 9] {
     let mut key = [kind; 9];
     key[1..].copy_from_slice(&number.to_be_bytes());

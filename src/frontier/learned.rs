@@ -1,27 +1,27 @@
-//! What was learned of links, as it is kept with the frontier.
+//! What was learned about links, as stored with the frontier.
 
 use crate::focus::Lead;
 use crate::page::Kind;
 
-/// What a batch has to say of it.
+/// What a batch adds to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Learned {
     #[default]
     Nothing,
-    /// Lessons behind all that are there.
+    /// Further lessons.
     Lessons(Vec<u8>),
-    /// The whole model, in the place of the last one and all lessons since.
+    /// A complete model, which replaces the last one and all lessons since.
     Model(Vec<u8>),
 }
 
-/// What is there: the model as it was last written whole, and the lessons since, batch by batch.
+/// The last complete model, and the lessons since, batch by batch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Remembered {
     pub model: Option<Vec<u8>>,
     pub lessons: Vec<Vec<u8>>,
 }
 
-/// Pages that came, and how many of them were relevant.
+/// Fetched pages, and how many of them were relevant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Harvest {
     pub judged: u64,
@@ -29,16 +29,16 @@ pub struct Harvest {
 }
 
 impl Harvest {
-    /// The part that was relevant; none: no page came.
+    /// The harvest rate; none without pages.
     pub fn ratio(&self) -> Option<f64> {
         (self.judged > 0).then(|| self.relevant as f64 / self.judged as f64)
     }
 }
 
-/// A place in the queues of what may be fetched any time.
+/// A position in the queues of URLs that may be fetched any time.
 pub type QueuePlace = [u8; 16];
 
-/// A URL in them.
+/// A URL in these queues.
 #[derive(Debug, Clone, Copy)]
 pub struct Ranked<'a> {
     pub url: &'a str,

@@ -1,4 +1,4 @@
-//! A host that is leased, from its turn to its release.
+//! A leased host, and its release.
 
 use std::time::Duration;
 
@@ -10,30 +10,30 @@ use super::trouble::{Health, Trouble};
 use super::work::Work;
 use crate::page::{EpochMs, Failure};
 
-/// Of the retries and revisits of one host that are due, those considered for one lease: the longest due ones.
+/// Maximum number of due retries and rechecks of a host that are considered for a lease, longest due first.
 pub(super) const LATER_WINDOW: usize = 256;
-/// A retry that is due lets URLs go first that were never asked for, for so long.
+/// For this long a due retry comes after URLs that were never fetched.
 pub(super) const RETRY_WAITS_MS: u64 = 600_000;
 
 /// One host, exclusively, with some of its due URLs.
 #[derive(Debug, Clone, Default)]
 pub struct Lease {
-    /// Never the same twice in the life of the store's process.
+    /// Unique in the life of the process.
     pub id: u64,
     pub host: Host,
     pub work: Vec<Work>,
 }
 
-/// What the frontier remembers of a host; all of it survives a restart.
+/// What the frontier knows of a host; all of it survives a restart.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Host {
-    /// Scheme, name and port when not the scheme's own: `https://example.com`, `http://127.0.0.1:8080`.
+    /// Scheme, name, and port if it is not the default: `https://example.com`, `http://127.0.0.1:8080`.
     pub origin: String,
     /// robots.txt as last fetched; none before the first fetch.
     pub robots: Option<Robots>,
-    /// None while it is well.
+    /// None while it is healthy.
     pub trouble: Option<Trouble>,
-    /// The delay between visits that its operator wants, in the place of the configured one.
+    /// Delay set by the operator, instead of the configured one.
     pub ordered_delay: Option<Duration>,
 }
 
@@ -42,12 +42,12 @@ pub struct Host {
 pub struct Robots {
     #[n(0)]
     pub fetched_ms: EpochMs,
-    /// To be fetched again from then on.
+    /// Must be fetched again after this time.
     #[n(1)]
     pub expires_ms: EpochMs,
     #[n(2)]
     pub access: RobotsAccess,
-    /// The host's file of TDM reservations, empty where it has none. None: nobody has looked.
+    /// The host's TDM reservations, empty if it has none. None: never fetched.
     #[n(3)]
     pub tdm: Option<String>,
 }
@@ -55,22 +55,22 @@ pub struct Robots {
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(flat)]
 pub enum RobotsAccess {
-    /// 2xx: the file's bytes, at most 500 KiB, as text (invalid UTF-8 replaced).
+    /// 2xx: the file, at most 500 KiB, as text (invalid UTF-8 replaced).
     #[n(0)]
     Rules(#[n(0)] String),
     /// 4xx: everything is allowed.
     #[n(1)]
     AllowAll,
-    /// 5xx or no answer: everything is disallowed until it expires, because of this.
+    /// 5xx or no answer: everything is disallowed until it expires, because of this failure.
     #[n(2)]
     Unreachable(#[n(0)] Failure),
 }
 
-/// What [`super::Frontier::lease_host`] gives.
+/// The result of [`super::Frontier::lease_host`].
 #[derive(Debug, Clone)]
 pub enum HostTurn {
     Leased(Box<Lease>),
-    /// It rests until then.
+    /// It must wait until then.
     At(EpochMs),
     /// Another worker has it.
     Taken,
@@ -78,34 +78,35 @@ pub enum HostTurn {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// Nothing more is to be asked of the host: it is blocked, or wanted back ([`super::Frontier::recall`]).
+    /// Nothing more may be fetched from the host: it is blocked or recalled ([`super::Frontier::recall`]).
     Recalled,
     Now,
     At(EpochMs),
 }
 
-/// URLs that were fetched, and whose verdicts are still to come.
+/// URLs that were fetched and have no verdict yet.
 #[derive(Debug, Clone)]
 pub struct Unjudged(pub(super) Vec<UrlKey>);
 
 /// How a lease ended.
 #[derive(Debug, Clone, Default)]
 pub struct Release {
-    /// URLs whose event the page log has accepted: not leased again; `apply` finishes them.
+    /// URLs with an event in the page log: not leased again; `apply` finishes them.
     pub fetched: Vec<String>,
-    /// The host is not leased before this (end of the last visit + its delay, Retry-After, back-off, its address's turn).
+    /// The host is not leased before this: the end of the last request plus delay, Retry-After or back-off, or its
+    /// politeness slot.
     pub not_before: EpochMs,
-    /// Set when robots.txt was fetched during this lease.
+    /// Set if robots.txt was fetched during this lease.
     pub robots: Option<Robots>,
-    /// What the host showed of itself; none leaves what is known.
+    /// New health of the host; none: unchanged.
     pub health: Option<Health>,
-    /// Set when a budget of the host is spent: it is not leased before that is over. Not kept over a restart, when budgets may
-    /// be others.
+    /// Set if a budget of the host is used up: it is not leased before that ends. Not stored, because budgets may
+    /// change with a restart.
     pub spent: Option<Spent>,
-    /// The host's own delay between visits (robots.txt crawl-delay), kept so that a restart in the middle of a visit honours
-    /// it too. What is below `FrontierOptions::default_delay` changes nothing.
+    /// The host's own delay (crawl-delay of robots.txt), stored so that a restart during a visit obeys it too. A delay
+    /// below `FrontierOptions::default_delay` has no effect.
     pub delay: Duration,
-    /// The client that the host was lent to is known to be done with it. Otherwise nobody else is leased the host before the
-    /// client's time is over.
+    /// The remote worker is known to be done with the host. Otherwise nobody gets the host before the worker's lease
+    /// ends.
     pub client_is_done: bool,
 }

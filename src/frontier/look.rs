@@ -1,4 +1,4 @@
-//! What the frontier knows of one host or one URL, for people.
+//! What the frontier knows of a host or URL, for the user.
 
 use std::time::Duration;
 
@@ -16,81 +16,81 @@ use crate::page::EpochMs;
 #[derive(Debug, Clone, PartialEq)]
 pub struct HostLook {
     pub record: HostRecord,
-    /// When it is leased next at the earliest; none: it is leased now, blocked, or has nothing to do.
+    /// The earliest time of its next lease; none: it is leased, blocked, or has nothing to do.
     pub due: Option<EpochMs>,
     pub is_leased: bool,
-    /// A budget of it is spent.
+    /// A budget of it is used up.
     pub spent: Option<Spent>,
     pub robots: Option<Robots>,
 }
 
-/// Which hosts are wanted.
+/// Selects hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum WhichHosts {
-    /// With work: those being visited, then by when they are due.
+    /// With queued URLs: first those being visited, then by due time.
     All,
     /// Being visited.
     Busy,
     /// In trouble.
     Troubled,
-    /// Left alone by their operator's order.
+    /// Blocked by the operator.
     Blocked,
-    /// With URLs that are held, the most first.
+    /// With deferred URLs, the most first.
     Held,
 }
 
-/// What its operator wants of a host.
+/// An order of the operator for a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostOrder {
-    /// It is left alone: what is in flight ends, nothing more is asked for.
+    /// No new requests; those in progress end.
     Block,
     Unblock,
-    /// The delay between visits; none: the configured one again. What robots.txt asks for holds if it is longer.
+    /// Delay between requests; none: as configured. A longer delay in robots.txt applies.
     Delay(Option<Duration>),
-    /// Pages that are admitted at most; none: as configured again.
+    /// Maximum number of pages; none: as configured.
     Pages(Option<u64>),
 }
 
-/// Where a known URL is.
+/// The queue state of a known URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// It may be fetched as soon as its host can be visited.
+    /// It may be fetched as soon as its host may be visited.
     Ready {
         priority: u8,
-        /// URLs of its host before it; counted up to [`COUNTED`].
+        /// URLs of its host that come first; counted up to [`COUNTED`].
         ahead: u64,
     },
-    /// It waits for a time of its own, [`WHEN_MET_AGAIN`](super::WHEN_MET_AGAIN): for a host that was given up.
+    /// It is due at this time. [`WHEN_MET_AGAIN`](super::WHEN_MET_AGAIN): its host was given up.
     Later { due: EpochMs },
-    /// It has its answer and is not looked at again.
+    /// It has a final answer and is not rechecked.
     Done,
 }
 
-/// URLs before one in its queue are counted so far.
+/// Maximum count of URLs before one in its queue.
 pub const COUNTED: u64 = 10_000;
 
-/// One URL that is known.
+/// One known URL.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UrlLook {
     pub place: Place,
-    /// It is being asked for, or its answer is not validated yet.
+    /// It is being fetched, or its event is not validated yet.
     pub is_in_flight: bool,
-    /// What its queue keeps of it.
+    /// Its queue entry.
     pub queued: Option<QueuedUrl>,
-    /// Who led to it first. None: before that was noted.
+    /// The first link to it. None: it was found before this was recorded.
     pub first_found: Option<Found>,
-    /// Who did last, as far as it is remembered: of the last pages that this process read.
+    /// The last link, if it is known: only for pages that this process read recently.
     pub last_found: Option<Found>,
-    /// The last attempts, the oldest first, and how many there were.
+    /// The last attempts, oldest first, and how many there were.
     pub attempts: Vec<Attempt>,
     pub attempts_in_all: u16,
-    /// What is known from its last look.
+    /// The record of its last fetch.
     pub page: Option<PageRecord>,
-    /// URLs that lead to it and are its aliases, some of them.
+    /// Some of its aliases.
     pub aliases: Vec<String>,
-    /// URLs that are duplicates of it, some of them.
+    /// Some of its duplicates.
     pub duplicates: Vec<String>,
-    /// Under which URL its page is delivered, if it is another's.
+    /// The URL under which its page is delivered, if it is another.
     pub owner: Option<String>,
 }

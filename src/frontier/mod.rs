@@ -1,8 +1,8 @@
-//! The frontier: `work_proposed` (URLs to fetch, by host, with due time and priority) and `page` (what is known of the
-//! fetched ones): two of the data model's three tables (ARCHITECTURE.md), behind one narrow trait.
+//! The frontier: `work_proposed` (queued URLs by host, with due time and priority) and `page` (records of fetched
+//! URLs), two of the three tables in ARCHITECTURE.md, behind one trait.
 //!
-//! A URL's way: proposed → leased with its host → its event accepted by the page log → [`Frontier::apply`] by the
-//! validator. Until it is applied it stays on disk in `work_proposed`, so nothing is lost however the process ends.
+//! The way of a URL: proposed → leased with its host → its event accepted by the page log → [`Frontier::apply`] by the
+//! validator. Until then it stays on disk in `work_proposed`, so nothing is lost however the process ends.
 
 mod addresses;
 mod claims;

@@ -1,4 +1,4 @@
-//! What is known of a URL that has its answer.
+//! The record of a URL with a final answer.
 
 use minicbor::{Decode, Encode};
 
@@ -11,23 +11,23 @@ use crate::page::{
 };
 use crate::revisit::{History, Lesson, RevisitPolicy};
 
-/// What `page` keeps of a URL.
+/// A record of `page`.
 #[derive(Debug, Clone, Default, PartialEq, Encode, Decode)]
 pub struct PageRecord {
     #[n(0)]
     pub url: String,
-    /// Sitemaps of before it was noted are here as pages.
+    /// Old records have sitemaps as pages.
     #[n(1)]
     pub kind: Kind,
     #[cbor(n(2), with = "event_id")]
     pub event_id: String,
     #[n(3)]
     pub state: PageState,
-    /// HTTP status of the last response; 0 when there was none.
+    /// HTTP status of the last response; 0 if there was none.
     #[n(4)]
     pub status: u16,
-    /// SHA-256 of the decoded content of the last 2xx response; none when that was cut. An alias has one if it is a page itself, which
-    /// names another.
+    /// SHA-256 of the decoded content of the last 2xx response; none if it was truncated. An alias has a digest only if
+    /// it is a page itself and names a canonical URL.
     #[cbor(n(7), with = "minicbor::bytes")]
     pub digest: Option<[u8; 32]>,
     #[n(8)]
@@ -38,52 +38,51 @@ pub struct PageRecord {
     pub fetched_ms: EpochMs,
     #[n(6)]
     pub depth: u16,
-    /// None for what never was a page, and for what was fetched before it was noted.
+    /// None if it never was a page, and in old records.
     #[n(10)]
     pub history: Option<History>,
-    /// Where the last 2xx response came from, and with it digest and validators, if redirects led there.
+    /// The redirect target that the last 2xx response, digest and validators are from.
     #[n(11)]
     pub final_url: Option<String>,
-    /// The page asked not to be indexed, whether that is obeyed or not.
+    /// The page was noindex, whether that is obeyed or not.
     #[cbor(n(12), skip_if = "std::ops::Not::not")]
     pub noindex: bool,
-    /// To be asked for as if nothing were known of it, and its links followed though it may be as it was: some of them were
-    /// not admitted when it was last read.
+    /// The next fetch is a refetch, and its links are followed even if the page is unchanged, because some of them were
+    /// not admitted at the last fetch.
     #[cbor(n(13), skip_if = "std::ops::Not::not")]
     pub is_to_be_reread: bool,
-    /// Where its redirects lead, normalised: whose page is delivered under this URL, or of what it is an alias. None for what
-    /// does not redirect, and where redirects are followed without asking whose their target is.
+    /// The normalised redirect target, whose page is delivered under this URL or of which it is an alias. None without
+    /// redirects, and with `redirects: follow`.
     #[n(14)]
     pub target: Option<String>,
     /// See [`TextChange::given`](crate::page::TextChange::given).
     #[cbor(n(15), skip_if = "TextsGiven::is_empty")]
     pub texts: TextsGiven,
-    /// What the page names as its canonical URL, normalised, where that is obeyed and is another than its own: it is delivered
-    /// under this URL as long as that one has no page. An alias has it only where it is not its `target`.
+    /// The normalised canonical URL, if it is obeyed and another one. The page is delivered under this URL while the
+    /// canonical URL has no page. An alias has it only if it differs from `target`.
     #[n(16)]
     pub canonical: Option<String>,
-    /// Events of the page log up to and including that of `event_id`: who has passed so many has it. None for records of before it
-    /// was noted.
+    /// The watermark: a reader whose offset is at least this has consumed the event `event_id`. None in old records.
     #[n(17)]
     pub passed_at: Option<u64>,
-    /// What headers and markup say of the page's use, whether that is obeyed or not. None: nobody has looked.
+    /// Statements in headers and markup about the page's use, whether obeyed or not. None: never read.
     #[n(19)]
     pub preferences: Option<Vec<Statement>>,
-    /// Who led to it, and what came before.
+    /// Its history.
     #[cbor(n(18), skip_if = "Past::is_empty")]
     pub past: Past,
-    /// What a page classifier said of the last 2xx response. None where none was asked.
+    /// The page classifier's result for the last 2xx response. None if there was no classifier.
     #[n(20)]
     pub judged: Option<JudgedBy>,
-    /// Of one that is delivered, where duplicates are looked for. None: not known.
+    /// For a delivered page, if duplicates are detected. None: unknown.
     #[n(21)]
     pub likeness: Option<Likeness>,
-    /// Since when it is refused or fails, each time that it is asked for. None: it is not, or was before it was noted.
+    /// Since when every fetch is refused or fails. None otherwise, and in old records.
     #[n(22)]
     pub refused_since: Option<EpochMs>,
 }
 
-/// What a page classifier said.
+/// The result of a page classifier.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct JudgedBy {
     /// In millionths.
@@ -91,18 +90,18 @@ pub struct JudgedBy {
     pub relevance: u32,
     #[n(1)]
     pub is_relevant: bool,
-    /// The classifier's name.
+    /// Name of the classifier.
     #[n(2)]
     pub model: String,
 }
 
 impl JudgedBy {
-    /// Whether it keeps the page from being delivered. `left_out_by`: whose irrelevant pages are not.
+    /// Whether the page is withheld as irrelevant. `left_out_by`: the classifier whose irrelevant pages are withheld.
     pub fn is_unwanted(&self, left_out_by: Option<&str>) -> bool {
         !self.is_relevant && left_out_by == Some(&self.model)
     }
 
-    /// None where none was asked.
+    /// None without a classifier.
     pub fn of(event: &PageEvent) -> Option<JudgedBy> {
         let Relevance { relevance, is_relevant } = event.relevance;
         let relevance = (relevance * 1e6).round() as u32;
@@ -117,7 +116,7 @@ impl From<&JudgedBy> for Relevance {
 }
 
 impl PageRecord {
-    /// The attempt that the record tells of itself.
+    /// The attempt that the record itself describes.
     pub(super) fn last_attempt(&self) -> Attempt {
         let outcome = match self.state {
             PageState::Failed(reason) => Cause::Failure(reason),
@@ -127,12 +126,12 @@ impl PageRecord {
         Attempt { at: self.fetched_ms, outcome, counts: true, digest }
     }
 
-    /// What speaks against a page that is there, and since when.
+    /// The unconfirmed removal of a live page, and since when.
     pub fn doubt(&self) -> Option<(Doubt, EpochMs)> {
         self.history.and_then(|history| history.doubt())
     }
 
-    /// Whether robots.txt forbade the page at its last look.
+    /// Whether robots.txt forbade the page at its last recheck.
     pub fn was_forbidden(&self) -> bool {
         match self.state {
             PageState::Failed(FailureReason::RobotsDenied) => true,
@@ -142,18 +141,18 @@ impl PageRecord {
         }
     }
 
-    /// Its body broke off, and nothing better has come since: half a page is what is known, and delivered.
+    /// Its body was truncated, and no complete one was fetched since. The truncated page is delivered.
     pub fn is_half(&self) -> bool {
         self.state.is_there() && self.digest.is_none() && (200..300).contains(&self.status)
     }
 
-    /// Since when no page came, of one that is no page now and never was as far as is known.
+    /// Since when fetches give no page, for a URL that is not known to have been a page.
     pub fn no_page_since(&self) -> Option<EpochMs> {
         matches!(self.state, PageState::Refused | PageState::Failed(_))
             .then(|| self.refused_since.unwrap_or(self.fetched_ms))
     }
 
-    /// What the next answer is compared with, of a page that is there.
+    /// The data of a live page that the next answer is compared with.
     pub fn as_before(&self, policy: &RevisitPolicy, now: EpochMs) -> Before<'_> {
         Before {
             digest: self.digest.as_ref(),
@@ -163,40 +162,40 @@ impl PageRecord {
         }
     }
 
-    /// Whose duplicate it is, of one that is delivered.
+    /// The page that it duplicates, if it is delivered.
     pub fn duplicate_of(&self) -> Option<&DuplicateOf> {
         self.likeness.as_ref().filter(|_| self.state.is_live())?.of.as_ref()
     }
 
-    /// Whether it is an alias for what its page names, and not for where it redirects.
+    /// Whether it is an alias because of its canonical URL, not because of a redirect.
     pub fn is_alias_by_name(&self) -> bool {
         self.state == PageState::Alias && self.digest.is_some()
     }
 
-    /// Whether hints matter for when it is looked at: others told of it, or it tells of others.
+    /// Whether hints matter for its rechecks: it has hints, or gives hints about other pages.
     pub fn is_hinted(&self) -> bool {
         self.history.is_some_and(|history| history.told.is_some() || history.tells.is_some())
     }
 
-    /// What the look that made this record of `before` tells of the hints of the page's host.
+    /// What the change from `before` to this record shows about the hints of the page's host.
     pub fn lesson(&self, before: &PageRecord) -> Option<Lesson> {
         let (before, now) = (before.history?, self.history?);
         let has_changed = now.changes > before.changes;
         let change = if has_changed { PageChange::Changed } else { PageChange::Unchanged };
-        // What only said that it is as it was did not see it.
+        // A 304 did not see the page.
         let was_seen = now.alive_ms > before.alive_ms && self.state != PageState::New;
         before.lesson(now.alive_ms, change).filter(|_| was_seen)
     }
 
-    /// What looking at the page has told. Of before it was noted nothing is known but that it is or was there.
+    /// What the fetches of the page showed. For old records it is only known that the page is or was live.
     pub fn history(&self) -> Option<History> {
         let was_there = self.state.is_there() || matches!(self.state, PageState::Gone | PageState::Alias);
         self.history.or_else(|| was_there.then(|| History::new(self.fetched_ms)))
     }
 }
 
-/// What the last fetch was against the one before (`new`, `unchanged`, `changed`, `gone`), that its page is withheld, or that it
-/// failed for good.
+/// The result of the last fetch compared with the one before (`new`, `unchanged`, `changed`, `gone`), or that the page
+/// is withheld or failed for good.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(flat)]
 pub enum PageState {
@@ -209,12 +208,12 @@ pub enum PageState {
     Changed,
     #[n(3)]
     Gone,
-    /// A final answer that is no page: a 4xx on first sight, or retries used up.
+    /// A final answer that is not a page: a 4xx at the first fetch, or all retries failed.
     #[n(4)]
     Refused,
     #[n(5)]
     Failed(#[n(0)] FailureReason),
-    /// There, and not to be delivered as its URL's page ([`Withheld`](crate::page::Withheld)).
+    /// A live page that is not delivered under its URL ([`Withheld`](crate::page::Withheld)).
     #[n(6)]
     Withheld,
     /// Its page, which is that of `target`, is delivered under another URL.
@@ -248,12 +247,12 @@ impl PageState {
         }
     }
 
-    /// The page was there when it was last asked for, and destinations hold it.
+    /// The last fetch found the page, and destinations have it.
     pub fn is_live(self) -> bool {
         matches!(self, PageState::New | PageState::Unchanged | PageState::Changed)
     }
 
-    /// The page was there when it was last asked for, delivered or not.
+    /// The last fetch found the page, delivered or not.
     pub fn is_there(self) -> bool {
         self.is_live() || self == PageState::Withheld
     }

@@ -1,21 +1,22 @@
-//! What a URL went through: who led to it, and what its attempts brought. For people; nothing is decided by it.
+//! The history of a URL: who linked to it, and the results of its attempts. For the user only; no decision depends on
+//! it.
 
 use minicbor::{Decode, Encode};
 
 use super::trouble::Cause;
 use crate::page::{EpochMs, FailureReason};
 
-/// How a URL comes to be known.
+/// How a URL was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Way {
-    /// Given to the command that began the crawl, or went on with it.
+    /// Given to the command that started or continued the crawl.
     #[n(0)]
     Seed,
-    /// Given later: by `seine seeds add`, or through the API.
+    /// Added later by `seine seeds add`, or through the API.
     #[n(1)]
     Added,
-    /// A sitemap that robots.txt names, or that lies where sitemaps do.
+    /// A sitemap named by robots.txt, or at the usual location.
     #[n(2)]
     RobotsTxt,
     #[n(3)]
@@ -24,10 +25,10 @@ pub enum Way {
     Sitemap,
     #[n(5)]
     Feed,
-    /// A document that is no HTML names it as its canonical URL.
+    /// The canonical URL of a document that is not HTML.
     #[n(6)]
     Canonical,
-    /// A page, or a style sheet, needs it to be shown.
+    /// Needed to show a page, directly or through a style sheet.
     #[n(7)]
     Requisite,
 }
@@ -48,54 +49,54 @@ impl Way {
     }
 }
 
-/// That something led to a URL.
+/// A link to a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     pub way: Way,
-    /// The URL that has the link; none of what somebody gave, and where it is not known any more.
+    /// The page with the link; none for seeds, and if it is no longer known.
     pub on: Option<String>,
-    /// When that was read, or given. Kept in seconds.
+    /// When the page was read or the seed given. Stored in seconds.
     pub at: EpochMs,
 }
 
-/// One attempt at a URL.
+/// One attempt to fetch a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attempt {
-    /// When it ended. Kept in seconds.
+    /// When it ended. Stored in seconds.
     pub at: EpochMs,
-    /// What came: a status, 0 where that is not known, or why none did.
+    /// A status (0 if unknown), or the failure.
     pub outcome: Cause,
-    /// The URL pays for it; not what was its host's trouble.
+    /// The URL is charged for it. False for host trouble.
     pub counts: bool,
-    /// The beginning of the content's SHA-256, where it was another than before.
+    /// The beginning of the content's SHA-256, if the content changed.
     pub digest: Option<[u8; 4]>,
 }
 
-/// The last attempts, the oldest first, as many as [`Attempts::BYTES`] hold: two bytes of how many there were in all, then six
-/// or, with a digest, ten bytes each. Empty as long as there was one, which the record tells itself, or none.
+/// The last attempts, oldest first, as many as fit into [`Attempts::BYTES`]: two bytes for the total number, then six
+/// bytes each, or ten with a digest. Empty for one attempt, which the record itself has, or none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(transparent)]
 pub struct Attempts(#[cbor(n(0), with = "minicbor::bytes")] Vec<u8>);
 
 const HAS_DIGEST: u16 = 1 << 15;
 const COUNTS_NOT: u16 = 1 << 14;
-/// Below it are statuses, from it on failures.
+/// Lower values are statuses, others are failures.
 const FAILURES: u16 = 1 << 11;
 
 impl Attempts {
-    /// So that of all URLs known, of which one in ten is fetched, each takes 4 at most.
+    /// Limited so that, averaged over all known URLs, of which one in ten is fetched, each takes 4 bytes at most.
     pub const BYTES: usize = 42;
 
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many there were, those forgotten included.
+    /// Total number of attempts, including dropped ones.
     pub fn in_all(&self) -> u16 {
         self.0.first_chunk().map_or(0, |bytes| u16::from_be_bytes(*bytes))
     }
 
-    /// Adds the newest; the oldest are forgotten for it.
+    /// Adds the newest and drops the oldest if necessary.
     pub(super) fn push(&mut self, attempt: Attempt) {
         let in_all = self.in_all().saturating_add(1);
         let last = self.to_vec().into_iter().chain([attempt]).map(to_bytes).collect::<Vec<_>>();
@@ -106,7 +107,7 @@ impl Attempts {
         self.0 = [&in_all.to_be_bytes()[..], &last[from..].concat()].concat();
     }
 
-    /// Those that are remembered, the oldest first.
+    /// The remembered attempts, oldest first.
     pub fn to_vec(&self) -> Vec<Attempt> {
         let mut bytes = self.0.get(2..).unwrap_or_default();
         std::iter::from_fn(|| from_bytes(&mut bytes)).collect()
@@ -135,20 +136,21 @@ fn from_bytes(bytes: &mut &[u8]) -> Option<Attempt> {
     Some(Attempt { at: EpochMs::from(at) * 1000, outcome, counts: code & COUNTS_NOT == 0, digest })
 }
 
-/// Since 1970; until 2106.
+/// Seconds since 1970, until 2106.
 pub(super) fn seconds(at: EpochMs) -> u32 {
     u32::try_from(at / 1000).unwrap_or(u32::MAX)
 }
 
-/// What a record keeps of its URL's past. The frontier's own: what [`super::Frontier::page`] gives, and is given, has none.
+/// The history in a record. Only the frontier uses it; records passed through [`super::Frontier::page`] have none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Past {
-    /// Its number among all that were ever proposed, by which the frontier knows who led to it.
+    /// Its number among all proposed URLs, which leads to its source.
     #[n(0)]
     pub proposed_as: Option<u64>,
     #[cbor(n(1), skip_if = "Attempts::is_empty")]
     pub attempts: Attempts,
-    /// As [`passed_at`](super::page::PageRecord::passed_at), of the last event that had a page to deliver, where that is another.
+    /// As [`passed_at`](super::page::PageRecord::passed_at), for the last event with a page to deliver, if that is
+    /// another event.
     #[n(2)]
     pub delivered_at: Option<u64>,
 }

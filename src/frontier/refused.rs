@@ -1,4 +1,5 @@
-//! Links that the scope refused: by host, how many and one of them. Not each: nine of ten links of a narrow crawl are such.
+//! Links refused by the scope: a count and an example per host. Not every link, because a narrow crawl refuses nine of
+//! ten.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -12,14 +13,14 @@ use crate::page::EpochMs;
 use crate::parse::{Link, url};
 
 const NOTE: &str = "refused_links";
-/// Hosts that are remembered, those with the most links; while they are counted, up to twice as many.
+/// Number of hosts kept, those with the most links; twice as many while counting.
 const HOSTS: usize = 1000;
 const EVERY: Duration = Duration::from_secs(60);
 
-/// What was refused of one host.
+/// Refused links to one host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
-    /// At least so many: a host that few links lead to may have been forgotten before.
+    /// A lower bound: a host with few links may have been dropped before.
     pub links: u64,
     /// The first of them, the page that has it, and when that was read.
     pub url: String,
@@ -27,7 +28,7 @@ pub struct Refused {
     pub found_ms: EpochMs,
 }
 
-/// One for a crawl. Kept with the frontier now and then: what a kill takes is a minute's.
+/// One for a crawl. Stored once a minute, so a kill loses at most a minute.
 #[derive(Debug, Default)]
 pub struct RefusedLinks(Mutex<Hosts>);
 
@@ -35,7 +36,7 @@ pub struct RefusedLinks(Mutex<Hosts>);
 struct Hosts {
     by_host: HashMap<String, Refused>,
     has_changed: bool,
-    /// When it was written down last, or begun; none: not yet.
+    /// When it was last stored, or started; none: not yet.
     kept: Option<Instant>,
 }
 
@@ -66,12 +67,12 @@ impl RefusedLinks {
         }
     }
 
-    /// Of the host of a URL.
+    /// For the host of a URL.
     pub fn of(&self, link: &str) -> Option<Refused> {
         self.0.lock().by_host.get(url::host(link)?).cloned()
     }
 
-    /// Whether it is time to [keep](RefusedLinks::keep) what is new: true once a minute.
+    /// Whether new counts should be [stored](RefusedLinks::keep): true once a minute.
     pub fn is_to_be_kept(&self) -> bool {
         let mut hosts = self.0.lock();
         let is_due = hosts.kept.is_none_or(|kept| kept.elapsed() >= EVERY);
@@ -81,7 +82,7 @@ impl RefusedLinks {
         is_due
     }
 
-    /// Writes what is new.
+    /// Stores new counts.
     pub fn keep(&self, frontier: &dyn Frontier) -> Result<(), FrontierError> {
         let note = {
             let mut hosts = self.0.lock();
@@ -91,7 +92,7 @@ impl RefusedLinks {
             hosts.forget_the_rarest();
             serde_json::to_string(&hosts.by_host).unwrap_or_default()
         };
-        // Without the lock: whoever refuses a link does not wait for the disk.
+        // Written without the lock, so that refusing a link never waits for the disk.
         frontier.set_note(NOTE, &note).inspect_err(|_| self.0.lock().has_changed = true)
     }
 }

@@ -1,13 +1,13 @@
-//! Which URLs belong to a crawl. Pure: reads configuration, does no I/O.
+//! Decides which URLs belong to a crawl. Pure: reads the configuration, does no I/O.
 //!
-//! In this order, and all must agree: the host rule, `allow` and `deny`, ACHE's link filters for the URL's domain, then the
-//! global ones.
+//! All of these must agree, in this order: the host rule, `allow` and `deny`, ACHE's link filters for the URL's domain,
+//! then the global link filters.
 //!
-//! The formats are ACHE's. Regular expressions (`link_whitelist.txt`, `link_blacklist.txt`, `type: regex`) match the whole
-//! URL, without case; wildcards (`type: wildcard`, its default) match the whole URL, with case, and know `*` alone. An empty
-//! list, or one of empty lines, says nothing. Unlike ACHE's, expressions have no look-around and no back references (so
-//! that matching takes linear time), and several entries of `link_filters.yml` for one domain are joined instead of one
-//! of them winning by chance.
+//! The formats are ACHE's. Regular expressions (`link_whitelist.txt`, `link_blacklist.txt`, `type: regex`) match the
+//! whole URL and ignore case. Wildcards (`type: wildcard`, the default) match the whole URL, with case, and have only
+//! `*`. An empty list, or one of empty lines, has no effect. Unlike ACHE's, expressions have no look-around and no back
+//! references, so matching takes linear time. Several entries of `link_filters.yml` for one domain are joined; in ACHE
+//! one of them wins by chance.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -22,30 +22,30 @@ use crate::config::{ScopeConfig, ScopeRule, pattern};
 use crate::page::Kind;
 use crate::parse::url;
 
-/// The rules of one crawl, compiled.
+/// The compiled rules of one crawl.
 #[derive(Debug)]
 pub struct Scope {
     rule: ScopeRule,
-    /// The seeds' hosts, these and former runs'.
+    /// The hosts of the seeds of this and earlier runs.
     seed_hosts: BTreeSet<String>,
-    /// What the rule compares with: hosts, or registrable domains.
+    /// The hosts or registrable domains that the rule admits.
     admitted: HashSet<String>,
     patterns: Lists,
-    /// Link filters, by registrable domain.
+    /// Link filters by registrable domain.
     domain_filters: HashMap<String, Lists>,
     global_filters: Lists,
-    /// What pages need to be shown is asked for.
+    /// Requisites of pages are fetched.
     requisites: bool,
 }
 
-/// How many steps a requisite may be away from the page that needs it: a style sheet, one that it imports, and a font of that.
+/// Maximum number of steps from a page to a requisite: a style sheet, one that it imports, and a font of that.
 pub const REQUISITE_STEPS: u16 = 3;
 
-/// The scope as it is now: seeds that come while a crawl goes on widen it.
+/// The present scope. Seeds added during a crawl widen it.
 #[derive(Debug)]
 pub struct CurrentScope {
     scope: RwLock<Arc<Scope>>,
-    /// What it refused.
+    /// Counts of refused links.
     pub refused: RefusedLinks,
 }
 
@@ -58,7 +58,7 @@ impl CurrentScope {
         self.scope.read().clone()
     }
 
-    /// Puts another in its place, made of what it is. Others who change it wait; who asks for it does not.
+    /// Replaces the scope with one made from it. Other changes wait; readers do not.
     pub fn change<E>(&self, change: impl FnOnce(&Scope) -> Result<Scope, E>) -> Result<(), E> {
         let current = self.scope.upgradable_read();
         let changed = change(&current)?;
@@ -67,13 +67,13 @@ impl CurrentScope {
     }
 }
 
-/// What the scope says of a URL, and which rule refuses it. Patterns are as the user wrote them.
+/// The verdict on a URL, with the rule that refuses it. Patterns are as the user wrote them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict<'a> {
     Admitted,
     /// Not a normalised http(s) URL.
     NotAUrl,
-    /// The host is none of the seeds', nor of `hosts`.
+    /// The host is neither a seed's nor in `hosts`.
     OtherHost,
     /// No pattern of this list matches.
     NotAllowed {
@@ -102,25 +102,26 @@ pub enum ScopeError {
     Note(#[from] serde_json::Error),
 }
 
-/// What is kept with the frontier, so that a later run without seeds has the same scope.
+/// Stored with the frontier, so that a later run without seeds has the same scope.
 #[derive(Serialize, Deserialize)]
 struct Note {
     seed_hosts: BTreeSet<String>,
 }
 
 impl Scope {
-    /// `seeds`: URLs as people write them; their hosts are in scope, port and scheme left out (as in ACHE).
+    /// `seeds`: URLs as people write them. Their hosts are in scope, without port and scheme (as in ACHE).
     pub fn new(config: &ScopeConfig, seeds: &[String]) -> Result<Scope, ScopeError> {
         Scope::with_hosts(config, BTreeSet::new(), seeds)
     }
 
-    /// The scope of a former run, from [`Scope::to_note`], with the rules of `config` and the hosts of further `seeds`.
+    /// The scope of an earlier run, from [`Scope::to_note`], with the rules of `config` and the hosts of further
+    /// `seeds`.
     pub fn from_note(config: &ScopeConfig, note: &str, seeds: &[String]) -> Result<Scope, ScopeError> {
         let note: Note = serde_json::from_str(note)?;
         Scope::with_hosts(config, note.seed_hosts, seeds)
     }
 
-    /// The seeds' hosts as JSON, for the frontier's note.
+    /// The hosts of the seeds as JSON, for the frontier's note.
     pub fn to_note(&self) -> String {
         serde_json::json!(Note { seed_hosts: self.seed_hosts.clone() }).to_string()
     }
@@ -130,7 +131,7 @@ impl Scope {
         url::host(url).is_some_and(|host| self.admits_host(host) && self.refusing_list(host, url).is_none())
     }
 
-    /// Whether what is known already may still be asked for, should scope or depth have changed. Seeds always may.
+    /// Whether a known URL may still be fetched after a change of scope or depth. Seeds always may.
     pub fn keeps(&self, url: &str, kind: Kind, depth: u16, max_depth: Option<u16>) -> bool {
         if kind == Kind::Requisite {
             return self.admits_requisite(url);
@@ -139,7 +140,7 @@ impl Scope {
         is_seed || (max_depth.is_none_or(|deepest| depth <= deepest) && self.admits(url))
     }
 
-    /// Whether what a page needs may be asked for, wherever it is: no list forbids it.
+    /// Whether a requisite may be fetched, from any host: no list forbids it.
     pub fn admits_requisite(&self, url: &str) -> bool {
         let is_free = |host| self.lists_for(host).all(|lists| lists.denying(url).is_none());
         self.requisites && url::host(url).is_some_and(is_free)
@@ -208,7 +209,7 @@ fn host_of(text: &str) -> Option<String> {
     url::host(&url::parse(text)?).map(str::to_owned)
 }
 
-/// A pair of lists that apply together; none: says nothing.
+/// Two lists that apply together; none: no effect.
 #[derive(Debug, Default)]
 struct Lists {
     allow: Option<List>,
@@ -229,7 +230,7 @@ impl Lists {
 /// Patterns compiled into one automaton.
 #[derive(Debug)]
 struct List {
-    /// For people: where the user wrote it.
+    /// For the user: where the patterns were written.
     name: String,
     patterns: Vec<Pattern>,
     set: RegexSet,
@@ -237,14 +238,14 @@ struct List {
 
 #[derive(Debug)]
 struct Pattern {
-    /// Place in the user's list, from 1.
+    /// Position in the user's list, from 1.
     number: usize,
     written: String,
     regex: String,
 }
 
 impl Pattern {
-    /// In a regular expression the dot matches everything, and case does not matter (as in ACHE).
+    /// In a regular expression the dot matches all characters, and case is ignored (as in ACHE).
     fn new(kind: PatternKind, number: usize, written: &str) -> Pattern {
         let regex = match kind {
             PatternKind::Regex => pattern::expression(written),
@@ -265,7 +266,7 @@ impl List {
         )
     }
 
-    /// None when there are no patterns. The error names the first bad one.
+    /// None if there are no patterns. The error names the first bad one.
     fn compile(name: String, patterns: Vec<Pattern>) -> Result<Option<List>, ScopeError> {
         for pattern in &patterns {
             let problem = |e: regex::Error| ScopeError::Pattern {
@@ -292,7 +293,7 @@ impl List {
     }
 }
 
-/// The line that says what is wrong; those before it draw the place.
+/// The line with the problem; the lines before it show the position.
 fn last_line(message: &str) -> String {
     let line = message.lines().last().unwrap_or_default().trim();
     line.strip_prefix("error: ").unwrap_or(line).to_owned()
@@ -316,11 +317,11 @@ enum PatternKind {
     Regex,
 }
 
-/// Reads ACHE's `link_filters.yml`: the global lists, and those of registrable domains. A domain's entry may name any host
-/// below it.
+/// Parses ACHE's `link_filters.yml`: the global lists, and those of registrable domains. The entry of a domain may name
+/// any host below it.
 fn link_filters(yaml: &str) -> Result<(Lists, HashMap<String, Lists>), ScopeError> {
     let error = |entry: &str, problem: String| ScopeError::LinkFilters { entry: entry.to_owned(), problem };
-    // As a source by itself: put into a `Config`, dots in keys would become levels.
+    // Parsed as a source by itself, because in a `Config` dots in keys would become levels.
     let entries = File::from_str(yaml, FileFormat::Yaml).collect().map_err(|e| error("as YAML", e.to_string()))?;
     let mut by_domain: BTreeMap<String, [Vec<Pattern>; 2]> = BTreeMap::new();
     for (key, value) in entries.into_iter().collect::<BTreeMap<_, _>>() {

@@ -1,33 +1,33 @@
-//! Budgets as the frontier keeps them: what was brought, what may still be asked for.
+//! Budgets in the frontier: what was used, and what may still be fetched.
 
 use crate::budgets::Budget;
 use crate::page::EpochMs;
 
-/// Why a URL is not to be asked for.
+/// Why a URL must not be fetched now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoBudget {
     Spent(Spent),
-    /// What is being asked for may spend the rest.
+    /// Fetches in progress may use up the rest.
     InFlight,
 }
 
-/// A budget that is spent.
+/// A used-up budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spent {
     pub budget: Budget,
-    /// From then on it is not spent any more; [`EpochMs::MAX`]: as long as this process runs.
+    /// When it starts again; [`EpochMs::MAX`]: not while this process runs.
     pub until: EpochMs,
 }
 
-/// How far a budget is spent.
+/// The use of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BudgetStanding {
     pub budget: Budget,
-    /// By what is validated; none where there is one for every host or domain.
+    /// The validated amount; none if each host or domain has a budget of its own.
     pub spent: Option<u64>,
-    /// What is being asked for, or waits to be validated, comes to this: pages as if each were going to be one.
+    /// The amount of fetches in progress or not validated: pages as if each URL became one.
     pub in_flight: u64,
-    /// Hosts with work that rest because of it.
+    /// Number of hosts with queued URLs that it stops.
     pub resting: u64,
 }
 
@@ -36,7 +36,7 @@ impl BudgetStanding {
         self.spent.is_some_and(|spent| spent >= self.budget.most)
     }
 
-    /// Pages or bytes that may still be asked for, of a budget of the crawl.
+    /// Pages or bytes left in a budget of the crawl.
     pub fn left(&self) -> Option<u64> {
         Some(self.budget.most.saturating_sub(self.spent?.saturating_add(self.in_flight)))
     }

@@ -1,4 +1,4 @@
-//! What the validator makes of events, as the frontier is told.
+//! Verdicts: what the validator tells the frontier.
 
 use super::held::{Traps, TrapsDone};
 use super::learned::{Harvest, Learned};
@@ -10,30 +10,30 @@ use crate::budgets::Amounts;
 use crate::delivery::Position;
 use crate::page::{EpochMs, Kind};
 
-/// What the validator hands over at once.
+/// A batch of the validator.
 #[derive(Debug, Clone, Default)]
 pub struct Batch {
     pub verdicts: Vec<Verdict>,
     /// Links and sitemap entries found, in scope and within depth.
     pub proposals: Vec<Proposal>,
-    /// Of pages known already: that they have changed.
+    /// Hints that known pages have changed.
     pub hints: Vec<Hint>,
     pub traps: Traps,
-    /// What was learned of links from the events.
+    /// What the events taught about links.
     pub learned: Learned,
-    /// How many pages came, and how many were relevant.
+    /// Number of fetched pages, and of relevant ones.
     pub harvest: Harvest,
-    /// The validator's place in the log behind this batch.
+    /// The validator's offset in the log after this batch.
     pub cursor: Position,
 }
 
-/// A sitemap or a feed says of a page that it has changed.
+/// A sitemap or feed says that a page has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
     pub url: String,
-    /// When, as it is said. What is not after the last look is none.
+    /// The stated time. A time before the last fetch is not a hint.
     pub changed_ms: EpochMs,
-    /// The page is looked at again no later than that.
+    /// The page is rechecked by then.
     pub due: EpochMs,
 }
 
@@ -42,13 +42,13 @@ pub struct Hint {
 pub struct Verdict {
     pub url: String,
     pub kind: Kind,
-    /// `PageEvent::id`; the same id applied again changes nothing.
+    /// `PageEvent::id`; applying the same id again changes nothing.
     pub event_id: String,
-    /// Where its redirects led, normalised, whatever came of it; none when they led nowhere.
+    /// The normalised end of its redirects, whatever the result; none if they led nowhere.
     pub reached: Option<String>,
-    /// For people, without its digest; and when it was, for what it brought.
+    /// For the user, without its digest. Its time is also the time of the amounts.
     pub attempt: Attempt,
-    /// Its URL pays for it, wherever that was redirected to.
+    /// Amounts for budgets, charged to this URL wherever it redirected.
     pub brought: Amounts,
     pub change: Change,
 }
@@ -56,16 +56,16 @@ pub struct Verdict {
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "nearly all are pages, and a batch has few")]
 pub enum Change {
-    /// Leaves `work_proposed`, enters or updates `page`. `due_again`: when it goes back to `work_proposed`;
-    /// [`super::WHEN_MET_AGAIN`]: with its host, once that is no longer given up.
+    /// Leaves `work_proposed`, and enters or updates `page`. `due_again`: when it returns to `work_proposed`;
+    /// [`super::WHEN_MET_AGAIN`]: when its host is no longer given up.
     Page { record: PageRecord, due_again: Option<EpochMs> },
-    /// Stays in `work_proposed`, due at `at`. `attempt`: attempts so far, this one included: what the next
-    /// [`super::Work::attempt`] will be. `put_off`: what the next [`super::Work::was_put_off`] will be. `cause`: for people.
+    /// Stays in `work_proposed`, due at `at`. `attempt`: attempts so far with this one, the next
+    /// [`super::Work::attempt`]. `put_off`: the next [`super::Work::was_put_off`]. `cause`: for the user.
     Retry { at: EpochMs, attempt: u16, put_off: bool, cause: Option<Cause>, host: HostPause },
 }
 
-/// What a failure means for the host, at least, should the release that said so be lost. One that was not has said more:
-/// a pause no longer than the host rests anyway tells nothing.
+/// The minimum effect of a failure on the host, in case the release was lost. A release that was not lost says more: a
+/// pause within the host's delay has no effect.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HostPause {
     pub not_before: EpochMs,
@@ -80,12 +80,12 @@ impl HostPause {
     }
 }
 
-/// What `apply` did.
+/// The result of `apply`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Applied {
     /// Verdicts that changed something.
     pub verdicts: u64,
     pub proposed: Proposed,
-    /// When the batch says anything of traps.
+    /// If the batch has changes concerning traps.
     pub traps: TrapsDone,
 }

@@ -1,8 +1,8 @@
-//! The fetch log: one JSON line for every attempt at a page or sitemap and for every request for a robots.txt, in files of
-//! bounded size and number.
+//! The fetch log: one JSON line for each fetch of a page or sitemap and each request for a robots.txt, in files of
+//! limited size and number.
 //!
-//! Whoever fetches never waits for it: lines go through a bounded channel to a thread of their own. When that is full, as with
-//! a disk that is too slow or full itself, lines are dropped, counted and told of.
+//! Fetching never waits for it: lines go through a bounded channel to a thread. If the channel is full, because the
+//! disk is slow or full, lines are dropped, counted and reported.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -22,15 +22,15 @@ use crate::formats::text::IsoTime;
 use crate::page::{EpochMs, Outcome, PageEvent};
 use crate::parse::url::origin;
 
-/// Below the data folder.
+/// In the data folder.
 pub(crate) const FOLDER: &str = "fetch_log";
-/// Lines that wait to be written.
+/// Maximum number of lines in the channel.
 const WAITING: usize = 1024;
-/// What is written is on its way to the disk after so long at most.
+/// Lines are flushed after this time at the latest.
 const FLUSH: Duration = Duration::from_secs(1);
-/// A file that cannot be written is tried again after so long.
+/// Pause after a file could not be written.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
-/// What waits at the end has so long.
+/// Time for the remaining lines at the end.
 const GRACE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +40,7 @@ pub struct FetchLogError {
     source: io::Error,
 }
 
-/// Takes attempts from whoever makes them.
+/// Accepts fetches from any thread.
 pub struct FetchLog {
     sender: SyncSender<Word>,
     counts: Arc<LineCounts>,
@@ -56,11 +56,11 @@ struct LineCounts {
 
 enum Word {
     Line(Box<Line>),
-    /// Nothing comes any more; answered when all is written.
+    /// The end; answered when everything is written.
     End(std::sync::mpsc::Sender<()>),
 }
 
-/// As it is written. Times are in milliseconds.
+/// A line as written. Times are in milliseconds.
 #[serde_with::skip_serializing_none]
 #[derive(Default, Serialize)]
 struct Line {
@@ -70,20 +70,20 @@ struct Line {
     /// `page`, `sitemap`, `robots`.
     kind: &'static str,
     status: Option<u16>,
-    /// Why there is no answer …
+    /// Why there is no response …
     reason: Option<&'static str>,
-    /// … and what exactly went wrong.
+    /// … and the details.
     cause: Option<String>,
-    /// Of the body, as received.
+    /// Size of the body as received.
     bytes: usize,
     ms: u64,
-    /// The first is 1.
+    /// From 1.
     attempt: Option<u32>,
     depth: Option<u16>,
     redirects: usize,
-    /// Where redirects led.
+    /// The redirect target.
     final_url: Option<String>,
-    /// It is tried again.
+    /// It will be retried.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     again: bool,
 }
@@ -110,7 +110,7 @@ impl Line {
 }
 
 impl FetchLog {
-    /// Begins to write below the data folder, behind what an earlier run wrote. None unless it is enabled.
+    /// Opens the log in the data folder, after the lines of earlier runs. None unless it is enabled.
     pub fn open(folder: &Path, config: &FetchLogConfig) -> Result<Option<FetchLog>, FetchLogError> {
         if !config.enabled {
             return Ok(None);
@@ -127,7 +127,7 @@ impl FetchLog {
         Ok(Some(FetchLog { sender, counts, told: AtomicU64::new(0) }))
     }
 
-    /// One attempt at a page or sitemap.
+    /// One fetch of a page or sitemap.
     pub fn attempt(&self, event: &PageEvent) {
         let line = Line::of(&event.url, event.kind.name(), &event.outcome, (event.started_ms, event.ended_ms));
         self.send(Line {
@@ -151,13 +151,13 @@ impl FetchLog {
         }
     }
 
-    /// Lines since the start, by what became of them.
+    /// Lines since the start, written and dropped.
     pub(super) fn counts(&self) -> [(&'static str, u64); 2] {
         let LineCounts { written, dropped } = &*self.counts;
         [("written", written.load(Ordering::Relaxed)), ("dropped", dropped.load(Ordering::Relaxed))]
     }
 
-    /// Says how many lines were dropped since it was said last.
+    /// Reports the number of lines dropped since the last report.
     pub fn tell_dropped(&self) {
         let dropped = self.counts.dropped.load(Ordering::Relaxed);
         let before = self.told.swap(dropped, Ordering::Relaxed);
@@ -167,7 +167,7 @@ impl FetchLog {
         }
     }
 
-    /// Waits until what is left is written, for a while.
+    /// Waits a while until the remaining lines are written.
     pub fn end(&self) {
         let (ended, end) = channel();
         let deadline = Instant::now() + GRACE;
@@ -214,7 +214,7 @@ impl Files {
                 }
                 Err(RecvTimeoutError::Disconnected) => return self.flush(),
             };
-            // A line of texts and numbers can be written as JSON.
+            // Such a line can always be written as JSON.
             let mut text = serde_json::to_vec(&line).unwrap_or_default();
             text.push(b'\n');
             if Instant::now() < not_before {
@@ -256,13 +256,13 @@ impl Files {
 
     fn fails(&mut self, error: &io::Error) {
         tracing::warn!(folder = %self.folder.display(), %error, "fetch log: cannot be written; lines are dropped until it can be");
-        // What the buffer holds would be written again when it is dropped, to a file that does not take it.
+        // Dropping the buffer would try to write it again to a file that fails.
         if let Some(open) = self.open.take() {
             let _ = open.file.into_parts();
         }
     }
 
-    /// Every file becomes the one before; the last goes.
+    /// Renames every file to the next number, and deletes the last.
     fn roll(&mut self) -> io::Result<()> {
         if let Some(mut open) = self.open.take() {
             open.file.flush()?;
@@ -273,7 +273,7 @@ impl Files {
         if self.config.max_files == 1 { std::fs::remove_file(self.path(0)) } else { Ok(()) }
     }
 
-    /// Files of a run that was allowed more of them.
+    /// Deletes files of a run with a higher limit.
     fn remove_beyond(&self) -> io::Result<()> {
         let beyond = (self.config.max_files..).map(|number| self.path(number));
         beyond.take_while(|path| path.exists()).try_for_each(std::fs::remove_file)

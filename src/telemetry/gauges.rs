@@ -1,5 +1,5 @@
-//! What of `/metrics` is read when somebody looks: what the frontier and the page log hold, how far budgets are spent, and
-//! what is counted elsewhere. The values of a label are parts that do not overlap, so that their sum means something.
+//! Metrics that are read when `/metrics` is requested: from the frontier, the page log, budgets and other counters. The
+//! values of a label do not overlap, so their sum is meaningful.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,31 +12,31 @@ use crate::frontier::{BudgetStanding, Counts, Harvest};
 use crate::page_log::LogStatus;
 use crate::supervisor::PartStatus;
 
-/// What the gauges are read from.
+/// The sources of the gauges.
 pub struct Snapshot<'a> {
     pub counts: Counts,
     /// How long the host that is due first has waited.
     pub overdue: Duration,
     pub log: &'a LogStatus,
-    /// The log's disk limit in bytes (`page_log.max_size`).
+    /// Maximum size of the log in bytes (`page_log.max_size`).
     pub log_limit: u64,
     pub budgets: &'a [BudgetStanding],
-    /// Something waits for room on a disk.
+    /// Something waits for free space on a disk.
     pub lacks_room: bool,
-    /// The frontier's store is to be opened again.
+    /// The frontier's store must be opened again.
     pub frontier_away: bool,
-    /// URLs are due, nothing keeps them, and nothing happens.
+    /// URLs are due, nothing prevents fetching, and nothing happens.
     pub is_stalled: bool,
     pub parts: &'a [PartStatus],
     pub dns: [(&'static str, u64); 3],
-    /// Hosts refused for their private addresses.
+    /// Hosts refused because of private addresses.
     pub dns_private: u64,
     pub requests: &'a RequestCounts,
-    /// What this machine may lack, and whether it does.
+    /// Resources of this machine, and whether each fails.
     pub away: [(&'static str, bool); 3],
 }
 
-/// Each metric is made when it is first read, and kept: what is not there any more is shown as it was.
+/// Each metric is created when it is first read, and kept. A value that no longer exists keeps its last state.
 pub(super) struct Readings {
     registry: Registry,
     gauges: HashMap<&'static str, GaugeVec>,
@@ -55,7 +55,7 @@ impl Readings {
         self.gauges(name, help, [], [([], value)]);
     }
 
-    /// Values by their labels.
+    /// Sets values by their labels.
     pub fn gauges<'v, const N: usize>(
         &mut self,
         name: &'static str,
@@ -70,7 +70,7 @@ impl Readings {
         }
     }
 
-    /// Counters are brought up to what is counted elsewhere, and never fall.
+    /// Raises counters to values counted elsewhere; they never fall.
     pub fn counters<'v, const N: usize>(
         &mut self,
         name: &'static str,
@@ -86,7 +86,7 @@ impl Readings {
         }
     }
 
-    /// `last`: what the last pages were.
+    /// `last`: harvest rate of the latest pages.
     pub fn read(&mut self, snapshot: &Snapshot, last: Harvest, fetch_log: Option<&FetchLog>) {
         self.read_frontier(snapshot);
         self.read_harvest(snapshot.counts, last);
@@ -135,7 +135,7 @@ impl Readings {
             ["state"],
             urls.map(|(state, urls)| ([state], urls as f64)),
         );
-        // One that a redirect leads to may be leased without work of its own.
+        // The host of a redirect target may be leased without queued URLs.
         let (leased, with_work) = (counts.hosts_leased, counts.hosts_with_work);
         let hosts = [
             ("leased", leased),
@@ -223,7 +223,7 @@ impl Readings {
         );
     }
 
-    /// The books of the sinks.
+    /// The counters of the sinks.
     fn read_sinks(&mut self, log: &LogStatus) {
         let books = log.sinks().flat_map(|(sink, books)| {
             let books = [
@@ -254,7 +254,7 @@ impl Readings {
         );
     }
 
-    /// The parts under the supervisor, what requests need, and what they fail for.
+    /// The parts under the supervisor, the needs of requests, and their failures.
     fn read_machine(&mut self, snapshot: &Snapshot) {
         let parts = || snapshot.parts.iter().map(|part| ([part.name.as_str()], part));
         self.counters(
@@ -328,7 +328,7 @@ fn one_if(holds: bool) -> f64 {
     f64::from(u8::from(holds))
 }
 
-/// Registers a metric. Names and labels are constants: a mistake shows in the first test.
+/// Registers a metric. Names and labels are constants, so a mistake shows in the first test.
 pub(super) fn keep<M: prometheus::core::Collector + Clone + 'static>(
     registry: &Registry,
     metric: prometheus::Result<M>,

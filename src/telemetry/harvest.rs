@@ -1,4 +1,4 @@
-//! How much of what comes is what is looked for.
+//! The harvest rate.
 
 use std::collections::VecDeque;
 
@@ -6,10 +6,10 @@ use parking_lot::Mutex;
 
 use crate::frontier::Harvest;
 
-/// Pages that count as the last ones.
+/// Number of pages that count as the latest.
 pub const LAST: usize = 1000;
 
-/// Pages of this process, and how many of them were relevant.
+/// Pages of this process, and how many were relevant.
 #[derive(Debug, Default)]
 pub struct Harvested(Mutex<State>);
 
@@ -20,7 +20,7 @@ struct State {
 }
 
 impl Harvested {
-    /// One more page that came.
+    /// Counts a page.
     pub fn add(&self, is_relevant: bool) {
         let mut state = self.0.lock();
         state.all.judged += 1;
@@ -36,7 +36,7 @@ impl Harvested {
         self.0.lock().all
     }
 
-    /// Of the last pages.
+    /// Of the latest pages.
     pub fn last(&self) -> Harvest {
         let state = self.0.lock();
         let relevant = state.last.iter().filter(|is_relevant| **is_relevant).count() as u64;

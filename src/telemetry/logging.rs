@@ -1,4 +1,4 @@
-//! Logs, on standard error: for people, or one JSON object a line.
+//! Logs on standard error: text, or one JSON object per line.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::IsTerminal;
@@ -22,11 +22,11 @@ pub struct LoggingError {
     source: tracing_subscriber::filter::ParseError,
 }
 
-/// Of the process's log.
+/// For the log of this process.
 static REPEATS: OnceLock<Repeats> = OnceLock::new();
 static FILTER: OnceLock<Handle<EnvFilter, Registry>> = OnceLock::new();
 
-/// Starts logging for the whole process. Lines go above the progress line of `screen`, never through it.
+/// Starts logging for the whole process. Lines are printed above the progress line of `screen`.
 pub fn start(config: &LoggingConfig, screen: &Screen) -> Result<(), LoggingError> {
     let (filter, handle) = reload::Layer::new(parsed(&config.filter)?);
     let filter = filter.and(REPEATS.get_or_init(Repeats::default).clone());
@@ -49,7 +49,7 @@ pub fn start(config: &LoggingConfig, screen: &Screen) -> Result<(), LoggingError
     Ok(())
 }
 
-/// Puts another filter in the place of the one that logging was started with.
+/// Replaces the filter.
 pub fn filter_by(text: &str) -> Result<(), LoggingError> {
     let filter = parsed(text)?;
     // Without a log there is nothing to filter.
@@ -61,14 +61,14 @@ fn parsed(filter: &str) -> Result<EnvFilter, LoggingError> {
     EnvFilter::try_new(filter).map_err(|source| LoggingError { filter: filter.to_owned(), source })
 }
 
-/// Tells what was said so often that it was only counted; all of it when the log `is_over`.
+/// Reports lines that were counted instead of written; all of them if the log `is_over`.
 pub fn tell_repeats(is_over: bool) {
     if let Some(repeats) = REPEATS.get() {
         repeats.tell(is_over);
     }
 }
 
-/// A panic as one object like any other.
+/// A panic as a JSON object.
 fn tell_panic(panic: &PanicHookInfo<'_>) {
     let thread = std::thread::current();
     let backtrace = Backtrace::capture(); // as RUST_BACKTRACE says

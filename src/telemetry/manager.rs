@@ -1,6 +1,6 @@
-//! The service manager that started this process, told by systemd's protocol (sd_notify(3)): datagrams of `NAME=value` lines
-//! to the socket that `NOTIFY_SOCKET` names. Not by the crate sd-notify: it knows no abstract sockets, and waits for ever where
-//! nobody reads.
+//! Notifies the service manager by systemd's protocol (sd_notify(3)): datagrams of `NAME=value` lines to the socket in
+//! `NOTIFY_SOCKET`. The crate sd-notify is not used, because it does not support abstract sockets and blocks if nobody
+//! reads.
 
 use std::ffi::OsStr;
 use std::os::linux::net::SocketAddrExt;
@@ -9,15 +9,15 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A manager that does not read for so long is not told.
+/// A notification that the manager does not read within this time is dropped.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Cheap to clone. Without a manager nothing is told.
+/// Cheap to clone. Without a manager nothing is sent.
 #[derive(Clone, Default)]
 pub(crate) struct Manager(Option<Arc<UnixDatagram>>);
 
 impl Manager {
-    /// Whoever the environment names.
+    /// The manager named by the environment.
     pub fn of_environment() -> Manager {
         let Some(name) = std::env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty()) else {
             return Manager::default();
@@ -32,7 +32,7 @@ impl Manager {
         self.0.is_some()
     }
 
-    /// So often at least it wants to hear that all is well (sd_watchdog_enabled(3)); none: it does not ask.
+    /// Maximum time between signs of life (sd_watchdog_enabled(3)); none: the manager wants none.
     pub fn watchdog(&self) -> Option<Duration> {
         let number = |name| std::env::var(name).ok()?.parse::<u64>().ok();
         let is_for_us = number("WATCHDOG_PID").is_none_or(|id| id == u64::from(std::process::id()));
@@ -40,7 +40,7 @@ impl Manager {
         time.filter(|_| is_for_us && self.is_there())
     }
 
-    /// One assignment, as `READY=1`. A failure stops nothing: the manager has its own time-outs.
+    /// Sends one assignment, as `READY=1`. Failures are ignored, because the manager has its own timeouts.
     pub fn tell(&self, name: &str, value: &str) {
         let Some(socket) = &self.0 else { return };
         let line = value.replace(['\n', '\r'], " ");
@@ -50,7 +50,7 @@ impl Manager {
     }
 }
 
-/// A path, or a name in the abstract namespace with `@` before it.
+/// A path, or with `@` a name in the abstract namespace.
 fn connect(name: &OsStr) -> std::io::Result<UnixDatagram> {
     let socket = UnixDatagram::unbound()?;
     socket.set_write_timeout(Some(PATIENCE))?;

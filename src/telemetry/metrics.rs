@@ -1,4 +1,4 @@
-//! Prometheus metrics: counters and histograms kept as things happen, gauges read when somebody looks.
+//! Prometheus metrics: counters and histograms, and gauges that are read on request.
 
 use parking_lot::Mutex;
 use prometheus::{
@@ -14,7 +14,7 @@ use crate::fetch::client::Exchange;
 use crate::frontier::{Applied, Proposed};
 use crate::page::{FailureReason, Outcome, PageEvent, Relevance, STATUS_CLASSES, status_class};
 
-/// What the validator says of an event: its own words, and the states of a page.
+/// The verdicts of the validator: its own words, and the states of a page.
 const CHANGES: [&str; 10] =
     ["retry", "kept", "new", "unchanged", "changed", "alias", "gone", "refused", "failed", "withheld"];
 
@@ -31,17 +31,17 @@ pub struct Metrics {
     /// By [`DuplicateOf::kind`](crate::page::DuplicateOf::kind).
     pub duplicates: IntCounterVec,
     pub delivery_seconds: HistogramVec,
-    /// How often a destination was found to be another one.
+    /// How often a destination was found to be replaced.
     pub sinks_replaced: IntCounterVec,
     readings: Mutex<Readings>,
-    /// Told of every attempt, too.
+    /// Gets every fetch too.
     pub fetch_log: Option<FetchLog>,
-    /// How much of what came was what is looked for.
+    /// The harvest rate.
     pub harvested: Harvested,
 }
 
 impl Default for Metrics {
-    /// A registry of its own: several crawls in one process do not meet.
+    /// A registry of its own, so that several crawls in one process are separate.
     fn default() -> Metrics {
         let registry = Registry::new();
         let histogram = |name: &str, help: &str| keep(&registry, Histogram::with_opts(seconds(name, help)));
@@ -99,7 +99,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// What has not happened yet is there, too: who asks for its growth finds the first time.
+    /// Starts all series at zero, so that the first increase is visible.
     fn begin_at_zero(&self) {
         let reasons = FailureReason::ALL.into_iter().filter(|reason| *reason != FailureReason::Alias);
         for outcome in STATUS_CLASSES.into_iter().chain(reasons.map(FailureReason::name)) {
@@ -117,18 +117,18 @@ impl Metrics {
         self.count_links(Proposed::default());
     }
 
-    /// Shows what the client counts by itself.
+    /// Registers the client's own counts.
     pub fn show(&self, requests: &RequestCounts) {
         keep(&self.registry, Ok(requests.stages.histograms.clone()));
     }
 
-    /// Shows a sink that has delivered nothing yet.
+    /// Starts the series of a sink at zero.
     pub fn show_sink(&self, name: &str) {
         self.delivery_seconds.with_label_values(&[name]);
         self.sinks_replaced.with_label_values(&[name]);
     }
 
-    /// One attempt at a page or sitemap.
+    /// One fetch of a page or sitemap.
     pub fn fetched(&self, event: &PageEvent) {
         let outcome = match &event.outcome {
             Outcome::Response(response) if response.is_cut() => FailureReason::Cut.name(),
@@ -143,7 +143,7 @@ impl Metrics {
         }
     }
 
-    /// A page that came.
+    /// A page was fetched.
     pub fn judged(&self, relevance: Relevance) {
         self.judged.with_label_values(&[relevance.name()]).inc();
     }
@@ -179,7 +179,7 @@ impl Metrics {
         self.fetch_bytes.get()
     }
 
-    /// Attempts since the start, by outcome, the most frequent first.
+    /// Attempts since the start by outcome, most frequent first.
     pub fn outcomes(&self) -> Vec<(String, u64)> {
         let mut outcomes = Vec::new();
         for family in prometheus::core::Collector::collect(&self.fetches) {
@@ -193,7 +193,7 @@ impl Metrics {
         outcomes
     }
 
-    /// Everything in Prometheus's text exposition format, as of `snapshot`.
+    /// All metrics in Prometheus's text format.
     pub fn expose(&self, snapshot: &Snapshot) -> String {
         self.readings.lock().read(snapshot, self.harvested.last(), self.fetch_log.as_ref());
         let mut text = Vec::new();

@@ -1,4 +1,4 @@
-//! What people and machines see of a running crawl: logs, metrics, health, progress.
+//! Logs, metrics, health and progress of a running crawl.
 
 pub(crate) mod fetch_log;
 mod gauges;

@@ -1,6 +1,6 @@
-//! What the operating system says of this process, under Prometheus' standard names; nothing where there is no `/proc`.
+//! Metrics of this process from the operating system, under Prometheus's standard names; none without `/proc`.
 //!
-//! Read here: the `process` feature of `prometheus` would bring procfs and a second rustix for some lines of files.
+//! The `process` feature of `prometheus` is not used, because it would add procfs and a second rustix for a few lines.
 
 use super::gauges::Readings;
 use crate::descriptors::Shares;
@@ -30,7 +30,8 @@ impl Readings {
     }
 }
 
-/// proc(5): fields 14 and 15, `utime` and `stime` in clock ticks. The second field, a name in brackets, may hold anything.
+/// proc(5): fields 14 and 15, `utime` and `stime` in clock ticks. The second field, a name in brackets, may contain
+/// anything.
 fn cpu_seconds() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/self/stat").ok()?;
     let mut fields = text.get(text.rfind(')')? + 1..)?.split_whitespace().skip(11);

@@ -1,5 +1,5 @@
-//! Progress for people: one live line on a terminal, plain lines now and then elsewhere. For machines (`logging.format: json`)
-//! everything on standard error is one JSON object a line.
+//! Progress on standard error: a live line on a terminal, otherwise a line now and then. With `logging.format: json`,
+//! every line is a JSON object.
 
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,20 +12,20 @@ use serde_json::{Value, json};
 use crate::clock::wall_ms;
 use crate::formats::text::IsoTime;
 
-/// The log of this process is for machines.
+/// The output of this process is JSON.
 static JSON: AtomicBool = AtomicBool::new(false);
 
-/// From now on.
+/// Switches to JSON.
 pub(crate) fn speak_json() {
     JSON.store(true, Ordering::Relaxed);
 }
 
-/// Whether every line on standard error is to be a JSON object.
+/// Whether every line on standard error is a JSON object.
 pub fn is_json() -> bool {
     JSON.load(Ordering::Relaxed)
 }
 
-/// A line for people as an object like those of the log; `more`: its fields besides the message.
+/// A text as a JSON object like those of the log. `more`: its fields besides the message.
 fn object(level: &str, text: &str, more: Value) -> String {
     let mut fields = json!({ "message": text.trim() });
     if let (Some(fields), Value::Object(more)) = (fields.as_object_mut(), more) {
@@ -35,7 +35,7 @@ fn object(level: &str, text: &str, more: Value) -> String {
     format!("{line}\n")
 }
 
-/// What a command has to say to whoever started it, where there is no live line.
+/// Prints a message of a command without a live line.
 pub fn say(level: &str, text: &str) {
     match is_json() {
         true => write_error(&object(level, text, Value::Null)),
@@ -43,42 +43,42 @@ pub fn say(level: &str, text: &str) {
     }
 }
 
-/// Where progress and logs go: standard error. Cheap to clone.
+/// Standard error, for progress and logs. Cheap to clone.
 #[derive(Clone)]
 pub struct Screen {
     bar: Option<ProgressBar>,
     quiet: bool,
-    /// Whether there is a live line now. Held while anything is written to the terminal.
+    /// Whether there is a live line. Locked while anything is written to the terminal.
     shown: Arc<Mutex<bool>>,
 }
 
-/// Plain lines come this often.
+/// Interval of plain lines.
 pub const PLAIN_EVERY: Duration = Duration::from_secs(5);
 
-/// What is shown.
+/// The figures of the progress line.
 #[derive(Debug, Clone, Default)]
 pub struct Figures {
     pub pages: u64,
     pub bytes: u64,
     pub hosts: u64,
     pub queue: u64,
-    /// Sink and what is pending for it.
+    /// Sinks with their pending events.
     pub pending: Vec<(String, u64)>,
-    /// Anything out of the ordinary: stopping, log full, waiting for a far due time.
+    /// Anything unusual: stopping, log full, waiting for a distant due time.
     pub notice: Option<String>,
 }
 
 /// Turns figures into lines.
 pub struct Progress {
     screen: Screen,
-    /// When the rate was last taken, and the pages there were.
+    /// When the rate was last computed, and the number of pages then.
     window: Option<(Instant, u64)>,
     rate: f64,
     last_plain: Instant,
 }
 
 impl Screen {
-    /// A live line when standard error is a terminal, lines now and then when it is not, neither when `quiet` is set.
+    /// A live line if standard error is a terminal, otherwise a line now and then; neither if `quiet`.
     pub fn new(quiet: bool) -> Screen {
         let shown = Arc::default();
         if quiet || !std::io::stderr().is_terminal() {
@@ -89,12 +89,12 @@ impl Screen {
         Screen { bar: Some(bar), quiet, shown }
     }
 
-    /// Prints whole lines above the live line; for machines, as one object.
+    /// Prints whole lines above the live line; with JSON as one object.
     pub fn print(&self, text: &str) {
         self.print_with(text, || Value::Null);
     }
 
-    /// The same; for machines with these fields besides.
+    /// As [`Screen::print`]; with JSON these fields are added.
     pub fn print_with(&self, text: &str, fields: impl FnOnce() -> Value) {
         match is_json() {
             true => self.log_line(&object("INFO", text, fields())),
@@ -102,22 +102,22 @@ impl Screen {
         }
     }
 
-    /// Writes a line of the log, as it is, above the live line.
+    /// Writes a line of the log above the live line.
     pub(super) fn log_line(&self, line: &str) {
         self.above(|| write_error(line));
     }
 
-    /// Does something that writes to the terminal, the live line out of its way.
+    /// Runs code that writes to the terminal, without the live line.
     pub fn above<T>(&self, write: impl FnOnce() -> T) -> T {
         let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         match &self.bar {
-            // suspend, not println: that one drops lines when the bar is hidden. It would show a bar that was not there.
+            // suspend, because println drops lines when the bar is hidden. suspend would show a bar that was hidden.
             Some(bar) if *shown => bar.suspend(write),
             _ => write(),
         }
     }
 
-    /// Shows a line on a terminal, instead of the last; nothing elsewhere.
+    /// Replaces the live line on a terminal; otherwise prints nothing.
     pub fn live(&self, line: impl FnOnce() -> String) {
         if let Some(bar) = self.bar.as_ref().filter(|_| !is_json()) {
             *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = true;
@@ -126,10 +126,10 @@ impl Screen {
         }
     }
 
-    /// Shows a line instead of the last on a terminal, and prints it elsewhere.
+    /// Replaces the live line on a terminal; otherwise prints the line.
     pub fn now_and_then(&self, line: impl FnOnce() -> String) {
         match &self.bar {
-            // Machines are told by the log.
+            // With JSON, the log has the progress.
             _ if is_json() => {}
             Some(_) => self.live(line),
             None if !self.quiet => self.print(&format!("{}\n", line())),
@@ -137,7 +137,7 @@ impl Screen {
         }
     }
 
-    /// Whether nothing is shown of what goes on.
+    /// Whether no progress is shown.
     pub fn is_quiet(&self) -> bool {
         self.quiet
     }
@@ -147,7 +147,7 @@ impl Screen {
         self.bar.is_some() && !is_json()
     }
 
-    /// Takes the live line away.
+    /// Clears the live line.
     pub fn clear(&self) {
         if let Some(bar) = &self.bar {
             let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
@@ -158,7 +158,7 @@ impl Screen {
 }
 
 fn write_error(text: &str) {
-    // Nowhere to complain when standard error is gone.
+    // If standard error is closed, the error cannot be shown.
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
@@ -167,7 +167,7 @@ impl Progress {
         Progress { screen, window: None, rate: 0.0, last_plain: Instant::now() }
     }
 
-    /// Shows the figures: at once on a terminal, every few seconds elsewhere.
+    /// Shows the figures: at once on a terminal, otherwise every few seconds.
     pub fn show(&mut self, figures: &Figures) {
         let (since, pages) = *self.window.get_or_insert_with(|| (Instant::now(), figures.pages));
         if since.elapsed() >= Duration::from_secs(1) {
@@ -180,7 +180,7 @@ impl Progress {
         }
     }
 
-    /// How far it is, in one line. The rate is that of the last [`Progress::show`].
+    /// The progress in one line. The rate is that of the last [`Progress::show`].
     pub fn line(&self, figures: &Figures) -> String {
         let mut line = format!(
             "{} pages  {:.0}/s  {}  {} hosts  {} queued",
@@ -205,7 +205,7 @@ pub fn grouped(number: u64) -> String {
     HumanCount(number).to_string()
 }
 
-/// Bytes for people: `12.3 MB`.
+/// Bytes as text: `12.3 MB`.
 pub fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
     let mut value = count as f64;
@@ -217,7 +217,7 @@ pub fn bytes(count: u64) -> String {
     if unit == 0 { format!("{count} B") } else { format!("{value:.1} {}", UNITS[unit]) }
 }
 
-/// Seconds for people: 40 s, 12 min, 5 h, 3 days.
+/// Seconds as text: 40 s, 12 min, 5 h, 3 days.
 pub fn span(seconds: u64) -> String {
     match seconds {
         seconds @ 0..120 => format!("{seconds} s"),
@@ -227,7 +227,7 @@ pub fn span(seconds: u64) -> String {
     }
 }
 
-/// So many of something: `1 host`, `12,000 URLs`.
+/// A number with its noun: `1 host`, `12,000 URLs`.
 pub(crate) fn some(count: u64, what: &str) -> String {
     let number = grouped(count);
     if count == 1 { format!("{number} {what}") } else { format!("{number} {what}s") }

@@ -1,4 +1,4 @@
-//! How quickly a crawl goes: counters as they were some time ago, against what they are now; and what it did over the last hours.
+//! The rates of a crawl, from counters now and some time ago, and samples of the last day.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -13,40 +13,41 @@ use crate::page::EpochMs;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
     pub attempts: u64,
-    /// Answers with 2xx.
+    /// Responses with 2xx.
     pub pages: u64,
     /// Neither 2xx nor 3xx.
     pub failures: u64,
-    /// Of bodies, as received.
+    /// Of bodies as received.
     pub bytes: u64,
-    /// Pages whose relevance is known, and those of them that are relevant.
+    /// Pages with a known relevance, and the relevant ones.
     pub judged: u64,
     pub relevant: u64,
 }
 
-/// Growth per second, on average over so many seconds.
+/// Average increase per second over this many seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Rate {
     pub seconds: f64,
     pub attempts: f64,
-    /// Answers with 2xx.
+    /// Responses with 2xx.
     pub pages: f64,
     /// Neither 2xx nor 3xx.
     pub failures: f64,
-    /// Of bodies, as received.
+    /// Of bodies as received.
     pub bytes: f64,
-    /// The part of the pages that came that was relevant; none: none came.
+    /// Relevant pages as a part of all fetched pages; none without pages.
     #[serde(default)]
     pub harvest: Option<f64>,
 }
 
-/// One span of the last day: `GET /api/v1/history`. The first five minutes have spans of 5 seconds, then of a minute.
+/// One interval of the last day: `GET /api/v1/history`. In the first five minutes an interval has 5 seconds, later a
+/// minute.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sample {
     /// Its end.
     pub at_ms: EpochMs,
     pub rate: Rate,
-    /// Events that each sink was behind by then.
+    /// Pending events of each sink at the end.
     pub pending: Vec<Pending>,
 }
 
@@ -56,18 +57,18 @@ pub struct Pending {
     pub events: u64,
 }
 
-/// A counter's value is remembered so often …
+/// Counters are stored this often …
 const APART: Duration = Duration::from_secs(5);
 /// … for the last hour.
 const REMEMBERED: usize = 3600 / 5 + 1;
-/// Samples of the last hours: the first ones are short, so that a crawl that has just begun has some.
+/// Length of a sample. The first ones are short, so that a new crawl has some.
 const SAMPLE: Duration = Duration::from_secs(60);
 const FIRST_SAMPLES: Duration = Duration::from_secs(5);
 const SHORT_ONES: usize = 60;
 /// A day.
 const SAMPLES: usize = 24 * 60;
 
-/// The last hours of a process.
+/// The history of a process.
 #[derive(Debug)]
 pub struct Rates(Mutex<Past>);
 
@@ -80,13 +81,13 @@ struct Past {
 }
 
 impl Rates {
-    /// Counters begin at nothing now.
+    /// Counters start at zero now.
     pub fn new() -> Rates {
         let now = (Instant::now(), Counters::default());
         Rates(Mutex::new(Past { counters: VecDeque::from([now]), sampled: now, samples: VecDeque::new(), taken: 0 }))
     }
 
-    /// To be called often.
+    /// Call it often.
     pub fn note(&self, at: EpochMs, counters: impl FnOnce() -> Counters, pending: impl FnOnce() -> Vec<Pending>) {
         let mut past = self.0.lock();
         if past.counters.back().is_some_and(|(at, _)| at.elapsed() < APART) {
@@ -108,11 +109,11 @@ impl Rates {
         }
     }
 
-    /// Over each of these spans, the last `now`; one that is longer than the process is old ends with it.
+    /// The rates over these spans up to `now`. Spans longer than the process's life are cut to it.
     pub fn over(&self, spans: &[Duration], now: Counters) -> Vec<Rate> {
         let past = self.0.lock();
         let rate = |span: &Duration| {
-            // The youngest that is old enough, or the oldest there is.
+            // The newest entry that is old enough, or the oldest.
             let since = past.counters.iter().rev().find(|(at, _)| at.elapsed() >= *span);
             let (at, before) = since.or_else(|| past.counters.front())?;
             Some(Rate::over(at.elapsed(), before, &now))
@@ -122,14 +123,14 @@ impl Rates {
         rates
     }
 
-    /// The last day, the oldest first.
+    /// The last day, oldest first.
     pub fn samples(&self) -> Vec<Sample> {
         self.0.lock().samples.iter().cloned().collect()
     }
 }
 
 impl Rate {
-    /// What counters grew by, over a time.
+    /// The rate of increase between two states.
     fn over(span: Duration, before: &Counters, now: &Counters) -> Rate {
         let seconds = span.as_secs_f64();
         let grown = |count: fn(&Counters) -> u64| count(now).saturating_sub(count(before));

@@ -1,8 +1,8 @@
-//! The same line again and again is one line with a count, and no place of the code fills the log.
+//! Counts repeated log lines instead of writing them, so that no part of the code fills the log.
 //!
-//! A warning or an error that differs from one said before by its figures alone is counted instead of written, for a while;
-//! then, and at the end, its count is told. A line with the field `state` is a change of state, and news each time. Whatever a
-//! place of the code has to say, it has so many lines a minute.
+//! A warning or error that differs from an earlier one only in its numbers is counted. The count is reported after a
+//! while and at the end. A line with the field `state` reports a change of state and is always written. Each place in
+//! the code has a limit of lines per minute.
 
 use std::collections::HashMap;
 use std::fmt::{self, Write};
@@ -16,18 +16,18 @@ use tracing::{Event, Level, Metadata};
 use tracing_subscriber::layer::{Context, Filter};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The same is said again after so long, with how often it was meant meanwhile.
+/// After this time a repeated line is written again, with its count.
 const SAY_AGAIN: Duration = Duration::from_secs(600);
-/// Lines that one place of the code may write in [`MINUTE`].
+/// Maximum number of lines of one place in the code per [`MINUTE`].
 const LINES: u64 = 20;
 const MINUTE: Duration = Duration::from_secs(60);
-/// Lines that are remembered.
+/// Number of lines to remember.
 const KNOWN: usize = 512;
-/// Bytes of a line that are shown again with its count.
+/// Maximum bytes of a line when it is reported with its count.
 const GIST: usize = 300;
-/// The field of a line that tells of a change of state.
+/// The field of a line that reports a change of state.
 const STATE: &str = "state";
-/// Of the lines that tell counts, which are never held back.
+/// Target of the lines that report counts, which are never suppressed.
 const COUNTS: &str = "seine::telemetry::repeats";
 
 /// Cheap to clone.
@@ -77,7 +77,7 @@ impl Repeats {
         said.has_room(place, text.0, now)
     }
 
-    /// Tells what was held back for long enough; all of it, when it `is_over`.
+    /// Reports suppressed lines that are old enough; all of them if the log `is_over`.
     pub fn tell(&self, is_over: bool) {
         let held_back = self.0.lock().take(is_over, Instant::now());
         for (times, gist) in held_back {

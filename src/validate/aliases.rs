@@ -1,4 +1,4 @@
-//! URLs whose page is delivered under another URL, and where redirects and canonical URLs lead.
+//! Aliases, redirect targets and canonical URLs.
 
 use super::{Seen, Validator};
 use crate::frontier::{PageRecord, PageState};
@@ -8,7 +8,7 @@ use crate::planted;
 use crate::revisit::History;
 use crate::visit::claim::{Says, canonical_of};
 
-/// Where its redirects led, as a link to there would be, or of what it is an alias; none when they led nowhere, or back.
+/// The normalised redirect target, or the URL that it is an alias of; none if redirects led nowhere or back.
 pub(super) fn reached(event: &PageEvent) -> Option<String> {
     match &event.withheld {
         Some(Withheld::Alias { target, .. }) => Some(target.clone()),
@@ -17,7 +17,7 @@ pub(super) fn reached(event: &PageEvent) -> Option<String> {
 }
 
 impl Validator {
-    /// What counts of what an event's page names as its canonical URL. `there`: what is known of it, if it was there.
+    /// The canonical URL of an event's page, if it counts. `there`: the record, if the page was live.
     pub(super) fn canonical(&self, event: &PageEvent, derived: &Derived, there: Option<&PageRecord>) -> Option<String> {
         let now = Says { canonical: derived.canonical.as_deref(), noindex: derived.robots.noindex };
         let before = there
@@ -25,7 +25,7 @@ impl Validator {
         canonical_of(event, &now, &before, &self.scope.now(), &self.config)
     }
 
-    /// The record of a URL whose page, that of `target`, is another's. That it leads elsewhere now is a change.
+    /// The record of an alias of `target`. A new target is a change.
     pub(super) fn alias(&self, Seen { event, derived, before, .. }: Seen, target: &str) -> PageRecord {
         let now = event.ended_ms;
         let history = match before.filter(|before| before.state == PageState::Alias) {
@@ -53,7 +53,7 @@ impl Validator {
     }
 }
 
-/// Of one that is a page itself, and names another; what redirects has none, nor has what was not asked for.
+/// The digest of a page that names a canonical URL. Redirects and URLs without a request have none.
 fn digest(event: &PageEvent, derived: &Derived, before: Option<&PageRecord>) -> Option<[u8; 32]> {
     match event.response()? {
         response if response.is_success() => Some(derived.digest),
@@ -62,7 +62,7 @@ fn digest(event: &PageEvent, derived: &Derived, before: Option<&PageRecord>) -> 
     }
 }
 
-/// Whether what a page links to may be news.
+/// Whether the links of a page may be new.
 pub(super) fn is_to_be_read(record: &PageRecord, before: Option<&PageRecord>) -> bool {
     before.is_some_and(|before| before.is_to_be_reread)
         || match record.state {

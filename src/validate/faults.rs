@@ -1,4 +1,4 @@
-//! What costs one event and not the crawl: a panic over it, and damage of the page log.
+//! Faults that cost one event and not the crawl: a panic, and damage of the page log.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,22 +12,23 @@ use crate::page_log::Reader;
 use crate::parse::DeriveOptions;
 use crate::supervisor::panic_message;
 
-/// URLs whose events damage took away. They are in flight, and nothing else would end that before a restart.
+/// URLs whose events were lost by damage. They are in flight, and without this would stay so until a restart.
 #[derive(Default)]
 pub(super) struct Lost {
-    /// Damaged events of which it is known.
+    /// Number of damaged events so far.
     damaged: u64,
-    /// What had no verdict when damage was met, and the log's end of then: behind it, what still has none is lost.
+    /// URLs in flight when the damage was found, and the log's end then. A URL still in flight after that offset has
+    /// lost its event.
     suspects: Option<(Unjudged, Position)>,
 }
 
 impl Validator {
-    /// As [`Validator::validate`], but that a panic costs the event it is about: its URL fails with `fault`.
+    /// As [`Validator::validate`], but a panic costs only its event: the URL fails with `fault`.
     pub(super) fn validate_each(&self, entries: &[Arc<Entry>], reader: &Reader) -> Result<(), ValidateError> {
         if let Ok(validated) = caught(|| self.validate(entries)) {
             return validated;
         }
-        // What of them is applied already changes nothing.
+        // Entries that are already applied change nothing.
         for entry in entries {
             match caught(|| self.validate(std::slice::from_ref(entry))) {
                 Ok(validated) => validated?,
@@ -68,11 +69,11 @@ impl Validator {
         }
     }
 
-    /// Lets URLs come again whose events the disk has lost, as soon as everything is validated that could be about them.
+    /// Queues URLs again whose events were lost, when all other events that could concern them are validated.
     pub(super) fn look_for_lost(&self, reader: &Reader) -> Result<(), ValidateError> {
         let mut lost = self.lost.lock();
         if reader.damaged() > lost.damaged && lost.suspects.is_none() {
-            // In this order: the events of all of them are before the end.
+            // In this order: the events of all these URLs are before the end.
             let unjudged = self.frontier.unjudged();
             lost.suspects = Some((unjudged, reader.end()));
             lost.damaged = reader.damaged();
@@ -88,7 +89,7 @@ impl Validator {
     }
 }
 
-/// What a panic says of itself.
+/// Runs a function and returns the message of a panic.
 fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|panic| panic_message(&*panic).to_owned())
 }

@@ -1,8 +1,8 @@
-//! Ranks: what a page teaches of the link that led to it, and what it makes of its own links.
+//! Link scores: learning from a page about the link that led to it, and scoring its own links.
 //!
-//! What is learned from the entries of a batch is written with the batch, so it is always what the log up to the validator's cursor
-//! makes of it, however a process ended: who starts anew reads the last whole model and the lessons since. Ranks of URLs that wait were
-//! given by what was known then: for each page a few of them are looked at again, all around the queues.
+//! What a batch teaches is stored with the batch. So the model always corresponds to the log up to the validator's
+//! offset, after any crash: a start reads the last complete model and the lessons since. Scores of queued URLs become
+//! outdated, so for each page a few queued URLs are scored again, in turn.
 
 use std::collections::HashMap;
 
@@ -18,14 +18,14 @@ use crate::frontier::{Change, Frontier, FrontierError, Harvest, Learned, PageRec
 use crate::page::{EpochMs, Kind, PageEvent, Response};
 use crate::parse::{self, Derived};
 
-/// URLs that are ranked again for each page that was validated, at least …
+/// Queued URLs scored again per validated page …
 const RANKED_AGAIN: usize = 24;
-/// … and at a time: a store is best asked for many.
+/// … and per batch, because the store is faster with many at a time.
 const AT_A_TIME: usize = 512;
-/// The model is written whole after so many bytes of lessons.
+/// The complete model is stored after this many bytes of lessons.
 const LESSON_BYTES: usize = 1 << 20;
 
-/// What links are ranked by; one for a validator.
+/// The scoring of links; one per validator.
 pub(super) struct Focus {
     config: FocusConfig,
     state: Mutex<State>,
@@ -33,18 +33,18 @@ pub(super) struct Focus {
 
 struct State {
     learner: Learner,
-    /// Since it was last written whole.
+    /// Bytes of lessons since the complete model was stored.
     lesson_bytes: usize,
-    /// Of the batch at hand.
+    /// Lessons of the present batch.
     lessons: Vec<u8>,
-    /// Lessons alone do not tell what it is.
+    /// The complete model must be stored, because lessons alone are not enough.
     is_to_be_written: bool,
-    /// How far the queues are gone through, and what is owed.
+    /// The position in the queues, and the number of URLs still to score.
     place: Option<QueuePlace>,
     owed: usize,
 }
 
-/// How the links of one page are ranked.
+/// Scores the links of one page.
 pub(super) struct Ranking<'f> {
     state: MutexGuard<'f, State>,
     min_rank: f32,
@@ -54,7 +54,7 @@ pub(super) struct Ranking<'f> {
 }
 
 impl Focus {
-    /// None where links are not ranked.
+    /// None if links have no scores.
     pub fn open(frontier: &dyn Frontier, config: FocusConfig) -> Result<Option<Focus>, FrontierError> {
         if !config.ranks {
             return Ok(None);
@@ -64,10 +64,10 @@ impl Focus {
         Ok(Some(Focus { config, state: Mutex::new(state) }))
     }
 
-    /// Learns from an answer. `before`: it was looked at before, and teaches no more of the link.
+    /// Learns from a page. `before`: it was fetched before, so it teaches nothing new about the link.
     pub fn learn(&self, event: &PageEvent, change: &Change, lead: Option<&Lead>, before: Option<&PageRecord>) {
         let (Change::Page { .. }, Some(response), Kind::Page) = (change, event.response(), event.kind) else { return };
-        // A 304 says nothing that was not learned when the page came.
+        // A 304 teaches nothing new.
         if response.status == 304 || (!self.config.learns && !response.is_success()) {
             return;
         }
@@ -85,7 +85,7 @@ impl Focus {
         lesson.append_to(&mut state.lessons);
     }
 
-    /// How the links of a page are ranked that `lead` led to.
+    /// Starts scoring the links of a page that `lead` led to.
     pub fn ranking<'f>(&'f self, entry: &'f Entry, derived: &Derived, lead: Option<&Lead>) -> Ranking<'f> {
         let event = &*entry.event;
         let source = match derived.is_html && event.kind == Kind::Page {
@@ -107,7 +107,7 @@ impl Focus {
         Ranking { state: self.state.lock(), min_rank: self.config.min_rank as f32, source, origin, words }
     }
 
-    /// What the batch has to say of what was learned since the last was asked.
+    /// What was learned since the last call, for the batch.
     pub fn learned(&self) -> Learned {
         let mut state = self.state.lock();
         let lessons = std::mem::take(&mut state.lessons);
@@ -122,7 +122,7 @@ impl Focus {
         Learned::Lessons(lessons)
     }
 
-    /// Ranks some URLs that wait by what is known now: so many for each of these pages.
+    /// Scores some queued URLs again with the present model, a number for each of these pages.
     pub fn rank_some_again(&self, frontier: &dyn Frontier, pages: usize, now: EpochMs) -> Result<(), FrontierError> {
         let state = &mut *self.state.lock();
         if !self.config.learns {
@@ -138,7 +138,7 @@ impl Focus {
 }
 
 impl Ranking<'_> {
-    /// None: it is not good enough to be followed.
+    /// None if the score is too low to follow the link.
     pub fn of(&self, url: &str) -> Option<(Lead, u8)> {
         let none = LinkWords::default();
         let leads_elsewhere = parse::url::origin(url).unwrap_or_default() != self.origin;
@@ -148,7 +148,7 @@ impl Ranking<'_> {
     }
 }
 
-/// What was learned so far, and the bytes of the lessons since it was last written whole. What cannot be read is begun anew.
+/// The stored model, and the bytes of lessons since it was stored completely. An unreadable model starts empty.
 pub fn remembered(frontier: &dyn Frontier) -> Result<(Learner, usize), FrontierError> {
     let remembered = frontier.learned()?;
     let read = || {
@@ -169,7 +169,7 @@ pub fn remembered(frontier: &dyn Frontier) -> Result<(Learner, usize), FrontierE
     }
 }
 
-/// Ranks up to `at_most` URLs that wait, from behind a place on. Returns where to go on; none: from the beginning.
+/// Scores up to `at_most` queued URLs again, from a position on. Returns the next position; none: the beginning.
 pub fn rank_again(
     frontier: &dyn Frontier,
     learner: &Learner,
@@ -187,7 +187,7 @@ pub fn rank_again(
 }
 
 impl Validator {
-    /// Counts a page that came, and learns from it. Returns the link that led to it, where that is kept.
+    /// Counts a page, and learns from it. Returns the link that led to it, if it is stored.
     pub(super) fn learn(
         &self,
         Seen { event, before, .. }: Seen,

@@ -1,4 +1,4 @@
-//! What is kept of an answer: of its record, to compare the next one with; and for people alone, who led where and what came of it.
+//! What is stored of a response: validators and facts for the next comparison, and the history for the user.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::planted;
 use crate::revisit::{History, Trust};
 use crate::visit::retry;
 
-/// By what a page is known again when it is asked for the next time.
+/// Stores the validators for the next conditional request.
 pub(super) fn keep_validators(record: &mut PageRecord, event: &PageEvent, response: &Response, derived: &Derived) {
     if response.is_success() {
-        // What was cut is not the page: nothing of it may say later that the page has not changed.
+        // The validators of a truncated page must not confirm later that the page is unchanged.
         let whole = || !response.is_cut() || planted::is("half_page_final");
         if !whole() {
             record.history = record.history.map(|history| history.doubted(Doubt::Cut, event.ended_ms));
@@ -25,7 +25,7 @@ pub(super) fn keep_validators(record: &mut PageRecord, event: &PageEvent, respon
         record.judged = JudgedBy::of(event);
         record.final_url = Some(event.final_url.clone()).filter(|_| !event.hops.is_empty());
     }
-    // A 304 need not say any more what a header said, or that it does not.
+    // A 304 need not repeat headers, even if they have changed.
     let is_unlisted = record.noindex && response.headers.get("x-robots-tag").is_some();
     let is_opted_out = matches!(&event.withheld, Some(Withheld::OptedOut(it)) if it.by.source == Source::Header);
     if is_unlisted || is_opted_out {
@@ -33,7 +33,7 @@ pub(super) fn keep_validators(record: &mut PageRecord, event: &PageEvent, respon
     }
 }
 
-/// How a page has changed so far, this answer included. `tells`: of how many others it says when they changed.
+/// The page's changes so far, including this response. `tells`: number of other pages for which it gives dates.
 pub(super) fn history(
     before: Option<History>,
     seen: PageChange,
@@ -48,14 +48,14 @@ pub(super) fn history(
     }
 }
 
-/// What headers and markup said of its use.
+/// Statements in headers and markup about its use.
 pub(super) fn preferences(event: &PageEvent, there: Option<&PageRecord>) -> Option<Vec<Statement>> {
     let said = event.preferences.as_deref().map(of_the_page);
     said.or_else(|| there.and_then(|there| there.preferences.clone()))
 }
 
-/// What was given of its main text: of a page that is as it was, what was before; of one that has changed without a measure, nothing is
-/// known any more.
+/// The distances last delivered. An unchanged page keeps the earlier value. A page that changed by an unknown distance
+/// has none.
 pub(super) fn texts_given(event: &PageEvent, change: Option<PageChange>, there: Option<&PageRecord>) -> TextsGiven {
     match &event.text {
         Some(text) => text.given.clone(),
@@ -63,7 +63,7 @@ pub(super) fn texts_given(event: &PageEvent, change: Option<PageChange>, there: 
     }
 }
 
-/// How what is linked to there came to be known.
+/// How the linked URLs were found.
 pub(super) fn found_on(event: &PageEvent, derived: &Derived) -> Arc<Found> {
     let way = match event.kind {
         Kind::Sitemap => Way::Sitemap,
@@ -73,13 +73,13 @@ pub(super) fn found_on(event: &PageEvent, derived: &Derived) -> Arc<Found> {
     Arc::new(Found { way, on: Some(event.url.clone()), at: event.ended_ms })
 }
 
-/// The attempt that an event tells of.
+/// The attempt that an event records.
 pub(super) fn attempt(event: &PageEvent, change: &Change) -> Attempt {
     let is_put_off = matches!(change, Change::Retry { put_off: true, .. });
     Attempt { at: event.ended_ms, outcome: retry::cause_of(&event.outcome), counts: !is_put_off, digest: None }
 }
 
-/// What the event made of its URL. `kept`: it said nothing of a page, which is as it was.
+/// The result of the event for its URL. `kept`: the record did not change.
 pub(super) fn made_of(event: &PageEvent, change: &Change) -> &'static str {
     match change {
         Change::Retry { .. } => "retry",

@@ -1,4 +1,4 @@
-//! When pages are looked at again: the policy, and the price of a look as it has settled, kept with the frontier.
+//! When pages are rechecked: the policy, and the price of a recheck, which is stored in the frontier.
 
 use std::collections::HashMap;
 
@@ -11,18 +11,18 @@ use crate::page::{Doubt, EpochMs, FailureReason, PageEvent};
 use crate::parse::{self, Derived};
 use crate::revisit::{Budget, History, RevisitPolicy, Trust, Which};
 
-/// The note with the price, and the mean interval it belongs to.
+/// The note with the price and the mean interval that it belongs to.
 const NOTE: &str = "recrawl";
 
-/// Clocks and time zones may be so far off.
+/// Tolerance for wrong clocks and time zones.
 const AHEAD_MS: u64 = 86_400_000;
 
 #[derive(Debug)]
 pub struct Looks {
     policy: RevisitPolicy,
-    /// Of some pages; the first that is theirs.
+    /// Policies for some pages; the first match applies.
     overrides: Vec<(Matcher, RevisitPolicy)>,
-    /// None when pages are not looked at again.
+    /// None if pages are not rechecked.
     budget: Option<Mutex<Budget>>,
 }
 
@@ -32,7 +32,7 @@ enum Matcher {
     Pattern(Regex),
 }
 
-/// What the note says.
+/// The content of the note.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 struct Kept {
     interval_ms: u64,
@@ -40,20 +40,20 @@ struct Kept {
 }
 
 impl Looks {
-    /// Takes the price up where it was, if the mean interval is what it was.
+    /// Continues with the stored price, if the mean interval is the same.
     pub fn open(frontier: &dyn Frontier, config: &FrontierConfig, now: EpochMs) -> Result<Looks, FrontierError> {
         let policy = config.revisit.clone();
         let overrides = compiled(&policy);
         let Some(interval) = policy.interval else { return Ok(Looks { policy, overrides, budget: None }) };
         let interval_ms = interval.as_millis() as u64;
-        // What cannot be read is found again.
+        // An unreadable price is found again.
         let kept = frontier.note(NOTE)?.and_then(|note| serde_json::from_str::<Kept>(&note).ok());
         let price = kept.filter(|kept| kept.interval_ms == interval_ms).map(|kept| kept.price);
         let budget = Budget::new(interval_ms, price, now);
         Ok(Looks { policy, overrides, budget: Some(Mutex::new(budget)) })
     }
 
-    /// Counts a look that found a page of before there again.
+    /// Counts a recheck that found a live page.
     pub fn count(
         &self,
         frontier: &dyn Frontier,
@@ -79,14 +79,14 @@ impl Looks {
         frontier.set_note(NOTE, &serde_json::to_string(&kept).unwrap_or_default())
     }
 
-    /// When a URL is looked at again; none: never. `trust`: in the hints of its host.
+    /// When a URL is rechecked; none: never. `trust`: reliability of its host's hints.
     pub fn due(&self, record: &PageRecord, trust: Option<&Trust>, now: EpochMs) -> Option<EpochMs> {
         if let Some(since) = record.no_page_since() {
             return self.due_of_refused(record, since, now);
         }
         let history = record.history()?;
         let is_alias = record.state == PageState::Alias;
-        // What is not even asked for is looked at again when its page is nobody's any more: the frontier sees to that.
+        // An alias that is never requested is rechecked when its page's owner is gone. The frontier does that.
         if is_alias && record.target.as_deref() == Some(&record.url) {
             return None;
         }
@@ -96,7 +96,7 @@ impl Looks {
             true => policy.interval_ms(history.belief, history.outlook(trust), price),
             false => policy.gone_ms(history.alive_ms, now),
         });
-        // What is doubted is looked at again though pages are not.
+        // An unconfirmed removal is rechecked even if pages are not.
         let doubt = history.doubt().filter(|_| is_there);
         let soon = doubt.map(|doubt| (doubt.0, policy.doubt_ms(doubt, now)));
         Some(
@@ -108,13 +108,13 @@ impl Looks {
         )
     }
 
-    /// Of one that is no page, and never was: as of one that is gone, so that the looks grow apart. What failed may be well again sooner.
+    /// For a URL that never was a page: growing intervals, as for pages that are gone. A failure is retried sooner.
     fn due_of_refused(&self, record: &PageRecord, since: EpochMs, now: EpochMs) -> Option<EpochMs> {
         use FailureReason::{Alias, BadUrl, HostUnreachable, OutOfScope};
         let policy = self.policy_of(&record.url);
         policy.interval?;
         let may_be_well_soon = match record.state {
-            // They have ways of their own to come back.
+            // These come back in other ways.
             PageState::Failed(Alias | BadUrl | HostUnreachable | OutOfScope) => return None,
             PageState::Failed(reason) => reason.is_transient(),
             _ => record.status == 429 || record.status >= 500,
@@ -122,8 +122,8 @@ impl Looks {
         Some(now + if may_be_well_soon { policy.growing_ms(since, now) } else { policy.gone_ms(since, now) })
     }
 
-    /// A page that has changed links to what was no page when it was asked for last: it may be one by now. The longer it was none, the
-    /// longer that waits.
+    /// A changed page links to URLs that were not pages at their last fetch; they may be pages now. The longer a URL
+    /// was none, the longer its recheck waits.
     pub(super) fn add_linked(
         &self,
         frontier: &dyn Frontier,
@@ -131,7 +131,7 @@ impl Looks {
         now: EpochMs,
         hints: &mut Vec<Hint>,
     ) -> Result<(), FrontierError> {
-        /// Part of the time for which it was no page.
+        /// This part of the time for which it was not a page.
         const PART: u64 = 8;
         for link in links {
             let Some(page) = frontier.page(&link.url)? else { continue };
@@ -143,8 +143,8 @@ impl Looks {
         Ok(())
     }
 
-    /// Adds what a sitemap or a feed says of pages that are known already: that they have changed, where their last look could not know
-    /// of it. Of a long list only what is younger than the longest interval is looked up: older news every page was looked at since.
+    /// Adds hints of a sitemap or feed for known pages that changed after their last fetch. In long lists, hints older
+    /// than the longest interval are skipped, because every page was rechecked since.
     pub(super) fn add_hints(
         &self,
         frontier: &dyn Frontier,
@@ -172,7 +172,7 @@ impl Looks {
         Ok(())
     }
 
-    /// When a page is looked at at the latest, of which it is said that it has changed; none when that is nothing new.
+    /// The latest time of a recheck after a hint; none if the hint is not news.
     fn due_after_hint(
         &self,
         page: &PageRecord,
@@ -186,8 +186,8 @@ impl Looks {
         Some(now.max(history.alive_ms + policy.interval_ms(history.belief, history.outlook(trust), price)))
     }
 
-    /// Whether a change at that time can be news of a page: one that is older than the longest interval is none, as every page was
-    /// looked at since.
+    /// Whether a change at that time can be news. A change older than the longest interval cannot, because every page
+    /// was rechecked since.
     fn can_be_news(&self, changed_ms: EpochMs, now: EpochMs) -> bool {
         let policies = self.overrides.iter().map(|(_, policy)| policy).chain([&self.policy]);
         let looked_at = policies.filter(|policy| policy.interval.is_some());
@@ -203,7 +203,8 @@ impl Looks {
         self.overrides.iter().find(is_theirs).map_or(&self.policy, |(_, policy)| policy)
     }
 
-    /// What a look must be worth; none: pages are not looked at again. Where only some are, there is nothing to share.
+    /// The value that a recheck must have; none if pages are not rechecked. If only some pages are, there is no budget
+    /// to share.
     fn price(&self, policy: &RevisitPolicy) -> Option<f64> {
         let mean_ms = policy.interval?.as_millis() as u64;
         Some(match &self.budget {
@@ -213,7 +214,7 @@ impl Looks {
     }
 }
 
-/// What was read is known to be patterns.
+/// The configuration has checked the patterns.
 fn compiled(policy: &RevisitPolicy) -> Vec<(Matcher, RevisitPolicy)> {
     let matcher = |which: &Which| match which {
         Which::Host(host) => Some(Matcher::Host(host.clone())),

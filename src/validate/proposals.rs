@@ -1,4 +1,4 @@
-//! What a page leads to: links, sitemaps, and what it needs to be shown.
+//! URLs that a page leads to: links, sitemaps and requisites.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use crate::frontier::{Found, Proposal, Way};
 use crate::page::{Kind, PageEvent};
 use crate::parse::Derived;
 
-/// Seeds come before what they link to, and so on; deeper ones share the last place.
+/// The priority is the depth, so seeds come first; deeper URLs share the last priority.
 const LAST_PRIORITY: u16 = 250;
 
-/// The priority of a link where links are not ranked.
+/// The priority of a link without a score.
 pub fn by_depth(depth: u16) -> u8 {
     depth.min(LAST_PRIORITY) as u8
 }
 
 impl Validator {
-    /// `canonical`: what counts of what the page names so; of what is no HTML it is the only link. `lead`: the link that led to it, as
-    /// far as it is known.
+    /// `canonical`: the canonical URL, if it counts; for content other than HTML it is the only link. `lead`: the link
+    /// that led to the page, if it is known.
     pub(super) fn propose_links(
         &self,
         entry: &Entry,
@@ -50,7 +50,7 @@ impl Validator {
         for (url, found) in urls.chain(named.map(|url| (url, &by_name))) {
             let (lead, priority) = match ranking.as_ref().map(|ranking| ranking.of(url)) {
                 Some(Some((lead, priority))) => (Some(lead), priority),
-                // Not good enough.
+                // Its score is too low.
                 Some(None) => continue,
                 None => (None, by_depth(depth)),
             };
@@ -59,18 +59,18 @@ impl Validator {
         }
         let priority = if ranking.is_some() { PRIORITY_NEUTRAL } else { 0 };
         for sitemap in derived.sitemaps.iter().filter(|url| scope.admits(url)) {
-            // A sitemap index is as deep as what it points at: that keeps circles of them finite.
+            // A nested sitemap is one level deeper, so circles of sitemaps end.
             let (url, found) = (sitemap.clone(), Some(found.clone()));
             proposals.push(Proposal { url, kind: Kind::Sitemap, depth, priority, found, lead: None });
         }
     }
 
-    /// Hard focus: a page that is not what is looked for leads nowhere. Lists of pages are no pages.
+    /// Hard focus: links of irrelevant pages are not followed. Sitemaps and feeds are not pages.
     pub(super) fn is_passed_over(&self, event: &PageEvent, derived: &Derived) -> bool {
         self.config.focus.hard && derived.is_html && event.kind == Kind::Page && !event.relevance.is_relevant
     }
 
-    /// What a page needs comes with it: as early, however deep it is, and wherever it lies.
+    /// Requisites are fetched with the page's priority, at any depth, from any host.
     fn propose_requisites(&self, event: &PageEvent, derived: &Derived, proposals: &mut Vec<Proposal>) {
         let steps = if event.kind == Kind::Requisite { event.depth + 1 } else { 1 };
         if steps > REQUISITE_STEPS || derived.requisites.is_empty() {

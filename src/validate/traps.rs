@@ -1,6 +1,6 @@
-//! Traps as the validator watches for them: what a page is worth to its pattern, which of its links wait, and what they are called.
-//! What is known of a host is in memory while it is visited, and kept with it in the batch of every sixteenth of its pages, or of the
-//! one that changed something. A crash forgets a few counts, and nothing that was decided.
+//! Crawl traps in the validator: rates pages for their URL patterns, defers links, and normalises links with session
+//! ids. The statistics of a host are in memory while it is visited. They are stored with every sixteenth page, or when
+//! a decision changes. A crash loses a few counts, but no decision.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -15,27 +15,27 @@ use crate::parse::url::{origin, path_and_query};
 use crate::parse::{Derived, media_type};
 use crate::traps::{Fetched, HostTraps, Said, Turn, Worth, mirror_of_both, parameters, said};
 
-/// A host is watched from so many known URLs on.
+/// A host is watched when it has this many known URLs.
 const WATCHED_FROM: u64 = 256;
-/// Hosts that are in memory; the one that was visited longest ago gives up its place.
+/// Hosts in memory; the one visited longest ago is removed first.
 const HOSTS: usize = 2048;
-/// Pages of a host behind which what is known of it is kept.
+/// The statistics of a host are stored after this many pages.
 const KEPT_EVERY: u32 = 16;
-/// Of one that gives up its place, fewer than so many are forgotten.
+/// When a host leaves the memory, fewer unsaved pages than this are forgotten.
 const FORGOTTEN: u32 = 4;
-/// Pages that others are compared with, of all hosts, 16 bytes each.
+/// Pages kept for comparison across hosts, 16 bytes each.
 const COMPARED: usize = 1 << 15;
-/// Names of hosts that these are of; with more, it begins anew.
+/// Number of hosts of these pages; above it, the comparison starts again.
 const COMPARED_HOSTS: usize = 1 << 16;
 
-/// All that is watched.
+/// The state of the detection.
 #[derive(Default)]
 pub(super) struct Watch {
-    /// Off: what was learned of parameters holds, and nothing else.
+    /// False: only parameters learned earlier are removed.
     is_on: bool,
     hosts: HashMap<String, Watched>,
     visits: u64,
-    /// By the hash of a path: the page there that came last.
+    /// The last page for each hash of a path.
     pages: Vec<Compared>,
     names: Vec<String>,
     numbers: HashMap<String, u32>,
@@ -43,14 +43,14 @@ pub(super) struct Watch {
 }
 
 struct Watched {
-    /// None: it has too few URLs.
+    /// None: the host has too few URLs.
     traps: Option<HostTraps>,
-    /// How many it has, as it was last asked.
+    /// Number of its URLs when last asked.
     known: u64,
     visited: u64,
-    /// Pages since it was kept.
+    /// Pages since it was last stored.
     unkept: u32,
-    /// To be kept with the next batch.
+    /// Store it with the next batch.
     is_changed: bool,
 }
 
@@ -62,18 +62,18 @@ struct Compared {
     host: u32,
 }
 
-/// What a batch has so far.
+/// What the present batch has changed.
 #[derive(Default)]
 struct InBatch {
     held: Vec<(usize, u32)>,
-    /// Pages that said nothing new: their hosts, what they were worth, and where their links are among the proposals.
+    /// Pages without anything new: their hosts, their worth, and the range of their links in the proposals.
     barren: Vec<(String, Worth, std::ops::Range<usize>)>,
-    /// Hosts and how often they were visited.
+    /// Hosts, and how often they were visited.
     visits: BTreeMap<String, u32>,
 }
 
 impl InBatch {
-    /// The batch has to do with a host. How often it was visited.
+    /// Marks a host as part of the batch. Returns its number of visits.
     fn touch(&mut self, host: &str) -> &mut u32 {
         if !self.visits.contains_key(host) {
             self.visits.insert(host.to_owned(), 0);
@@ -83,7 +83,7 @@ impl InBatch {
 }
 
 impl Watched {
-    /// What was found out is told, and kept with the next batch.
+    /// Logs decisions, and stores the host with the next batch.
     fn tell(&mut self, host: &str, told: &[String]) {
         self.is_changed |= !told.is_empty();
         for what in told {
@@ -97,7 +97,7 @@ impl Watch {
         Watch { is_on, ..Watch::default() }
     }
 
-    /// Before a batch; whatever the last one that was not applied had is forgotten, with all that is in memory.
+    /// Before a batch. If the last batch was not applied, the whole memory is dropped.
     pub fn begin(&mut self) {
         if !self.batch.visits.is_empty() || !self.batch.barren.is_empty() || !self.batch.held.is_empty() {
             *self = Watch::new(self.is_on);
@@ -110,7 +110,7 @@ impl Watch {
                 self.make_room();
             }
             let (known, kept) = frontier.traps(origin)?;
-            // What cannot be read is as if it were not there.
+            // Unreadable statistics count as missing.
             let traps = kept.and_then(|kept| HostTraps::from_bytes(&kept));
             let watched = Watched { traps, known, visited: 0, unkept: 0, is_changed: false };
             self.hosts.insert(origin.to_owned(), watched);
@@ -121,7 +121,8 @@ impl Watch {
         Ok(watched)
     }
 
-    /// A quarter leaves, the longest unvisited, so that this is done seldom; what is to be kept of them is with the next batch.
+    /// Removes a quarter of the hosts, the longest unvisited, so that this happens rarely. The next batch stores their
+    /// statistics.
     fn make_room(&mut self) {
         let mut visited: Vec<u64> = self.hosts.values().map(|watched| watched.visited).collect();
         let (_, oldest, _) = visited.select_nth_unstable(HOSTS / 4);
@@ -138,7 +139,7 @@ impl Watch {
         }
     }
 
-    /// What an event brought. None: it says nothing of its pattern.
+    /// Rates an event. None if it says nothing about its pattern.
     fn see(
         &mut self,
         frontier: &dyn Frontier,
@@ -181,7 +182,7 @@ impl Watch {
         Ok(Some(worth))
     }
 
-    /// With what stands at the same path of another host.
+    /// Compares a page with the page at the same path of another host, to find mirrors.
     fn compare(&mut self, host: &str, path: &str, digest: &[u8; 32]) {
         if self.names.len() >= COMPARED_HOSTS {
             (self.names, self.numbers, self.pages) = Default::default();
@@ -210,12 +211,12 @@ impl Watch {
             let mut told = Vec::new();
             traps.compared(of, before.digest == digest, &mut told);
             watched.tell(mirror, &told);
-            // It is looked through though it may not be visited any more.
+            // Its deferred URLs must be checked, although it may not be visited any more.
             self.batch.touch(mirror);
         }
     }
 
-    /// A link as its host has it: without what carries a session; and when its turn is.
+    /// Removes session ids from a link, and decides whether it is deferred.
     fn link<'u>(
         &mut self,
         frontier: &dyn Frontier,
@@ -223,7 +224,7 @@ impl Watch {
         on: Option<Worth>,
     ) -> Result<(Cow<'u, str>, Turn), FrontierError> {
         let Some(host) = origin(url) else { return Ok((Cow::Borrowed(url), Turn::InOrder)) };
-        // Of hosts that nothing was fetched of lately nothing is known that matters.
+        // The host is not in memory, so nothing was fetched from it recently.
         if !self.hosts.contains_key(host) && on.is_none() {
             return Ok((Cow::Borrowed(url), Turn::InOrder));
         }
@@ -239,7 +240,7 @@ impl Watch {
         Ok((url, turn))
     }
 
-    /// What the batch says of traps.
+    /// The changes of the batch.
     pub fn finish(&mut self) -> Traps {
         let held = std::mem::take(&mut self.batch.held);
         let mut hosts = Vec::new();
@@ -264,7 +265,7 @@ impl Watch {
         Traps { held, hosts }
     }
 
-    /// The batch is applied.
+    /// The batch was applied.
     pub fn applied(&mut self, change: &Traps, done: &TrapsDone, proposals: &[Proposal]) {
         for (change, done) in change.hosts.iter().zip(&done.hosts) {
             let Some(watched) = self.hosts.get_mut(&change.origin) else { continue };
@@ -306,24 +307,24 @@ impl Watch {
     }
 }
 
-/// Of a page that is asked for the first time, as far as its URL goes.
+/// Whether the page was fetched for the first time, as far as its URL tells.
 fn is_first(Seen { event, before, .. }: Seen, change: &Change) -> bool {
     let is_final = matches!(change, Change::Page { .. });
     is_final && event.kind == Kind::Page && event.depth > 0 && before.is_none()
 }
 
 impl Validator {
-    /// What an event was worth to its host's patterns.
+    /// Rates an event for the patterns of its host.
     pub(super) fn watch(&self, seen: Seen, change: &Change) -> Result<Option<Worth>, FrontierError> {
         let event = seen.event;
         let mut watch = self.watch.lock();
         let Some(host) = origin(&event.url) else { return Ok(None) };
-        // What was learned of it, whether it is watched or not.
+        // Parameters learned earlier apply whether the host is watched or not.
         let is_watched = watch.host(&*self.frontier, host)?.traps.is_some();
         if !watch.is_on {
             return Ok(None);
         }
-        // Whatever came: it may have been the last that its host had beside what is held.
+        // Any event may be the last of its host except for deferred URLs, which are then released.
         if is_watched {
             watch.batch.touch(host);
         }
@@ -333,7 +334,7 @@ impl Validator {
         }
     }
 
-    /// A page's links as they are proposed, behind `begun`.
+    /// Processes the links of a page, in the proposals from `begun` on.
     pub(super) fn hold_links(
         &self,
         event: &PageEvent,
@@ -350,14 +351,14 @@ impl Validator {
             if let Cow::Owned(url) = url {
                 proposal.url = url;
             }
-            // What a sitemap names is finite, and wanted.
+            // URLs in sitemaps are finite and wanted.
             match turn {
                 _ if event.kind != Kind::Page => {}
                 Turn::InOrder => {}
                 Turn::Last => proposal.priority = LAST_OF_ALL,
                 Turn::Waits(mark) => {
                     watch.batch.held.push((place, mark));
-                    // It may have nothing else.
+                    // The host may have no other URLs.
                     watch.batch.touch(origin(&proposal.url).unwrap_or_default());
                 }
             }

@@ -1,4 +1,4 @@
-//! What publishers ask, and what it makes of an answer.
+//! Statements of publishers about the use of their pages.
 
 use url::Url;
 
@@ -10,8 +10,8 @@ use crate::page::preferences::Statement;
 use crate::page::{PageEvent, Withheld};
 
 impl Visitor {
-    /// What a host says of one of its URLs: robots.txt, and its reservations. Of what may not be asked for it says nothing, if it is asked
-    /// for all the same (ATTACH §3.1).
+    /// Statements of a host about one of its URLs: robots.txt and TDM reservations. They do not apply to a URL that
+    /// robots.txt forbids and that is fetched nevertheless (ATTACH §3.1).
     pub(super) fn said_by_host(&self, host: &LeasedHost, url: &Url) -> Vec<Statement> {
         let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
         let obeys = self.config.fetch.obey_robots;
@@ -23,8 +23,8 @@ impl Visitor {
         said
     }
 
-    /// Of an answer, its headers and markup (`own`) with what its host says; of one that did not come whole, or says that the page is as
-    /// it was, also what that said before and is not said anew.
+    /// Adds the statements of the response (`own`: headers and markup) to those of its host. A truncated or unmodified
+    /// response keeps earlier statements that it does not repeat.
     pub(super) fn add_own(event: &mut PageEvent, own: &[Statement], work: &Work) {
         let Some(response) = event.response() else { return };
         let repeats = response.status == 304 || response.is_cut();
@@ -35,7 +35,7 @@ impl Visitor {
         event.preferences.get_or_insert_default().extend(own);
     }
 
-    /// Set where a page's publisher does not want it used for what this crawl is for.
+    /// Set if the publisher objects to a purpose of this crawl.
     pub(super) fn opted_out(&self, event: &PageEvent) -> Option<Withheld> {
         let response = event.response().filter(|_| event.kind.is_delivered() && event.again.is_none())?;
         let is_page = response.status == 304 || response.is_success();
@@ -43,8 +43,8 @@ impl Visitor {
         Some(Withheld::OptedOut(Box::new(self.config.scope.purposes.opted_out(said)?)))
     }
 
-    /// Whether a page that was withheld is to be delivered now, as far as is known before it is asked for: then it must come. `known`:
-    /// what its host says of it.
+    /// Whether a withheld page may be delivered now, as far as is known before its request. Then the request must be
+    /// unconditional. `known`: the statements of its host.
     pub(super) fn is_released(&self, work: &Work, mut known: Vec<Statement>) -> bool {
         if !work.was_withheld() {
             return false;

@@ -1,5 +1,5 @@
-//! A redirect to another host: its lease is borrowed for one request. Our own host waits meanwhile, and may be lent to
-//! others: so workers that redirect to each other's hosts do not wait for each other for ever.
+//! Redirects to another host: the worker borrows the lease of that host for one request. Meanwhile other workers may
+//! borrow its own host, so workers that redirect to each other's hosts cannot deadlock.
 
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
@@ -14,32 +14,32 @@ use crate::clock::now_ms;
 use crate::frontier::{FrontierError, HostTurn};
 use crate::page::EpochMs;
 
-/// How long a redirect waits for its other host to have rested, and for another worker to be done with it.
+/// How long a redirect waits for the delay of the other host, and for the worker that has its lease.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A place in the parking. It is given up however the wait ends.
+/// A host in the parking. Removed when the wait ends, however it ends.
 struct Parked<'v> {
     visitor: &'v Visitor,
     origin: String,
 }
 
-/// What the frontier says of a host that is to be borrowed.
+/// The frontier's answer for a host to borrow.
 enum Answer {
     Leased(Box<Borrowed>),
     At(EpochMs),
     Taken,
 }
 
-/// A borrowed host. However the visit ends, it is given back.
+/// A borrowed host. Returned when the visit ends, however it ends.
 pub(super) struct Borrowed {
     visitor: Visitor,
     host: LeasedHost,
-    /// From the parking, not from the frontier.
+    /// Borrowed from the parking, not leased from the frontier.
     is_lent: bool,
 }
 
 impl Visitor {
-    /// Runs `visit` of another host while ours is parked.
+    /// Runs `visit` of another host while our host is parked.
     pub(super) async fn parked<T>(&self, host: &mut LeasedHost, visit: impl Future<Output = T>) -> T {
         let parked = Parked { visitor: self, origin: host.origin().to_owned() };
         self.parking.park(std::mem::take(host));
@@ -49,7 +49,7 @@ impl Visitor {
         result
     }
 
-    /// The host of `url`, from the frontier or from a worker that waits.
+    /// Gets the host of `url` from the frontier, or from a worker that waits.
     pub(super) async fn borrow(&self, url: &Url) -> Result<Borrowed, Interrupted> {
         let origin = url.origin().ascii_serialization();
         let deadline = Instant::now() + PATIENCE;
@@ -58,7 +58,7 @@ impl Visitor {
             changed.mark_unchanged();
             let mut wait = None;
             let (visitor, asked) = (self.clone(), origin.clone());
-            // Given back where nobody awaits the answer any more.
+            // Released if the caller is gone.
             let turn = blocking::aside(move || {
                 Ok::<_, FrontierError>(match visitor.frontier.lease_host(&asked, now_ms())? {
                     HostTurn::Leased(lease) => Answer::Leased(Box::new(Borrowed {
@@ -102,7 +102,7 @@ impl Visitor {
 }
 
 impl Parked<'_> {
-    /// Our host, as soon as nobody has it: whoever does makes one request.
+    /// Takes our host back, when no other worker has it. Each has it for one request.
     async fn back(self) -> LeasedHost {
         let mut changed = self.visitor.changed.subscribe();
         loop {

@@ -1,6 +1,6 @@
-//! Whose page a redirect's target is (`redirects: first`): it is claimed before it is asked for, so that it is fetched and
-//! delivered once, however many URLs lead to it. And whose place is a canonical URL's (`canonical: obey`; RFC 6596). What a URL
-//! was told of its content (`visit/text.rs`) is given up with them.
+//! Reservations of redirect targets (`redirects: first`) and of canonical slots (`canonical: obey`; RFC 6596). A worker
+//! reserves a redirect target before it requests it, so the page is fetched and delivered once, under one URL. The
+//! content slot of the page (`visit/text.rs`) is dropped together with them.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -18,19 +18,21 @@ use crate::frontier::{Claim, Frontier, FrontierError, Settled, Work};
 use crate::page::{Doubt, Kind, PageEvent, Withheld};
 use crate::parse::url;
 
-/// How long the outcome of another's claim is waited for.
+/// How long to wait for another URL's reservation to be settled.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The same beside others at a host, which cannot be lent meanwhile: whoever has the claim may be waiting for it.
+/// The same with several requests to a host at a time. Then the host cannot be lent, and the other URL may be waiting
+/// for it.
 const PATIENCE_BESIDE: Duration = Duration::from_secs(1);
 
-/// What an answer says of its page, or said at the last look if the page was there: a 304 does not say it again.
+/// What a response says about its page. For a 304: what the last complete response said.
 #[derive(Default)]
 pub(crate) struct Says<'a> {
     pub canonical: Option<&'a str>,
     pub noindex: bool,
 }
 
-/// The canonical URL that an event's page names, where it counts: not what broke off, asks not to be indexed, or is no page.
+/// The canonical URL that a page names, if it counts. It does not count if the page is truncated, noindex or not a
+/// page.
 pub(crate) fn canonical_of(
     event: &PageEvent,
     now: &Says,
@@ -51,21 +53,21 @@ pub(crate) fn canonical_of(
     Some(named.to_owned())
 }
 
-/// Whether the page of `url`, found at `final_url`, may name it: another URL that is admitted, of the same registrable domain. No
-/// page has a say in what is another site's.
+/// Whether the page of `url`, found at `final_url`, may name this canonical URL: another URL that is admitted and of
+/// the same registrable domain. A page must not decide about other sites.
 fn may_be(named: &str, url: &str, final_url: &str, scope: &Scope) -> bool {
     let domain = |url: &str| url::host(url).map(|host| url::registrable_domain(host).to_owned());
     let Some(found_at) = url::parse(final_url) else { return false };
     named != url && named != found_at && domain(named) == domain(&found_at) && scope.admits(named)
 }
 
-/// What a URL has claimed on its way. Given up however its visit ends, unless that is [settled](Claimed::settle).
+/// What a URL has reserved. Dropped when its visit ends, unless it is [settled](Claimed::settle).
 pub(super) struct Claimed<'v> {
     visitor: &'v Visitor,
     held: Arc<Held>,
 }
 
-/// Who asks the frontier for a claim has a share in this, so that it is settled behind the last answer.
+/// Shared by calls to the frontier in progress, so that it is settled after the last of them.
 struct Held {
     frontier: Arc<dyn Frontier>,
     is_settled: Arc<Notify>,
@@ -74,7 +76,7 @@ struct Held {
 }
 
 impl Visitor {
-    /// Claims for a URL; none where each has a page of its own, wherever it leads and whatever it says.
+    /// Reservations for a URL; none if the configuration delivers each URL's page under that URL.
     pub(super) fn claims(&self, work: &Work) -> Option<Claimed<'_>> {
         let config = &self.config.frontier;
         let is_wanted =
@@ -89,7 +91,7 @@ impl Visitor {
         (is_wanted && work.kind.is_delivered()).then(claimed)
     }
 
-    /// Asks what becomes of a page that came, or came last and is as it was: an alias, or (none) it is delivered.
+    /// Decides whether a fetched or unmodified page is an alias; none if it is delivered.
     pub(super) async fn claim_place(
         &self,
         claimed: Option<&Claimed<'_>>,
@@ -112,10 +114,10 @@ impl Visitor {
         let told = claimed.ask(move |frontier, url| frontier.claim_place(&claim, url)).await?;
         if told.is_some() && is_news(named.as_deref(), work, digest) {
             let believed = self.config.frontier.revisit.believed(work.known.doubt(), event.ended_ms);
-            // Where it leads to is believed, and so is what that says.
+            // Its redirect is confirmed, so the page behind it counts too.
             let is_there = !event.hops.is_empty() && believed.takes(Doubt::Elsewhere);
             if !believed.takes(Doubt::Named) && !is_there {
-                // It stays what it was, and nothing has become of it.
+                // The URL's record does not change.
                 self.frontier.settle_claim(&event.url, Settled::GivenUp);
                 return Ok(Some(Withheld::Doubted { doubt: Doubt::Named, seen_ms: event.ended_ms }));
             }
@@ -124,8 +126,8 @@ impl Visitor {
     }
 }
 
-/// Whether a page that is delivered names another URL for the first time: that may be a mishap. Where canonical URLs did not count
-/// before, a page that is as it was says nothing new.
+/// Whether a delivered page names another canonical URL for the first time, which may be a mistake. If canonical URLs were not
+/// obeyed before, an unchanged page says nothing new.
 fn is_news(named: Option<&str>, work: &Work, digest: &[u8; 32]) -> bool {
     let known = &work.known;
     let was_delivered = work.was_there && known.state.is_live();
@@ -134,7 +136,7 @@ fn is_news(named: Option<&str>, work: &Work, digest: &[u8; 32]) -> bool {
 }
 
 impl Claimed<'_> {
-    /// Asks the frontier for something that this URL is to hold.
+    /// Asks the frontier for a reservation of this URL.
     pub(super) async fn ask<T: Send + 'static>(
         &self,
         ask: impl FnOnce(&dyn Frontier, &str) -> T + Send + 'static,
@@ -148,8 +150,9 @@ impl Claimed<'_> {
         self.ask(move |frontier, url| frontier.claim_target(&target, url)).await
     }
 
-    /// Claims `target` instead of what was claimed before. What another is just asking for is waited for: nothing is claimed
-    /// meanwhile, and our host lent, so that none wait in a circle. Pending, when that takes too long.
+    /// Reserves `target` and drops the earlier reservation. If another URL is fetching it, waits for the result.
+    /// Meanwhile it reserves nothing and lends our host, so that waits cannot form a circle. Returns pending if that
+    /// takes too long.
     pub(super) async fn claim(&self, host: &Shared, target: &str) -> Result<Claim, Interrupted> {
         let visitor = self.visitor;
         if visitor.config.frontier.redirects == Redirects::Follow {
@@ -159,7 +162,7 @@ impl Claimed<'_> {
             Claim::Pending => visitor.settled.notify_waiters(), // the claim before is given up
             claim => return Ok(claim),
         }
-        // Who waits beside others at a host leaves it to them.
+        // With several requests to a host at a time, the others have the host.
         if visitor.config.fetch.connections_per_host > 1 {
             return self.wait(target, PATIENCE_BESIDE).await;
         }
@@ -167,7 +170,7 @@ impl Claimed<'_> {
         visitor.parked(&mut own, self.wait(target, PATIENCE)).await
     }
 
-    /// Claims `target` if nobody else is asking for it, or has it.
+    /// Reserves `target`, unless another URL is fetching it or owns it.
     pub(super) async fn claim_at_once(&self, target: &str) -> Result<bool, FrontierError> {
         let is_anybodys = self.visitor.config.frontier.redirects == Redirects::Follow;
         Ok(is_anybodys || self.claim_target(target).await? == Claim::Granted)
@@ -191,7 +194,8 @@ impl Claimed<'_> {
         }
     }
 
-    /// The event is in the log's queue, before any of those who are told. `has_page`: what was claimed is its page.
+    /// The event is in the log's queue, before any event of the URLs that wait. `has_page`: the reserved target has
+    /// this page.
     pub(super) fn settle(self, has_page: bool) {
         *self.held.settled.lock() = if has_page { Settled::Won } else { Settled::Lost };
     }

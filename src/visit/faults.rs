@@ -1,4 +1,4 @@
-//! A panic of a worker costs the URL that it was at: that fails with `fault`, as any URL may fail. The rest of its lease goes back.
+//! A panic of a worker costs one URL, which fails with `fault`. The other URLs of the lease are released.
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use crate::clock::now_ms;
 use crate::frontier::{Lease, Release, Work};
 use crate::page::{Failure, FailureReason};
 
-/// The URL that a panicking visit was at.
+/// The URL that caused the panic.
 pub(super) type Culprit = Arc<Mutex<Option<String>>>;
 
 tokio::task_local! {
-    /// Of the visit that runs in this task.
+    /// For the visit that runs in this task.
     pub(super) static CULPRIT: Culprit;
 }
 
-/// A worker is at this URL. Dropped by a panic, it says so: what a panic drops first is where it happened.
+/// A worker is busy with this URL. A panic drops it, and the first one dropped is the cause.
 pub(super) struct At(String);
 
 impl At {
@@ -30,14 +30,14 @@ impl At {
 impl Drop for At {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // Outside of such a task (a test's) nobody asks.
+            // Outside of such a task (in tests) the cause is not recorded.
             let _ = CULPRIT.try_with(|culprit| culprit.lock().get_or_insert_with(|| std::mem::take(&mut self.0)).len());
         }
     }
 }
 
 impl Visitor {
-    /// After a visit has panicked. `spare`: its lease, as it began.
+    /// After a panic of a visit. `spare`: its lease as it was at the start.
     pub(super) async fn end_panicked(&self, spare: Lease, culprit: Option<String>, panic: &str) {
         let host = spare.host.origin.as_str();
         tracing::error!(
@@ -58,7 +58,7 @@ impl Visitor {
         self.give_back_beside(spare, release);
     }
 
-    /// Whether the page log has it that a URL failed by a fault.
+    /// Writes to the page log that a URL failed by a fault. False if that failed.
     async fn has_failed(&self, work: &Work, panic: &str) -> bool {
         let failure = Failure { reason: FailureReason::Fault, message: format!("Seine panicked: {panic}") };
         let mut event = self.unasked(failure, work).event;

@@ -1,4 +1,4 @@
-//! One URL, from its first request to its event: redirects followed by hand, each judged like a link.
+//! Fetches one URL, from its first request to its event. It follows redirects itself and judges each like a link.
 
 use url::Url;
 
@@ -19,13 +19,13 @@ use crate::page::{Again, EpochMs, Failure, FailureReason, Hop, Kind, Outcome, Pa
 
 const MAX_SITEMAP_BYTES: u64 = 50 << 20;
 
-/// What a visit to a URL has brought, on its way to the page log.
+/// The result of fetching a URL, on its way to the page log.
 pub(super) struct Fetched<'v> {
     pub event: PageEvent,
     pub room: Option<BodyRoom>,
-    /// When the robots.txt was fetched that counted for its last request.
+    /// When the robots.txt that applied to its last request was fetched.
     pub robots_ms: Option<EpochMs>,
-    /// Held until the event is in the log's queue.
+    /// Kept until the event is in the log's queue.
     pub claimed: Option<Claimed<'v>>,
 }
 
@@ -39,19 +39,19 @@ impl<'v> Fetched<'v> {
 #[derive(Default)]
 struct Way {
     jar: Jar,
-    /// What was asked for, and with which of the jar's cookies.
+    /// The URLs requested, each with the cookies of the jar that were sent.
     asked: Vec<(Url, Option<Secret>)>,
 }
 
 impl Way {
-    /// The cookies to ask for `url` with.
+    /// The cookies to send for `url`.
     fn begin(&mut self, url: &Url) -> Option<Secret> {
         let cookies = self.jar.cookies_for(url);
         self.asked.push((url.clone(), cookies.clone()));
         cookies
     }
 
-    /// Whether asking for `url` would be the same request again: with a new cookie it is another.
+    /// Whether a request for `url` would repeat an earlier one. With a new cookie it would not.
     fn has_been_at(&self, url: &Url) -> bool {
         let cookies = self.jar.cookies_for(url);
         self.asked.iter().any(|(asked, with)| asked == url && *with == cookies)
@@ -59,7 +59,7 @@ impl Way {
 }
 
 impl Visitor {
-    /// One URL, redirects and all, as an event.
+    /// Fetches one URL with its redirects.
     pub(super) async fn fetch(&self, host: &Shared, work: &Work) -> Result<Fetched<'_>, Interrupted> {
         let mut fetched = Fetched::new(self.blank_event(work), self.claims(work));
         let Ok(url) = Url::parse(&work.url) else {
@@ -85,12 +85,12 @@ impl Visitor {
         }
     }
 
-    /// What becomes of a URL that is not asked for.
+    /// The event of a URL that is not requested.
     pub(super) fn unasked(&self, failure: Failure, work: &Work) -> Fetched<'_> {
         Fetched::new(PageEvent { outcome: Outcome::Failure(failure), ..self.blank_event(work) }, None)
     }
 
-    /// Another URL's visit is just asking for the page and takes its time.
+    /// Another URL's visit is fetching the page and takes long.
     fn put_off(&self, event: &mut PageEvent) {
         let message = format!("{} is just being asked for on behalf of another URL", event.final_url);
         event.outcome = failed(FailureReason::HostBusy, message);
@@ -98,7 +98,7 @@ impl Visitor {
         event.again = self.again(event, Whose::Host, now_ms());
     }
 
-    /// `given`: the answer of `url`, where somebody else has asked for it.
+    /// `given`: the response for `url` that a remote worker has sent.
     pub(super) async fn follow(
         &self,
         fetched: &mut Fetched<'_>,
@@ -160,11 +160,11 @@ impl Visitor {
         Ok(())
     }
 
-    /// What the last answer is asked for by, if not for whatever there is: on for the URL that gave it, and for no other on the
-    /// way to it. A page that was not delivered, and now is to be, must come.
+    /// The conditions of the next request. They apply only to the URL that gave the last response, not to redirects on
+    /// the way. A withheld page that may be delivered now is requested without conditions.
     async fn validators(&self, host: &Shared, work: &Work, url: &Url) -> Conditions {
         let host = host.lock().await;
-        // What another host says of it is not known yet.
+        // The statements of another host are not known yet.
         let is_its = url.origin().ascii_serialization() == host.origin();
         self.validators_at(if is_its { Some(&host) } else { None }, work, url)
     }
@@ -184,8 +184,8 @@ impl Visitor {
         }
     }
 
-    /// When the URL is tried again: after its own trouble as long as it has attempts left; after its host's, behind whatever
-    /// else waits for that host.
+    /// When to retry the URL. After its own failure: while attempts are left. After host trouble: behind the other URLs
+    /// of the host.
     pub(super) fn again(&self, event: &PageEvent, whose: Whose, not_before: EpochMs) -> Option<Again> {
         let config = &self.config.frontier;
         match whose {
@@ -199,7 +199,7 @@ impl Visitor {
         }
     }
 
-    /// Notes a redirect and says where it leads; none when it is not followed, with the outcome set.
+    /// Records a redirect and returns its target. None if it is not followed; then the outcome is set.
     fn next_hop(&self, event: &mut PageEvent, url: &Url, location: &str, way: &mut Way) -> Option<Target> {
         let refuse = |event: &mut PageEvent, reason, message: String| {
             event.outcome = failed(reason, message);
@@ -248,7 +248,7 @@ impl Visitor {
     }
 }
 
-/// The last redirect is the answer itself: its target is not asked for.
+/// The last redirect is the response itself; its target is not requested.
 fn withhold(event: &mut PageEvent, of: String, target: String) {
     event.bytes_beside -= body_bytes(&event.outcome);
     if let Some(hop) = event.hops.pop() {

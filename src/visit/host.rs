@@ -1,4 +1,4 @@
-//! A leased host while a worker has it: its clock, its rules, what it will be given back with.
+//! A leased host while a worker has it: when it is due, its rules, and the state to release it with.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,67 +16,68 @@ use crate::planted;
 #[derive(Default)]
 pub struct LeasedHost {
     pub lease: Lease,
-    /// Set once robots.txt is known.
+    /// Set when robots.txt is known.
     pub rules: Option<Rules>,
-    /// What it reserves of mining, where that is asked for.
+    /// Its TDM reservations, if they matter.
     pub tdm: Option<Arc<TdmFile>>,
-    /// The file it had of that, when it is asked for anew.
+    /// The earlier tdmrep.json, when it is fetched again.
     pub(super) tdm_before: Option<String>,
-    /// Nothing was known of its robots.txt before this lease.
+    /// Its robots.txt was unknown before this lease.
     pub(super) had_no_robots: bool,
-    /// Set when robots.txt was fetched during this lease.
+    /// Set if robots.txt was fetched during this lease.
     pub new_robots: Option<Robots>,
-    /// No request before this.
+    /// The earliest time of the next request.
     pub not_before: EpochMs,
-    /// How long its turn is waited for; for a longer time it is given back.
+    /// How long to wait for its next request. If it takes longer, the host is released.
     pub patience: Duration,
-    /// What is wrong with it, if anything is.
+    /// Its trouble, if any.
     pub trouble: Option<Trouble>,
-    /// Name servers that know other names said for the second time that its name has no address: what they said. It was never
-    /// reached.
+    /// Set if the DNS servers answered for the second time that its name has no address, while they know other names.
+    /// The host was never reached.
     pub(super) unknown_name: Option<String>,
-    /// The last answer says that it should be left alone for now.
+    /// The last response asked for a pause.
     pub is_ailing: bool,
     is_borrowed: bool,
-    /// What came of asking for a page that is known to be there, in this lease: once is enough.
+    /// Result of requesting a page that is known to exist. One such request per lease is enough.
     pub(super) witness: Option<bool>,
-    /// Somebody else asked for its URLs: what is left of them is worth a longer wait.
+    /// The lease was lent to a remote worker, so its remaining URLs are worth a longer wait.
     pub(super) is_lent: bool,
-    /// That client is known to be done with it.
+    /// The remote worker is known to be done with it.
     pub(super) client_is_done: bool,
-    /// A budget of it is spent.
+    /// A budget of the host is used up.
     pub(super) spent: Option<Spent>,
-    /// Bytes received of it that no event has counted yet ([`crate::page::PageEvent::bytes_beside`]).
+    /// Bytes received from it that no event has counted yet ([`crate::page::PageEvent::bytes_beside`]).
     pub(super) bytes_beside: u64,
-    /// URLs whose event the page log has accepted.
+    /// URLs whose event is in the page log.
     pub(super) fetched: Vec<String>,
-    /// What it failed with during this lease, for people.
+    /// Its last failure during this lease, for the user.
     last_words: Option<String>,
 }
 
-/// Before the first request of a URL, a worker has better things to do than wait.
+/// How long a worker waits before the first request of a URL …
 const SHORT_PATIENCE: Duration = Duration::from_secs(2);
-/// … still less in line before an address: with many hosts there, or many such addresses, all workers would stand in line.
+/// … and for a politeness slot. It is shorter because otherwise all workers would wait for a few addresses with many
+/// hosts.
 const PATIENCE_IN_LINE: Duration = Duration::from_millis(50);
-/// A worker waits so long rather than give a host back and have it leased anew.
+/// For such a short delay a worker waits instead of releasing the host.
 const SHORT_REST_MS: u64 = 100;
-/// In the middle of redirects it waits: begun again, it would come to the same place. More than any crawl-delay, and than
-/// the line before an address shared by hundreds of hosts.
+/// Patience in the middle of redirects, because starting again would lead to the same wait. Longer than any
+/// crawl-delay, and than the wait for an address shared by hundreds of hosts.
 const LONG_PATIENCE: Duration = Duration::from_secs(300);
 
-/// Times are cut to whole milliseconds: what began late in one would end early by up to that much.
+/// Times are truncated to milliseconds, so a delay that starts late in one would end up to 1 ms early.
 pub fn whole_rest(delay: Duration) -> Duration {
     if delay.is_zero() { delay } else { delay + Duration::from_millis(1) }
 }
 
 impl LeasedHost {
-    /// A host that may be visited now.
+    /// A host that is due.
     pub fn new(lease: Lease) -> LeasedHost {
         let trouble = lease.host.trouble;
         LeasedHost { lease, patience: SHORT_PATIENCE, trouble, ..LeasedHost::default() }
     }
 
-    /// A host that a redirect leads to.
+    /// The host of a redirect target.
     pub fn borrowed(lease: Lease) -> LeasedHost {
         LeasedHost { patience: LONG_PATIENCE, is_borrowed: true, ..LeasedHost::new(lease) }
     }
@@ -86,14 +87,13 @@ impl LeasedHost {
         self.lease.host.trouble.is_none_or(|trouble| trouble.failures == 0)
     }
 
-    /// When name servers are asked, it is the second time or a later one: they said in an earlier lease that its name has no
-    /// address.
+    /// Whether DNS servers answered in an earlier lease that its name has no address.
     pub(super) fn was_unknown(&self) -> bool {
         let trouble = self.lease.host.trouble.filter(|trouble| trouble.failures > 0);
         trouble.is_some_and(|trouble| trouble.cause == Cause::Failure(FailureReason::Dns))
     }
 
-    /// Somebody has answered by its name before, as far as it is known.
+    /// Whether the host is known to have answered before.
     pub(super) fn was_reached(&self) -> bool {
         self.lease.host.robots.is_some() || self.lease.work.iter().any(|work| work.was_there)
     }
@@ -102,24 +102,23 @@ impl LeasedHost {
         &self.lease.host.origin
     }
 
-    /// How long its turn is waited for while other hosts of its address come first.
+    /// How long to wait for a politeness slot.
     pub(super) fn patience_in_line(&self) -> Duration {
         if self.patience > SHORT_PATIENCE { self.patience } else { PATIENCE_IN_LINE }
     }
 
-    /// Another URL's turn: nothing of it was asked yet.
+    /// The next URL; nothing of it has been requested yet.
     pub fn begin(&mut self) {
         self.patience = if self.is_lent { LONG_PATIENCE } else { SHORT_PATIENCE };
         self.is_ailing = false;
     }
 
-    /// In the middle of a URL's redirects, whoever visits it.
+    /// In the middle of a URL's redirects.
     pub(super) fn go_on(&mut self) {
         self.patience = LONG_PATIENCE;
     }
 
-    /// Between the end of one visit and the start of the next: the configured delay, or what the operator said of this host, or
-    /// robots.txt's when longer.
+    /// Delay between requests: the configured one, the operator's, or that of robots.txt if it is longer.
     pub fn delay(&self, config: &FrontierConfig) -> Duration {
         let asked = match &self.rules {
             Some(Rules::File(_)) if planted::is("crawl_delay_ignored") => Duration::ZERO,
@@ -129,35 +128,35 @@ impl LeasedHost {
         self.lease.host.ordered_delay.unwrap_or(config.host_delay).max(asked)
     }
 
-    /// robots.txt was just read and asks for more than the usual delay. It must be on disk before the next visit: killed
-    /// in the middle of it, we would not know.
+    /// robots.txt is new and asks for a longer delay than usual. The delay must be on disk before the next request,
+    /// because a crash would lose it.
     pub fn has_new_delay(&self, config: &FrontierConfig) -> bool {
         self.new_robots.is_some() && self.delay(config) > config.host_delay
     }
 
-    /// robots.txt was just read, and the host rests now. The worker visits others meanwhile: of the web's many hosts with one page
-    /// each, most of a visit would be spent asleep.
+    /// robots.txt was just fetched, and the host must wait now. The worker leaves it, because with many hosts of one
+    /// page each it would spend most of its time waiting.
     pub(super) fn rests_after_robots(&self) -> bool {
         let rest = self.not_before.saturating_sub(now_ms());
         self.new_robots.is_some() && !self.is_lent && !self.is_borrowed && rest > SHORT_REST_MS
     }
 
-    /// A request was answered (or not) at `ended`: the next one waits for the delay.
+    /// A request ended at `ended`; the next one waits for the delay.
     pub fn visited(&mut self, ended: EpochMs, config: &FrontierConfig) {
         self.not_before = self.not_before.max(ended + whole_rest(self.delay(config)).as_millis() as u64);
         self.patience = LONG_PATIENCE;
     }
 
-    /// Whose trouble an answer (or none) to a request on behalf of `work` is, as far as it alone can tell.
+    /// Who is charged for the outcome of a request for `work`, as far as this outcome alone tells.
     pub fn whose(&self, outcome: &Outcome, work: &Work) -> Whose {
         match retry::whose(outcome, &work.url, work.was_put_off, self.trouble.as_ref()) {
-            // Nobody knows yet whether it answers at all.
+            // It is not known yet whether the host answers at all.
             Whose::Part if !self.was_reached() => Whose::Host,
             whose => whose,
         }
     }
 
-    /// What an answer (or none) means for the host.
+    /// Updates the host after an outcome.
     pub fn bears(&mut self, whose: Whose, outcome: &Outcome, work: &Work, ended: EpochMs, config: &FrontierConfig) {
         let errors = retry::errors_after(outcome, work, ended, self.trouble.as_ref(), config);
         if let Some(health) = retry::health_after(outcome, whose, &work.url, ended, self.trouble, config) {
@@ -171,8 +170,8 @@ impl LeasedHost {
         self.is_ailing = whose == Whose::Host;
     }
 
-    /// When a URL is tried again whose trouble is that of a part of the host, or that would fail for good by this, were it not
-    /// for many others of the host that fail, too.
+    /// When to retry a URL whose failure belongs to a part of the host, or that would fail for good now although many
+    /// other URLs of the host fail too.
     pub(super) fn tries_part_again(
         &self,
         whose: Whose,
@@ -188,7 +187,7 @@ impl LeasedHost {
         }
     }
 
-    /// Its robots.txt cannot be had: it rests, longer each time.
+    /// Its robots.txt cannot be fetched: the host backs off.
     pub fn has_no_rules(&mut self, why: &Failure, outcome: &Outcome, ended: EpochMs, config: &FrontierConfig) {
         let asked_until = retry::asked_until(outcome, ended, config);
         let failed = retry::failed_again(self.trouble, Cause::Failure(why.reason), ended, config);
@@ -196,7 +195,7 @@ impl LeasedHost {
         self.is_ailing = true;
     }
 
-    /// Its robots.txt can be had: that is the end of a trouble that keeps everything away, not of one with its pages.
+    /// Its robots.txt can be fetched: this ends connection trouble, but not trouble with its pages.
     pub fn has_rules(&mut self) {
         use FailureReason::*;
         let ends = |trouble: &Trouble| match trouble.cause {
@@ -209,12 +208,12 @@ impl LeasedHost {
         }
     }
 
-    /// It asks not to be visited before (Retry-After).
+    /// The server asked for a pause (Retry-After).
     pub(super) fn rests_until(&mut self, asked_until: Option<EpochMs>) {
         self.not_before = self.not_before.max(asked_until.unwrap_or_default());
     }
 
-    /// It answers: what troubled it is over.
+    /// The host answers, so its trouble is over.
     pub(super) fn answers(&mut self) {
         self.trouble = self.trouble.and_then(Trouble::over);
     }
@@ -227,8 +226,8 @@ impl LeasedHost {
         self.trouble = match health {
             Health::Well => self.trouble.and_then(Trouble::over),
             Health::Troubled(trouble) => {
-                // One that a redirect leads to has no work that could fail: whose work leads here is told, and it is
-                // asked again by the next.
+                // A borrowed host has no URLs of its own that could fail. The URL that redirects to it fails, and the
+                // next one tries the host again.
                 let is_hopeless = self.unknown_name.is_some() || retry::is_hopeless(&trouble, config);
                 let given_up = trouble.given_up || (!self.is_borrowed && is_hopeless);
                 Some(Trouble { given_up, ..trouble })
@@ -239,7 +238,7 @@ impl LeasedHost {
         self.not_before = self.not_before.max(rested);
     }
 
-    /// In trouble for so long that nobody shall wait for it: why, for people.
+    /// Whether it has failed for so long that it is given up. Returns the reason for the user.
     pub fn is_hopeless(&self, config: &FrontierConfig) -> Option<Failure> {
         let is_hopeless = |trouble: &Trouble| trouble.given_up || retry::is_hopeless(trouble, config);
         if let Some(message) = &self.unknown_name {
@@ -257,7 +256,7 @@ impl LeasedHost {
         Some(Failure { reason: FailureReason::HostUnreachable, message })
     }
 
-    /// The lease's end.
+    /// The end of the lease.
     pub fn release(self, config: &FrontierConfig) -> (Lease, Release) {
         let delay = self.delay(config);
         let now = self.trouble.map_or(Health::Well, Health::Troubled);

@@ -1,5 +1,5 @@
-//! A lease from its beginning to its end: robots.txt, then its URLs one after the other. Every URL ends as an event in the page
-//! log or goes back to the frontier.
+//! A lease from its start to its end: robots.txt, then its URLs one by one. Each URL ends as an event in the page log,
+//! or goes back to the frontier.
 
 use std::collections::VecDeque;
 
@@ -23,11 +23,11 @@ use crate::page::{
 };
 use crate::page_log::{Ticket, VALIDATOR};
 
-/// URLs whose events wait to be accepted.
+/// URLs whose events are being written.
 pub(super) type Tickets = Mutex<Vec<(String, Ticket)>>;
 
 impl Visitor {
-    /// Works through a lease and gives the host back. An error is the frontier's; the host is given back all the same.
+    /// Works on a lease and releases the host. An error comes from the frontier; the host is released anyway.
     pub async fn visit(&self, lease: Lease) -> Result<(), FrontierError> {
         let mut host = LeasedHost::new(lease);
         let tickets = Tickets::default();
@@ -35,7 +35,7 @@ impl Visitor {
         self.end(host, tickets, worked).await
     }
 
-    /// A visit's end: what has tickets is waited for, and the host given back to the frontier.
+    /// The end of a visit: waits for events that are being written, and releases the host.
     pub(super) async fn end(
         &self,
         mut host: LeasedHost,
@@ -54,7 +54,7 @@ impl Visitor {
         }
     }
 
-    /// Waits until the page log has an event, or has ended without it.
+    /// Waits until the page log has the event, or has ended without it.
     pub(super) async fn is_accepted(&self, url: &str, ticket: Ticket) -> bool {
         match ticket.accepted().await {
             Ok((_, took)) => {
@@ -87,7 +87,7 @@ impl Visitor {
         worked
     }
 
-    /// What must be known before anything of a lease is asked for. False: nothing is to be.
+    /// Prepares the host before its first URL. False if nothing may be fetched.
     pub(super) async fn begin(&self, host: &mut LeasedHost, tickets: &Tickets) -> Result<bool, Interrupted> {
         self.turn_away(host, tickets).await?;
         if host.lease.work.is_empty() {
@@ -111,7 +111,7 @@ impl Visitor {
         }
     }
 
-    /// What scope and depth do not admit as they are now fails without a visit: not even robots.txt is asked for.
+    /// URLs that scope and depth no longer admit fail without a request, even for robots.txt.
     async fn turn_away(&self, host: &mut LeasedHost, tickets: &Tickets) -> Result<(), Interrupted> {
         let max_depth = self.config.frontier.max_depth;
         let scope = self.scope.now();
@@ -131,7 +131,7 @@ impl Visitor {
         Ok(())
     }
 
-    /// One URL after the other, of those that nobody else has taken. What ends it ends it for all.
+    /// Takes URLs one by one that nobody else has taken. An error ends it for all.
     async fn work_along(
         &self,
         host: &Shared,
@@ -148,7 +148,7 @@ impl Visitor {
         }
     }
 
-    /// One URL, from its fetch to the page log. False: its host is to be left alone now.
+    /// One URL, from its fetch to the page log. False: the host must be left alone now.
     pub(super) async fn work_on(&self, host: &Shared, work: Work, tickets: &Tickets) -> Result<bool, Interrupted> {
         self.await_log().await?;
         let _at = At::url(&work.url);
@@ -169,7 +169,7 @@ impl Visitor {
         Ok(!host.is_ailing || self.is_given_up(&host).is_some())
     }
 
-    /// Judges what came, and hands it to the page log.
+    /// Judges the response and passes the event to the page log.
     pub(super) async fn accept(
         &self,
         Fetched { mut event, room, robots_ms, claimed }: Fetched<'_>,
@@ -182,7 +182,7 @@ impl Visitor {
         if let (Outcome::Response(response), true) = (&mut event.outcome, read.is_cut) {
             response.truncated.get_or_insert(Truncated::Disconnect);
         }
-        // Its framing was whole, and only its coding says that it was cut: nobody has judged that yet.
+        // The transfer was complete, but the content coding was truncated. Nobody has judged that yet.
         if event.again.is_none() && event.response().is_some_and(Response::is_cut) {
             event.again = self.again(&event, Whose::Page, 0);
         }
@@ -225,8 +225,8 @@ impl Visitor {
         Ok(())
     }
 
-    /// A host is not kept while the log is full: it is given back with the rest it needs. What is fetched faster than it can be
-    /// validated piles up, and costs more the further it is behind: it has to be read from disk and parsed again.
+    /// While the log is full, the host is released with its delay. Events that wait for the validator become more
+    /// expensive, because they must be read from disk and parsed again.
     pub(super) async fn await_log(&self) -> Result<(), Interrupted> {
         if !self.log.room() {
             return Err(Interrupted::LogFull);
@@ -238,15 +238,15 @@ impl Visitor {
         }
     }
 
-    /// A host that is given up: its URLs fail without a visit, lease by lease.
+    /// The host is given up: its URLs fail without a request, lease by lease.
     fn is_given_up(&self, host: &LeasedHost) -> Option<Failure> {
         host.trouble.filter(|trouble| trouble.given_up)?;
         host.is_hopeless(&self.config.frontier)
     }
 
-    /// Why an answer is not delivered, if it is not.
+    /// Why a response is not delivered, if it is not.
     fn withheld(&self, event: &PageEvent, work: &Work, noindex: bool) -> Option<Withheld> {
-        // What broke off is not the page: not while it is asked for again, nor in the place of one that came whole.
+        // A truncated page is not delivered while it will be retried, and never replaces a complete page.
         if event.response().is_some_and(Response::is_cut) && (event.again.is_some() || work.was_there) {
             return Some(Withheld::Cut);
         }
@@ -254,7 +254,7 @@ impl Visitor {
         (is_obeyed && event.is_noindex(noindex, work.known.noindex)).then_some(Withheld::Noindex)
     }
 
-    /// What a final answer says against the page that was delivered, unless a second look is to be believed now.
+    /// The sign that a delivered page is removed, unless this fetch confirms the removal.
     fn doubt(
         &self,
         event: &PageEvent,
@@ -278,7 +278,7 @@ impl Visitor {
         (!believed.takes(doubt)).then_some((doubt, seen_ms))
     }
 
-    /// None for an answer that is not final.
+    /// None if the response is not final.
     pub(super) fn change(&self, event: &PageEvent, work: &Work, now: &[u8; 32]) -> Option<PageChange> {
         if event.again.is_some() {
             return None;
@@ -289,7 +289,7 @@ impl Visitor {
     }
 }
 
-/// Whether it came to a page, delivered or not, that is its own.
+/// Whether the URL has a page of its own, delivered or not.
 fn has_page(event: &PageEvent) -> bool {
     match &event.withheld {
         Some(withheld) => withheld.is_of_its_own(),

@@ -1,7 +1,6 @@
-//! A lease whose URLs somebody else asks for: one of the client crawlers that take work from the server and send pages back (the
-//! data model's `work_proposed` and `page_proposed`). What must be known before is found out here: robots.txt, the delay, whose
-//! page a URL is, budgets. What comes back is judged as if we had asked. For what a client cannot be taken at its word, we ask
-//! ourselves once it is done with the host: failures, where redirects lead, and the pages that are to be checked.
+//! A lease whose URLs a remote worker fetches. This module prepares it: robots.txt, delay, reservations, budgets. It
+//! judges the pages that come back like our own. Some things it does not believe from a worker and fetches itself after
+//! the worker is done with the host: failures, redirect targets, and pages to be compared.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,10 +24,10 @@ use crate::fetch::client::Exchange;
 use crate::frontier::{FrontierError, Lease, Work};
 use crate::page::{FailureReason, Kind, Outcome, PageEvent, Response};
 
-/// So often it is looked whether the operator wants a lent host left alone, or back.
+/// How often to check whether the operator wants the host back.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
-/// A URL that is lent, with what is held for it. Given back however the loan ends.
+/// A lent URL, with its reservations. Returned however the loan ends.
 struct LentUrl<'v> {
     work: Work,
     url: Url,
@@ -36,7 +35,7 @@ struct LentUrl<'v> {
     claimed: Option<Claimed<'v>>,
 }
 
-/// What is left for ourselves.
+/// URLs that we fetch ourselves.
 #[derive(Default)]
 struct Ours<'v> {
     work: Vec<Work>,
@@ -45,7 +44,8 @@ struct Ours<'v> {
 }
 
 impl Visitor {
-    /// Lends a leased host, asks for what is left, and gives it back. An error is the frontier's; the host is given back all the same.
+    /// Lends a leased host, fetches the rest itself, and releases the host. An error comes from the frontier; the host
+    /// is released anyway.
     pub(crate) async fn lend(&self, lease: Lease, loan: Loan) -> Result<Lent, FrontierError> {
         let mut host = LeasedHost::new(lease);
         host.is_lent = true;
@@ -77,7 +77,7 @@ impl Visitor {
             let is_done = loan.is_done.clone();
             let ended = self.await_pages(&shared, &mut urls, &mut ours, loan).await;
             (lent.left, lent.took) = (urls.len(), began.elapsed());
-            // Whatever else ended the loan: the client does not know of it, and may go on until its time is over.
+            // If something else ended the loan, the worker does not know and may continue until its lease ends.
             shared.lock().await.client_is_done = urls.is_empty() || is_done.load(Ordering::Relaxed);
             worked = ended.map(|has_lapsed| (lent.has_lapsed, lent.is_clients_end) = (has_lapsed, true));
         }
@@ -89,8 +89,8 @@ impl Visitor {
         worked
     }
 
-    /// What somebody else may ask for, of the lease's URLs, and what not: whose answer decides alone what becomes of a URL, or of its
-    /// host, is asked for by ourselves.
+    /// Divides the URLs of the lease. A URL whose outcome alone decides about the URL or its host is fetched by
+    /// ourselves.
     async fn divide(&self, host: &mut LeasedHost) -> Result<(Vec<LentUrl<'_>>, Ours<'_>), Interrupted> {
         let (mut urls, mut ours) = (Vec::new(), Ours::default());
         let delay = host.delay(&self.config.frontier).as_millis().max(1);
@@ -122,7 +122,8 @@ impl Visitor {
         Ok((urls, ours))
     }
 
-    /// Offers the URLs, and takes what comes, until all have come back or nobody wants the host any more. True: its time was over.
+    /// Offers the URLs and accepts pages, until all have come back or the host is released. True if the lease of the
+    /// worker ended.
     async fn await_pages<'v>(
         &'v self,
         host: &Shared,
@@ -177,7 +178,7 @@ impl Visitor {
         Ok(has_lapsed)
     }
 
-    /// Until the operator wants the host left alone, or back.
+    /// Waits until the operator wants the host back.
     async fn recalled(&self, origin: &str) {
         while !self.frontier.is_recalled(origin) {
             tokio::time::sleep(LOOK_AGAIN).await;
@@ -200,7 +201,7 @@ impl Visitor {
         }
     }
 
-    /// One page that was sent.
+    /// One page sent by the worker.
     async fn take<'v>(
         &'v self,
         host: &Shared,
@@ -215,7 +216,7 @@ impl Visitor {
             return Ok(());
         };
         let lent = urls.remove(at);
-        // Whoever sent it may have gone: what was taken is taken.
+        // The worker may have disconnected; the page is accepted anyway.
         let say = |taken| {
             let _ = answer.send(taken);
         };
@@ -249,7 +250,7 @@ impl Visitor {
         Ok(())
     }
 
-    /// Judges what somebody else was answered, follows it where it redirects, and hands it to the page log.
+    /// Judges a worker's response, follows its redirects, and passes the event to the page log.
     async fn accept_given(
         &self,
         host: &Shared,
@@ -266,7 +267,7 @@ impl Visitor {
         self.accept(fetched, work, Some(place), tickets).await
     }
 
-    /// What a client is not taken at its word for.
+    /// Fetches the URLs for which we do not believe the worker.
     async fn ask_ourselves(
         &self,
         host: &Shared,
@@ -290,8 +291,8 @@ impl Visitor {
         Ok(())
     }
 
-    /// Asks for a URL again whose page somebody has sent: ours is taken. Where the two differ we ask once more: a page that differs
-    /// between two requests of ours says nothing of the client.
+    /// Fetches a page again that the worker has sent, and uses our copy. If both differ, it fetches once more, because
+    /// a page that differs between our own fetches says nothing about the worker.
     async fn check(
         &self,
         host: &Shared,
@@ -316,7 +317,7 @@ impl Visitor {
         self.accept(fetched, work, Some(place), tickets).await
     }
 
-    /// The first answer to a URL, to be compared with another; none of a failure.
+    /// The first response for a URL, for comparison; none for a failure.
     fn seen(&self, event: &PageEvent) -> Option<Sketch> {
         if let Some(hop) = event.hops.first() {
             return Some(Sketch::of_redirect(hop.status, &hop.target));
@@ -331,7 +332,7 @@ impl Visitor {
     }
 }
 
-/// What somebody else says of a host's trouble, or of a page that did not come whole: we hear it from the host.
+/// Whether it is host trouble or a truncated page, which we do not believe from a worker.
 fn is_hearsay(outcome: &Outcome) -> bool {
     match outcome {
         Outcome::Failure(failure) => failure.reason != FailureReason::UnwantedType,

@@ -1,4 +1,4 @@
-//! What a visit whose URLs somebody else asks for ([`super::lent`]) and whoever speaks with that client tell each other.
+//! Messages between a visit that lends its host ([`super::lent`]) and the code that talks to the remote worker.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -9,27 +9,29 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::fetch::client::{Conditions, Exchange};
 use crate::page::EpochMs;
 
-/// A host is lent for about so much work, its delay counted in.
+/// A host is lent with about this much work, including delays.
 pub(crate) const LOAN_TIME: Duration = Duration::from_secs(30);
 
-/// A loan, as far as the visit has to do with it.
+/// A loan, as the visit needs it.
 pub(crate) struct Loan {
-    /// Whose crawler it is: the crawler id of its pages.
+    /// Name of the remote worker, which becomes the crawler id of its pages.
     pub to: Arc<str>,
-    /// A client has so long, and as long again whenever it renews, the delays between visits not counted.
+    /// Length of the lease, and of each renewal, without the delays between requests.
     pub time: Duration,
     pub offer: oneshot::Sender<Offer>,
-    /// Closed: the loan is over.
+    /// Closed when the loan has ended.
     pub pages: mpsc::Receiver<Sent>,
-    /// The client has given it back, or was never told of it.
+    /// The worker has released the host, or never knew of the loan.
     pub is_done: Arc<AtomicBool>,
-    /// Until when the client has it now; 0 until it renews for the first time. On disk before it is here ([`Frontier::lend`]).
+    /// The end of the worker's lease; 0 until its first renewal. It is on disk before it is set here
+    /// ([`Frontier::lend`]).
     ///
     /// [`Frontier::lend`]: crate::frontier::Frontier::lend
     pub renewed: watch::Receiver<EpochMs>,
 }
 
-/// What a client may ask a host for: one URL after the other, with the delay between the end of a visit and the start of the next.
+/// What a worker may fetch from a host: one URL after the other, with the delay between the end of a request and the
+/// start of the next.
 #[derive(Debug)]
 pub(crate) struct Offer {
     pub origin: String,
@@ -38,39 +40,39 @@ pub(crate) struct Offer {
     pub urls: Vec<(String, Conditions)>,
 }
 
-/// What a client says that a URL of its loan has brought.
+/// A worker's response for a URL of its loan.
 pub(crate) struct Sent {
     pub url: String,
     pub exchange: Exchange,
-    /// It is to be asked for again by ourselves.
+    /// We will fetch it too and compare.
     pub is_checked: bool,
-    /// The client is proven: what it says that its host asks for is heeded.
+    /// The worker is trusted: pauses that it reports for its host are obeyed.
     pub is_believed: bool,
     pub answer: oneshot::Sender<Taken>,
 }
 
-/// What becomes of a page that was sent.
+/// What happened to a page that a worker sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
     /// It is in the page log, durably.
     Accepted,
-    /// We ask ourselves, or follow where it leads.
+    /// We fetch it ourselves, or follow its redirect.
     Held,
-    /// Not now, or not any more: the URL is still to be fetched.
+    /// Not accepted; the URL is still queued.
     Left,
 }
 
-/// How a loan went.
+/// The result of a loan.
 #[derive(Debug, Default)]
 pub(crate) struct Lent {
-    /// Of those that were offered, the URLs that nothing came back for.
+    /// Number of offered URLs that did not come back.
     pub left: usize,
-    /// From the offer until the client was done with the host.
+    /// Time from the offer until the worker was done with the host.
     pub took: Duration,
-    /// Its time was over with URLs left: that is the client's doing, whatever else ended it is not.
+    /// The worker's lease ended with URLs left. This is the worker's fault; other ends are not.
     pub has_lapsed: bool,
-    /// The client ended it, by giving it back or by letting its time pass; not the server.
+    /// The worker ended the loan by releasing it or by letting its lease end.
     pub is_clients_end: bool,
-    /// Of the pages that were checked and could be compared: whether they agreed with what we saw.
+    /// For each page that could be compared: whether it agreed with our own fetch.
     pub agreed: Vec<bool>,
 }

@@ -1,6 +1,6 @@
-//! A worker's visit to a leased host: robots.txt, the host's turn and its address's, its URLs one after the other with their
-//! redirects, and what an answer means for host and URL. Only the frontier decides when a host may be visited; this module
-//! keeps to what it says, and asks through [`crate::fetch`].
+//! A worker's visit to a leased host: robots.txt, delay and politeness slot, its URLs one by one with their redirects,
+//! and what a response means for host and URL. Only the frontier decides when a host may be visited. This module obeys
+//! it, and sends requests through [`crate::fetch`].
 
 mod asks;
 mod borrow;

@@ -1,4 +1,4 @@
-//! Looking up a host's name, and whether it is known by now that there is no such name.
+//! DNS lookups of a host's name, and hosts whose name does not exist.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use crate::clock::now_ms;
 use crate::fetch::DnsError;
 
 impl Visitor {
-    /// The addresses of whoever is asked for `url`. A host whose name is said to have none for the second time, and that nobody ever
-    /// reached, is noted to be unknown, if the name servers know other names.
+    /// The addresses for `url`. The host counts as unknown if DNS answers for the second time that its name has no
+    /// address, the host was never reached, and the DNS servers know other names.
     pub(super) async fn look_up(
         &self,
         host: &mut LeasedHost,
@@ -35,7 +35,7 @@ impl Visitor {
         Ok(found)
     }
 
-    /// What name servers say: if they keep silent, they do not hold up the end of the crawl.
+    /// An answer of DNS servers. If they are silent, the end of the crawl does not wait for them.
     pub(super) async fn before_the_end<T>(&self, answer: impl Future<Output = T>) -> Result<T, Interrupted> {
         tokio::select! {
             biased;

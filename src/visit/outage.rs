@@ -1,6 +1,6 @@
-//! This machine's own trouble: name servers that do not answer, a network that is away. One host in trouble is that host's;
-//! when hosts that were well fail one after the other, whichever they are, and nothing succeeds, it is ours. Then fetching
-//! pauses, one host is tried now and then, and neither URLs nor hosts pay for it. The first success ends it.
+//! Outages of this machine: DNS servers do not answer, or the network is down. One failing host is host trouble. If
+//! hosts that were healthy fail one after the other and nothing succeeds, it is an outage. Then fetching pauses and one
+//! host is probed now and then. Neither URLs nor hosts are charged. The first success ends the outage.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,44 +11,44 @@ use parking_lot::Mutex;
 use crate::page::{EpochMs, FailureReason, Outcome};
 use crate::planted;
 
-/// What may be away.
+/// What can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     Resolver,
     Network,
-    /// Files that this process may open, connections among them.
+    /// The limit of open files, including connections.
     Files,
 }
 
-/// A failure that could be this machine's.
+/// A failure that can be a sign of an outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
-    /// The name servers failed, or kept silent.
+    /// The DNS servers failed or were silent.
     Unresolved,
-    /// No connection, or no answer, in time.
+    /// No connection or no response in time.
     Silence,
-    /// The kernel knows no way to the address (ENETUNREACH, EHOSTUNREACH, ENETDOWN).
+    /// The kernel has no route to the address (ENETUNREACH, EHOSTUNREACH, ENETDOWN).
     NoRoute,
-    /// The kernel opens no more files for us (EMFILE, ENFILE).
+    /// The kernel refuses to open more files (EMFILE, ENFILE).
     NoFiles,
 }
 
-/// What an exchange says of this machine.
+/// What a request shows about this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Says {
-    /// Somebody answered, if only to refuse a connection or to break it off: the network is there.
+    /// Somebody answered, even if only to refuse or break the connection, so the network works.
     Answered,
     Failed(Sign),
-    /// Nobody was asked.
+    /// No request was sent.
     Nothing,
 }
 
-/// What is away.
+/// A present outage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Away {
     pub part: Part,
     pub since: EpochMs,
-    /// The failure that gave it away: whom it was to reach, and how it failed.
+    /// One of its failures: whom we tried to reach, and the error.
     pub example: String,
 }
 
@@ -56,9 +56,9 @@ pub struct Away {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opening {
     Open,
-    /// One of them, with one URL; [`Outage::probed`] is to be called when that is over.
+    /// One host with one URL may be visited as a probe. Then call [`Outage::probed`].
     Probe,
-    /// None before this, or before the probe that is out comes back.
+    /// No host may be visited before this time, or before the present probe has ended.
     Closed(EpochMs),
 }
 
@@ -75,10 +75,10 @@ struct State {
     probe: Probe,
 }
 
-/// What speaks for one part being away, since it last worked.
+/// The signs of an outage of one part, since it last worked.
 #[derive(Debug, Default)]
 struct Watch {
-    /// Who could not be reached, when, and what that weighs.
+    /// Who could not be reached, when, and the weight of that sign.
     suspects: HashMap<String, (EpochMs, u32)>,
     away: Option<Away>,
 }
@@ -90,13 +90,14 @@ struct Probe {
     failed: u32,
 }
 
-/// What failed longer ago than this says nothing of now.
+/// Older failures do not count.
 const WINDOW: Duration = Duration::from_secs(60);
-/// So much must have come together: three names, five silent addresses, or two without a way to them.
+/// Total weight that makes an outage: three names, five silent addresses, or two without a route.
 const ENOUGH: u32 = 30;
-/// Names known from before can be visited without name servers: while servers answer, only who cannot be resolved waits.
+/// Hosts with cached names can be fetched without DNS servers. While servers answer, only hosts that cannot be resolved
+/// wait.
 const ANSWERS_ARE_NEW: Duration = Duration::from_secs(10);
-/// Between probes, doubled with each that fails …
+/// Time between probes; each failed probe doubles it …
 const FIRST_PROBE: Duration = Duration::from_secs(1);
 /// … up to this.
 const LAST_PROBE: Duration = Duration::from_secs(15);
@@ -137,15 +138,15 @@ impl Sign {
             Sign::Unresolved => ENOUGH / 3,
             Sign::Silence => ENOUGH / 5,
             Sign::NoRoute => ENOUGH / 2,
-            // Never a host's doing.
+            // Never caused by a host.
             Sign::NoFiles => ENOUGH,
         }
     }
 }
 
 impl Outage {
-    /// `who` (a name for the resolver, an address for the network) could not be reached. `was_well`: its host was not in
-    /// trouble before; one that was says nothing new. True when that is this machine's trouble.
+    /// `who` (a name for DNS, an address for the network) could not be reached. `was_well`: its host was not in trouble
+    /// before; otherwise the failure is no new sign. True if this is an outage.
     pub fn failed(&self, sign: Sign, who: &str, was_well: bool, message: &str, now: EpochMs) -> bool {
         if planted::is("outage_unnoticed") {
             return false;
@@ -180,7 +181,7 @@ impl Outage {
         true
     }
 
-    /// Somebody answered, whatever it was: the network is there.
+    /// Somebody answered, so the network works.
     pub fn answered(&self, now: EpochMs) {
         let state = &mut *self.0.lock();
         state.answered = state.answered.max(now);
@@ -188,8 +189,8 @@ impl Outage {
         state.files.works(now);
     }
 
-    /// The name servers said something of a name at `at`, even that it does not exist. What they said before a failure does
-    /// not count.
+    /// The DNS servers answered for a name at `at`, even if it does not exist. An answer from before a failure does not
+    /// count.
     pub fn resolved(&self, at: EpochMs, now: EpochMs) {
         let watch = &mut self.0.lock().resolver;
         watch.suspects.retain(|_, (failed, _)| *failed > at);
@@ -198,18 +199,18 @@ impl Outage {
         }
     }
 
-    /// What keeps fetching from going on; none when it goes on.
+    /// The outage that pauses fetching, if any.
     pub fn pause(&self, now: EpochMs) -> Option<Away> {
         self.0.lock().pause(now).cloned()
     }
 
-    /// What is away, whether or not fetching goes on without it.
+    /// All present outages, whether or not they pause fetching.
     pub fn away(&self) -> Vec<Away> {
         let state = self.0.lock();
         [&state.network, &state.files, &state.resolver].into_iter().filter_map(|watch| watch.away.clone()).collect()
     }
 
-    /// Asked before hosts are leased.
+    /// Called before hosts are leased.
     pub fn opening(&self, now: EpochMs) -> Opening {
         let state = self.0.lock();
         match state.pause(now) {
@@ -220,12 +221,12 @@ impl Outage {
         }
     }
 
-    /// A host is being tried.
+    /// A probe starts.
     pub fn probing(&self) {
         self.0.lock().probe.is_out = true;
     }
 
-    /// It has been tried.
+    /// The probe has ended.
     pub fn probed(&self, now: EpochMs) {
         let probe = &mut self.0.lock().probe;
         let wait = FIRST_PROBE.saturating_mul(2u32.saturating_pow(probe.failed + 1)).min(LAST_PROBE);
@@ -259,7 +260,7 @@ impl Watch {
 }
 
 impl Away {
-    /// For people, as a notice.
+    /// The notice for the user.
     pub fn notice(&self, now: EpochMs) -> String {
         let seconds = now.saturating_sub(self.since) / 1000;
         format!("{} away for {seconds} s, one host is tried now and then", self.part)

@@ -1,4 +1,4 @@
-//! Leased hosts whose workers wait for another host, and may lend theirs meanwhile.
+//! Leased hosts whose workers wait for another host and can lend theirs meanwhile.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use super::host::LeasedHost;
 use crate::page::EpochMs;
 
-/// By origin; none while one is lent.
+/// By origin; none while a host is lent.
 #[derive(Default)]
 pub struct Parking(Mutex<HashMap<String, Option<LeasedHost>>>);
 
@@ -16,14 +16,14 @@ impl Parking {
         self.0.lock().insert(host.origin().to_owned(), Some(host));
     }
 
-    /// Not one that has to rest beyond `latest`.
+    /// Returns none if the host must wait beyond `latest`.
     pub(super) fn lend(&self, origin: &str, latest: EpochMs) -> Option<LeasedHost> {
         let mut host = self.0.lock().get_mut(origin)?.take_if(|host| host.not_before <= latest)?;
         host.go_on();
         Some(host)
     }
 
-    /// A lent host comes back. Its place is gone, and so is the lease, when its worker panicked meanwhile.
+    /// A lent host comes back. If its worker panicked meanwhile, the host has no entry and no lease any more.
     pub(super) fn put_back(&self, host: LeasedHost) {
         if let Some(place) = self.0.lock().get_mut(host.origin()) {
             *place = Some(host);
@@ -35,7 +35,7 @@ impl Parking {
         self.0.lock().get_mut(origin)?.take()
     }
 
-    /// The place is given up.
+    /// Removes the entry.
     pub(super) fn leave(&self, origin: &str) {
         self.0.lock().remove(origin);
     }

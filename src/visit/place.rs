@@ -1,4 +1,4 @@
-//! A place in the budgets: set aside before a URL is asked for, and given back when nothing comes of it.
+//! Reservations in budgets: made before a URL is fetched, and dropped if the fetch gives nothing.
 
 use super::host::LeasedHost;
 use super::visitor::Visitor;
@@ -8,22 +8,22 @@ use crate::clock::now_ms;
 use crate::frontier::{Frontier, FrontierError, NoBudget, Spent, Work};
 use crate::page::EpochMs;
 
-/// What is being asked for may spend the rest: the host is asked again once that is known, as it is soon.
+/// Fetches in progress may use up the budget. The host is asked again after this time, when their results are known.
 const SOON_MS: EpochMs = 250;
 
-/// Given back when it is dropped.
+/// Returned to the budget when it is dropped.
 pub(super) struct Place {
     frontier: std::sync::Arc<dyn Frontier>,
-    /// None once its event is the page log's: the validator books it.
+    /// None when the event is in the page log; then the validator counts it.
     url: Option<String>,
 }
 
 impl Visitor {
-    /// None when the URL must not be asked for now: its host is to be left alone, and knows for how long.
+    /// None if the URL must not be fetched now; the host's earliest next request is set.
     pub(super) async fn set_aside(&self, host: &mut LeasedHost, work: &Work) -> Result<Option<Place>, FrontierError> {
         let now = now_ms();
         let (frontier, url, kind) = (self.frontier.clone(), work.url.clone(), work.kind);
-        // The place is made there, and so given back where nobody awaits it any more.
+        // The reservation is made on that thread, so it is dropped even if the caller is gone.
         let place = blocking::aside(move || {
             let reserved = frontier.reserve(&url, kind, now)?;
             Ok::<_, FrontierError>(reserved.map(|()| Place { frontier, url: Some(url) }))
@@ -31,7 +31,7 @@ impl Visitor {
         match place.await? {
             Ok(place) => return Ok(Some(place)),
             Err(NoBudget::InFlight) => host.not_before = host.not_before.max(now + SOON_MS),
-            // Nobody is leased while the crawl's is spent.
+            // No host is leased while a budget of the crawl is used up.
             Err(NoBudget::Spent(Spent { budget, .. })) if budget.of == Whom::Crawl => {}
             Err(NoBudget::Spent(spent)) => {
                 tracing::debug!(host = host.origin(), budget = %spent.budget, "budget spent: the host rests");
@@ -43,7 +43,7 @@ impl Visitor {
 }
 
 impl Place {
-    /// What was brought is known.
+    /// The sizes are known now.
     pub fn weigh(&self, amounts: Amounts) {
         self.url.iter().for_each(|url| self.frontier.weigh(url, amounts));
     }

@@ -1,5 +1,5 @@
-//! Asking a host for a URL: at its turn, if its robots.txt allows it, with what the answer means for the host and for this
-//! machine.
+//! Sends a request when its host and address are due and robots.txt allows it, and decides what the response means for
+//! the host and for this machine.
 
 use std::time::Duration;
 
@@ -18,41 +18,41 @@ use crate::frontier::{Frontier, Lease, Turn, Work};
 use crate::page::preferences::Statement;
 use crate::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
 
-/// After the stop, a request that was sent already has this long to be answered.
+/// After a stop, a request in progress has this long.
 const LAST_ANSWER: Duration = Duration::from_secs(5);
 
-/// A host that another worker keeps is asked for again after so long.
+/// When to ask again for a host that another worker keeps.
 const TAKEN_REST_MS: u64 = 1_000;
 
-/// A host that this machine cannot reach for a reason of its own is not asked for at once again, should fetching go on.
+/// Delay of a host that could not be reached because of an outage, in case fetching continues.
 const OUTAGE_REST_MS: u64 = 2_000;
 
-/// One request as it is to be made.
+/// One request.
 pub(super) struct Request<'w> {
     pub work: &'w Work,
     pub conditions: Conditions,
     pub limits: Limits,
 }
 
-/// What a request brought.
+/// The result of a request.
 pub(super) struct Asked {
     pub exchange: Exchange,
-    /// Where its answer redirects to.
+    /// The target of its redirect.
     pub location: Option<String>,
     pub whose: Whose,
-    /// When whoever was asked may be asked again.
+    /// The earliest time of the next request to that host.
     pub not_before: EpochMs,
-    /// Of whoever was asked, besides the exchange: see [`crate::page::PageEvent::bytes_beside`].
+    /// Further bytes of that host: see [`crate::page::PageEvent::bytes_beside`].
     pub bytes_beside: u64,
-    /// What whoever was asked says of how its page is used.
+    /// Statements of that host about the use of the page.
     pub said_by_host: Vec<Statement>,
-    /// When its robots.txt was fetched that counts.
+    /// When the robots.txt that applies was fetched.
     pub robots_ms: Option<EpochMs>,
 }
 
 impl Visitor {
-    /// Asks the leased host, or the one that a redirect leads to. Before the first request of a URL, what keeps us from
-    /// asking sends it back untouched; later the URL waits until the other host can be had, and its own host does not.
+    /// Sends a request to the leased host, or to the host of a redirect. Before the first request of a URL, an obstacle
+    /// releases the URL unchanged. Later the URL waits for the other host; its own host does not.
     pub(super) async fn ask_whoever(
         &self,
         host: &Shared,
@@ -82,7 +82,7 @@ impl Visitor {
         }
     }
 
-    /// A request to a host whose lease is not ours yet.
+    /// A request to a host that we have not leased yet.
     async fn ask_other(&self, url: &Url, request: &Request<'_>) -> Result<Asked, Interrupted> {
         let mut other = self.borrow(url).await?;
         match (self.learn_rules(&mut other).await, other.is_hopeless(&self.config.frontier)) {
@@ -102,7 +102,7 @@ impl Visitor {
         self.ask(&mut other, url, request).await
     }
 
-    /// One exchange with a host whose lease we hold, if its robots.txt allows it, at its turn.
+    /// One request to a leased host, if its robots.txt allows it, when it is due.
     async fn ask(&self, host: &mut LeasedHost, url: &Url, request: &Request<'_>) -> Result<Asked, Interrupted> {
         let exchange = match self.may_ask(host, url, request).await? {
             Err(failure) => unasked(failure),
@@ -111,7 +111,7 @@ impl Visitor {
         self.asked(host, url, exchange, request).await
     }
 
-    /// The same, while others may ask the host too: what is spaced by its delay is where requests begin.
+    /// The same with several requests to the host at a time. The delay separates their starts.
     async fn ask_beside_others(
         &self,
         shared: &Shared,
@@ -136,7 +136,7 @@ impl Visitor {
         Ok(asked)
     }
 
-    /// Waits for the host's turn. The inner error says why it is not asked.
+    /// Waits until the host is due. The inner error says why no request is sent.
     async fn may_ask(
         &self,
         host: &mut LeasedHost,
@@ -149,7 +149,7 @@ impl Visitor {
         }
     }
 
-    /// What an exchange means for its host.
+    /// Applies the result to the host.
     pub(super) async fn asked(
         &self,
         host: &mut LeasedHost,
@@ -169,14 +169,15 @@ impl Visitor {
         let location = redirect::location(&exchange.outcome);
         let bytes_beside = std::mem::take(&mut host.bytes_beside);
         let said_by_host = self.said_by_host(host, url);
-        // The first that is known is no news: what it forbids was forbidden before, and robots.txt is obeyed only now.
+        // The first robots.txt of a host is no change: the page was forbidden before, and robots.txt is obeyed only
+        // now.
         let robots = host.lease.host.robots.as_ref().filter(|_| !host.had_no_robots);
         let robots_ms = robots.map(|robots| robots.fetched_ms);
         Ok(Asked { exchange, location, whose, not_before, bytes_beside, said_by_host, robots_ms })
     }
 
-    /// Whose trouble it is, borne by the host if it is the host's. Before a URL pays for what its host may have done, or the
-    /// host rests for what may be some of its pages' doing, the host is asked for something else.
+    /// Decides who is charged, and updates the host. Before a URL is charged for what may be host trouble, or the host
+    /// for what may be trouble of a few pages, the host gets a request for another page.
     async fn bear(&self, host: &mut LeasedHost, exchange: &Exchange, work: &Work) -> Result<Whose, Interrupted> {
         let (outcome, ended, config) = (&exchange.outcome, exchange.ended_ms, &self.config.frontier);
         let mut whose = host.whose(outcome, work);
@@ -201,11 +202,11 @@ impl Visitor {
         Ok(whose)
     }
 
-    /// Whether the host answers for a page that it is known to have, other than that of `work`; none when there is no such
-    /// page. The answer says nothing of the page itself: it is asked for under its conditions, and not kept.
+    /// Requests another page of the host that is known to exist; none if there is no such page. The response is not
+    /// kept, and the request has the conditions of that page.
     ///
-    /// Pages that answer 500 for months are the web's everyday. Where they are all that is left to ask a host for, nothing but
-    /// another page tells them from a host that is down.
+    /// Pages that answer 500 for months are common. If only such pages are left, nothing else tells them from a host
+    /// that is down.
     pub(super) async fn ask_witness(&self, host: &mut LeasedHost, work: &Work) -> Result<Option<bool>, Interrupted> {
         if host.witness.is_some() {
             return Ok(host.witness);
@@ -220,7 +221,7 @@ impl Visitor {
         if self.wait_for_turns(host, &url, 1).await?.is_err() {
             return Ok(Some(false));
         }
-        // Those of a page behind a redirect are its target's.
+        // For a page behind a redirect, the validators belong to the redirect target.
         let (etag, last_modified) = match witness.known.final_url {
             None => (witness.known.etag, witness.known.last_modified),
             Some(_) => (None, None),
@@ -231,7 +232,7 @@ impl Visitor {
         Ok(host.witness)
     }
 
-    /// One exchange. Given up soon after the stop: the URL is still in `work_proposed`.
+    /// One request. After a stop it is given up soon; the URL is still in `work_proposed`.
     async fn get(&self, url: &Url, conditions: &Conditions, limits: Limits) -> Result<Exchange, Interrupted> {
         let _wait = self.waits.begin();
         let given_up = async {
@@ -245,7 +246,7 @@ impl Visitor {
         }
     }
 
-    /// One exchange, and the host's rest after it.
+    /// One request, and then the delay of the host.
     pub(super) async fn exchange(
         &self,
         host: &mut LeasedHost,
@@ -260,7 +261,7 @@ impl Visitor {
         Ok(exchange)
     }
 
-    /// What an exchange says of this machine: an error when its failure is this machine's.
+    /// Checks for an outage: an error if the failure is this machine's.
     async fn judge_outage(&self, host: &mut LeasedHost, url: &Url, exchange: &Exchange) -> Result<(), Interrupted> {
         let sign = match Says::of(&exchange.outcome) {
             Says::Failed(sign) => sign,
@@ -271,7 +272,7 @@ impl Visitor {
             Says::Nothing => return Ok(()),
         };
         let message = exchange.outcome.failure().map_or("", |failure| &failure.message);
-        // Many hosts on one address that is away are one server's trouble.
+        // Many hosts on one failing address are trouble of one server, so addresses are counted.
         let name = url.host_str().unwrap_or_default();
         let found = self.before_the_end(self.client.dns().resolve(name)).await?;
         let who = found.map_or_else(|_| name.to_owned(), |ips| ips[0].to_string());
@@ -299,8 +300,8 @@ impl Visitor {
         }
     }
 
-    /// Waits until the host and its address may be visited, so many times one after the other: its address is nobody else's
-    /// meanwhile. The inner error is a name that does not resolve.
+    /// Waits until the host and its address are due, and reserves that many politeness slots in a row. The inner error
+    /// is a name that does not resolve.
     pub(super) async fn wait_for_turns(
         &self,
         host: &mut LeasedHost,
@@ -336,13 +337,13 @@ impl Visitor {
         }
     }
 
-    /// The address's own: what one host's robots.txt asks for is no reason to let its neighbours wait.
+    /// The delay of the address. A long crawl-delay of one host must not delay other hosts of the address.
     fn address_delay(&self, lease: &Lease) -> Duration {
         let config = &self.config.frontier;
         config.ip_delay.unwrap_or(lease.host.ordered_delay.unwrap_or(config.host_delay))
     }
 
-    /// So many visits of somebody else's to a leased host are still to come: its address is nobody else's meanwhile.
+    /// Reserves politeness slots for the requests of a remote worker to a leased host.
     pub(super) async fn hold_address(&self, lease: &Lease, visits: usize) {
         let url = Url::parse(&lease.host.origin).ok();
         let Some(name) = url.as_ref().and_then(Url::host_str) else { return };
@@ -372,7 +373,7 @@ impl Visitor {
     }
 }
 
-/// A redirect's host cannot be had before `not_before`.
+/// The host of a redirect is not available before `not_before`.
 fn busy(url: &Url, not_before: EpochMs) -> Asked {
     let message = format!("redirects to {url}, whose host could not be visited in time");
     let exchange = unasked(Failure { reason: FailureReason::HostBusy, message });
@@ -380,7 +381,7 @@ fn busy(url: &Url, not_before: EpochMs) -> Asked {
     Asked { exchange, location, whose, not_before, bytes_beside: 0, said_by_host, robots_ms: None }
 }
 
-/// An exchange that did not take place.
+/// A request that was not sent.
 fn unasked(failure: Failure) -> Exchange {
     let now = now_ms();
     let outcome = Outcome::Failure(failure);

@@ -1,5 +1,5 @@
-//! Whose trouble an attempt's outcome is, how long the host rests after it, and when the URL is tried again: pure functions
-//! of what happened, asked by the worker, by the release of its host, and by the validator.
+//! Decides who is charged for an outcome, how long the host waits, and when the URL is retried. Pure functions, used by
+//! the worker, by the release of the host, and by the validator.
 
 use std::time::Duration;
 
@@ -8,43 +8,43 @@ use crate::frontier::{Cause, Errors, Health, Trouble, Work, url_mark};
 use crate::page::{EpochMs, FailureReason, Outcome, PageEvent, Response, Truncated};
 use crate::planted;
 
-/// A server that asks for more is not believed at all: nobody means that.
+/// A longer Retry-After is ignored as a mistake.
 const ABSURD: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// Bodies in a row that break off are a host's trouble so often; one that goes on so serves no others, and each URL pays for itself.
+/// After this many truncated bodies in a row, the host is no longer charged; then each URL is.
 const CUTS_BELIEVED: u32 = 4;
-/// A name that has no address is looked up for the second time no later than this.
+/// The second DNS lookup of a name without address happens at the latest after this.
 const SECOND_LOOK_UP: Duration = Duration::from_secs(2);
 
-/// Who has to bear what an attempt brought. What is this machine's trouble does not come here (see [`super::outage`]).
+/// Who is charged for an outcome. Outages of this machine are handled before (see [`super::outage`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose {
-    /// Nobody: it is an answer, or a failure that no further attempt makes better.
+    /// Nobody: it is an answer, or a failure that retries cannot change.
     Nobody,
-    /// The host's: it rests, longer each time; the URL waits and pays no attempt.
+    /// The host backs off. The URL waits and is charged no attempt.
     Host,
-    /// The URL's own: it pays an attempt.
+    /// The URL is charged an attempt.
     Page,
-    /// Of a part of the host: many of its URLs fail together while others are answered. The URL waits and pays no attempt; the
-    /// host does not rest.
+    /// A part of the host: many of its URLs fail while others are answered. The URL waits and is charged no attempt;
+    /// the host does not back off.
     Part,
 }
 
-/// What an outcome can mean, before anything else is known.
+/// What an outcome can mean by itself.
 enum Sort {
     /// The host answered.
     Answer,
-    /// Says nothing of the host.
+    /// Says nothing about the host.
     Nothing,
-    /// Came before anything was said of the URL.
+    /// Failed before anything was said about the URL.
     Connection,
-    /// The host wants to be left alone, or broke off. It means all of its URLs, unless one alone hears it again and again.
+    /// The host asked for a pause or broke off. This concerns all of its URLs, unless only one gets it again and again.
     Rejection,
-    /// The URL's own failure while others of its host go well; the host's when they fail one after the other.
+    /// A failure of the URL while other URLs succeed; of the host if several fail in a row.
     Either,
-    /// The body broke off.
+    /// The body was truncated.
     Cut,
-    /// The body came too slowly, and was given up.
+    /// The body was too slow.
     Slow,
 }
 
@@ -74,10 +74,10 @@ fn sort(outcome: &Outcome) -> Sort {
     }
 }
 
-/// Whose trouble the outcome of asking for `url` is. `trouble`: what was wrong with the host just before. `was_put_off`: see
+/// Who is charged for the outcome of `url`. `trouble`: the host's trouble just before. `was_put_off`: see
 /// [`crate::frontier::Work::was_put_off`].
 pub fn whose(outcome: &Outcome, url: &str, was_put_off: bool, trouble: Option<&Trouble>) -> Whose {
-    // A failure that only this URL has had says nothing yet of its host.
+    // If only this URL has failed, that says nothing yet about its host.
     let mark = url_mark(url);
     let is_of_it = |trouble: &Trouble| trouble.suspect.is_none_or(|suspect| suspect == mark);
     let was_well = trouble.is_none_or(|trouble| trouble.failures == 0 && is_of_it(trouble));
@@ -85,7 +85,7 @@ pub fn whose(outcome: &Outcome, url: &str, was_put_off: bool, trouble: Option<&T
         Sort::Answer | Sort::Nothing => Whose::Nobody,
         Sort::Connection if planted::is("page_pays_for_host") => Whose::Page,
         Sort::Connection => Whose::Host,
-        // Its host was well after the last time: it is always this URL.
+        // The host was healthy after the last failure, so it is this URL.
         Sort::Rejection if was_put_off && trouble.is_none_or(is_answering) => Whose::Page,
         Sort::Rejection if !asks_for_rest(outcome) && trouble.is_none_or(|trouble| answers_others(trouble, mark)) => {
             Whose::Part
@@ -93,40 +93,40 @@ pub fn whose(outcome: &Outcome, url: &str, was_put_off: bool, trouble: Option<&T
         Sort::Rejection => Whose::Host,
         Sort::Either if was_well => Whose::Page,
         Sort::Either => Whose::Host,
-        // Two URLs one after the other: it is their host's trouble.
+        // Two different URLs in a row: it is host trouble.
         Sort::Cut if !was_well && trouble.is_some_and(breaks_off) => Whose::Host,
         Sort::Cut | Sort::Slow => Whose::Page,
     }
 }
 
-/// The host answered what it was asked last.
+/// The host answered the last request.
 fn is_answering(trouble: &Trouble) -> bool {
     trouble.failures == 0 && trouble.suspect.is_none()
 }
 
-/// The host answered just before, or one other URL was all that failed since. So one that fails may do so by itself.
+/// The host answered just before, or only one other URL has failed since. So this URL may fail by itself.
 fn answers_others(trouble: &Trouble, mark: u64) -> bool {
     trouble.failures == 0 && trouble.suspect != Some(mark) && !trouble.errors.are_two_in_a_row()
 }
 
-/// The server said itself that it wants to be left alone: all of it, not one URL.
+/// The server asked for a pause itself: for the whole host, not for one URL.
 fn asks_for_rest(outcome: &Outcome) -> bool {
     let Outcome::Response(response) = outcome else { return false };
     response.status == 429 || response.headers.get("retry-after").is_some()
 }
 
-/// Its bodies break off, and that may pass.
+/// Its bodies are truncated, and that may pass.
 fn breaks_off(trouble: &Trouble) -> bool {
     trouble.cause == Cause::Failure(FailureReason::Cut) && trouble.failures < CUTS_BELIEVED
 }
 
-/// Its bodies have broken off too often in a row for a trouble that passes.
+/// Its bodies were truncated too often in a row to be a temporary trouble.
 fn is_believed_no_more(trouble: &Trouble) -> bool {
     trouble.cause == Cause::Failure(FailureReason::Cut) && trouble.failures >= CUTS_BELIEVED
 }
 
-/// A URL has failed by what may be its host's trouble as well, and nothing but the URL itself says which: nothing else was
-/// answered since it failed before, or it is not tried again after this. True for the last page of a host in an outage.
+/// The URL failed in a way that may be host trouble, and only this URL can tell: nothing else was answered since its
+/// last failure, or this is its last attempt. True for the last page of a host that is down.
 pub(super) fn leaves_host_in_question(
     outcome: &Outcome,
     work: &Work,
@@ -137,8 +137,8 @@ pub(super) fn leaves_host_in_question(
     matches!(sort(outcome), Sort::Either) && (is_alone || work.attempt >= config.max_retries)
 }
 
-/// How a host's URLs fare, after it was asked for one of them. Many that fail together are well again with the first of them that
-/// is answered.
+/// Updates the error statistics of a host's URLs. If many fail together, the first success makes all of them healthy
+/// again.
 pub(super) fn errors_after(
     outcome: &Outcome,
     work: &Work,
@@ -161,8 +161,8 @@ pub(super) fn errors_after(
     }
 }
 
-/// When a URL is tried again that would fail for good, because so many of its host fail together; none: it may fail. The longer
-/// they have failed, the longer it waits.
+/// When to retry a URL that would fail for good although many URLs of its host fail together; none if it may fail. The
+/// longer they have failed, the longer it waits.
 pub(super) fn tried_with_others(
     outcome: &Outcome,
     work: &Work,
@@ -177,7 +177,7 @@ pub(super) fn tried_with_others(
     (age < config.give_up_after).then(|| ended_ms + millis(wait))
 }
 
-/// What a host in trouble fails with, and one that is well with some of its pages, too.
+/// A failure that occurs with host trouble, but also with single pages of a healthy host.
 pub fn may_be_the_pages(outcome: &Outcome) -> bool {
     match sort(outcome) {
         Sort::Either => true,
@@ -186,8 +186,8 @@ pub fn may_be_the_pages(outcome: &Outcome) -> bool {
     }
 }
 
-/// Whose trouble it is when the host answers for another page. One that is turned away for the first time waits a little before
-/// it pays.
+/// Who is charged if the host answers for another page. A URL that is rejected for the first time waits a little before
+/// it is charged.
 pub(super) fn whose_of_a_host_that_answers(outcome: &Outcome, work: &Work) -> Whose {
     match sort(outcome) {
         Sort::Rejection if !work.was_put_off => Whose::Part,
@@ -195,17 +195,17 @@ pub(super) fn whose_of_a_host_that_answers(outcome: &Outcome, work: &Work) -> Wh
     }
 }
 
-/// When a URL is tried again that is [`Whose::Part`].
+/// When to retry a URL of [`Whose::Part`].
 pub(super) fn tried_after_others(work: &Work, ended_ms: EpochMs, config: &FrontierConfig) -> EpochMs {
     ended_ms + millis(back_off(u32::from(work.attempt) + 1, &work.url, config))
 }
 
-/// Whether the host has something to say, whatever it is.
+/// Whether the host answered, whatever it said.
 pub fn is_answer(outcome: &Outcome) -> bool {
     matches!(sort(outcome), Sort::Answer | Sort::Cut | Sort::Slow)
 }
 
-/// What the host is after an attempt that ended at `ended_ms`; none: as before.
+/// The health of the host after an attempt that ended at `ended_ms`; none if unchanged.
 pub fn health_after(
     outcome: &Outcome,
     whose: Whose,
@@ -218,7 +218,7 @@ pub fn health_after(
     match (whose, sort(outcome)) {
         (Whose::Nobody, Sort::Nothing) => None,
         (Whose::Nobody, _) | (Whose::Page, Sort::Slow) => Some(Health::Well),
-        // It is as it was, and rests no longer for it.
+        // The host's state stays, and it does not back off further.
         (Whose::Page, Sort::Cut) if before.as_ref().is_some_and(is_believed_no_more) => None,
         (Whose::Page | Whose::Part, _) => {
             let since = before.map_or(ended_ms, |before| before.since);
@@ -231,7 +231,7 @@ pub fn health_after(
     }
 }
 
-/// The host has failed once more. Time in which nobody asked it does not count towards giving it up.
+/// The host has failed again. Time without requests does not count towards giving it up.
 pub fn failed_again(before: Option<Trouble>, cause: Cause, ended_ms: EpochMs, config: &FrontierConfig) -> Trouble {
     let new = Trouble {
         since: ended_ms,
@@ -256,18 +256,18 @@ pub fn failed_again(before: Option<Trouble>, cause: Cause, ended_ms: EpochMs, co
     }
 }
 
-/// Time in which nobody asked a host that had failed.
+/// Time without requests to a host that had failed.
 fn unasked(before: &Trouble, ended_ms: EpochMs, config: &FrontierConfig) -> u64 {
     ended_ms.saturating_sub(before.last).saturating_sub(millis(config.backoff_max))
 }
 
-/// Until when the server asks to be left alone, if it does (Retry-After).
+/// The end of the pause that the server asked for (Retry-After), if any.
 pub fn asked_until(outcome: &Outcome, ended_ms: EpochMs, config: &FrontierConfig) -> Option<EpochMs> {
     let Outcome::Response(response) = outcome else { return None };
     retry_after(response, ended_ms, config).map(|rest| ended_ms + millis(rest))
 }
 
-/// What an attempt failed with.
+/// The cause of a failed attempt.
 pub fn cause_of(outcome: &Outcome) -> Cause {
     match outcome {
         Outcome::Response(response) if response.is_cut() => Cause::Failure(FailureReason::Cut),
@@ -281,8 +281,8 @@ pub fn is_hopeless(trouble: &Trouble, config: &FrontierConfig) -> bool {
     trouble.failures > 0 && trouble.last.saturating_sub(trouble.since) >= millis(config.give_up_after)
 }
 
-/// When the host may be visited next, after an attempt that ended at `ended_ms`: its delay, or Retry-After or its back-off
-/// when that is longer. `trouble`: with this attempt counted in.
+/// When the host may be visited next after an attempt that ended at `ended_ms`: after the longest of delay, Retry-After
+/// and back-off. `trouble` includes this attempt.
 pub fn host_not_before(
     outcome: &Outcome,
     ended_ms: EpochMs,
@@ -305,8 +305,7 @@ pub fn host_not_before(
     ended_ms + millis(rest)
 }
 
-/// When a URL is due again whose own trouble it is, or none when this was its last attempt, or is an answer. The server's
-/// word on when (Retry-After) counts.
+/// When to retry a URL that is charged; none if this was its last attempt, or is an answer. Retry-After applies.
 pub fn retry_at(event: &PageEvent, config: &FrontierConfig) -> Option<EpochMs> {
     let may_get_better = match &event.outcome {
         Outcome::Response(response) => response.status == 429 || response.status >= 500 || response.is_cut(),
@@ -320,18 +319,18 @@ pub fn retry_at(event: &PageEvent, config: &FrontierConfig) -> Option<EpochMs> {
     Some(event.ended_ms + millis(wait.max(asked.unwrap_or_default())))
 }
 
-/// Doubled with every failure, up to the longest. Up to half as much again as jitter, so that what failed together does
-/// not come back together: a function of `what`, so that judging the same again gives the same time.
+/// The back-off, doubled with each failure up to the maximum, plus up to half of it as jitter, so that retries spread.
+/// The jitter depends only on `what`, so judging the same event again gives the same time.
 fn back_off(failures: u32, what: &str, config: &FrontierConfig) -> Duration {
     let (base, longest) = (config.backoff_base, config.backoff_max);
     let doubled = base.saturating_mul(1u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX));
     let share = xxhash_rust::xxh3::xxh3_64(what.as_bytes()) % 1000;
-    // Room for the jitter at the longest, too.
+    // Leaves room for the jitter below the maximum.
     let wait = doubled.min(longest.mul_f64(2.0 / 3.0).max(base));
     (wait + wait.mul_f64(share as f64 / 2000.0)).min(longest)
 }
 
-/// RFC 9110 §10.2.3: seconds, or a date. What is absurd counts as not said.
+/// RFC 9110 §10.2.3: seconds or a date. Absurd values are ignored.
 fn retry_after(response: &Response, now: EpochMs, config: &FrontierConfig) -> Option<Duration> {
     if !matches!(response.status, 429 | 503) || planted::is("retry_after_ignored") {
         return None;

@@ -1,4 +1,4 @@
-//! A host's robots.txt, as part of a visit: fetched when it is not known, its redirects followed, its sitemaps proposed.
+//! A host's robots.txt during a visit: fetches it if it is unknown, follows its redirects, and queues its sitemaps.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use crate::parse;
 use crate::parse::preferences::tdm;
 
 const ROBOTS: &str = "/robots.txt";
-/// robots.txt: RFC 9309 §2.3.1.2 asks for at least five hops.
+/// RFC 9309 §2.3.1.2 requires at least five redirects.
 const MAX_ROBOTS_HOPS: usize = 5;
-/// Sitemaps first: they say what else there is.
+/// Sitemaps come first, because they list other URLs.
 const SITEMAP_PRIORITY: u8 = 0;
 
 impl Visitor {
-    /// Makes sure that the host's robots.txt is known, fetching it when need be. A host that has none to give is given back:
-    /// it rests, and none of its URLs is asked for.
+    /// Fetches the host's robots.txt if necessary. If it cannot be fetched, the host backs off and is released, and
+    /// none of its URLs is requested.
     pub(super) async fn learn_rules(&self, host: &mut LeasedHost) -> Result<(), Interrupted> {
         self.learn_robots(host).await?;
         self.learn_reservations(host).await
@@ -36,7 +36,7 @@ impl Visitor {
         if !config.fetch.obey_robots && !config.frontier.sitemaps && config.scope.purposes.declared.is_empty() {
             return Ok(());
         }
-        // What could not be had is not kept; earlier versions did.
+        // Earlier versions stored an unreachable robots.txt; this one does not.
         let is_good = |known: &Robots| rules::trouble(&known.access).is_none();
         if host.lease.host.robots.as_ref().is_some_and(is_good) {
             host.rules = self.rules.rules(&host.lease.host, now_ms());
@@ -58,7 +58,7 @@ impl Visitor {
         }
         match &robots.access {
             RobotsAccess::Unreachable(_) => {}
-            // The host may ask to be left alone instead.
+            // The host may have asked for a pause instead.
             _ if is_stale => host.rests_until(retry::asked_until(&outcome, ended_ms, &config.frontier)),
             RobotsAccess::Rules(_) | RobotsAccess::AllowAll => host.has_rules(),
         }
@@ -72,7 +72,7 @@ impl Visitor {
             self.wake_allowed(host).await?;
         }
         host.tdm_before = before.and_then(|before| before.tdm);
-        // Only now it is known how long the host wants to rest after a visit, and this was one.
+        // The delay of the host is known only now, and this was a request.
         host.visited(ended_ms, &config.frontier);
         if config.frontier.sitemaps {
             self.propose_sitemaps(host).await?;
@@ -81,8 +81,8 @@ impl Visitor {
         Ok(())
     }
 
-    /// robots.txt is another than before: what it forbade, and does not any more, is looked at again at once. Before the new one is
-    /// written down, so that nothing is forgotten by a crash in between.
+    /// robots.txt has changed: URLs that it forbade and now allows are rechecked at once. This comes before the new
+    /// rules are stored, so that a crash in between loses nothing.
     async fn wake_allowed(&self, host: &LeasedHost) -> Result<(), FrontierError> {
         let Some(rules) = host.rules.clone().filter(|_| self.config.fetch.obey_robots) else { return Ok(()) };
         let look = move |page: &PageRecord| {
@@ -102,8 +102,8 @@ impl Visitor {
         Ok(())
     }
 
-    /// Whether the host has something to say of robots.txt now: asked when a URL fails again and again and there is no other to
-    /// compare it with. If it has not, that is the host's trouble.
+    /// Whether the host answers for its robots.txt now. Used when a URL fails again and again and there is no other
+    /// page to compare with. If it does not answer, it is host trouble.
     pub(super) async fn has_robots(&self, host: &mut LeasedHost) -> Result<bool, Interrupted> {
         let (outcome, ended_ms) = self.fetch_file(host, ROBOTS).await?;
         let robots = rules::judge(&outcome, self.config.fetch.max_decoded_bytes, ended_ms);
@@ -112,9 +112,9 @@ impl Visitor {
         Ok(false)
     }
 
-    /// The host's TDM reservations, for who mines: asked for once robots.txt is known, and as often.
+    /// Fetches the host's TDM reservations if a purpose needs them, after robots.txt and as often.
     async fn learn_reservations(&self, host: &mut LeasedHost) -> Result<(), Interrupted> {
-        // A delay that is new must be on disk first.
+        // A new delay must be on disk first.
         let is_asked = self.config.scope.purposes.want_tdm_file() && !host.has_new_delay(&self.config.frontier);
         let Some(robots) = host.lease.host.robots.clone().filter(|_| is_asked) else { return Ok(()) };
         if robots.tdm.is_none() {
@@ -130,7 +130,7 @@ impl Visitor {
         Ok(())
     }
 
-    /// None: it could not be had now.
+    /// None if it could not be fetched now.
     async fn fetch_reservations(&self, host: &mut LeasedHost) -> Result<Option<String>, Interrupted> {
         let url = Url::parse(&format!("{}{}", host.origin(), tdm::PATH)).ok();
         if url.is_none_or(|url| self.refusal(host, &url, Kind::Page).is_some()) {
@@ -140,8 +140,8 @@ impl Visitor {
         Ok(rules::judge_tdm(&outcome, self.config.fetch.max_decoded_bytes))
     }
 
-    /// A file of the host's and when it came, redirects followed to whichever host: they are visits at the addresses' turns,
-    /// without a lease.
+    /// Fetches a file of the host, and follows redirects to any host. These requests use the politeness slots of the
+    /// addresses, but no lease.
     async fn fetch_file(&self, host: &mut LeasedHost, path: &str) -> Result<(Outcome, EpochMs), Interrupted> {
         let limits = Limits { body_bytes: MAX_ROBOTS_BYTES, is_wanted_only: false, ..self.client.limits() };
         let Ok(mut url) = Url::parse(&format!("{}{path}", host.origin())) else {
@@ -164,7 +164,7 @@ impl Visitor {
         }
     }
 
-    /// Sitemaps that robots.txt names; without any, the usual place, unless the rules forbid it.
+    /// Queues the sitemaps that robots.txt names. If there are none, the usual location, unless the rules forbid it.
     async fn propose_sitemaps(&self, host: &LeasedHost) -> Result<(), FrontierError> {
         let named = match &host.rules {
             Some(Rules::File(file)) => file.sitemaps(),
@@ -189,7 +189,7 @@ impl Visitor {
     }
 }
 
-/// Tells who waits for the host's pages that none will come, and for how long.
+/// Logs that the host forbids everything, and for how long.
 fn tell_shut(host: &str, robots: &Robots) {
     let minutes = robots.expires_ms.saturating_sub(robots.fetched_ms) / 60_000;
     tracing::info!(
@@ -200,7 +200,7 @@ fn tell_shut(host: &str, robots: &Robots) {
     );
 }
 
-/// Bytes of an answer's body as received.
+/// Size of a response's body as received.
 pub(super) fn body_bytes(outcome: &Outcome) -> u64 {
     match outcome {
         Outcome::Response(response) => response.body.len() as u64,

@@ -1,4 +1,4 @@
-//! What a host's robots.txt allows: fetched when there is none or it has expired, read per RFC 9309.
+//! The rules of a host's robots.txt, per RFC 9309, fetched if missing or expired.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use crate::parse::preferences::tdm::TdmFile;
 use crate::parse::robots::RobotsTxt;
 use crate::planted;
 
-/// RFC 9309 §2.5: at least 500 KiB must be parsed; we parse as much.
+/// RFC 9309 §2.5 requires at least 500 KiB; we parse as much.
 pub const MAX_ROBOTS_BYTES: u64 = 500 * 1024;
 /// RFC 9309 §2.4: not used longer than 24 hours.
 const KEPT_MS: u64 = 24 * 3600 * 1000;
-/// And not asked for again before, however short intervals are: a visit goes by it.
+/// Minimum time before the next fetch, even if recheck intervals are shorter.
 const KEPT_AT_LEAST_MS: u64 = 60 * 1000;
-/// After a 5xx or no answer it is asked for again sooner.
+/// After a 5xx or a failure it is fetched again sooner.
 pub(super) const KEPT_UNREACHABLE_MS: u64 = 3600 * 1000;
-/// Old rules are used for so long before robots.txt is asked for again.
+/// Old rules stay in force for this long before robots.txt is fetched again.
 const KEPT_STALE_MS: u64 = 5 * 60 * 1000;
 
 /// The rules in force for one host.
@@ -32,20 +32,20 @@ const KEPT_STALE_MS: u64 = 5 * 60 * 1000;
 pub enum Rules {
     File(Arc<RobotsTxt>),
     AllowAll,
-    /// Everything is disallowed for now, because of this.
+    /// Everything is disallowed for now, because of this failure.
     Unreachable(Failure),
 }
 
-/// Parsed files, so that a host leased again and again has its rules read once.
+/// Parsed files, so that a host that is leased often is parsed once.
 pub struct RulesCache {
     robots: Parsed<RobotsTxt>,
     tdm: Parsed<TdmFile>,
     agent: String,
-    /// That robots.txt could not be had earlier is news of another run.
+    /// An unreachable robots.txt recorded before this time is from an earlier run and ignored.
     since: EpochMs,
 }
 
-/// By a host's origin and when the file was fetched; with the length of its text, of which the rules take a small multiple.
+/// By origin and fetch time. The weight is the length of the text; the parsed rules take a small multiple of it.
 type Parsed<T> = Cache<(String, EpochMs), (Arc<T>, u64), ByLength>;
 
 #[derive(Clone)]
@@ -53,12 +53,12 @@ struct ByLength;
 
 impl<T> Weighter<(String, EpochMs), (Arc<T>, u64)> for ByLength {
     fn weight(&self, _: &(String, EpochMs), (_, bytes): &(Arc<T>, u64)) -> u64 {
-        // Not even an empty file is free.
+        // An entry has a minimum weight.
         bytes + 256
     }
 }
 
-/// Files kept parsed, about, and their text together: a few of the longest that are read, or all of the usual ones.
+/// About this many files are kept, and this many bytes of text.
 const FILES: usize = 1000;
 const BYTES: u64 = 16 << 20;
 
@@ -73,14 +73,14 @@ impl RulesCache {
         }
     }
 
-    /// What a host reserves of mining; none where it has no file, or nobody has looked.
+    /// A host's TDM reservations; none if it has no file, or it was never fetched.
     pub fn tdm(&self, host: &Host) -> Option<Arc<TdmFile>> {
         let robots = host.robots.as_ref()?;
         let text = robots.tdm.as_ref().filter(|text| !text.is_empty())?;
         Some(parsed(&self.tdm, host, robots, text, TdmFile::parse))
     }
 
-    /// Whether a robots.txt forbids the home page, and so in all likelihood everything.
+    /// Whether a robots.txt forbids the home page, and so very likely everything.
     pub fn forbids_everything(&self, robots: &Robots) -> bool {
         match &robots.access {
             RobotsAccess::Rules(text) => !RobotsTxt::parse(text.as_bytes(), &self.agent).allows("/"),
@@ -88,7 +88,7 @@ impl RulesCache {
         }
     }
 
-    /// The rules for a host; none when they are not known or have expired.
+    /// The rules for a host; none if they are unknown or expired.
     pub fn rules(&self, host: &Host, now: EpochMs) -> Option<Rules> {
         let robots = host.robots.as_ref().filter(|robots| robots.expires_ms > now || planted::is("robots_for_ever"))?;
         Some(match &robots.access {
@@ -110,8 +110,8 @@ fn parsed<T>(files: &Parsed<T>, host: &Host, robots: &Robots, text: &str, parse:
     file
 }
 
-/// Why robots.txt cannot be had for now: that is its host's trouble. One that is refused for good (it leads to a private
-/// address) is not: the host has answered.
+/// Why robots.txt cannot be fetched for now, which is host trouble. A final failure (it redirects to a private address)
+/// is not, because the host answered.
 pub fn trouble(access: &RobotsAccess) -> Option<&Failure> {
     match access {
         RobotsAccess::Unreachable(failure) if failure.reason.is_transient() => Some(failure),
@@ -119,14 +119,14 @@ pub fn trouble(access: &RobotsAccess) -> Option<&Failure> {
     }
 }
 
-/// What an answer to `GET /robots.txt` means (RFC 9309 §2.3.1).
+/// What a response to `GET /robots.txt` means (RFC 9309 §2.3.1).
 pub fn judge(outcome: &Outcome, max_decoded_bytes: u64, now: EpochMs) -> Robots {
     let (access, kept) = match outcome {
         Outcome::Response(response) if response.is_success() => match text(response, max_decoded_bytes) {
             Ok(text) => (RobotsAccess::Rules(text), KEPT_MS),
             Err(failure) => (RobotsAccess::Unreachable(failure), KEPT_UNREACHABLE_MS),
         },
-        // Redirects that lead nowhere count as "unavailable", like 4xx; 429 is a server in need of rest, like 5xx.
+        // Redirects that lead nowhere count as "unavailable", like 4xx. 429 asks for a pause, like 5xx.
         Outcome::Response(response) if response.status < 500 && response.status != 429 => {
             (RobotsAccess::AllowAll, KEPT_MS)
         }
@@ -140,8 +140,8 @@ pub fn judge(outcome: &Outcome, max_decoded_bytes: u64, now: EpochMs) -> Robots 
     Robots { fetched_ms: now, expires_ms: now + kept, access, tdm: None }
 }
 
-/// What an answer to `GET /.well-known/tdmrep.json` means: its text, empty where the host has none (TDMRep §6.1). None: it may have
-/// one, and did not give it now.
+/// What a response to `GET /.well-known/tdmrep.json` means: its text, empty if the host has no such file (TDMRep §6.1).
+/// None if the host may have one but did not return it now.
 pub(super) fn judge_tdm(outcome: &Outcome, max_decoded_bytes: u64) -> Option<String> {
     match outcome {
         Outcome::Response(response) if response.is_success() => text(response, max_decoded_bytes).ok(),
@@ -150,8 +150,8 @@ pub(super) fn judge_tdm(outcome: &Outcome, max_decoded_bytes: u64) -> Option<Str
     }
 }
 
-/// The whole file, or as much as the limit allows. One that came short is none: the rules that are missing may be those
-/// that matter, and a rule cut in two is another rule.
+/// The whole file, up to the size limit. A truncated file is refused: the missing rules may be important, and a rule
+/// cut in two is a different rule.
 fn text(response: &Response, max_decoded_bytes: u64) -> Result<String, Failure> {
     let cut = |why: &str| {
         let message = format!("robots.txt did not come whole: {why}");
@@ -175,9 +175,9 @@ fn text(response: &Response, max_decoded_bytes: u64) -> Result<String, Failure> 
     Ok(String::from_utf8_lossy(whole_lines).into_owned())
 }
 
-/// A host whose robots.txt was known, and which answers with an error or half a file instead, keeps its old rules for a moment (RFC 9309
-/// §2.3.1.4 lets the cached ones be used): that must not cost a site that is half fetched. They are as old as they were. A host that does
-/// not answer at all answers for no page either: it rests, and is asked for robots.txt first.
+/// If a host answers with an error or a truncated file instead of its known robots.txt, the old rules stay in force for a
+/// moment (RFC 9309 §2.3.1.4 allows cached rules), so that a short fault does not stop the crawl of a site. Their age does
+/// not change. A host that does not answer at all has no pages either: it backs off, and robots.txt is fetched first.
 pub(super) fn stale(fresh: &Robots, outcome: &Outcome, known: Option<&Robots>) -> Option<Robots> {
     let is_away = |robots: &Robots| matches!(robots.access, RobotsAccess::Unreachable(_));
     let has_answered = matches!(outcome, Outcome::Response(_));
@@ -185,8 +185,9 @@ pub(super) fn stale(fresh: &Robots, outcome: &Outcome, known: Option<&Robots>) -
     Some(Robots { expires_ms: fresh.fetched_ms + KEPT_STALE_MS, ..known.clone() })
 }
 
-/// A robots.txt that has changed is fetched again soon, and at growing intervals while it stays as it is: pages that it forbids leave the
-/// destinations when a later one agrees, and a mishap is over soon. The same holds for a first one that forbids everything (`is_shut`).
+/// A changed robots.txt is fetched again soon, and then at growing intervals. Pages that it forbids now are removed only if
+/// a later fetch agrees, and a mistake of the site is over soon. The same holds for a first one that forbids everything
+/// (`is_shut`).
 pub(super) fn kept_shorter(fresh: Robots, known: Option<&Robots>, is_shut: bool, soonest: Duration) -> Robots {
     if !matches!(fresh.access, RobotsAccess::Rules(_)) || (known.is_none() && !is_shut) {
         return fresh;
@@ -194,7 +195,7 @@ pub(super) fn kept_shorter(fresh: Robots, known: Option<&Robots>, is_shut: bool,
     let usual = fresh.expires_ms.saturating_sub(fresh.fetched_ms);
     let soonest = u64::try_from(soonest.as_millis()).unwrap_or(usual);
     let kept = match known.filter(|known| known.access == fresh.access) {
-        // One that was to be fetched anew by order has no interval.
+        // A robots.txt that is fetched again by order has no interval.
         Some(known) if known.expires_ms > known.fetched_ms => (known.expires_ms - known.fetched_ms).saturating_mul(2),
         _ => soonest,
     };
@@ -202,8 +203,8 @@ pub(super) fn kept_shorter(fresh: Robots, known: Option<&Robots>, is_shut: bool,
 }
 
 impl Rules {
-    /// Whether a URL's path and query may be fetched. What a redirect leads to is judged as it is asked for and in its normal
-    /// form: to the server they may be the same page.
+    /// Whether a URL's path and query may be fetched. A redirect target is judged both as requested and normalised,
+    /// because the server may treat them as one page.
     pub fn allows(&self, url: &url::Url) -> bool {
         match self {
             Rules::AllowAll => true,

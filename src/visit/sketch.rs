@@ -1,4 +1,4 @@
-//! What is kept of a page to tell later whether another look at it saw the same.
+//! A summary of a page, to tell later whether another fetch got the same page.
 
 use sha2::{Digest, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
@@ -7,28 +7,28 @@ use crate::large;
 use crate::page::PageEvent;
 use crate::parse::{self, DeriveOptions, media_type, simhash};
 
-/// Main texts that differ in no more bits of 64 are one page's: news, comments and the time of day change some of it. Pages
-/// that have nothing in common differ in about 32.
+/// Main texts whose simhashes differ in at most this many of 64 bits count as the same page, because news, comments and
+/// times change. Unrelated pages differ in about 32 bits.
 const SAME_TEXT: u32 = 16;
-/// So many links may be others without being half of them: short lists change quickly.
+/// Number of links that may differ in any case, because short lists change quickly.
 const FEW_LINKS: usize = 3;
-/// Of a page with more links, so many are compared.
+/// Maximum number of links to compare.
 const MOST_LINKS: usize = 2000;
 
-/// A page, as far as two looks at it are compared.
+/// A summary of a page for comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sketch {
     status: u16,
     media_type: String,
     digest: [u8; 32],
     length: u64,
-    /// Of the main text; none where nothing is said.
+    /// Simhash of the main text; none without text.
     text: Option<u64>,
     links: Vec<u64>,
 }
 
 impl Sketch {
-    /// None of a failure. Parses the page: milliseconds of a core.
+    /// None for a failure. Parses the page, which takes milliseconds of CPU.
     pub fn of(event: &PageEvent, options: &DeriveOptions) -> Option<Sketch> {
         let response = event.response()?;
         let page = large::derive(event, options, |decoded| parse::facts(event, decoded, options));
@@ -44,14 +44,14 @@ impl Sketch {
         })
     }
 
-    /// Of an answer that leads elsewhere.
+    /// For a redirect.
     pub fn of_redirect(status: u16, target: &str) -> Sketch {
         let digest = Sha256::digest(target.as_bytes()).into();
         Sketch { status, media_type: String::new(), digest, length: 0, text: None, links: Vec::new() }
     }
 
-    /// Whether `self`, which somebody sent and which was not what `first` is, may be what `second` is, which we fetched after it. None:
-    /// what we fetched differs itself, so nothing can be compared.
+    /// Compares a worker's page (`self`) that differs from our first fetch with our second fetch. None if our own
+    /// fetches differ, so that nothing can be compared.
     pub fn compared_with_two(&self, first: &Sketch, second: &Sketch) -> Option<bool> {
         match self.agrees_with(second) {
             true => Some(true),
@@ -59,7 +59,7 @@ impl Sketch {
         }
     }
 
-    /// Whether `self`, which somebody sent, may be what `ours` is: pages that are made anew for each visitor differ, too.
+    /// Whether a worker's page may be the same as ours. Pages made for each visitor differ in details.
     pub fn agrees_with(&self, ours: &Sketch) -> bool {
         if self.status != ours.status || self.media_type != ours.media_type {
             return false;

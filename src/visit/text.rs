@@ -1,5 +1,5 @@
-//! What a worker reads of a page, and tells of its text: how far it is from what it was, whether it is relevant, and whose duplicate it is
-//! (`duplicates.enabled`).
+//! What a worker reads of a page's text: the distance from its last version, its relevance, and whether it is a
+//! duplicate (`duplicates.enabled`).
 
 use std::sync::Arc;
 
@@ -16,30 +16,31 @@ use crate::parse::decode::DecodeProblem;
 use crate::parse::simhash::Simhash;
 use crate::parse::{self, Derived};
 
-/// What a worker must know of a page, and what it can hand on.
+/// What a worker needs to know of a page.
 pub(super) struct Read {
     pub digest: [u8; 32],
     pub is_html: bool,
-    /// Length of the body, its codings taken off.
+    /// Length of the decoded body.
     pub decoded: u64,
-    /// A coding has no end: the body came short, though its framing was whole (a server that gave up behind a proxy).
+    /// The content coding has no end, so the body is truncated although its transfer was complete (a server that
+    /// stopped behind a proxy).
     pub is_cut: bool,
     pub noindex: bool,
     pub preferences: Vec<Statement>,
-    /// Of its text, if that is wanted and may be news.
+    /// Of its text, if it is needed and may have changed.
     pub simhash: Option<Simhash>,
-    /// What the page classifier says, if there is one and it was asked.
+    /// Result of the page classifier, if it was asked.
     pub relevance: Option<Relevance>,
     pub canonical: Option<String>,
     pub derived: Option<Arc<Derived>>,
 }
 
 impl Visitor {
-    /// What is large once decoded is read for what the worker must know: it is not kept, and the validator reads it again.
+    /// Reads what the worker needs. The result is not kept if it is large; the validator then reads it again.
     pub(super) async fn read(&self, event: &PageEvent, work: &Work) -> Read {
-        /// Reading a longer page takes long enough to hold up the other tasks of this thread …
+        /// Parsing a longer page would block other tasks of this thread …
         const LONG: usize = 256 * 1024;
-        /// … and its text takes several times as long as the rest.
+        /// … and extracting its text takes several times as long as the rest.
         const LONG_TEXT: usize = 48 * 1024;
         let is_judged = self.config.classifier.is_some();
         let reads_text = is_judged || !self.thresholds.is_empty() || self.looks_for_near_copies();
@@ -77,7 +78,7 @@ impl Visitor {
         blocking::in_place(|| read(&large::derive(event, options, facts)))
     }
 
-    /// Of what a page says; none where nobody wants to know, and where it can be no news.
+    /// The simhash of the text; none if nobody needs it, or the page is unchanged.
     fn simhash(&self, event: &PageEvent, work: &Work, derived: &Derived) -> Option<Simhash> {
         let is_as_it_was = !work.was_withheld() && work.known.digest == Some(derived.digest);
         let is_wanted = (!self.thresholds.is_empty() && !is_as_it_was) || self.wants_likeness(work, is_as_it_was);
@@ -86,35 +87,35 @@ impl Visitor {
         parse::simhash::of_page(derived, response.content_type(), self.looks_for_near_copies())
     }
 
-    /// None where no page classifier is asked.
+    /// None if no page classifier is asked.
     fn relevance(&self, event: &PageEvent, work: &Work, derived: &Derived) -> Option<Relevance> {
         let classifier = self.config.classifier.as_ref()?;
         if event.response().is_some_and(|response| response.status == 304) {
             return self.judged_before(work);
         }
-        // Without ranks every link is as good as a seed.
+        // Without scores every link counts like a seed.
         let link = if self.config.frontier.focus.ranks { focus::rank_of(work.priority) } else { 1.0 };
         classifier.judge(event, derived, f64::from(link))
     }
 
-    /// What the classifier said of a page when it came last.
+    /// The classifier's result for the last fetch of the page.
     fn judged_before(&self, work: &Work) -> Option<Relevance> {
         let name = self.config.classifier.as_ref()?.name();
         work.known.judged.as_ref().filter(|judged| judged.model == **name).map(Relevance::from)
     }
 
-    /// Another classifier judged it, so it must come whole.
+    /// Another classifier judged it, so it must be refetched.
     pub(super) fn must_be_judged(&self, work: &Work) -> bool {
         self.config.classifier.is_some() && work.known.judged.is_some() && self.judged_before(work).is_none()
     }
 
-    /// Set where a page is not relevant, and such are not wanted.
+    /// Set if the page is not relevant and such pages are withheld.
     pub(super) fn irrelevant(&self, event: &PageEvent, said: Option<Relevance>) -> Option<Withheld> {
         let is_left_out = self.config.frontier.focus.relevant_only && event.again.is_none();
         said.filter(|said| is_left_out && !said.is_relevant).map(|_| Withheld::Irrelevant)
     }
 
-    /// What the classifier said, by its name; by the type alone where none was asked.
+    /// Stores the classifier's result with its name. Without a classifier, the type decides.
     pub(super) fn judge(&self, event: &mut PageEvent, is_html: bool, said: Option<Relevance>) {
         let is_success = event.response().is_some_and(Response::is_success);
         event.relevance = said.unwrap_or(Relevance::by_type(is_html && is_success));
@@ -124,7 +125,7 @@ impl Visitor {
         }
     }
 
-    /// None where a page that is new or has changed says nothing, or did not come whole: nothing is known of its text then.
+    /// None if a new or changed page has no text, or is truncated; then nothing is known about its text.
     pub(super) fn text_change(&self, event: &PageEvent, work: &Work, simhash: Option<Simhash>) -> Option<TextChange> {
         if self.thresholds.is_empty() {
             return None;
@@ -143,19 +144,20 @@ impl Visitor {
         self.config.frontier.duplicates.is_some_and(|within| within > 0)
     }
 
-    /// Whether a page's main text is to be read for its near copies. `is_as_it_was`: by its digest.
+    /// Whether the main text must be read to find near duplicates. `is_as_it_was`: the digest is unchanged.
     fn wants_likeness(&self, work: &Work, is_as_it_was: bool) -> bool {
         self.config.frontier.duplicates.is_some_and(|within| within > 0 && !(is_as_it_was && is_known(work, within)))
     }
 
-    /// Whether what is known of a page is not enough, so that it must come whole: a 304 would bring no text, and a page that was a
-    /// duplicate and is none any more is to be delivered.
+    /// Whether a page must be refetched for duplicate detection: a 304 has no text, and a former duplicate must be
+    /// delivered.
     pub(super) fn must_be_compared(&self, work: &Work) -> bool {
         let must_be = |within| work.was_there && (work.is_orphan || !is_known(work, within));
         work.kind == Kind::Page && self.config.frontier.duplicates.is_some_and(must_be)
     }
 
-    /// None where duplicates are not looked for, and of what is no page, empty, or was cut: all that begin alike would be the same.
+    /// None if duplicates are not detected, or the page is empty or truncated. All pages with the same beginning would
+    /// otherwise be duplicates.
     pub(super) async fn likeness(
         &self,
         claimed: Option<&Claimed<'_>>,
@@ -195,7 +197,7 @@ impl Visitor {
     }
 }
 
-/// It was judged by the same distance.
+/// It was judged with the same distance.
 fn is_known(work: &Work, within: u8) -> bool {
     work.known.likeness.as_ref().is_some_and(|known| known.within == within)
 }

@@ -1,4 +1,4 @@
-//! What every visit needs, and why one may end early.
+//! What every visit needs, and the reasons why one may end early.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use crate::shutdown::Shutdown;
 use crate::supervisor::panic_message;
 use crate::telemetry::Metrics;
 
-/// One for the whole crawl, or as many as configurations it has had since its start: they share all but that, and a visit ends with
-/// the one it began with.
+/// One for the whole crawl, or one per configuration since the start. They share everything else, and a visit keeps the
+/// one that it began with.
 #[derive(Clone)]
 pub struct Visitor {
     pub frontier: Arc<dyn Frontier>,
@@ -33,37 +33,37 @@ pub struct Visitor {
     pub scope: Arc<CurrentScope>,
     pub config: Arc<Config>,
     pub derive: DeriveOptions,
-    /// The changes that sinks ask for at least, in bits; none where nobody wants to know how much a page has changed.
+    /// The values of `min_change` of the sinks, in bits; empty if nobody needs distances of changes.
     pub thresholds: BTreeSet<u8>,
     pub rules: Arc<RulesCache>,
     pub metrics: Arc<Metrics>,
-    /// Marked changed whenever a host was given back or work came in.
+    /// Changes whenever a host is released or URLs are queued.
     pub changed: watch::Sender<()>,
     pub parking: Arc<Parking>,
-    /// Told whenever a claim on a redirect's target is settled.
+    /// Notified when a reservation of a redirect target is settled.
     pub settled: Arc<Notify>,
-    /// Who waits for an answer or a politeness slot.
+    /// Visits that wait for a response or a politeness slot.
     pub waits: Arc<Waits>,
-    /// Whether this machine can reach anybody.
+    /// Outages of this machine.
     pub outage: Arc<Outage>,
-    /// No new requests once it is finishing.
+    /// No new requests while it is finishing.
     pub shutdown: Shutdown,
     pub crawler_id: Arc<str>,
 }
 
-/// Why a request was not made.
+/// Why a request was not sent.
 pub(super) enum Interrupted {
-    /// The host's turn is too far away to wait for: it is then.
+    /// The host is due only at this time, too late to wait.
     Resting(EpochMs),
     /// Another worker has had the host for too long.
     Taken,
-    /// Its operator wants its host left alone, or back: the URL stays as it was.
+    /// The operator wants the host back; the URL is unchanged.
     Recalled,
-    /// This machine cannot reach anybody: neither the URL's doing nor its host's.
+    /// An outage of this machine; neither the URL nor the host is charged.
     Outage,
     /// The crawl is stopping.
     Stopping,
-    /// The page log is full: the host is not kept meanwhile.
+    /// The page log is full; the host is released meanwhile.
     LogFull,
     Frontier(FrontierError),
 }
@@ -74,12 +74,12 @@ impl From<FrontierError> for Interrupted {
     }
 }
 
-/// The host of a lease, among those who fetch from it at the same time (`connections_per_host`). Whoever has it decides when
-/// it is asked next.
+/// A leased host, shared by requests at the same time (`connections_per_host`). Whoever has the lock decides when the
+/// next request starts.
 pub(super) type Shared = tokio::sync::Mutex<LeasedHost>;
 
 impl Visitor {
-    /// Asks the frontier what may have it wait for its disk: nobody waits with us.
+    /// Calls the frontier on another thread, because the call may wait for the disk.
     pub(super) async fn ask_frontier<T: Send + 'static>(
         &self,
         ask: impl FnOnce(&dyn Frontier) -> T + Send + 'static,
@@ -88,7 +88,7 @@ impl Visitor {
         blocking::aside(move || ask(&*frontier)).await
     }
 
-    /// Gives a host back, and has what the visit found out about it written. Whoever awaits that does so without the host.
+    /// Releases a host, and starts writing the results of its visit. Waiting for that write does not hold the host.
     pub(super) fn give_back(&self, host: LeasedHost) -> impl Future<Output = Result<(), FrontierError>> + 'static {
         let (lease, release) = host.release(&self.config.frontier);
         self.frontier.give_back(lease, release);
@@ -100,7 +100,7 @@ impl Visitor {
         }
     }
 
-    /// The same, where nobody can await it.
+    /// The same for code that cannot await.
     pub(super) fn give_back_beside(&self, lease: Lease, release: Release) {
         self.frontier.give_back(lease, release);
         let (frontier, changed) = (self.frontier.clone(), self.changed.clone());
@@ -112,8 +112,8 @@ impl Visitor {
         });
     }
 
-    /// A lease from its beginning to its end, as `visit` has it, in a task of its own: a panic costs the URL it was at ([`super::faults`]).
-    /// None when it did not come to its end.
+    /// Runs a lease, as `visit` does, in a task of its own, so that a panic costs one URL ([`super::faults`]). None if
+    /// it panicked.
     pub async fn outlive<T: Send + 'static>(
         &self,
         spare: Lease,
@@ -122,7 +122,7 @@ impl Visitor {
         let culprit = Culprit::default();
         match tokio::spawn(CULPRIT.scope(culprit.clone(), visit)).await {
             Ok(Ok(ended)) => return Some(ended),
-            // Said once where the room is looked at; its URLs are still in work_proposed.
+            // This was already reported (`crawl/room.rs`); its URLs are still in work_proposed.
             Ok(Err(error)) if error.is_waiting() => {
                 tracing::debug!(host = spare.host.origin, %error, "a visit ended early")
             }

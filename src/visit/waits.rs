@@ -1,9 +1,10 @@
-//! Visits that wait for something that comes by itself: an answer, a politeness slot, a client's pages. Whoever waits for anything
-//! else waits for a notification from another part of the crawl, and should not wait for long (`crawl/stall.rs` watches that).
+//! Visits that wait for something that arrives without the crawl's help: a response, a politeness slot, a remote
+//! worker's pages. Other waits need a notification from another part of the crawl and should be short (`crawl/stall.rs`
+//! watches that).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Cheap to ask: `crawl/stall.rs` does so many times a second.
+/// Cheap to read: `crawl/stall.rs` does it many times a second.
 #[derive(Debug, Default)]
 pub struct Waits {
     now: AtomicU64,
@@ -24,7 +25,7 @@ impl Waits {
         self.now.load(Ordering::Relaxed) > 0
     }
 
-    /// How many there have been since the start.
+    /// Number of waits since the start.
     pub fn begun(&self) -> u64 {
         self.begun.load(Ordering::Relaxed)
     }

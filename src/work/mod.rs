@@ -1,5 +1,5 @@
-//! A crawler that works for another: it leases hosts from a server over its API, asks them for what it is told to, with the same
-//! fetcher, and sends back what they answer. It keeps nothing: killed, it has cost its leases' time.
+//! A remote worker: leases hosts from a server over its API, fetches their URLs with the same client, and sends the
+//! responses back. It stores nothing, so killing it costs only its leases' time.
 
 mod server;
 mod visit;
@@ -22,14 +22,14 @@ use server::Server;
 
 pub use server::ServerError;
 
-/// What a worker is started with.
+/// The settings of a remote worker.
 pub struct Worker {
-    /// Where the server is: `http://crawl.example:8080`.
+    /// URL of the server: `http://crawl.example:8080`.
     pub server: url::Url,
     pub token: Secret,
-    /// How it fetches; the server says as whom.
+    /// How to fetch. The server decides the user agent.
     pub fetch: FetchConfig,
-    /// A server that cannot be reached for so long is given up.
+    /// The worker ends if the server cannot be reached for this long.
     pub patience: Duration,
     pub screen: Screen,
 }
@@ -44,7 +44,7 @@ pub enum WorkError {
     Server(#[from] ServerError),
 }
 
-/// What it has done so far.
+/// Counts of finished work.
 #[derive(Default)]
 pub(crate) struct Done {
     pub accepted: AtomicU64,
@@ -53,11 +53,11 @@ pub(crate) struct Done {
     pub bytes: AtomicU64,
 }
 
-/// What all of its visits share.
+/// Shared by all visits.
 #[derive(Clone)]
 struct Working {
     server: Server,
-    /// Asks as the server says; made with the first work.
+    /// The HTTP client with the server's settings, made with the first lease.
     client: Arc<Client>,
     user_agent: String,
     max_body_bytes: u64,
@@ -66,15 +66,15 @@ struct Working {
     shutdown: Shutdown,
 }
 
-/// Where nothing is due, so long is waited for something.
+/// How long the server waits if no host is due.
 const WAIT: Duration = Duration::from_secs(10);
-/// Before the server is asked again that could not be reached, or had nothing to give; doubled each time.
+/// Pause before the next request, if the server could not be reached or had no work; it doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 const PROGRESS: Duration = Duration::from_secs(60);
 
 impl Worker {
-    /// Works until a signal comes, or the server is away for too long. Says what it has done.
+    /// Works until a signal, or until the server is away for too long. Returns a summary.
     pub fn run(self) -> Result<String, WorkError> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(WorkError::Runtime)?;
         let ended = runtime.block_on(self.work());
@@ -102,7 +102,7 @@ impl Worker {
     }
 
     async fn take_work(&self, shutdown: &Shutdown, done: &Arc<Done>, visits: &TaskTracker) -> Result<(), WorkError> {
-        // It brings what TLS needs, for the server as well.
+        // Prepares TLS, which requests to the server need too.
         let client = Arc::new(Client::new(&self.fetch)?);
         let mut working = Arc::new(Working {
             server: Server::new(self.server.clone(), self.token.clone())?,
@@ -135,7 +135,7 @@ impl Worker {
                     working = self.as_told(working, &work)?;
                     work.leases.into_iter().for_each(|lease| begin(&working, lease, is_probe, visits));
                 }
-                // It has as many as it may.
+                // The worker has its maximum number of hosts.
                 Err(error) if error.is_for_later() => {
                     reached = Instant::now();
                     rest(shutdown, pause).await;
@@ -152,7 +152,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Asks as the server's crawler, as its robots.txt were asked for.
+    /// Uses the server's user agent, for which robots.txt was evaluated.
     fn as_told(&self, working: Arc<Working>, work: &Work) -> Result<Arc<Working>, WorkError> {
         if working.user_agent == work.user_agent && working.max_body_bytes == work.max_body_bytes {
             return Ok(working);
@@ -166,7 +166,7 @@ impl Worker {
     }
 }
 
-/// `is_probe`: this machine reached nobody, and finds out whether it does now.
+/// `is_probe`: this machine has an outage, and the visit tests whether it is over.
 fn begin(working: &Arc<Working>, lease: HostLease, is_probe: bool, visits: &TaskTracker) {
     if is_probe {
         working.outage.probing();

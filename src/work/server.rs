@@ -1,4 +1,4 @@
-//! The server that gives the work out, asked over its API.
+//! The server's API.
 
 use std::error::Error;
 use std::iter::successors;
@@ -11,7 +11,7 @@ use crate::api::Problem;
 use crate::api::said::work::{LeaseWanted, PageSent, PagesTaken, Released, Renewed, Work};
 use crate::config::Secret;
 
-/// More than the longest wait for work, and than a page needs on a slow line.
+/// Longer than the longest wait for work, and enough for a page on a slow line.
 const PATIENCE: Duration = Duration::from_secs(120);
 const CONNECTING: Duration = Duration::from_secs(10);
 
@@ -35,7 +35,7 @@ pub enum ServerError {
 }
 
 impl ServerError {
-    /// It may come back.
+    /// The server cannot be reached, but may come back.
     pub fn is_away(&self) -> bool {
         match self {
             ServerError::Away { .. } => true,
@@ -44,12 +44,12 @@ impl ServerError {
         }
     }
 
-    /// As things are it gives nothing more.
+    /// The server gives no more work at the moment.
     pub fn is_for_later(&self) -> bool {
         matches!(self, ServerError::Refused { status: 409, .. }) || self.is_busy()
     }
 
-    /// It is asked too often.
+    /// Too many requests.
     pub fn is_busy(&self) -> bool {
         matches!(self, ServerError::Refused { status: 429, .. })
     }
@@ -105,7 +105,7 @@ impl Server {
         ServerError::Refused { server: self.shown(), status: status.as_u16(), detail }
     }
 
-    /// Without what a URL may have of a user.
+    /// The URL without user and password.
     fn shown(&self) -> String {
         self.api.origin().ascii_serialization()
     }
@@ -115,7 +115,7 @@ fn to_json(said: &impl serde::Serialize) -> Vec<u8> {
     serde_json::to_vec(said).unwrap_or_default()
 }
 
-/// The innermost cause: what is around it says that a request failed.
+/// The innermost cause; the outer ones only say that a request failed.
 fn reason(error: &reqwest::Error) -> String {
     successors(Some(error as &dyn Error), |&cause| cause.source()).last().map(ToString::to_string).unwrap_or_default()
 }

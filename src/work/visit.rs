@@ -1,4 +1,4 @@
-//! A host that was leased: its URLs one after the other, each sent back as soon as it is answered.
+//! Fetches the URLs of a leased host one by one, and sends each response at once.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::formats::base64;
 use crate::page::Outcome;
 use crate::visit::outage::Says;
 
-/// A page that could not be sent is sent again after so long, as long as the lease lasts.
+/// Pause before a page is sent again, while the lease lasts.
 const SEND_AGAIN: Duration = Duration::from_millis(500);
 
 pub(super) async fn visit(working: &Working, lease: HostLease) {
@@ -33,7 +33,7 @@ pub(super) async fn visit(working: &Working, lease: HostLease) {
         {
             ends = Instant::now() + Duration::from_millis(renewed.lasts_ms);
         }
-        // Whoever has the host then is not to be disturbed.
+        // The lease has ended, so another worker may have the host.
         if Instant::now() >= ends {
             return;
         }
@@ -51,7 +51,7 @@ pub(super) async fn visit(working: &Working, lease: HostLease) {
     }
 }
 
-/// None where it says nothing of the host, but of this machine: the URL is for others.
+/// None if the failure is this machine's; then the URL is released.
 async fn ask(working: &Working, wanted: &UrlToFetch) -> Option<Exchange> {
     let url = Url::parse(&wanted.url).ok()?;
     let UrlToFetch { etag, last_modified, .. } = wanted.clone();
@@ -103,7 +103,7 @@ fn page(lease: &str, wanted: &UrlToFetch, exchange: Exchange) -> PageSent {
     }
 }
 
-/// False when no more of this host is to be asked for.
+/// False if nothing more of this host may be fetched.
 async fn send(working: &Working, page: PageSent, ends: Instant) -> bool {
     let mut is_again = false;
     loop {
@@ -117,7 +117,7 @@ async fn send(working: &Working, page: PageSent, ends: Instant) -> bool {
                 for refused in &taken.refused {
                     tracing::debug!(url = refused.url, why = refused.why, "a page was refused");
                 }
-                // Sent again, it may have come the first time, with the answer lost.
+                // The page may have arrived the first time, if only the answer was lost.
                 return taken.refused.is_empty() || is_again;
             }
             Err(error) if (error.is_away() || error.is_busy()) && Instant::now() < ends => {

@@ -1,15 +1,15 @@
-//! What an operator orders, and what comes of it.
+//! Orders of the operator, and their results.
 
 use serde::{Deserialize, Serialize};
 
 use crate::config::KeyChanged;
 use crate::page::EpochMs;
 
-/// What an operator wants: `POST /api/v1/orders`.
+/// An order: `POST /api/v1/orders`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Order {
-    /// Nothing more is fetched; what is accepted is delivered.
+    /// No more fetches; accepted pages are delivered.
     Pause,
     Resume,
     PauseSink {
@@ -18,17 +18,17 @@ pub enum Order {
     ResumeSink {
         sink: String,
     },
-    /// Gives up what a sink that is not configured any more has not delivered.
+    /// Removes a sink that is not configured, with its pending events.
     RemoveSink {
         sink: String,
     },
-    /// Its books begin anew. It gets what archives hold and then what the log holds.
+    /// Starts a sink again with empty counters. It gets the pages of archives, then those of the log.
     RefillSink {
         sink: String,
-        /// On the crawl's machine, by absolute paths. None: the crawl's own archive.
+        /// Absolute paths on the crawl's machine. Empty: the crawl's own archive.
         #[serde(default)]
         archives: Vec<String>,
-        /// Instead of that, every page is fetched again without conditions.
+        /// Refetch every page instead.
         #[serde(default)]
         refetch: bool,
     },
@@ -38,44 +38,45 @@ pub enum Order {
     UnblockHost {
         host: String,
     },
-    /// None: the configured delay again.
+    /// None: the configured delay.
     SetHostDelay {
         host: String,
         #[serde(deserialize_with = "given")]
         delay_ms: Option<u64>,
     },
-    /// How many pages of the host are admitted at most; none: as configured.
+    /// Maximum number of pages of the host; none: as configured.
     SetHostPages {
         host: String,
         #[serde(deserialize_with = "given")]
         pages: Option<u64>,
     },
-    /// `pages`, `host-pages`, or an entry of `budget.rules` as `host/day/bytes_received`. `most`: pages or bytes; none: any number.
+    /// `pages`, `host-pages`, or an entry of `budget.rules` as `host/day/bytes_received`. `most`: pages or bytes; none:
+    /// no limit.
     SetLimit {
         limit: String,
         #[serde(deserialize_with = "given")]
         most: Option<u64>,
     },
-    /// It is as configured again.
+    /// Uses the configured limit again.
     ResetLimit {
         limit: String,
     },
-    /// A client crawler that was shut out may take work again. It has to prove itself from the beginning.
+    /// Admits a remote worker again that was shut out. It must earn the trust from the beginning.
     ReadmitClient {
         client: String,
     },
-    /// As if nothing had ever led there. Destinations are not told.
+    /// Removes URLs as if no link had led to them. Destinations are not told.
     Forget(Forget),
-    /// Puts what failed back among the URLs to fetch.
+    /// Queues failed URLs again.
     Retry(Retry),
 }
 
-/// `null` is an answer, and a field that is left out is a mistake: serde takes the second for the first.
+/// Distinguishes `null` from a missing field, which is an error; serde treats both the same.
 fn given<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
     Option::deserialize(value)
 }
 
-/// What is to be forgotten.
+/// What to forget.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Forget {
@@ -86,34 +87,34 @@ pub struct Forget {
     pub hosts: Vec<String>,
 }
 
-/// What is to be tried again; of an empty list, all.
+/// What to retry; an empty list selects everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Retry {
-    /// Names that the summary of a crawl counts by: reasons of failure, `5xx`, `refused`, `gone`. Empty: whatever failed, and answers
-    /// with status 429 or 5xx.
+    /// Names as in the summary of a crawl: reasons of failure, `5xx`, `refused`, `gone`. Empty: all failed URLs, and
+    /// answers with status 429 or 5xx.
     #[serde(default)]
     pub reasons: Vec<String>,
     /// `example.com`, or `https://example.com:8443`.
     #[serde(default)]
     pub hosts: Vec<String>,
-    /// A regular expression that the whole URL is to match, as in scope.
+    /// A regular expression that may match any part of the URL.
     #[serde(default)]
     pub pattern: Option<String>,
-    /// Only count.
+    /// Count only.
     #[serde(default)]
     pub dry_run: bool,
 }
 
-/// What came of an order.
+/// The result of an order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
-    /// For people: what has changed.
+    /// What has changed, for the user.
     pub done: String,
-    /// Of a retry: how many, by what they had failed with.
+    /// For a retry: the number of URLs by their last failure.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<ReasonCount>,
-    /// It was done, and does not stand in the log of orders: why.
+    /// The order was executed, but could not be recorded: why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }
@@ -124,24 +125,24 @@ pub struct ReasonCount {
     pub urls: u64,
 }
 
-/// One line of the log of orders: who did what.
+/// One line of the log of orders.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Ordered {
     pub at_ms: EpochMs,
-    /// `command line`, or the API's role and the address that it came from.
+    /// `command line`, or the API's role and the sender's address.
     pub by: String,
-    /// The order as it was given, or `{"order": "add_seeds", "urls": 12}`.
+    /// The order as given, or `{"order": "add_seeds", "urls": 12}`.
     pub order: serde_json::Value,
     pub done: String,
 }
 
-/// What reading the configuration again has changed: `POST /api/v1/reload`.
+/// The result of a reload: `POST /api/v1/reload`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Reloaded {
     pub changed: Vec<KeyChanged>,
     /// What was done, in a sentence.
     pub done: String,
-    /// As of [`Done`].
+    /// As in [`Done`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }
@@ -150,21 +151,21 @@ pub struct Reloaded {
 pub struct SeedsAdded {
     /// New to the crawl.
     pub added: u64,
-    /// Known already; they are looked at again.
+    /// Already known; they are rechecked.
     pub known: u64,
-    /// What is no http or https URL, the first few.
+    /// Texts that are not http or https URLs, the first few.
     pub bad: Vec<String>,
     pub bad_count: u64,
-    /// As of [`Done`].
+    /// As in [`Done`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }
 
 impl SeedsAdded {
-    /// Bad ones that are named.
+    /// Number of bad ones listed.
     pub const NAMED: usize = 10;
 
-    /// What came of one more part of a list.
+    /// Adds the result of another part of a list.
     pub fn add(&mut self, SeedsAdded { added, known, bad, bad_count, warning }: SeedsAdded) {
         self.warning = self.warning.take().or(warning);
         self.added += added;

@@ -1,4 +1,4 @@
-//! What is said of one URL.
+//! JSON types for one URL.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,71 +7,72 @@ use crate::frontier::Refused;
 use crate::page::preferences::Statement;
 use crate::page::{Doubt, EpochMs};
 
-/// The story of a URL.
+/// Everything known about a URL.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Why {
-    /// Normalised: as the crawl knows it.
+    /// Normalised.
     pub url: String,
-    /// One word: `live`, `gone`, `refused`, `failed`, `withheld`, `alias`, `waiting`, `in_flight`, `out_of_scope`, `unknown`.
+    /// The state: `live`, `gone`, `refused`, `failed`, `withheld`, `alias`, `waiting`, `in_flight`, `out_of_scope`,
+    /// `unknown`.
     pub state: String,
-    /// Why it is so, in a sentence.
+    /// The reason, in a sentence.
     pub reason: String,
     pub scope: ScopeVerdict,
     pub robots: RobotsVerdict,
-    /// What its publisher says of its use, as far as is known.
+    /// Statements of its publisher about its use, as far as known.
     pub preferences: Vec<PreferenceSaid>,
     pub host: Option<HostStatus>,
     pub found: Discovery,
     pub attempts: Attempts,
     pub queue: Option<QueuePlace>,
     pub page: Option<PageStory>,
-    /// URLs that lead to it and are its aliases, up to 20.
+    /// Its aliases, up to 20.
     pub aliases: Vec<String>,
-    /// URLs whose pages are duplicates of this one's, up to 20.
+    /// URLs whose pages are duplicates of this one, up to 20.
     pub duplicates: Vec<String>,
     pub budget: Option<String>,
     pub sinks: Vec<SinkPlace>,
 }
 
-/// What led to a URL.
+/// How a URL was found.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Discovery {
-    /// First; none: it was known before that was noted.
+    /// The first link; none: it was found before this was recorded.
     pub first: Option<FoundLink>,
-    /// Last; none: not remembered. A running crawl does of the last pages that it read, and none at rest.
+    /// The last link; none: not known. A running crawl knows it for recently read pages, a stopped one never.
     pub last: Option<FoundLink>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundLink {
-    /// `seed`, `added` (a seed given later), `robots_txt`, `link`, `sitemap`, `feed`, `canonical`.
+    /// `seed`, `added` (a seed added later), `robots_txt`, `link`, `sitemap`, `feed`, `canonical`.
     pub way: String,
-    /// Where the link is; none of a seed, and of a page that is not known any more.
+    /// The page with the link; none for a seed, and for a page that is no longer known.
     pub on: Option<String>,
-    /// When that was read or given, to the second.
+    /// When the page was read or the seed given, to the second.
     pub at_ms: EpochMs,
-    /// Who gave it later, as far as the log of orders says.
+    /// Who added the seed later, if the log of orders shows it.
     pub by: Option<String>,
 }
 
-/// Attempts at a URL.
+/// Attempts to fetch a URL.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Attempts {
-    /// As far as they were noted.
+    /// Recorded attempts.
     pub in_all: u64,
-    /// The last ones, the oldest first: six, or four where each brought other content.
+    /// The last ones, oldest first: six, or four if the content changed each time.
     pub last: Vec<AttemptStory>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptStory {
-    /// Its end, to the second.
+    /// When it ended, to the second.
     pub at_ms: EpochMs,
     /// `status 200`, or a reason of failure.
     pub outcome: String,
-    /// The URL paid for it; not what was its host's trouble.
+    /// The URL was charged for it. False for host trouble.
     pub counts: bool,
-    /// The beginning of the content's SHA-256, hexadecimal, where it was another than before.
+    /// The beginning of the content's SHA-256, hexadecimal, if the content changed.
     pub digest: Option<String>,
 }
 
@@ -80,7 +81,7 @@ pub struct ScopeVerdict {
     pub is_admitted: bool,
     /// The rule that refuses it.
     pub rule: Option<String>,
-    /// Links to its host that were refused, as far as they are remembered: of the hosts with the most.
+    /// Refused links to its host; kept only for the hosts with the most.
     pub refused: Option<Refused>,
 }
 
@@ -95,53 +96,53 @@ pub struct RobotsVerdict {
     pub expires_ms: Option<EpochMs>,
 }
 
-/// Something that is said of a page's use.
+/// A statement about a page's use.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PreferenceSaid {
     #[serde(flatten)]
     pub statement: Statement,
-    /// The line of robots.txt as it stands.
+    /// The line of robots.txt.
     pub text: Option<String>,
-    /// The purpose of the crawl that it forbids.
+    /// The purpose of this crawl that it forbids.
     pub forbids: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct QueuePlace {
-    /// When it may be asked for, as far as that can be told.
+    /// When it is due, if that is known.
     pub due_ms: Option<EpochMs>,
-    /// URLs of its host before it; counted up to 10,000.
+    /// URLs of its host that come first; counted up to 10,000.
     pub ahead: Option<u64>,
     pub depth: u16,
-    /// Attempts so far that it paid for.
+    /// Attempts charged to the URL so far.
     pub attempts: u16,
-    /// What the last attempt failed with: `timeout`, `status 503`.
+    /// The last failure: `timeout`, `status 503`.
     pub last_failure: Option<String>,
     pub is_revisit: bool,
-    /// Where links are ranked: by what is known now.
+    /// Its score from what is known now, if links have scores.
     #[serde(default)]
     pub rank: Option<RankStory>,
 }
 
-/// How likely it is that a URL's page is relevant.
+/// How likely the URL's page is relevant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RankStory {
     /// 0 to 1.
     pub rank: f64,
-    /// What adds to it, or takes from it, the most first.
+    /// What raises or lowers it, the largest first.
     pub reasons: Vec<RankReason>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RankReason {
-    /// `page` (that the link is on), `harvest` (of its host), `place` (the host, and the part of it), `anchor`, `around` (words
-    /// beside the link), `url` (its words).
+    /// `page` (the page with the link), `harvest` (of its host), `place` (the host and the part of it), `anchor`,
+    /// `around` (words beside the link), `url` (its words).
     pub of: String,
-    /// To the logarithm of the odds.
+    /// Added to the logarithm of the odds.
     pub adds: f64,
 }
 
-/// What an answer said against a page that was there.
+/// An unconfirmed removal of a live page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DoubtStory {
     pub what: Doubt,
@@ -153,14 +154,14 @@ pub struct PageStory {
     pub event_id: String,
     pub status: u16,
     pub fetched_ms: EpochMs,
-    /// When it was last there.
+    /// When it was last live.
     pub alive_ms: Option<EpochMs>,
-    /// Since when it answers that it is not there, while that is not confirmed.
+    /// Since when it answers 404 or 410, while the removal is not confirmed.
     pub missing_since_ms: Option<EpochMs>,
-    /// What speaks against it as it was, until a second look agrees.
+    /// A sign of removal, until a second fetch confirms it.
     #[serde(default)]
     pub doubt: Option<DoubtStory>,
-    /// How often it had changed when it was looked at; and how often it does, as far as looks have told.
+    /// Number of changes seen, and the estimated rate of change.
     pub changes: u32,
     pub changes_a_day: Option<f64>,
     pub depth: u16,
@@ -168,41 +169,41 @@ pub struct PageStory {
     pub digest: Option<String>,
     pub etag: Option<String>,
     pub last_modified: Option<String>,
-    /// Where its redirects led.
+    /// Its redirect target.
     pub final_url: Option<String>,
-    /// Under which URL its page is delivered, if it is another's.
+    /// The URL under which its page is delivered, if it is an alias.
     pub alias_of: Option<String>,
     pub noindex: bool,
-    /// What the page classifier said of it, 0 to 1; none where none was asked.
+    /// Result of the page classifier, 0 to 1; none if it was not asked.
     pub relevance: Option<f64>,
     pub is_relevant: Option<bool>,
-    /// That classifier's name.
+    /// Name of that classifier.
     pub relevance_model: Option<String>,
-    /// The first page with the same content or nearly the same text, if this is not it …
+    /// The page that it duplicates …
     pub duplicate_of: Option<String>,
     /// … `exact` or `near` …
     pub duplicate_kind: Option<String>,
-    /// … and the bits of a simhash that both texts differ in.
+    /// … and the number of bits in which the simhashes of both texts differ.
     pub duplicate_distance: Option<u8>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SinkPlace {
     pub sink: String,
-    /// `pending`, `delivered`, `removed`, `dead`, `nothing` (the sink holds no such page), `missed` (it was accepted before the sink
-    /// came), `not_yet` (nothing is accepted), `unknown` (accepted before places were noted).
+    /// `pending`, `delivered`, `removed`, `dead`, `nothing` (the sink takes no such page), `missed` (accepted before
+    /// the sink was added), `not_yet` (nothing is accepted), `unknown` (accepted before offsets were recorded).
     pub state: String,
-    /// Events of the log before it that the sink has not dealt with.
+    /// Earlier events of the log that the sink has not consumed.
     pub ahead: Option<u64>,
-    /// Why it is dead, or was removed.
+    /// Why it is a dead letter, or was removed.
     pub reason: Option<String>,
-    /// Where it is, where that was asked and can be told …
+    /// Its location, if requested and known …
     pub place: Option<DeliveredPlace>,
-    /// … and why it cannot.
+    /// … and why it is unknown.
     pub place_unknown: Option<String>,
 }
 
-/// Where a destination has a page.
+/// Location of a page at a destination.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum DeliveredPlace {
@@ -216,8 +217,8 @@ pub enum DeliveredPlace {
         id: String,
         version: i64,
     },
-    /// `record`: the how manieth page of the file, from 1; `offset`: where it begins, in bytes of the file or, where that is one compressed stream, of what
-    /// is in it. Neither of a file that is the page's alone.
+    /// `record`: the number of the record in the file, from 1. `offset`: the byte at which it starts in the file, or in
+    /// the decompressed stream if the file is one. Both are missing if the file has only this page.
     Record {
         file: String,
         record: Option<u64>,

@@ -1,4 +1,4 @@
-//! Work for other crawlers: what they ask for and are given, what they send, and what becomes of it.
+//! JSON types for remote workers: requests for work, leases, pages and results.
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
@@ -9,10 +9,10 @@ use crate::page::{EpochMs, HttpVersion, Truncated};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LeaseWanted {
-    /// As many as there are, up to what the client may have.
+    /// Wanted number of hosts; the worker's limit applies.
     #[serde(default = "one")]
     pub hosts: usize,
-    /// Where nothing is due, so long is waited for something; up to half a minute.
+    /// If no host is due, wait up to this long; at most half a minute.
     #[serde(default)]
     pub wait_ms: u64,
 }
@@ -23,20 +23,20 @@ fn one() -> usize {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Work {
-    /// Whom robots.txt was asked about: to be sent with every request.
+    /// The user agent to send. robots.txt was evaluated for it.
     pub user_agent: String,
-    /// Of a body as received, more is not taken: it is cut there, and `truncated` is `length`.
+    /// Maximum size of a body as received. Cut a longer body there and set `truncated` to `length`.
     pub max_body_bytes: u64,
     pub leases: Vec<HostLease>,
 }
 
-/// A host, for one client alone.
+/// A host leased to one worker.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct HostLease {
-    /// The fence: shown with everything that has to do with the lease.
+    /// The fence, to be sent with everything that concerns the lease.
     pub lease: String,
     pub origin: String,
-    /// Between the end of one request and the start of the next, one at a time.
+    /// Delay between the end of one request and the start of the next; one request at a time.
     pub delay_ms: u64,
     /// From now on.
     pub lasts_ms: u64,
@@ -47,7 +47,7 @@ pub struct HostLease {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct UrlToFetch {
     pub url: String,
-    /// The verdict of robots.txt: `allowed`, as what is not is not given out.
+    /// The verdict of robots.txt. Always `allowed`, because other URLs are not given out.
     pub robots: String,
     /// To be sent as If-None-Match and If-Modified-Since.
     pub etag: Option<String>,
@@ -61,38 +61,38 @@ pub struct Renewed {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Released {
-    /// URLs that go to others.
+    /// Number of URLs released for others.
     pub urls: u64,
 }
 
-/// What a client was answered. Redirects are answers like others: the server follows them.
+/// A worker's response. Redirects are sent like other responses; the server follows them.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PageSent {
     pub lease: String,
     pub url: String,
-    /// None with `failure`.
+    /// Missing with `failure`.
     pub status: Option<u16>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// `HTTP/1.0`, `HTTP/1.1` (if it says nothing) or `HTTP/2`.
+    /// `HTTP/1.0`, `HTTP/1.1` (the default) or `HTTP/2`.
     pub version: Option<HttpVersion>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<(String, String)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub request_headers: Vec<(String, String)>,
-    /// Base64 (RFC 4648) of the body as received: transfer framing removed, content codings still on.
+    /// Base64 (RFC 4648) of the body as received, without transfer coding, with content coding.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body: String,
-    /// Of that body: `sha256:` and 64 hexadecimal digits. Compared if it is there.
+    /// Of that body: `sha256:` and 64 hexadecimal digits. Checked if present.
     pub digest: Option<String>,
     pub truncated: Option<Truncated>,
     pub ip: Option<std::net::IpAddr>,
     /// From the request to the last byte.
     #[serde(default)]
     pub took_ms: u64,
-    /// Why there is no answer: `timeout`, `connection_refused` and others; the server has a look of its own then.
+    /// Why there is no response: `timeout`, `connection_refused` and others. The server then tries itself.
     pub failure: Option<FailureSent>,
 }
 
@@ -104,12 +104,12 @@ pub struct FailureSent {
     pub message: String,
 }
 
-/// What became of the pages of one request.
+/// The result for the pages of one request.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct PagesTaken {
-    /// Durable.
+    /// Durably accepted.
     pub accepted: u64,
-    /// The server asks itself: failures, redirects, and pages that are checked.
+    /// The server fetches these itself: failures, redirects, and pages to compare.
     pub held: u64,
     pub refused: Vec<PageRefused>,
 }
@@ -120,13 +120,13 @@ pub struct PageRefused {
     pub why: String,
 }
 
-/// What is known of a client.
+/// The record of a remote worker.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ClientStatus {
     pub name: String,
-    /// Enough of its pages agreed with what we saw.
+    /// It is trusted: enough of its pages agreed with our own fetches.
     pub is_proven: bool,
-    /// Why it gets nothing any more.
+    /// Why it was shut out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shut_out: Option<String>,
     pub hosts: u64,
@@ -136,13 +136,13 @@ pub struct ClientStatus {
     pub refused: u64,
     pub agreed: u64,
     pub disagreed: u64,
-    /// Leases that ended by themselves, with URLs left.
+    /// Leases that ended without a release, with URLs left.
     pub lapsed: u64,
-    /// Pages that were taken unseen of a client that is shut out since, and are fetched again.
+    /// Pages of a shut-out worker that we did not fetch ourselves and now refetch.
     pub in_question: u64,
 }
 
-/// A host that can be given out. Dropped before its client is told of it, it is for others at once.
+/// A host ready for a worker. If this is dropped before the worker knows of it, the host is released at once.
 pub struct Prepared {
     lease: HostLease,
     until: EpochMs,
@@ -150,13 +150,13 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The other end is told when the client is, or that it never will be.
+    /// The receiver is notified when the worker gets the lease, or when it never will.
     pub fn new(lease: HostLease, until: EpochMs) -> (Prepared, oneshot::Receiver<()>) {
         let (told, is_told) = oneshot::channel();
         (Prepared { lease, until, told }, is_told)
     }
 
-    /// What its client is told now; none when it is over.
+    /// The lease as sent to the worker now; none if it has ended.
     pub(in crate::api) fn tell(self) -> Option<HostLease> {
         let lasts_ms = self.until.saturating_sub(now_ms());
         let is_told = lasts_ms > 0 && self.told.send(()).is_ok();
@@ -164,5 +164,5 @@ impl Prepared {
     }
 }
 
-/// A lease that is being prepared.
+/// A lease in preparation.
 pub type Leasing = oneshot::Receiver<Prepared>;

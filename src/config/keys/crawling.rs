@@ -1,4 +1,4 @@
-//! Keys of what is fetched, when and how.
+//! Keys of fetching: what, when and how.
 
 use super::Kind::{
     Bool, Budgets, Cookies, Count, Hosts, List, MaybeCount, MaybeDuration, MaybeText, Number, OneOf, Overrides, Size,

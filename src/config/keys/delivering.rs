@@ -1,4 +1,4 @@
-//! Keys of what becomes of a page.
+//! Keys of the page log and of destinations.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::parse::clean_text::Extractor;
 const SEND_OR_SKIP: &[&str] = &["send", "skip"];
 const KEEP: &[&str] = &["keep"];
 
-/// So many of something that a cell of WEB_INDEX holds.
+/// A maximum length or number in WEB_INDEX.
 const fn most(name: &'static str, set: fn(&mut Draft, u64)) -> Key {
     key(name, Count(0, 1_000_000, set))
 }
@@ -83,7 +83,7 @@ pub(super) const SINKS: &[Key] = &[
     key("target_storage.data_format.stdout.skip_duplicates", SkipDuplicates("stdout")),
 ];
 
-/// Of the formats that are files, FILES apart.
+/// Keys of file formats other than FILES.
 pub(super) const FILES: &[Key] = &[
     key("target_storage.data_format.filesystem.hash_file_name", Bool(|d, v| d.sinks.naming.hash_file_name = v)),
     key("target_storage.data_format.filesystem.compress_data", Bool(|d, v| d.sinks.naming.compress_data = v)),

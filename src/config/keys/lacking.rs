@@ -1,5 +1,5 @@
-//! ACHE's keys whose feature Seine lacks: accepted, so that an ache.yml works as it is, and warned about where they
-//! ask for something. The text says what happens instead.
+//! ACHE's keys for features that Seine lacks. Seine accepts them, so an ache.yml works as it is. It warns if a key is
+//! set to something else than ACHE's default; the text says what happens instead.
 
 use super::Kind::{self, List, MaybeText};
 use super::{Key, NONE, lacking, millis, secret};

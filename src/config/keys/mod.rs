@@ -1,8 +1,8 @@
-//! The table of keys: name, type, and where the value goes. It drives reading, unknown-key detection and `check-config`.
-//! What a key does, and its default, says `defaults.yml`: the defaults are read from there. `config/seine.yml`, for users to change, is a copy.
+//! The table of keys: name, type, and where the value goes. It drives parsing, detection of unknown keys and
+//! `check-config`. `defaults.yml` has the default and the explanation of each key.
 //!
-//! A key knows where its value goes in the draft, and what a draft keeps of a sink are keys of this table again, with its
-//! destination: so the table, the draft, `sinks`, `elastic` and `destinations` import each other.
+//! A key stores its value in the draft, and the draft keeps options of a sink as keys of this table with their
+//! destination. So the table, the draft, `sinks`, `elastic` and `destinations` import each other.
 
 mod crawling;
 mod delivering;
@@ -25,13 +25,14 @@ pub(super) struct Key {
     pub name: &'static str,
     pub kind: Kind,
     pub secret: bool,
-    /// It can be changed while a crawl runs: `[reload]`. Of the others the clients, sinks and stores are made that it runs with.
+    /// The key can change while a crawl runs: `[reload]`. The other keys are built into clients, sinks and stores at
+    /// the start.
     pub is_live: bool,
-    /// A feature of ACHE's that Seine lacks.
+    /// Set for a feature of ACHE that Seine lacks.
     pub lacking: Option<Lacking>,
 }
 
-/// What becomes of a key that does nothing here: set to anything but ACHE's default, it is worth a warning.
+/// A key that does nothing here. A value other than ACHE's default causes a warning.
 #[derive(Clone, Copy)]
 pub(super) struct Lacking {
     pub ache: &'static str,
@@ -39,22 +40,23 @@ pub(super) struct Lacking {
     pub instead: &'static str,
 }
 
-/// A key's type, and where its value goes. Setters that take text may refuse it, saying what they expect. The ranges of numbers keep
-/// them exact in what they become.
+/// A key's type and its setter. Setters that take text may refuse it; the error says what they expect. Numbers are
+/// limited to ranges that their targets can hold exactly.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
     Bool(fn(&mut Draft, bool)),
     Count(u64, u64, fn(&mut Draft, u64)),
     MaybeCount(u64, u64, fn(&mut Draft, Option<u64>)),
     Number(fn(&mut Draft, f64) -> Result<(), String>),
-    /// With the least allowed.
+    /// With the minimum.
     Size(u64, fn(&mut Draft, u64)),
     Duration(Unit, Duration, fn(&mut Draft, Duration)),
     MaybeDuration(Duration, fn(&mut Draft, Option<Duration>)),
     Text(fn(&mut Draft, &str) -> Result<(), String>),
     MaybeText(fn(&mut Draft, Option<&str>) -> Result<(), String>),
     OneOf(&'static [&'static str], fn(&mut Draft, &str)),
-    /// Of a destination's upkeep, by its name: `unchanged` and `removed` with the words it takes.
+    /// Settings of a destination's `Upkeep`, by the destination's name. `unchanged` and `removed` also list the allowed
+    /// words.
     Unchanged(&'static str, &'static [&'static str]),
     MinChange(&'static str),
     SkipDuplicates(&'static str),
@@ -71,7 +73,7 @@ pub(super) enum Kind {
 /// Other spellings of a key.
 pub(super) const ALIASES: &[(&str, &str)] = &[("target_storage.data_format.type", "target_storage.data_formats")];
 
-/// In the order of `defaults.yml`, which is that of a page's walk; the last do nothing.
+/// In the order of `defaults.yml`. The last keys do nothing.
 const TABLE: &[&[Key]] = &[
     crawling::CRAWL,
     crawling::SCOPE,
@@ -91,12 +93,12 @@ const TABLE: &[&[Key]] = &[
     lacking::KEYS,
 ];
 
-/// Every key once, without aliases.
+/// All keys, without aliases.
 pub(super) fn all() -> impl Iterator<Item = &'static Key> {
     TABLE.iter().copied().flatten()
 }
 
-/// The value of a key that is set nowhere; of one that does nothing, null.
+/// The default of a key; null if the key does nothing.
 pub(super) fn default(key: &Key) -> &'static Node {
     static DEFAULTS: LazyLock<HashMap<String, Node>> =
         LazyLock::new(|| match yaml::parse(super::DEFAULTS).map(|sample| sample.value) {
@@ -112,15 +114,15 @@ pub(super) fn find(name: &str) -> Option<&'static Key> {
     all().find(|key| key.name == name)
 }
 
-/// What to say of an unknown key that resembles none.
+/// The hint for an unknown key that resembles no known key.
 pub(super) const NO_HINT: &str = "seine check-config --defaults lists every key";
 
-/// The known key most like an unknown one, as a hint to the user.
+/// The hint for an unknown key: the known key most like it.
 pub(super) fn hint(unknown: &str) -> String {
     nearest(unknown).map_or_else(|| NO_HINT.into(), |name| format!("did you mean {name}?"))
 }
 
-/// The known key most like an unknown one, if any is. Dots, hyphens and underscores count as the same.
+/// The known key most like an unknown one, if any. Dots, hyphens and underscores count as the same.
 pub(super) fn nearest(unknown: &str) -> Option<&'static str> {
     let plain = |name: &str| name.to_ascii_lowercase().replace(['-', '.'], "_");
     if unknown.len() > 200 {
@@ -142,7 +144,7 @@ pub(super) fn nearest(unknown: &str) -> Option<&'static str> {
 }
 
 impl Kind {
-    /// Reads a value, puts it into the draft, and returns it as people should see it.
+    /// Parses a value, stores it in the draft, and returns it as text for the user.
     pub fn set(&self, draft: &mut Draft, node: &Node) -> Result<String, String> {
         match *self {
             Kind::Bool(set) => put(values::boolean(node), bool::to_string, |value| set(draft, value)),
@@ -203,18 +205,18 @@ impl Kind {
         }
     }
 
-    /// Its value has several values in it, each with a name of its own.
+    /// The value consists of entries with names.
     pub fn has_entries(&self) -> bool {
         matches!(self, Kind::Properties(_) | Kind::Sinks(_) | Kind::Cookies(_))
     }
 
-    /// Its value is a mapping, whose names are the user's.
+    /// The value is a mapping with names that the user chooses.
     pub fn is_mapping(&self) -> bool {
         matches!(self, Kind::Properties(_) | Kind::Hosts(_))
     }
 }
 
-/// Hands a value on, and returns it as people should see it.
+/// Stores a value, and returns it as text for the user.
 fn put<T>(value: Result<T, String>, show: impl FnOnce(&T) -> String, set: impl FnOnce(T)) -> Result<String, String> {
     try_put(value, show, |value| {
         set(value);
@@ -222,7 +224,7 @@ fn put<T>(value: Result<T, String>, show: impl FnOnce(&T) -> String, set: impl F
     })
 }
 
-/// The same, to what may refuse it.
+/// As [`put`], with a setter that may refuse the value.
 fn try_put<T>(
     value: Result<T, String>,
     show: impl FnOnce(&T) -> String,
@@ -250,7 +252,7 @@ fn one_of(node: &Node, words: &'static [&'static str]) -> Result<&'static str, S
 const NONE: Duration = Duration::ZERO;
 const SOME: Duration = Duration::from_millis(1);
 
-/// In milliseconds, at least `least`.
+/// A duration in milliseconds, at least `least`.
 const fn millis(least: Duration, set: fn(&mut Draft, Duration)) -> Kind {
     Kind::Duration(Unit::Millis, least, set)
 }

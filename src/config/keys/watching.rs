@@ -1,4 +1,4 @@
-//! Keys of watching the crawl, and asking it.
+//! Keys of the API, remote workers and logging.
 
 use std::time::Duration;
 

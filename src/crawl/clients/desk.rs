@@ -1,4 +1,4 @@
-//! What clients ask for, and what they are answered.
+//! Handles the requests of remote workers.
 
 use std::io::Cursor;
 
@@ -16,11 +16,11 @@ use crate::page::Outcome;
 use crate::visit::loan::{LOAN_TIME, Sent, Taken};
 use crate::visit::outage::Opening;
 
-/// No more URLs of a host are lent at once.
+/// Maximum number of URLs of one host per lease.
 const MAX_URLS: u64 = 32;
-/// What a record of WARC may have besides the body: heads of HTTP.
+/// Space for the HTTP headers in a WARC record, besides the body.
 const BESIDE_BODY: u64 = 1 << 20;
-/// As long as a client is not proven, all of its pages are fetched twice: it gets few at a time.
+/// A worker that is not trusted gets fewer URLs, because all of its pages are fetched twice.
 const UNPROVEN_URLS: u64 = 4;
 
 impl WorkDesk for Running {
@@ -82,7 +82,7 @@ impl WorkDesk for Running {
     }
 
     fn take_warc(&self, client: &str, lease: &str, warc: Vec<u8>, taken: &mut PagesTaken) -> Result<(), Refusal> {
-        // A few compressed bytes may be a record that fills the memory: one that is longer than a page is skipped.
+        // A few compressed bytes can decompress to a huge record. Records longer than the longest page are skipped.
         let reader = WarcReader::with_max_block(Cursor::new(warc), self.max_body_bytes() + BESIDE_BODY);
         let mut records = 0;
         for record in WarcPages::new(reader) {
@@ -108,7 +108,7 @@ impl WorkDesk for Running {
 }
 
 impl Running {
-    /// Hosts that are due now; none where nothing is to be fetched at the moment.
+    /// Hosts that are due now; empty while nothing may be fetched.
     fn lease_to(&self, client: &str, standing: &Standing, hosts: usize) -> Result<Vec<Leasing>, Refusal> {
         if !self.may_lease() || self.visitor().outage.opening(now_ms()) != Opening::Open {
             return Ok(Vec::new());
@@ -122,7 +122,7 @@ impl Running {
         Ok(leases.into_iter().map(|lease| self.clients.lend(client.into(), lease, &visitor)).collect())
     }
 
-    /// What a client says of a URL, if it is the client's to say. The error says why not.
+    /// Checks that the worker may report on this URL. The error says why not.
     fn propose(&self, client: &str, lease: &str, mut proposal: Proposal) -> Result<Taken, String> {
         let mut is_too_fast = false;
         let given = self.clients.with_loan(client, lease, |loan| {
@@ -135,7 +135,7 @@ impl Running {
                 return Err(Refusal::Bad("304 for a URL that was given without conditions".to_owned()));
             }
             is_too_fast = !loan.is_in_time();
-            // It cannot have been asked for before it was given out.
+            // The request cannot have started before the lease.
             proposal.exchange.started_ms = proposal.exchange.started_ms.max(loan.since_ms);
             Ok(loan.give_back(&proposal.url))
         });
@@ -147,7 +147,7 @@ impl Running {
         self.hand_over(client, proposal, pages)
     }
 
-    /// To the visit whose host is lent, unless its client is believed no more.
+    /// Passes the page to the visit that leased the host out, unless the worker was shut out.
     fn hand_over(
         &self,
         client: &str,

@@ -1,5 +1,5 @@
-//! What was taken of a client unseen: a list of URLs in the data folder, so that it can be fetched again should the client be
-//! shut out. `clients/NAME.sent` while it is believed, `clients/NAME.in_question` afterwards.
+//! A list of the URLs accepted from a remote worker without our own fetch, so that they can be refetched if the worker
+//! is shut out. The file is `clients/NAME.sent`, and `clients/NAME.in_question` after the worker was shut out.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -10,12 +10,12 @@ use crate::folders::{if_there, make_private};
 use crate::frontier::{Frontier, FrontierError};
 
 const FOLDER: &str = "clients";
-/// The older part of what a client has sent is forgotten when it is longer, half of this at a time.
+/// Maximum size of the list. Then its older half is dropped.
 const MOST_BYTES: u64 = 256 << 20;
-/// URLs that are put back at once.
+/// Number of URLs queued again per batch.
 const BATCH: usize = 1000;
 
-/// One client's.
+/// The list of one worker.
 pub(super) struct Journal {
     sent: PathBuf,
     older: PathBuf,
@@ -28,7 +28,7 @@ impl Journal {
         Journal { sent: path("sent"), older: path("sent.older"), in_question: path("in_question") }
     }
 
-    /// Notes a URL whose page is about to be taken.
+    /// Adds a URL just before its page is accepted.
     pub fn add(&self, url: &str) -> std::io::Result<()> {
         if let Some(folder) = self.sent.parent() {
             make_private(folder)?;
@@ -38,11 +38,11 @@ impl Journal {
             std::fs::rename(&self.sent, &self.older)?;
             file = OpenOptions::new().create(true).append(true).open(&self.sent)?;
         }
-        // In one write, so that lines of several threads do not mix.
+        // A single write keeps lines of several threads apart.
         file.write_all(format!("{url}\n").as_bytes())
     }
 
-    /// Has everything fetched again, and returns how many URLs these are. Killed on the way, it is to be called again.
+    /// Queues all listed URLs again and returns their number. After an interruption, call it again.
     pub fn question(&self, frontier: &dyn Frontier) -> Result<u64, QuestionError> {
         let mut count = 0;
         for path in [&self.older, &self.sent] {

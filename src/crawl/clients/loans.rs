@@ -1,4 +1,4 @@
-//! Hosts that clients have: leased, renewed, released, each known by its fence.
+//! Hosts lent to remote workers. Each loan has a fence: an id that the worker must send with its pages.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use crate::page::EpochMs;
 use crate::visit::Visitor;
 use crate::visit::loan::{Loan, Offer, Sent};
 
-/// Pages of one host that wait for the one before.
+/// Number of pages of one host that may wait for an earlier one.
 const WAITING_PAGES: usize = 4;
 const NO_LEASE: &str = "no lease of this client: it has lapsed, was released, or all of it has come back";
 
-/// A host that a client has.
+/// A host that a worker has.
 pub(super) struct LoanOut {
     pub client: Arc<str>,
     lease: Lease,
-    /// None once it is over.
+    /// None after the loan has ended.
     pages: Option<mpsc::Sender<Sent>>,
     is_done: Arc<AtomicBool>,
     renewed: watch::Sender<EpochMs>,
@@ -34,17 +34,17 @@ pub(super) struct LoanOut {
     pub since_ms: EpochMs,
     since: Instant,
     pub delay: Duration,
-    /// URLs that are still to come back, and whether each was given with conditions.
+    /// URLs that have not come back. The flag tells whether the request was conditional.
     pub urls: HashMap<String, bool>,
     pub given: usize,
-    /// URLs that were still to come back when it was leased, or renewed last.
+    /// Number of such URLs at the start of the loan or its last renewal.
     left_before: usize,
 }
 
 impl LoanOut {
-    /// As long again as at first, if a quarter of what was left came back since: who brings a page now and then must not keep a host
-    /// from those who fetch it quickly.
-    /// It is on disk before the client knows: a restart must not visit the host beside it.
+    /// Extends the lease by its full length, if a quarter of the remaining URLs came back since the last renewal. So a
+    /// slow worker cannot keep a host from faster ones. The new end is on disk before the worker knows it, because
+    /// after a restart the host must not be leased to another.
     pub fn renew(&mut self, time: Duration, frontier: &dyn Frontier) -> Result<Renewed, Refusal> {
         let came_back = self.left_before.saturating_sub(self.urls.len());
         if came_back == 0 || came_back * 4 < self.left_before {
@@ -63,26 +63,26 @@ impl LoanOut {
         Ok(Renewed { lasts_ms: self.until.saturating_sub(now_ms()) })
     }
 
-    /// Whoever is about to send more is late. The client does not know, and may go on until its time is over.
+    /// Ends the loan. The worker does not know and may continue until its lease ends, but its pages come too late.
     pub fn end(&mut self) {
         self.pages = None;
         self.until = 0;
     }
 
-    /// The client will not go on.
+    /// The worker released the host.
     pub fn end_by_client(&mut self) {
         self.is_done.store(true, Ordering::Relaxed); // before the visit is told
         self.end();
     }
 
-    /// Whether one more page at this moment has taken the time that the delays between the visits before it take.
+    /// Whether enough time has passed since the start of the loan for one more page at the prescribed delay.
     pub fn is_in_time(&self) -> bool {
         let visits = (self.given - self.urls.len()) as u32;
-        // Clocks that tick differently, and delays cut to milliseconds.
+        // Tolerates clocks that differ, and delays rounded to milliseconds.
         self.since.elapsed() + Duration::from_millis(50) >= self.delay.saturating_mul(visits).mul_f64(0.95)
     }
 
-    /// A URL of it has come back: where its page goes.
+    /// Takes back a URL. Returns the channel for its page.
     pub fn give_back(&mut self, url: &str) -> Option<mpsc::Sender<Sent>> {
         self.urls.remove(url)?;
         self.pages.clone()
@@ -90,7 +90,8 @@ impl LoanOut {
 }
 
 impl Clients {
-    /// Lends a leased host to a client. It is offered as soon as its robots.txt is known. To be called on the runtime.
+    /// Lends a leased host to a remote worker. The offer follows when the host's robots.txt is known. Call it on the
+    /// runtime.
     pub fn lend(self: &Arc<Self>, client: Arc<str>, lease: Lease, visitor: &Arc<Visitor>) -> Leasing {
         let fence = format!("{}-{}", self.life, lease.id);
         let (offer, offered) = oneshot::channel();
@@ -125,7 +126,7 @@ impl Clients {
         visits.spawn(async move {
             let (spare, lending) = (lease.clone(), visitor.clone());
             let lent = visitor.outlive(spare, async move { lending.lend(lease, loan).await }).await.unwrap_or_default();
-            // It writes to the disk.
+            // This writes to disk.
             let _ = tokio::task::spawn_blocking(move || clients.ended(&at, &lent)).await;
             visitor.changed.send_replace(());
         });
@@ -133,10 +134,10 @@ impl Clients {
         let clients = self.clone();
         tokio::spawn(async move {
             let Ok(offer) = offered.await else { return };
-            // Whoever renews a lease has the loans' lock while it is written.
+            // A renewal holds the lock of the loans during its write.
             let (at, to) = (clients.clone(), fence.clone());
             let Some((prepared, told)) = blocking::aside(move || at.give(&to, offer)).await else { return };
-            // Nobody waits for it any more: others are to have it.
+            // The worker's request has ended, so the host is released for others.
             if given.send(prepared).is_err() || told.await.is_err() {
                 let end = move || clients.loans.lock().get_mut(&fence).into_iter().for_each(LoanOut::end_by_client);
                 blocking::aside(end).await;
@@ -145,7 +146,7 @@ impl Clients {
         to_client
     }
 
-    /// Notes what is offered, in the form it is told.
+    /// Stores the offer, and returns it in the form for the worker.
     fn give(&self, fence: &str, offer: Offer) -> Option<(Prepared, oneshot::Receiver<()>)> {
         let mut loans = self.loans.lock();
         let loan = loans.get_mut(fence)?;
@@ -170,12 +171,12 @@ impl Clients {
         Some(Prepared::new(lease, until))
     }
 
-    /// Hosts that a client has.
+    /// Number of hosts that a worker has.
     pub fn count_of(&self, client: &str) -> usize {
         self.loans.lock().values().filter(|loan| *loan.client == *client).count()
     }
 
-    /// A lease that is this client's, and not late.
+    /// Calls `f` with a loan of this worker that has not ended.
     pub(super) fn with_loan<T>(
         &self,
         client: &str,

@@ -1,6 +1,7 @@
-//! Other people's crawlers: who has which host, what they may have, and what becomes of what they send. What a client sends is a
-//! proposal: that it was given out to this client, under this fence, and is not late, is checked here; what it says of the page is
-//! judged, and now and then seen for ourselves, by the visit whose host is lent (`visit/lent.rs`).
+//! Remote workers: which hosts each has, what it may get, and how its pages are handled. A page that a worker sends is
+//! a proposal. This module checks that the URL was given to this worker, under this fence, and that the lease has not
+//! ended. The visit that leased the host out judges the content, and sometimes fetches the page itself
+//! (`visit/lent.rs`).
 
 mod desk;
 mod journal;
@@ -30,28 +31,29 @@ use standing::{EndedLease, Standing};
 
 /// One for the whole crawl.
 pub(crate) struct Clients {
-    /// As it is in force.
+    /// The configuration in force.
     config: RwLock<Arc<WorkConfig>>,
     folder: PathBuf,
     frontier: Arc<dyn Frontier>,
-    /// Of this process: a fence of the one before is nobody's.
+    /// Id of this process, so that fences of an earlier process are invalid.
     life: String,
-    /// By fence.
+    /// Loans by fence.
     loans: Mutex<HashMap<String, LoanOut>>,
-    /// Their visits: the page log stays open until the last of them has ended.
+    /// The visits of lent hosts. The page log stays open until all have ended.
     pub visits: TaskTracker,
-    /// Held while hosts are leased to a client: how many it has does not change meanwhile.
+    /// Locked while hosts are leased to a worker, so that its number of hosts does not change meanwhile.
     leasing: Mutex<()>,
-    /// Shared by whoever is just taking a page unseen. Had alone, all of them are in the page log, or never will be.
+    /// Locked shared while a page is accepted without our own fetch. An exclusive lock waits until all such pages are
+    /// in the log or refused.
     taking: RwLock<()>,
     log: PageLog,
     shutdown: Shutdown,
     standings: Mutex<BTreeMap<String, Standing>>,
 }
 
-/// In the frontier's notes, with the client's name behind it.
+/// Prefix of the notes in the frontier; the worker's name follows.
 const NOTE: &str = "client:";
-/// So often it is looked whether the validator has come far enough.
+/// How often to check whether the validator has caught up.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 impl Clients {
@@ -83,7 +85,8 @@ impl Clients {
         self.config.read().clone()
     }
 
-    /// Takes another configuration. Who is not in it any more gets nothing more; what is known of who comes back still holds.
+    /// Applies a new configuration. A worker that is no longer in it gets no more leases. Its record stays, in case it
+    /// returns.
     pub fn configure(&self, config: &WorkConfig) -> Result<(), FrontierError> {
         let new = kept(config, &*self.frontier)?;
         {
@@ -96,7 +99,7 @@ impl Clients {
         Ok(())
     }
 
-    /// The operator believes a client again that was shut out.
+    /// Admits a worker again that was shut out.
     pub fn readmit(&self, client: &str) -> Result<(), FrontierError> {
         let standing = {
             let mut standings = self.standings.lock();
@@ -111,7 +114,7 @@ impl Clients {
         self.standings.lock().get(client).cloned().unwrap_or_default()
     }
 
-    /// Changes what is known of a client, which may be shut out for it; kept now and then, and whenever `is_kept`.
+    /// Changes the record of a worker, and may shut it out. The record is saved now and then, and always if `is_kept`.
     fn change(&self, client: &str, is_kept: bool, change: impl FnOnce(&mut Standing)) {
         let (was_out, now) = {
             let mut standings = self.standings.lock();
@@ -128,7 +131,7 @@ impl Clients {
         }
     }
 
-    /// A loan is over, and what was ours of it is done.
+    /// A loan has ended, and our work for it is done.
     fn ended(&self, fence: &str, lent: &Lent) {
         let Some(loan) = self.loans.lock().remove(fence) else { return };
         self.change(&loan.client, true, |standing| {
@@ -140,7 +143,7 @@ impl Clients {
         });
     }
 
-    /// A client is believed no more: it gets nothing, and what was taken of it unseen is fetched again.
+    /// Shuts out a worker: it gets no more leases, and its pages that we did not fetch ourselves are refetched.
     fn shut_out(&self, client: &str, why: &str) {
         self.loans.lock().values_mut().filter(|loan| *loan.client == *client).for_each(LoanOut::end);
         if !self.is_taken_validated() {
@@ -162,8 +165,8 @@ impl Clients {
         }
     }
 
-    /// Waits until what was taken by now is validated: what is not is still in flight, and stays as it is if it is asked for again.
-    /// False when the crawl ends before.
+    /// Waits until all pages accepted so far are validated. Earlier, their URLs are still in flight, and queueing them
+    /// again would have no effect. False if the crawl ends first.
     fn is_taken_validated(&self) -> bool {
         drop(self.taking.write());
         let end = self.log.status().end.index;
@@ -176,7 +179,7 @@ impl Clients {
         true
     }
 
-    /// What a crash, an end, or a full disk has left of that; once everything is validated that was accepted before.
+    /// Finishes refetches that a crash, an end or a full disk interrupted. Runs when all earlier events are validated.
     pub fn question_again(&self) {
         let out: Vec<String> = {
             let standings = self.standings.lock();
@@ -200,12 +203,12 @@ impl Clients {
     }
 }
 
-/// What is known of the clients of a crawl at rest.
+/// The remote workers of a stopped crawl.
 pub(super) fn at_rest(config: &WorkConfig, frontier: &dyn Frontier) -> Result<Vec<ClientStatus>, FrontierError> {
     Ok(kept(config, frontier)?.iter().map(|(name, standing)| standing.status(name, 0, config)).collect())
 }
 
-/// Of a crawl at rest.
+/// For a stopped crawl.
 pub(super) fn readmit(config: &WorkConfig, frontier: &dyn Frontier, client: &str) -> Result<(), FrontierError> {
     let mut standing = kept(config, frontier)?.remove(client).unwrap_or_default();
     standing.readmit();
@@ -216,7 +219,7 @@ fn keep(frontier: &dyn Frontier, client: &str, standing: &Standing) -> Result<()
     frontier.set_note(&format!("{NOTE}{client}"), &serde_json::to_string(standing).unwrap_or_default())
 }
 
-/// What was kept of those that are configured.
+/// The stored records of the configured workers.
 fn kept(config: &WorkConfig, frontier: &dyn Frontier) -> Result<BTreeMap<String, Standing>, FrontierError> {
     let mut standings = BTreeMap::new();
     for (name, _) in &config.clients {

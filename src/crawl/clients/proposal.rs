@@ -1,4 +1,4 @@
-//! What a client sends is a proposal: its form and its size are looked at before anything else.
+//! A proposal: a page sent by a remote worker. Its form and size are checked first.
 
 use std::net::IpAddr;
 
@@ -17,15 +17,15 @@ const MAX_HEADERS: usize = 256;
 const MAX_HEADER_BYTES: usize = 256 << 10;
 const MAX_MESSAGE: usize = 1000;
 
-/// What is claimed of a URL, whoever claims it, as if we had asked. Its times are ours: it took as long as it says, and ended just
-/// now.
+/// A worker's answer for a URL, in the form of our own fetch. We set the times: the request took as long as stated, and
+/// ended just now.
 pub(super) struct Proposal {
     pub url: String,
     pub exchange: Exchange,
 }
 
 impl Proposal {
-    /// The error says what is wrong with it.
+    /// The error says what is wrong.
     pub fn of_json(page: PageSent, client: &Client) -> Result<Proposal, String> {
         let request_headers = checked_headers(page.request_headers)?;
         let headers = checked_headers(page.headers)?;
@@ -55,9 +55,9 @@ impl Proposal {
         Ok(Proposal::new(page.url, outcome, request_headers, page.ip, page.took_ms))
     }
 
-    /// Of a page that an archive holds.
+    /// From a page of an archive.
     pub fn of_event(mut event: PageEvent, client: &Client) -> Result<Proposal, String> {
-        // Where it led is followed by ourselves.
+        // We follow redirects ourselves.
         if let (Some(hop), Outcome::Response(response)) = (event.hops.drain(..).next(), &mut event.outcome) {
             (response.status, response.headers, response.body) = (hop.status, hop.headers, Bytes::new());
         }
@@ -93,7 +93,7 @@ fn checked_headers(headers: Vec<(String, String)>) -> Result<Headers, String> {
         let Ok(name) = http::HeaderName::from_bytes(name.as_bytes()) else {
             return Err(format!("{name:?} is no name of a header"));
         };
-        // As bytes on the wire, each a character of its own.
+        // Each character stands for one byte on the wire.
         if value.chars().any(|character| matches!(character, '\r' | '\n' | '\0') || u32::from(character) > 0xff) {
             return Err(format!("the value of {name} has characters that no header may have"));
         }
@@ -119,7 +119,7 @@ fn check_digest(said: Option<&str>, body: &[u8]) -> Result<(), String> {
     }
 }
 
-/// With what we would have read of it ourselves.
+/// Cuts the response at our own limits.
 fn checked_response(mut response: Response, client: &Client) -> Result<Outcome, String> {
     if !(200..600).contains(&response.status) {
         return Err(format!("{} is no status of an answer", response.status));

@@ -1,4 +1,4 @@
-//! What a client has shown of itself, and what it may have for that. Arithmetic alone.
+//! The record of a remote worker, and what it may get for it. Arithmetic only.
 
 use std::time::Duration;
 
@@ -9,19 +9,20 @@ use crate::config::WorkConfig;
 use crate::page::EpochMs;
 use crate::visit::loan::{LOAN_TIME, Lent};
 
-/// Of the last checks that could be compared, so many count …
+/// Number of recent comparisons that count …
 const REMEMBERED: u32 = 64;
-/// … and a client is shut out when at least so many of them disagree, and more than a tenth of them.
+/// … A worker is shut out if at least this many of them disagree, and more than a tenth.
 const TOO_MANY: u32 = 3;
 const TOO_LARGE_A_PART: u32 = 10;
-/// Hosts that a client may have at first.
+/// Maximum number of hosts of a new worker.
 const FIRST_HOSTS: usize = 4;
-/// Leases in a row of which nothing came back, before the client gets none for a while: as long as a lease, then twice as long …
+/// After this many leases in a row without any page, the worker must wait: first for the length of a lease, then twice
+/// as long …
 const BARREN: u32 = 4;
-/// … and never longer than this.
+/// … up to this.
 const LONGEST_REST: Duration = Duration::from_secs(60 * 60);
 
-/// A lease that has ended: how many URLs were given, when, with which delay between visits, and how it went.
+/// A lease that has ended: number of URLs, start, delay between requests, and result.
 pub(super) struct EndedLease<'l> {
     pub given: usize,
     pub since: EpochMs,
@@ -29,25 +30,26 @@ pub(super) struct EndedLease<'l> {
     pub lent: &'l Lent,
 }
 
-/// Kept over restarts, a note a client.
+/// Stored in one note per worker, so it survives restarts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Standing {
     pub agreed: u64,
     pub disagreed: u64,
-    /// A bit for each of the last checks, the latest the lowest: it disagreed.
+    /// One bit for each recent comparison, the latest lowest; 1 means it disagreed.
     recent: u64,
-    /// Pages in a row that agreed, since the last that did not; none in notes of earlier versions, where all that agreed count.
+    /// Number of pages in a row that agreed. None in notes of earlier versions, where all pages that agreed count.
     in_a_row: Option<u64>,
-    /// Hosts that it may have at a time, by what it has shown; 0: nothing yet.
+    /// Maximum number of hosts, from past results; 0: no results yet.
     hosts: usize,
-    /// URLs of a host that it gets at once, by how quickly it brought the last ones back; 0: as many as there are.
+    /// Maximum number of URLs per host, from the speed of past leases; 0: no limit.
     urls: usize,
     pub accepted: u64,
     pub held: u64,
     pub refused: u64,
     pub lapsed: u64,
-    /// Leases in a row that ended with nothing brought back, when the last of them ended, and until when it gets no other for that.
+    /// Number of leases in a row without any page, the end of the last of them, and the time until which the worker
+    /// gets no lease.
     pub barren: u32,
     barren_at: EpochMs,
     pub rests_until: EpochMs,
@@ -63,7 +65,7 @@ pub(super) struct ShutOut {
 }
 
 impl Standing {
-    /// As people are shown it. `hosts`: that it has now.
+    /// The record as shown to users. `hosts` is the present number of hosts.
     pub fn status(&self, name: &str, hosts: u64, config: &WorkConfig) -> ClientStatus {
         ClientStatus {
             name: name.to_owned(),
@@ -85,24 +87,24 @@ impl Standing {
         self.shut_out.is_none() && self.in_a_row.unwrap_or(self.agreed) >= u64::from(config.prove_after)
     }
 
-    /// Its operator believes it again: it has to prove itself from the beginning.
+    /// The operator admits the worker again. It must earn the trust from the beginning.
     pub fn readmit(&mut self) {
         (self.shut_out, self.recent, self.in_a_row, self.rests_until) = (None, 0, Some(0), 0);
     }
 
-    /// URLs of a host that it gets at once, of `most` that anybody gets.
+    /// Number of URLs per host for this worker; `most` is the general maximum.
     pub fn max_urls(&self, most: u64) -> u64 {
         if self.urls == 0 { most } else { most.min(self.urls as u64) }
     }
 
-    /// Hosts that it may have at a time.
+    /// Maximum number of hosts for this worker.
     pub fn max_hosts(&self, config: &WorkConfig) -> usize {
         let hosts = if self.hosts == 0 { FIRST_HOSTS } else { self.hosts };
         hosts.clamp(1, config.max_hosts)
     }
 
-    /// One of its pages was compared with ours. One that disagrees costs it the trust that it had: all of its pages are compared again,
-    /// until as many agree as at first.
+    /// One of its pages was compared with ours. If they differ, the trust ends: all pages are compared again, until as
+    /// many agree as for a new worker.
     pub fn checked(&mut self, agrees: bool, now: EpochMs) {
         self.in_a_row = Some(if agrees { self.in_a_row.unwrap_or(self.agreed) + 1 } else { 0 });
         match agrees {
@@ -118,7 +120,7 @@ impl Standing {
         }
     }
 
-    /// A lease of it has ended. Who brings pages back quickly gets more hosts and more URLs of each, who does not gets fewer.
+    /// One of its leases has ended. A fast worker gets more hosts and more URLs per host, a slow one fewer.
     pub fn ended(&mut self, ended: &EndedLease, config: &WorkConfig, now: EpochMs) {
         let EndedLease { given, since, delay, lent } = *ended;
         let fair = LOAN_TIME.saturating_add(delay.saturating_mul(given as u32));
@@ -138,7 +140,7 @@ impl Standing {
         }
     }
 
-    /// A client that ends gives all of its hosts back at once: of leases that overlap, one counts.
+    /// A worker that stops releases all hosts at once, so overlapping leases count once.
     fn brought_nothing(&mut self, since: EpochMs, until: EpochMs, config: &WorkConfig, now: EpochMs) {
         if since < self.barren_at {
             return;

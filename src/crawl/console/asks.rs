@@ -1,4 +1,4 @@
-//! What a URL's publisher says of its use.
+//! What a URL's publisher states about its use.
 
 use super::why::Known;
 use crate::api::said::PreferenceSaid;
@@ -9,7 +9,7 @@ use crate::parse;
 use crate::parse::robots::line_of;
 
 impl Known<'_> {
-    /// Why a page is there and not delivered.
+    /// Why a live page is not delivered.
     pub(super) fn withheld(&self, page: &PageRecord) -> String {
         let config = &self.console.config.scope;
         if page.noindex && config.obey_noindex {
@@ -45,7 +45,7 @@ impl Known<'_> {
         HostSays::of(robots.as_ref(), agent).about(page)
     }
 
-    /// Of the host that its content is from.
+    /// The robots.txt of the host that the content is from.
     fn robots_of(&self, page: &PageRecord) -> Option<crate::frontier::Robots> {
         let origin = parse::url::origin(found_at(page))?;
         match self.host.as_ref().filter(|_| parse::url::origin(self.url) == Some(origin)) {

@@ -1,4 +1,4 @@
-//! Forgetting URLs and hosts. The order is on disk before its first batch: killed on the way, the next start ends it.
+//! Forgets URLs and hosts. The order is on disk before its first batch, so the next start finishes an interrupted one.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -15,17 +15,17 @@ use crate::frontier::{Forgotten, FrontierError};
 use crate::parse;
 use crate::telemetry::progress::{grouped, some};
 
-/// Orders that are not done yet.
+/// Orders that are not finished.
 const NOTE: &str = "forgetting";
-/// URLs forgotten by one batch.
+/// URLs forgotten per batch.
 const BATCH: usize = 1000;
-/// URLs that one order may name; a host has as many as it has.
+/// Maximum number of URLs per order; a host may have more.
 const MOST: usize = 100_000;
-/// What is being asked for, or waits to be validated, is waited for so long.
+/// How long to wait for fetches in progress and for the validator.
 const PATIENCE: Duration = Duration::from_secs(30);
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// With URLs normalised, and hosts as origins.
+/// With normalised URLs, and hosts as origins.
 #[derive(Serialize, Deserialize)]
 struct Pending {
     by: String,
@@ -50,7 +50,7 @@ impl Console {
         Ok(last)
     }
 
-    /// Ends what was ordered and not done; for a start, when all is validated that was accepted before.
+    /// Finishes interrupted orders. A start calls this when all earlier events are validated.
     pub(in crate::crawl) fn end_forgetting(&self) -> Result<(), Refusal> {
         let _one_after_the_other = self.forgetting.lock();
         let mut pending = self.pending()?;
@@ -60,7 +60,7 @@ impl Console {
         Ok(())
     }
 
-    /// The first of them. What is in the log of orders twice was done twice: nothing is lost between the two.
+    /// Executes the first order. After a crash, an order may be executed and recorded twice; this is harmless.
     fn forget_pending(&self, pending: &mut Vec<Pending>) -> Result<Done, Refusal> {
         let Some(Pending { by, forget }) = pending.first() else { return Ok(Done::default()) };
         let forgotten = self.forget_recalled(forget)?;
@@ -72,7 +72,7 @@ impl Console {
         Ok(Done { done, warning, ..Done::default() })
     }
 
-    /// Nothing more is asked of the hosts meanwhile.
+    /// Pauses fetches from the hosts meanwhile.
     fn forget_recalled(&self, forget: &Forget) -> Result<Forgotten, Refusal> {
         let of_urls = forget.urls.iter().filter_map(|url| parse::url::origin(url));
         let origins: BTreeSet<&str> = forget.hosts.iter().map(String::as_str).chain(of_urls).collect();
@@ -140,7 +140,7 @@ impl Console {
         Ok(Forget { urls: urls.collect::<Result<_, _>>()?, hosts })
     }
 
-    /// What was accepted before this process came is not all validated: whatever is forgotten of it would come back.
+    /// Some events of an earlier process are not validated. They would bring forgotten URLs back.
     fn is_behind(&self) -> Result<bool, Refusal> {
         Ok(self.frontier.cursor()?.index < self.accepted_before)
     }

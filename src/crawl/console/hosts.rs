@@ -1,4 +1,4 @@
-//! Hosts: which are busy, which rest, and why.
+//! Hosts: which are busy, which wait, and why.
 
 use super::Console;
 use crate::api::Refusal;
@@ -11,7 +11,7 @@ use crate::parse;
 use crate::parse::robots::RobotsTxt;
 use crate::traps::HostTraps;
 
-/// Hosts that are shown unless another number is asked for, and at most.
+/// Default and maximum number of hosts in a list.
 const SHOWN: usize = 100;
 const MOST: usize = 1000;
 
@@ -35,7 +35,7 @@ impl Console {
         }
     }
 
-    /// `host`: an origin, a URL, or a name: of the host that is known, by https before http.
+    /// `host` is an origin, a URL or a name. A name means the known host, https before http.
     pub fn host(&self, host: &str) -> Result<HostStatus, Refusal> {
         let origin = self.origins_of(host)?.swap_remove(0);
         match self.frontier.look_at_host(&origin)? {
@@ -48,8 +48,7 @@ impl Console {
         }
     }
 
-    /// The hosts that are meant. A name alone means https and http with their own ports: those that are known, or both. A name that is known
-    /// with other ports alone means the one it is known with, and nothing where there are several.
+    /// The origins that are meant. A name means its known origins with https and http, or both if none is known.
     pub(super) fn origins_of(&self, host: &str) -> Result<Vec<String>, Refusal> {
         let origin = |text: &str| {
             let url = parse::url::parse(text)?;
@@ -74,7 +73,7 @@ impl Console {
             return Ok(known);
         }
         let name = origins.first().and_then(|origin| parse::url::host(origin)).unwrap_or_default();
-        // A port that was written is meant.
+        // An explicit port selects that port.
         let others = match host.trim_end_matches('/').eq_ignore_ascii_case(name) {
             true => self.frontier.origins_named(name)?,
             false => Vec::new(),
@@ -97,13 +96,13 @@ impl Console {
         Some(HostRobots { forbids_all, fetched_ms: robots.fetched_ms, expires_ms: robots.expires_ms })
     }
 
-    /// None: it has none.
+    /// None: the host has no traps.
     pub(super) fn traps(&self, origin: &str) -> Result<Option<HostTraps>, FrontierError> {
         let (_, kept) = self.frontier.traps(origin)?;
         Ok(kept.and_then(|kept| HostTraps::from_bytes(&kept)))
     }
 
-    /// What cools down of a host, and what its links lose: a line each.
+    /// The deferred patterns of a host and the parameters removed from its links, one line each.
     pub(super) fn trap_lines(&self, origin: &str) -> Result<Vec<String>, FrontierError> {
         Ok(self.traps(origin)?.map(|traps| traps.lines()).unwrap_or_default())
     }

@@ -1,4 +1,4 @@
-//! What a crawl is asked, and told, by its operator: the same for one that runs and for one that rests in its folder.
+//! The operator's questions and orders, the same for a running and a stopped crawl.
 
 mod asks;
 mod forget;
@@ -32,7 +32,7 @@ pub(crate) use retry::reasons;
 pub(crate) use status::Said;
 pub(crate) use why::no_url;
 
-/// Cheap to make of a running crawl.
+/// Cheap to create for a running crawl.
 pub(crate) struct Console {
     pub folder: PathBuf,
     /// Of this run, or of the last one.
@@ -42,21 +42,21 @@ pub(crate) struct Console {
     pub scope: Arc<CurrentScope>,
     pub pauses: Arc<Pauses>,
     pub limits: Arc<OrderedLimits>,
-    /// Crawlers that take work; none of a crawl at rest.
+    /// Remote workers; none for a stopped crawl.
     pub clients: Option<Arc<clients::Clients>>,
-    /// Held while something is being forgotten.
+    /// Locked while something is being forgotten.
     pub forgetting: Arc<Mutex<()>>,
-    /// Events of the log that were accepted before this process came.
+    /// Number of events accepted before this process started.
     pub accepted_before: u64,
 }
 
 impl Console {
-    /// Crawlers that take work from this one, as they were when it last ran.
+    /// Remote workers as recorded by the last run.
     pub fn clients(&self) -> Result<Vec<ClientStatus>, Refusal> {
         Ok(clients::at_rest(&self.config.work, &*self.frontier)?)
     }
 
-    /// A copy of the crawl, for who keeps it. What goes wrong is said in what is written, too.
+    /// Writes a backup of the crawl. Errors are also written into the output.
     pub fn backup(&self, out: &mut dyn Write, by: &str) -> Result<(), SendError> {
         tracing::info!(by, "a backup is being taken");
         let sent = send(&self.folder, &*self.frontier, &self.log, out);

@@ -1,4 +1,4 @@
-//! What the operator orders. Everything that is done holds over a restart, and is noted: who did what.
+//! Orders of the operator. Each order survives restarts and is recorded with its author.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -17,23 +17,23 @@ use crate::folders::if_there;
 use crate::frontier::HostOrder;
 use crate::telemetry::progress::{bytes, grouped};
 
-/// In the data folder: one JSON object a line, [`Ordered`].
+/// In the data folder: one JSON object per line, [`Ordered`].
 const FILE: &str = "orders.jsonl";
-/// The last ones, that are shown.
+/// Number of latest orders to show.
 const SHOWN: usize = 100;
-/// Where the last ones are looked for, from the end of the file.
+/// Number of bytes to read from the end of the file.
 const LOOKED_THROUGH: u64 = 1 << 20;
-/// A host that is blocked has its request under way answered within this, as a rule.
+/// How long to wait for the request in progress of a blocked host.
 const LETTING_GO: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(10);
-/// No host is left alone for longer by a delay.
+/// Maximum delay of a host.
 const LONGEST_DELAY_MS: u64 = 24 * 3600 * 1000;
 
 impl Console {
     pub fn order(&self, order: &Order, by: &str) -> Result<Done, Refusal> {
         let done = self.obey(order, by)?;
         let is_a_question = matches!(order, Order::Retry(retry) if retry.dry_run);
-        // What is forgotten is noted as each order of it is done.
+        // Forgetting records each order when it is done.
         if is_a_question || matches!(order, Order::Forget(_)) {
             return Ok(done);
         }
@@ -145,7 +145,7 @@ impl Console {
         })
     }
 
-    /// Waits until nobody asks these hosts for anything; not for long, as an answer may take its time.
+    /// Waits briefly until no request to these hosts is in progress. False if one takes longer.
     fn is_let_go(&self, origins: &[String]) -> Result<bool, Refusal> {
         let began = Instant::now();
         loop {
@@ -178,7 +178,7 @@ impl Console {
         Ok(format!("{sink} is given up, with {} events that it had not delivered; {freed} freed", grouped(pending)))
     }
 
-    /// Refused, if the log has no place of such a sink.
+    /// Refuses the name of a sink that the log does not have.
     fn know_sink(&self, sink: &str) -> Result<(), Refusal> {
         let log = self.log.status();
         let known = log.sinks().map(|(name, _)| name);
@@ -191,7 +191,7 @@ impl Console {
         Err(Refusal::NotFound(format!("{folder} has no sink {sink}; it has: {names}")))
     }
 
-    /// The last orders, the latest first. A line that a crash cut is left out.
+    /// The latest orders first. A line cut off by a crash is left out.
     pub fn orders(&self) -> Result<Vec<Ordered>, Refusal> {
         let path = self.folder.join(FILE);
         let failed = |error: std::io::Error| Refusal::Failed(format!("cannot read {}: {error}", path.display()));
@@ -206,7 +206,8 @@ impl Console {
         Ok(last.into_iter().rev().collect())
     }
 
-    /// What was done is done, noted or not: who pauses a crawl whose disk is full is not refused. Why it was not noted is said.
+    /// Records an order that was executed. A failure is returned, but the order stays executed: pausing must work on a
+    /// full disk.
     pub(in crate::crawl) fn note(&self, by: &str, order: Value, done: &str) -> Option<String> {
         tracing::info!(by, %order, done, "ordered");
         let ordered = Ordered { at_ms: now_ms(), by: by.to_owned(), order, done: done.to_owned() };
@@ -223,7 +224,7 @@ impl Console {
     }
 }
 
-/// The file grows for as long as the crawl is steered; of a line whose beginning is left out nothing is read.
+/// Reads the end of the file, which may be large. An incomplete first line is skipped.
 fn last_lines(mut file: File) -> std::io::Result<Vec<u8>> {
     let length = file.seek(SeekFrom::End(0))?;
     file.seek(SeekFrom::Start(length.saturating_sub(LOOKED_THROUGH)))?;
@@ -232,7 +233,7 @@ fn last_lines(mut file: File) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// False when a crash has cut the last line: what is written next would be lost with it.
+/// False if a crash cut off the last line; the next line would become part of it.
 fn ends_a_line(file: &mut File) -> std::io::Result<bool> {
     if file.seek(SeekFrom::End(0))? == 0 {
         return Ok(true);

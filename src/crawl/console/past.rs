@@ -1,10 +1,10 @@
-//! What a URL went through: who led to it, and what its attempts brought.
+//! The history of a URL: who linked to it, and the results of its attempts.
 
 use super::Console;
 use crate::api::said::{AttemptStory, Attempts, Discovery, FoundLink};
 use crate::frontier::{Attempt, Cause, Found, UrlLook, Way};
 
-/// The word for seeds among orders.
+/// Name of the order that adds seeds.
 const ADD_SEEDS: &str = "add_seeds";
 
 impl Console {
@@ -22,7 +22,7 @@ impl Console {
         FoundLink { way: way.name().to_owned(), on: on.clone(), at_ms: *at, by }
     }
 
-    /// Who gave the seeds of that second: the first such order noted since, if it is among the last.
+    /// Who added the seeds at that second: the author of the first such order since, if it is in the list.
     fn who_added(&self, at: u64) -> Option<String> {
         let orders = self.orders().ok()?;
         // The latest are first.

@@ -1,5 +1,5 @@
-//! Where a page is at each destination that has it. A destination may be slow, or away: it is asked by a thread of its own, and
-//! not waited for longer than a moment.
+//! The location of a page at each destination. A destination may be slow or down, so a thread of its own asks it, with
+//! a short time limit.
 
 use std::path::Path;
 use std::sync::mpsc;
@@ -17,18 +17,18 @@ use crate::frontier::PageRecord;
 use crate::sinks::page_place::{NotTold, PagePlace, Pages, SoughtPage};
 use crate::sinks::place;
 
-/// For all of them together.
+/// Time limit for all destinations together.
 const WAIT: Duration = Duration::from_secs(2);
-/// Of that, for giving the answer.
+/// The part of it that is reserved for sending the answer.
 const SPARE: Duration = Duration::from_millis(100);
-/// Destinations that are being asked at once, by whoever; those that hang included.
+/// Maximum number of such threads, including those that hang.
 const AT_ONCE: usize = 16;
 static TURNS: Semaphore = Semaphore::const_new(AT_ONCE);
 
 type Told = Result<Option<DeliveredPlace>, NotTold>;
 
 impl Console {
-    /// Says of each sink that has the page where.
+    /// Adds the location to each sink that has the page.
     pub(super) fn find_places(&self, page: &PageRecord, sinks: &mut [SinkPlace]) {
         let until = Instant::now() + WAIT;
         let (sender, receiver) = mpsc::channel();
@@ -46,7 +46,7 @@ impl Console {
             let sender = sender.clone();
             let asked = thread::Builder::new().name("why".to_owned()).spawn(move || {
                 let _turn = turn; // given back when the thread ends, however late
-                // Nobody may be waiting any more.
+                // The caller may have stopped waiting.
                 let _ = sender.send((number, find(&config, &folder, &sought, until)));
             });
             waiting += usize::from(asked.is_ok());
@@ -64,8 +64,8 @@ impl Console {
     }
 }
 
-/// What is passed may be there: formats of archives hold what was refused, too. A stream, which would be read from its beginning,
-/// does not.
+/// Whether a sink that has consumed the event may have the page. Archives also keep refused answers. A stream would
+/// have to be read from its beginning, so it is left out.
 fn may_have_it(sink: &SinkPlace, config: &SinkConfig) -> bool {
     match sink.state.as_str() {
         "delivered" | "removed" => true,
@@ -82,7 +82,7 @@ fn say(sink: &mut SinkPlace, told: Told) {
     };
 }
 
-/// The last event, and the last that had a page to deliver: a destination may have got that alone.
+/// The last event, and the last event with a page to deliver, which is what some destinations have.
 fn sought(page: &PageRecord) -> Vec<SoughtPage> {
     let of = |event: u64, event_id: Option<String>| SoughtPage {
         url: page.url.clone(),
@@ -113,7 +113,7 @@ fn find(config: &SinkConfig, folder: &Path, sought: &[SoughtPage], until: Instan
 fn among(config: &SinkConfig, pages: &Pages, page: &SoughtPage, until: Instant) -> Told {
     let not_told = |problem: String| NotTold(format!("{}: {problem}", pages.file.display()));
     let Some(format) = config.format else { return Ok(None) };
-    // The answer is to be there in time.
+    // Leaves time to send the answer.
     let until = until - SPARE;
     let found = archive_place::find(pages, format, (&page.url, page.fetched_ms), until);
     match found.map_err(|error| not_told(error.to_string()))? {

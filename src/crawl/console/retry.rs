@@ -1,4 +1,4 @@
-//! What failed is put back among the URLs to fetch, with all of its attempts before it.
+//! Queues failed URLs again, with all of their attempts.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use crate::frontier::{PageRecord, PageState};
 use crate::page::{FailureReason, STATUS_CLASSES, status_class};
 use crate::parse;
 
-/// URLs put back by one batch.
+/// URLs queued per batch.
 const BATCH: usize = 1000;
 
-/// What the summary of a crawl calls URLs of several reasons.
+/// Names in the summary of a crawl that include several reasons.
 const TABLES: [&str; 3] = ["refused", "gone", "failed"];
 
-/// What [`Retry::reasons`] may name: every name by which the summary of a crawl counts what brought no page.
+/// The names that [`Retry::reasons`] may contain: all names of the summary for URLs without a page.
 pub(crate) fn reasons() -> Vec<&'static str> {
     let reasons = FailureReason::ALL.iter().map(|reason| reason.name());
     reasons.chain(STATUS_CLASSES).chain(TABLES).collect()
@@ -78,7 +78,7 @@ impl Wanted<'_> {
     }
 }
 
-/// Whether it may go better now: the server or the way to it failed, or wanted to be left alone.
+/// Whether a retry may succeed: the server or the network failed, or the server asked us to wait.
 fn has_failed(record: &PageRecord) -> bool {
     match record.state {
         PageState::Failed(_) => true,
@@ -87,7 +87,7 @@ fn has_failed(record: &PageRecord) -> bool {
     }
 }
 
-/// By what it is counted among the attempts; empty for a page that is there, and whole.
+/// The name in the list of attempts; empty for a complete live page.
 fn name_of(record: &PageRecord) -> &'static str {
     match record.state {
         _ if record.is_half() => FailureReason::Cut.name(),

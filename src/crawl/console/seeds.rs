@@ -1,4 +1,4 @@
-//! Seeds that come while the crawl goes on, or rests.
+//! Adds seeds to a running or stopped crawl.
 
 use super::Console;
 use crate::api::Refusal;
@@ -11,13 +11,13 @@ use crate::frontier::scope::Scope;
 use crate::parse;
 
 impl Console {
-    /// New seeds are fetched, known ones looked at again. Their hosts are in scope from now on; what the crawl has read before and
-    /// did not follow to them is read again by the next start.
+    /// New seeds are queued, known ones are rechecked. Their hosts come into scope at once. The next start reads
+    /// earlier pages again for links to these hosts.
     pub fn add_seeds(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal> {
         let mut said = SeedsAdded::default();
         let mut seeds = Vec::with_capacity(urls.len());
         for url in urls {
-            // As in a file: `notaurl` would be the host of that name.
+            // As in a seed file: `notaurl` would otherwise become a host name.
             match check_seed(url).ok().and_then(|()| parse::url::parse(url)) {
                 Some(seed) => seeds.push(seed),
                 None => {
@@ -37,7 +37,7 @@ impl Console {
         Ok(said)
     }
 
-    /// On disk before the first seed is proposed.
+    /// The scope is on disk before the first seed is queued.
     fn widen_scope(&self, seeds: &[String]) -> Result<(), Refusal> {
         self.scope.change(|scope| {
             let wider = Scope::from_note(&self.config.scope, &scope.to_note(), seeds)

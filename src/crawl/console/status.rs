@@ -1,4 +1,4 @@
-//! How far a crawl is.
+//! Status of a crawl.
 
 use super::Console;
 use crate::api::said::{BudgetStatus, Live, LogStatus, SinkStatus, Status};
@@ -7,11 +7,11 @@ use crate::config::STDOUT;
 use crate::page_log::ReaderStatus;
 use crate::sinks::dead_letters;
 
-/// What only a running crawl can say.
+/// The part that only a running crawl knows.
 #[derive(Default)]
 pub(crate) struct Said {
     pub live: Option<Live>,
-    /// What keeps a sink from getting on, by its name.
+    /// Sinks that are stuck, each with the reason.
     pub errors: Vec<(String, String)>,
 }
 
@@ -48,7 +48,7 @@ impl Console {
         }
     }
 
-    /// None for a reader that is no sink.
+    /// None for a reader that is not a sink.
     fn sink(&self, reader: &ReaderStatus, errors: &[(String, String)]) -> Option<SinkStatus> {
         let (books, name) = (reader.books?, &reader.name);
         Some(SinkStatus {
@@ -60,11 +60,11 @@ impl Console {
             damaged: books.damaged,
             pending: books.pending,
             kept_bytes: reader.unread_bytes,
-            // Standard output begins with what comes.
+            // Standard output starts with new pages, so it misses nothing.
             missed: if name == STDOUT { 0 } else { reader.missed },
             anew_ms: reader.anew.as_ref().map(|anew| anew.at_ms),
             anew_because: reader.anew.as_ref().map(|anew| anew.why.clone()),
-            // Dead letters that cannot be read are told of when they are opened.
+            // An unreadable file was reported when the sink was opened.
             dead_letter_bytes: dead_letters::size(&self.folder.join(name)).unwrap_or(0),
             in_use: self.config.sink(name).is_some(),
             is_paused: self.pauses.is_sink_paused(name),

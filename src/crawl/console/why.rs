@@ -1,4 +1,4 @@
-//! Why is this URL not there? Its story, up to each sink.
+//! `seine why`: everything known about one URL.
 
 use super::Console;
 use super::hosts::host_status;
@@ -21,7 +21,7 @@ use crate::sinks::dead_letters;
 const HALF: &str = "it is a half page: its body broke off. It is fetched again until it is whole";
 const STAYS: &str = "the page that was there before counts until a second look agrees";
 
-/// All that is known, to say it with.
+/// What is known about the URL.
 pub(super) struct Known<'c> {
     pub(super) console: &'c Console,
     pub(super) url: &'c str,
@@ -32,7 +32,7 @@ pub(super) struct Known<'c> {
 }
 
 impl Console {
-    /// `asked`: a URL as people write it. `places`: ask destinations, too, where they have it.
+    /// `asked`: a URL as the user wrote it. `places`: also ask the destinations for its location.
     pub fn why(&self, asked: &str, places: bool) -> Result<Why, Refusal> {
         let bad = || Refusal::Bad(no_url(asked));
         let url = parse::url::parse(asked).ok_or_else(bad)?;
@@ -120,7 +120,7 @@ impl Console {
 }
 
 impl Known<'_> {
-    /// One word, and a sentence.
+    /// The state in one word, and the reason in a sentence.
     fn verdict(&self) -> (&'static str, String) {
         let Some(look) = &self.look else { return self.never_met() };
         if look.is_in_flight {
@@ -192,14 +192,14 @@ impl Known<'_> {
         ("unknown", reason)
     }
 
-    /// Hosts of the domain, if it has as many as it may have and this one is not known.
+    /// The number of hosts of the domain, if the limit is reached and this host is not known.
     fn hosts_of_full_domain(&self) -> Option<u64> {
         let most = self.console.config.frontier.max_hosts_per_domain.filter(|_| self.host.is_none())?;
         let hosts = self.console.frontier.hosts_of_domain(parse::url::origin(self.url)?).ok()?;
         Some(hosts).filter(|hosts| *hosts >= most)
     }
 
-    /// What keeps a URL that was never answered from being asked for.
+    /// Why a queued URL has not been fetched.
     fn waits_for(&self, look: &UrlLook) -> String {
         let mut reason = match look.place {
             Place::Ready { ahead: 0, .. } => "it is the next of its host".to_owned(),
@@ -309,7 +309,7 @@ impl Known<'_> {
         Ok(Some(QueuePlace { due_ms, ahead, depth, attempts, last_failure, is_revisit, rank }))
     }
 
-    /// What keeps a URL back that is held.
+    /// Why a URL is deferred.
     fn is_held(&self, due: EpochMs) -> String {
         let traps = parse::url::origin(self.url).and_then(|origin| self.console.traps(origin).ok().flatten());
         let why = traps.zip(held_under(due)).map(|(traps, mark)| traps.why(mark));
@@ -322,7 +322,7 @@ impl Known<'_> {
     }
 }
 
-/// Why a page is as it is that is not live.
+/// Why a page is not live.
 fn said_of(page: &PageRecord) -> String {
     match page.state {
         PageState::Gone if matches!(page.status, 404 | 410) => {
@@ -345,7 +345,7 @@ fn said_of_duplicate(of: &DuplicateOf) -> String {
     }
 }
 
-/// What is said of a text that is no URL; of one that is too long, that.
+/// The message for a text that is not a URL, or too long.
 pub(crate) fn no_url(asked: &str) -> String {
     match asked.len() > MAX_URL_BYTES {
         true => format!("a URL of {} bytes is in no crawl: {MAX_URL_BYTES} are the most that is fetched", asked.len()),

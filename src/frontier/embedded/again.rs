@@ -1,4 +1,4 @@
-//! Trying again what has had its final answer, or waits for a time of its own.
+//! Rechecks and retries of known URLs.
 
 use std::cell::RefCell;
 
@@ -11,28 +11,28 @@ use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part};
 use crate::frontier::{Frontier, FrontierError, Hint, PageRecord, PageState, WHEN_MET_AGAIN};
 use crate::page::{EpochMs, Kind};
 
-/// URLs tried again come behind the seeds, and before what they will link to.
+/// URLs queued again come after the seeds, and before what they will link to.
 const PRIORITY: u8 = 1;
-/// Before all others that are due.
+/// Before all other due URLs.
 const OVERDUE: EpochMs = 1;
 
-/// What becomes of the next look at a known page.
+/// A change of a known page's next recheck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
-    /// It is then, or (none) there is none. Left alone is what waits for another attempt, or for its host.
+    /// At this time; none: never. URLs that wait for a retry, or for their host, are left alone.
     At(Option<EpochMs>),
-    /// It comes before all others.
+    /// Before all others.
     First,
-    /// It is due now, and asks for the page as if nothing were known of it ([`PageRecord::is_to_be_reread`]).
+    /// Due now, as a refetch ([`PageRecord::is_to_be_reread`]).
     Reread,
-    /// It is when it would be, and asks for the page so.
+    /// Due as before, as a refetch.
     RereadInTime,
     /// See [`Frontier::try_again`].
     TryAgain,
 }
 
 impl Changes<'_> {
-    /// False when nothing has changed.
+    /// False if nothing changed.
     fn look(&mut self, address: &str, look: Look) -> Result<bool, FrontierError> {
         match look {
             Look::At(due) => self.set_revisit(address, due),
@@ -100,8 +100,9 @@ impl Changes<'_> {
         Ok(true)
     }
 
-    /// Notes what something else says of a change of a page, and has it, or what was no page, looked at no later than it says; one in flight is looked at anyway. What was never
-    /// fetched, waits for another attempt or was looked at since is left alone: so the same hint again changes nothing.
+    /// Stores a hint about a page and makes it due at the latest then. The same for URLs that were not pages. URLs in
+    /// flight, never fetched, waiting for a retry, or rechecked since are left alone, so the same hint again changes
+    /// nothing.
     pub fn add_hint(&mut self, hint: &Hint) -> Result<(), FrontierError> {
         let (url, origin, _) = self.frontier.keys.of(&hint.url)?;
         let Some(page) = self.page(url, origin)? else { return Ok(()) };
@@ -132,7 +133,7 @@ impl Changes<'_> {
         Ok(())
     }
 
-    /// Makes a known URL due now, with all of its attempts before it; what is due or in flight is left alone.
+    /// Makes a known URL due now, with all of its attempts. URLs that are due or in flight are left alone.
     pub fn try_again(&mut self, address: &str) -> Result<bool, FrontierError> {
         let (url, origin, path) = self.frontier.keys.of(address)?;
         let state = match self.state_of(url)? {
@@ -148,7 +149,7 @@ impl Changes<'_> {
             Some(item) => QueuedUrl { attempt: 0, put_off: false, cause: None, ..item },
             None => match &page {
                 Some(page) => QueuedUrl::revisit(path, page.kind, page.depth),
-                // Nothing is known of it but that it was there.
+                // The record has only its past existence.
                 None => return Ok(false),
             },
         };
@@ -158,7 +159,7 @@ impl Changes<'_> {
         let rank = self.rank_of(Some(state), PRIORITY);
         self.dequeue(url, state);
         match page {
-            // What is there, or an alias, is looked at again, as if its time had come: the answer tells whether it has changed.
+            // A live page or alias is rechecked as if it were due; the answer shows whether it has changed.
             Some(page) if page.state.is_there() || page.state == PageState::Alias => {
                 self.enqueue_later(url, self.now, rank, &item)
             }
@@ -174,7 +175,7 @@ impl Changes<'_> {
         Ok(true)
     }
 
-    /// A URL of which nothing is left but its failure is as it was before it was first asked for.
+    /// Makes a failed URL as it was before its first fetch.
     fn forget(&mut self, url: UrlKey, page: &PageRecord, kind: Kind) {
         if kind.is_delivered() {
             self.totals.count_pages(Some(page), None);
@@ -191,7 +192,7 @@ impl EmbeddedFrontier {
         now: EpochMs,
         look: &dyn Fn(&PageRecord) -> Option<Look>,
     ) -> Result<u64, FrontierError> {
-        /// Pages looked at before what is to change is written.
+        /// Pages read before changes are written.
         const BATCH: usize = 1000;
         let (mut count, mut after) = (0, None);
         loop {
@@ -209,10 +210,10 @@ impl EmbeddedFrontier {
         }
     }
 
-    /// Makes due what was put off with hosts that rested when an earlier run ended: those are visited at once
-    /// ([`EmbeddedFrontier::open`]), and so are their URLs. Returns how many there were.
+    /// Makes URLs due that waited for hosts in back-off when an earlier run ended. A start visits those hosts at once
+    /// ([`EmbeddedFrontier::open`]). Returns how many.
     pub fn try_put_off_again(&self, now: EpochMs) -> Result<u64, FrontierError> {
-        /// URLs put back by one batch.
+        /// URLs per batch.
         const BATCH: usize = 1000;
         let hosts = self.schedule.lock().resting_of_old(self.opened_at);
         let mut count = 0;
@@ -238,7 +239,7 @@ impl EmbeddedFrontier {
         Ok(urls)
     }
 
-    /// `of`: the origin of the only host that is looked at.
+    /// `of`: origin of the only host to read.
     pub(super) fn read_records_after(
         &self,
         of: Option<&str>,

@@ -1,4 +1,4 @@
-//! One batch of changes: collected here with what they make of URLs, queues, hosts and totals, then written at once.
+//! A batch of changes to URLs, queues, hosts and totals, collected here and then written atomically.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
@@ -16,63 +16,63 @@ use crate::frontier::schedule::{HostRecord, NEVER, Totals};
 use crate::frontier::{FrontierError, HostPause, Learned, PageRecord, Robots, Trouble};
 use crate::page::EpochMs;
 
-/// Collected changes. Reads see them: what the batch says already comes before what the store says.
+/// Collected changes. Reads include them: the batch comes before the store.
 pub struct Changes<'a> {
     pub frontier: &'a EmbeddedFrontier,
-    /// The same one from the first look to the commit.
+    /// The same store from the first read to the commit.
     pub store: StoreGuard<'a>,
     pub now: EpochMs,
     pub totals: Totals,
-    /// Where URLs are; none: nothing is left of them.
+    /// The queue state of URLs; none: deleted.
     pub states: HashMap<UrlKey, Option<UrlState>>,
-    /// The hosts' numbers of URLs change as the changes are collected; the rest of each record is filled in at the end.
+    /// The hosts' counts of URLs change while changes are collected; the rest of each record is set at the end.
     pub hosts: HashMap<HostKey, HostChange>,
-    /// Records put into `pages`, or (none) taken out.
+    /// Records put into `pages`, or (none) deleted.
     pub pages: HashMap<UrlKey, Option<PageRecord>>,
-    /// Queue entries by key: put in, or (none) taken out.
+    /// Queue entries by key: put, or (none) deleted.
     pub(super) ready: BTreeMap<(HostKey, Rank), Option<Vec<u8>>>,
     pub(super) later: BTreeMap<(HostKey, EpochMs, Rank), Option<Vec<u8>>>,
-    /// Where links are ranked: the first priority put into `ready`, by host, once it is written.
+    /// If links have scores: the best priority added to `ready`, by host, once it is written.
     pub(super) best_added: HashMap<HostKey, u8>,
     pub learned: Learned,
-    /// What was brought: accounts as they will be, and whose events are booked in them.
+    /// Accounts of budgets after this batch, and the URLs whose events are counted in them.
     pub accounts: BTreeMap<AccountKey, Account>,
     pub brought: Vec<UrlKey>,
-    /// Hosts of domains that have new ones. See [`super::domains`].
+    /// Number of hosts of domains with new hosts. See [`super::domains`].
     pub(super) domains: HashMap<DomainKey, u64>,
     /// See [`super::targets`].
     pub targets: TargetChanges,
     /// See [`super::copies`].
     pub copies: TargetChanges,
     pub near: BTreeMap<[u8; 9], bool>,
-    /// Known URLs to be remembered once the batch is written.
+    /// Known URLs to remember once the batch is written.
     pub seen: Vec<UrlKey>,
-    /// See [`super::found`]: by the number of the first URL that each stands for.
+    /// See [`super::found`]: by the number of the first URL of each.
     pub sources: BTreeMap<u64, Source>,
     pub met: Met,
-    /// What is kept of hosts' traps, by the keys of their notes.
+    /// Trap statistics of hosts, by the keys of their notes.
     pub traps: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// What a batch makes of one host.
+/// Changes of one host.
 #[derive(Debug)]
 pub struct HostChange {
     pub record: HostRecord,
     pub pause: Option<HostPause>,
-    /// A link or a seed leads to it: given up, it gets another chance.
+    /// A link or a seed leads to it, so a host that was given up gets another chance.
     pub is_met: bool,
-    /// Its operator wants it to be tried again.
+    /// The operator wants it to be tried again.
     pub is_wanted: bool,
-    /// Its robots.txt is to be fetched anew.
+    /// Its robots.txt must be fetched again.
     pub wants_robots: bool,
-    /// It had nothing to do: what troubled it then says nothing of now.
+    /// It had no work, so its earlier trouble is outdated.
     pub was_idle: bool,
-    /// URLs that got a verdict.
+    /// URLs with a verdict.
     pub finished: Vec<UrlKey>,
 }
 
 impl<'a> Changes<'a> {
-    /// The caller holds the writer's lock as long as the changes live.
+    /// The caller holds the writer's lock while the changes exist.
     pub fn new(frontier: &'a EmbeddedFrontier, now: EpochMs) -> Result<Changes<'a>, FrontierError> {
         Ok(Changes {
             frontier,
@@ -99,7 +99,7 @@ impl<'a> Changes<'a> {
         })
     }
 
-    /// Where a URL is, this batch's changes included.
+    /// The queue state of a URL, including this batch.
     pub fn state_of(&self, url: UrlKey) -> Result<Option<UrlState>, FrontierError> {
         match self.states.get(&url) {
             Some(state) => Ok(*state),
@@ -114,7 +114,7 @@ impl<'a> Changes<'a> {
         }
     }
 
-    /// Leased, or fetched and without a verdict, this batch's included.
+    /// Leased, or fetched without a verdict, including this batch.
     pub fn is_in_flight(&self, url: UrlKey) -> bool {
         !self.has_verdict(url) && self.frontier.schedule.lock().is_in_flight(url)
     }
@@ -124,9 +124,9 @@ impl<'a> Changes<'a> {
         self.hosts.get(&url.host).is_some_and(|host| host.finished.contains(&url))
     }
 
-    /// The host's change so far; a host never heard of is made.
+    /// The host's changes so far; an unknown host is created.
     pub fn host(&mut self, host: HostKey, origin: &str) -> Result<&mut HostChange, FrontierError> {
-        // Looked up twice: the borrow checker does not take `if let Some(…) = get_mut() { return }` yet.
+        // Two lookups, because the borrow checker does not accept `if let Some(…) = get_mut() { return }` yet.
         if !self.hosts.contains_key(&host) {
             let record = match self.stored_host(host)? {
                 Some(record) => record,
@@ -150,7 +150,7 @@ impl<'a> Changes<'a> {
         self.hosts.get_mut(&host).ok_or_else(|| self.store.unreadable("hosts"))
     }
 
-    /// None for a host that was never heard of.
+    /// None for an unknown host.
     pub fn origin_of(&self, host: HostKey) -> Result<Option<String>, FrontierError> {
         if let Some(change) = self.hosts.get(&host) {
             return Ok(Some(change.record.origin.to_string()));
@@ -172,7 +172,7 @@ impl<'a> Changes<'a> {
         })
     }
 
-    /// Writes everything, then tells the schedule.
+    /// Writes everything, then updates the schedule.
     pub fn commit(mut self, known: &mut Known) -> Result<(), FrontierError> {
         if !self.is_empty() {
             self.write()?;
@@ -235,14 +235,14 @@ impl<'a> Changes<'a> {
         self.finish(batch)
     }
 
-    /// Host records are completed here, under the lock of whoever writes them.
+    /// Completes the host records, under the lock of their writer.
     fn finish(&mut self, mut batch: fjall::OwnedWriteBatch) -> Result<(), FrontierError> {
         let frontier = self.frontier;
         let _in_order = frontier.host_writes.lock();
         let hosts: Vec<HostKey> = self.hosts.keys().copied().collect();
         for host in hosts {
-            // Not in the schedule, it may have been given back while this batch was collected, and have had no work of its own: a
-            // redirect led to it.
+            // A host that is not in the schedule may have been released while this batch was collected, without queued
+            // URLs: a redirect led to it.
             let scheduled = frontier.schedule.lock().record(host);
             let visited = match scheduled {
                 Some(visited) => Some(visited),
@@ -266,7 +266,7 @@ impl<'a> Changes<'a> {
         let (mut owed, mut schedule) = (frontier.owed.lock(), frontier.schedule.lock());
         schedule.totals = self.totals;
         for (host, mut change) in self.hosts.drain() {
-            // It was given back while the batch was written: that comes on top, and is written next.
+            // It was released while the batch was written; that change is written next.
             if let Some(owed) = owed.get_mut(&host) {
                 if change.wants_robots {
                     owed.expire_robots();
@@ -280,7 +280,7 @@ impl<'a> Changes<'a> {
         Ok(())
     }
 
-    /// The first due time in the host's `later` as it will be.
+    /// The first due time in the host's `later`, after this batch.
     fn first_later(&self, host: HostKey) -> Result<EpochMs, FrontierError> {
         let all = (host, 0, Rank(0))..=(host, NEVER, Rank(u64::MAX));
         let added = self.later.range(all).find(|(_, item)| item.is_some()).map(|((_, due, _), _)| *due);
@@ -307,7 +307,7 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// Puts a value in, or (none) takes it out.
+/// Puts a value, or (none) deletes it.
 pub(super) fn put(
     batch: &mut fjall::OwnedWriteBatch,
     keyspace: &fjall::Keyspace,
@@ -321,12 +321,12 @@ pub(super) fn put(
 }
 
 impl HostChange {
-    /// Of several pauses the longest counts, and the most failures.
+    /// Of several pauses, the longest and the one with the most failures count.
     pub fn pause(&mut self, pause: HostPause) {
         self.pause = Some(self.pause.unwrap_or_default().and(pause));
     }
 
-    /// Fills in what visits have found out by now, and what the batch makes of it.
+    /// Adds the results of visits so far, and the changes of this batch.
     fn complete(&mut self, visited: Option<&HostRecord>, opened_at: EpochMs, now: EpochMs) {
         if let Some(visited) = visited {
             self.record.take_visits_from(visited);

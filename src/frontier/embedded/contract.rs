@@ -1,4 +1,4 @@
-//! What the embedded frontier promises, kept.
+//! Implements the trait [`Frontier`].
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::frontier::{
 use crate::page::{DuplicateOf, EpochMs, Kind, Withheld};
 use crate::revisit::Trust;
 
-/// Records of a host that are looked at for a witness.
+/// Records of a host that are searched for a witness.
 const LOOKED_AT: usize = 256;
 
 impl Frontier for EmbeddedFrontier {
@@ -173,7 +173,7 @@ impl Frontier for EmbeddedFrontier {
         Ok(page.map(|page| PageRecord { past: Past::default(), ..page }))
     }
 
-    /// Of a host's first pages, the one that was there last.
+    /// The latest live page among the host's first pages.
     fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError> {
         let store = &*self.shelf.store()?;
         let mut last: Option<(EpochMs, PageRecord)> = None;
@@ -374,9 +374,9 @@ impl Frontier for EmbeddedFrontier {
     }
 }
 
-/// When a page was there, if it was when it was last asked for.
+/// When a page was live, if its last fetch found it.
 fn answered_ms(page: &PageRecord) -> Option<EpochMs> {
     let alive = page.history().filter(|_| page.kind.is_delivered() && page.state.is_live())?.alive_ms;
-    // An attempt has its id before it is made.
+    // An attempt gets its id before its request.
     (clock::time_of(&page.event_id)? <= alive).then_some(alive)
 }

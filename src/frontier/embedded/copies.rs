@@ -1,12 +1,13 @@
-//! Pages with the same content, and with nearly the same main text ([`crate::duplicates`]). The first with a content has its place,
-//! and the others are duplicates of it. Only first ones are compared with: so of duplicates of one page no two are further apart than
-//! twice the distance, and no chain of near ones leads anywhere.
+//! Duplicates: pages with the same content or nearly the same main text ([`crate::duplicates`]). The first page with a
+//! content has its content slot, and the others are duplicates of it. A page is only compared with pages that have a
+//! slot. So two duplicates of one page differ by at most twice the distance, and there are no chains of similar pages.
 //!
-//! In `copies`, one byte before each key: under the beginning of a digest (0), or a simhash (1), whose place it is; under both again (2) and
-//! a duplicate's key nothing. In `near` the first ones' simhashes stand as the other tables have them.
+//! In `copies`, each key begins with a kind. 0 and the beginning of a digest, or 1 and a simhash: the owner of that
+//! slot. The same with 2 and a duplicate's key: no value. `near` has the simhashes of the owners in the order of
+//! further tables.
 //!
-//! A place belongs to a content and not to a URL: when who has it leaves, another with the very same content takes it, and nobody else
-//! need know.
+//! A slot belongs to a content and not to a URL. When its owner leaves, another page with exactly the same content
+//! takes it, and no other page is affected.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -21,12 +22,13 @@ use crate::frontier::keys::{UrlKey, tagged};
 use crate::frontier::{FrontierError, PageRecord, Work};
 use crate::page::{DuplicateOf, Likeness};
 
-/// Simhashes compared in one table: one that so many have in common is a trap's, and a copy missed.
+/// Maximum number of simhashes compared per table. If this many are similar, they are from a crawl trap, and a
+/// duplicate may be missed.
 const COMPARED: usize = 16 << 10;
 
 static TABLES: LazyLock<Vec<Table>> = LazyLock::new(Table::chosen);
 
-/// What workers were told, until the verdict on the event that says so.
+/// Decisions for workers, until the verdict on the event that says so.
 pub(super) type Contents = HashMap<UrlKey, Told>;
 
 pub(super) struct Told {
@@ -35,7 +37,7 @@ pub(super) struct Told {
     is_first: bool,
 }
 
-/// What is the same or near, as a key.
+/// A content slot: the key of equal or similar contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Digest(u64),
@@ -43,7 +45,7 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// Where a duplicate belongs.
+    /// The slot that a duplicate belongs to.
     fn shared(of: &DuplicateOf, digest: u64) -> Place {
         of.simhash.map_or(Place::Digest(digest), Place::Simhash)
     }
@@ -66,18 +68,18 @@ impl Place {
         [&[2], &self.key()[..], &url.to_bytes()].concat()
     }
 
-    /// Where its duplicates are.
+    /// The keys of its duplicates.
     fn members(self) -> RangeInclusive<Vec<u8>> {
         self.member(UrlKey::FIRST)..=self.member(UrlKey::LAST)
     }
 }
 
-/// What a URL is among those with its content.
+/// The role of a URL among the pages with its content.
 #[derive(Default, PartialEq)]
 struct Role {
-    /// Those that a first one has.
+    /// The slots of a page that is first.
     places: Vec<Place>,
-    /// That of which it is a duplicate.
+    /// The slot of which it is a duplicate.
     shared: Option<Place>,
 }
 
@@ -99,8 +101,9 @@ impl Role {
 }
 
 impl EmbeddedFrontier {
-    /// Nothing is held while the store is asked. Who asks at the same time sees this one as a first; what was validated meanwhile
-    /// was in the store before it left memory. Of what goes by all the same, the validator sees to it that somebody looks again.
+    /// No lock is held while the store is read. A concurrent call sees this page as the first. An event validated
+    /// meanwhile was in the store before it left memory. If two pages still become first, the validator has one of them
+    /// rechecked.
     pub(super) fn claim_content(
         &self,
         content: Content,
@@ -139,7 +142,7 @@ impl EmbeddedFrontier {
         Ok(None)
     }
 
-    /// Who has a place, if it is not `by`, nor about to leave it.
+    /// The owner of a slot, unless it is `by` or about to leave.
     fn first_but(&self, store: &Store, place: Place, by: UrlKey) -> Result<Option<String>, FrontierError> {
         let Some(key) = store.first(place)?.filter(|first| *first != by) else { return Ok(None) };
         let stays = |told: &Told| told.is_first && place.is_of(&told.content);
@@ -150,7 +153,7 @@ impl EmbeddedFrontier {
     }
 }
 
-/// Of those told that they are first: the one with the same content, or else the one that is nearest.
+/// Among the pages decided to be first: the one with the same content, otherwise the nearest.
 fn nearest(contents: &Contents, content: &Content, within: u8) -> Option<DuplicateOf> {
     let judged = contents.values().filter(|told| told.is_first).filter_map(|told| {
         if told.content.digest == content.digest {
@@ -168,11 +171,11 @@ impl Store {
         first.map(|first| UrlKey::from_bytes(&first).ok_or_else(|| self.unreadable("copies"))).transpose()
     }
 
-    /// Simhashes of first ones that differ in `within` bits at most, the nearest first.
+    /// Simhashes of slot owners within `within` bits, nearest first.
     fn near(&self, simhash: u64, within: u8) -> Result<Vec<u64>, FrontierError> {
         let mut found = Vec::new();
         for (number, table) in (0_u8..).zip(&*TABLES) {
-            // The first table's order is that of the simhashes themselves.
+            // The order of the first table is that of the simhashes themselves.
             let (keyspace, prefix) = if number == 0 { (&self.copies, 1) } else { (&self.near, number) };
             let range = table.range(simhash);
             for entry in keyspace.range(tagged(prefix, *range.start())..=tagged(prefix, *range.end())).take(COMPARED) {
@@ -189,12 +192,12 @@ impl Store {
         Ok(found)
     }
 
-    /// None for a URL that is not known any more.
+    /// None for a URL that is no longer known.
     fn url_of(&self, url: UrlKey) -> Result<Option<String>, FrontierError> {
         Ok(self.page_of(url)?.filter(|page| page.state.is_live()).map(|page| page.url))
     }
 
-    /// Whether it was a duplicate of one that is not there any more.
+    /// Whether it was a duplicate of a page that is gone.
     pub(super) fn is_orphan(&self, work: &Work) -> Result<bool, FrontierError> {
         let (Some(Likeness { of: Some(of), .. }), Some(digest)) = (&work.known.likeness, &work.known.digest) else {
             return Ok(false);
@@ -216,9 +219,9 @@ impl Store {
 }
 
 impl Changes<'_> {
-    /// Notes what `record` makes of the URL among those with its content, and what it is no longer. True when it is to be looked at again
-    /// at once: it is the duplicate of nobody, or the first in a place that another has. A look that left it as it was has nothing to
-    /// say of that.
+    /// Updates the slots for the new `record` of a URL. True if the URL must be rechecked at once: it is a duplicate of
+    /// a page that is gone, or first in a slot that another page has. A fetch that found it unchanged decides nothing
+    /// about that.
     pub(super) fn compare(&mut self, answer: Answer) -> Result<bool, FrontierError> {
         let Answer { url, before, record } = answer;
         let (was, is) = (Role::of(before), Role::of(Some(record)));
@@ -248,7 +251,7 @@ impl Changes<'_> {
         let (counted, counts) = (u64::from(was.shared.is_some()), u64::from(is.shared.is_some()));
         self.totals.duplicates = (self.totals.duplicates + counts).saturating_sub(counted);
         for place in left {
-            // Where nobody goes without duplicates, they come at their own time.
+            // If no destination skips duplicates, they are rechecked when they are due.
             if self.frontier.wakes_duplicates && self.first(place)?.is_none() {
                 let members = self.members(&self.store.copies, &self.copies, place.members())?;
                 self.wake_heirs(members, url, |_| true)?;
@@ -257,7 +260,7 @@ impl Changes<'_> {
         Ok(is_anothers && answer.is_new() && self.frontier.wakes_duplicates)
     }
 
-    /// Who has a place, this batch's changes included.
+    /// The owner of a slot, including this batch.
     fn first(&self, place: Place) -> Result<Option<UrlKey>, FrontierError> {
         match self.copies.get(&place.key()[..]) {
             Some(first) => Ok(first.as_deref().and_then(UrlKey::from_bytes)),

@@ -1,4 +1,4 @@
-//! The store as a copy reads it, by a snapshot of all keyspaces at once; and a store made of such a copy.
+//! A snapshot of all keyspaces for a backup, and a store made from a backup.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::delivery::Position;
 use crate::frontier::schedule::Totals;
 use crate::frontier::{CopiedRecord, FrontierCopy, FrontierError};
 
-/// Whether the store still stands is looked at as often.
+/// How often to check that the store is still open.
 const LOOK_EVERY: u64 = 4096;
 
 struct StoreCopy<'a> {
@@ -32,8 +32,8 @@ impl EmbeddedFrontier {
         Ok(Box::new(StoreCopy { shelf: &self.shelf, snapshot, keyspaces: store.keyspaces()?, cursor }))
     }
 
-    /// Makes a frontier in the folder `dir`, which holds none, of a copy's records: `table` gives those of a table, by their keys; none:
-    /// it has no such table. Durable when this returns.
+    /// Makes a frontier in the empty folder `dir` from the records of a backup. `table` gives the records of a table by
+    /// their keys; none: there is no such table. Durable when this returns.
     pub fn make_of_copy<E: From<FrontierError>, T: Iterator<Item = Result<CopiedRecord, E>>>(
         dir: &Path,
         mut table: impl FnMut(&str) -> Result<Option<T>, E>,
@@ -68,7 +68,7 @@ impl FrontierCopy for StoreCopy<'_> {
         };
         let numbered = (0_u64..).zip(self.snapshot.iter(&self.keyspaces[at]));
         Box::new(numbered.map(|(number, guard)| {
-            // A store that failed waits to be closed, and opened again, until nobody reads it any more.
+            // Releases the store now and then, because a failed store cannot be reopened while it is read.
             if number.is_multiple_of(LOOK_EVERY) {
                 drop(self.shelf.store()?);
             }

@@ -1,4 +1,5 @@
-//! How many hosts are known of each registrable domain, and how many there may be: a domain may have endless subdomains.
+//! Counts the known hosts of each registrable domain and applies their limit, because a domain can have endless
+//! subdomains.
 
 use std::sync::atomic::Ordering;
 
@@ -9,7 +10,7 @@ use crate::frontier::FrontierError;
 use crate::frontier::keys::{DomainKey, HostKey, part, tagged};
 use crate::parse;
 
-/// In `accounts`: the kind of key that a domain's number of hosts has, beside those of [`super::ledger::AccountKey`].
+/// In `accounts`: the kind of key for a domain's number of hosts, besides those of [`super::ledger::AccountKey`].
 const HOSTS: u8 = 3;
 
 fn known(store: &Store, domain: DomainKey) -> Result<u64, FrontierError> {
@@ -18,7 +19,7 @@ fn known(store: &Store, domain: DomainKey) -> Result<u64, FrontierError> {
 }
 
 impl EmbeddedFrontier {
-    /// Hosts known of the registrable domain of a host.
+    /// Number of known hosts of a host's registrable domain.
     pub(super) fn hosts_of(&self, origin: &str) -> Result<u64, FrontierError> {
         known(&*self.shelf.store()?, self.keys.domain(origin))
     }
@@ -36,7 +37,7 @@ impl EmbeddedFrontier {
 }
 
 impl Changes<'_> {
-    /// A host is new.
+    /// Counts a new host.
     pub(super) fn count_host(&mut self, origin: &str) -> Result<(), FrontierError> {
         let domain = self.frontier.keys.domain(origin);
         let hosts = self.hosts_of(domain)?;
@@ -48,7 +49,7 @@ impl Changes<'_> {
         self.domains.get(&domain).map_or_else(|| known(&self.store, domain), |hosts| Ok(*hosts))
     }
 
-    /// Whether a host is new, and its domain has as many as it may have.
+    /// Whether a host is new and its domain has reached its limit.
     pub(super) fn is_one_too_many(&self, host: HostKey, origin: &str) -> Result<bool, FrontierError> {
         let most = self.frontier.max_hosts_per_domain.load(Ordering::Relaxed);
         if most == u64::MAX || self.hosts.contains_key(&host) {

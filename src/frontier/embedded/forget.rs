@@ -1,4 +1,4 @@
-//! Forgetting URLs: as if nothing had ever led to them. What was booked of them in budgets stays.
+//! Deletes URLs as if no link had led to them. Budgets keep their counts.
 
 use super::changes::Changes;
 use super::open::EmbeddedFrontier;
@@ -9,7 +9,8 @@ use crate::frontier::{Forgotten, FrontierError, PageRecord, PageState};
 use crate::page::{EpochMs, Kind};
 
 impl EmbeddedFrontier {
-    /// From behind the URL with the hash `after` on; none: from the first. The last one that was looked at; none: there are no more.
+    /// Starts after the URL with the hash `after`; none: from the first. Returns the last one read; none: there are no
+    /// more.
     pub(super) fn forget_some_of(
         &self,
         origin: &str,
@@ -40,7 +41,7 @@ impl EmbeddedFrontier {
             for key in keys {
                 match changes.state_of(*key)? {
                     None => forgotten.unknown += 1,
-                    // Its lease may be reading the queues still.
+                    // Its lease may still be reading the queues.
                     Some(_) if self.schedule.lock().is_busy(*key) => forgotten.busy += 1,
                     Some(state) => {
                         changes.forget_url(*key, state)?;
@@ -55,9 +56,9 @@ impl EmbeddedFrontier {
         Ok(forgotten)
     }
 
-    /// What is in memory of URLs of which the store knows all by now.
+    /// Deletes what memory has about URLs, because the store has all of it now.
     pub(super) fn forget_told(&self, urls: impl Iterator<Item = UrlKey>) {
-        // Who asks for a claim has read the store as it was before, or finds here what it was.
+        // A concurrent reservation has either read the old store, or finds the old decision here.
         let _one_at_a_time = self.claiming.lock();
         let (mut claims, mut tried, mut contents) = (self.claims.lock(), self.tried.lock(), self.contents.lock());
         for url in urls {
@@ -68,7 +69,7 @@ impl EmbeddedFrontier {
         }
     }
 
-    /// Of a host of which no URL is left: what looks told of its hints, and for how long its robots.txt is used.
+    /// For a host without URLs: deletes the reliability of its hints and the expiry of its robots.txt.
     fn forget_host_facts(&self, host: HostKey, now: EpochMs) -> Result<(), FrontierError> {
         self.change(now, |changes, _| {
             if let Some(origin) = changes.origin_of(host)? {
@@ -92,7 +93,7 @@ impl Changes<'_> {
         host.record.pages = host.record.pages.saturating_sub(u64::from(kind.is_delivered()));
         match page {
             Some(page) => {
-                // Its aliases, its duplicates, and those who stand in for it, are to find that it is not there.
+                // Its aliases, its duplicates and pages with its canonical slot are rechecked, because it is gone.
                 let gone = PageRecord { state: PageState::Gone, ..page.clone() };
                 let answer = Answer { url, before: Some(&page), record: &gone };
                 self.turn_to(answer, None)?;

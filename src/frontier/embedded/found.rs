@@ -1,10 +1,11 @@
-//! Who led to a URL: first, kept once for all the URLs that a page brought; and last, remembered for a while.
+//! Who linked to a URL. The first link is stored, once for all new URLs of a page. The last link is kept in memory for
+//! a while.
 //!
-//! The new URLs of a page are numbered one after the other as they are proposed. So one [`Source`] stands in `sources` for
-//! all of them, under the number of the first, and each is found by the last source at or before its own number.
+//! New URLs of a page are numbered consecutively when they are proposed. So one [`Source`] in `sources`, under the
+//! number of the first, serves all of them: a URL's source is the last one at or before its number.
 //!
-//! Who led to a URL last would have to be written with every link, and nine of ten lead to what is known already. That is
-//! remembered in memory alone, of the last pages.
+//! The last link would need a write per link, and nine of ten links lead to known URLs. So it is kept only in memory,
+//! for the latest pages.
 
 use std::sync::Arc;
 
@@ -17,17 +18,16 @@ use crate::frontier::past::seconds;
 use crate::frontier::{Found, FrontierError, Proposal, Way};
 use crate::page::EpochMs;
 
-/// 1 MiB, so that it stays near the processor, and a quarter.
+/// 1 MiB, so that it stays in the processor's cache, and a quarter.
 const SLOTS: usize = 1 << 17;
 const PAGES: usize = 1 << 13;
 
-/// Who led to URLs last. Of two URLs in one slot the later one is remembered; two are taken for one when 49 bits of their
-/// keys agree.
+/// The last links. If two URLs share a slot, the later one wins. Two URLs are mixed up if 49 bits of their keys agree.
 #[derive(Debug)]
 pub struct LastLinks {
     /// 32 bits of the URL's key, and the number of the page.
     slots: Box<[(u32, u32)]>,
-    /// The last so many; that of number `n`, from 1, at `n % PAGES`.
+    /// The latest pages; number `n`, from 1, is at `n % PAGES`.
     pages: Vec<Source>,
     count: u32,
 }
@@ -68,22 +68,22 @@ fn place(url: UrlKey) -> (usize, u32) {
 /// The links of a batch, page by page.
 #[derive(Debug, Default)]
 pub struct Met {
-    /// With where its links begin in `urls`.
+    /// With the start of its links in `urls`.
     pages: Vec<(Source, usize)>,
     urls: Vec<UrlKey>,
-    /// What the last page's proposals say of it.
+    /// The source given by the last page's proposals.
     last: Option<Arc<Found>>,
-    /// The number that the next new URL of the last page has, if its source is to stand for that, too.
+    /// The number of the next new URL of the last page, if its source still applies.
     next: Option<u64>,
 }
 
 impl Met {
-    /// So many URLs will be met.
+    /// Reserves memory for this many URLs.
     pub fn expect(&mut self, urls: usize) {
         self.urls.reserve(urls);
     }
 
-    /// Tells the memory, once the batch is in the store.
+    /// Updates the memory when the batch is in the store.
     pub fn remember(self, links: &mut LastLinks) {
         let ends = self.pages.iter().skip(1).map(|(_, start)| *start).chain([self.urls.len()]);
         for ((source, start), end) in self.pages.iter().zip(ends) {
@@ -93,7 +93,7 @@ impl Met {
 }
 
 impl Changes<'_> {
-    /// Something leads to `url`.
+    /// Records a link to `url`.
     pub fn meet_url(&mut self, url: UrlKey, proposal: &Proposal) {
         let Some(found) = &proposal.found else { return };
         if !self.met.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, found) || last == found) {
@@ -104,7 +104,7 @@ impl Changes<'_> {
         self.met.urls.push(url);
     }
 
-    /// A new URL has this number: of who led to it there is a source. To be called behind [`Changes::meet_url`] of the same.
+    /// Records the source of a new URL with this number. Must follow [`Changes::meet_url`] for the same URL.
     pub fn note_source(&mut self, proposal: &Proposal, number: u64) {
         if proposal.found.is_none() {
             self.sources.insert(number, Source::default());
@@ -115,7 +115,7 @@ impl Changes<'_> {
         self.met.next = Some(number + 1).filter(|_| proposal.found.is_some());
     }
 
-    /// What led to the URL of one number led to that of another.
+    /// Copies the source of one number to another.
     pub fn pass_source(&mut self, from: Option<u64>, to: u64) -> Result<(), FrontierError> {
         if from != Some(to) {
             let source = from.map(|from| self.store.source(from)).transpose()?.flatten();
@@ -125,13 +125,13 @@ impl Changes<'_> {
     }
 }
 
-/// `number`: that of a URL among all that were proposed.
+/// `number`: the number of a URL among all proposed ones.
 pub(super) fn first_found(store: &Store, number: Option<u64>) -> Result<Option<Found>, FrontierError> {
     let source = number.map(|number| store.source(number)).transpose()?.flatten();
     source.map_or(Ok(None), |source| named(store, &source))
 }
 
-/// As its URL has it. A page that is not known any more has no name.
+/// With the URL of the page. A page that is no longer known has no URL.
 pub(super) fn named(store: &Store, source: &Source) -> Result<Option<Found>, FrontierError> {
     let Some(way) = source.way else { return Ok(None) };
     let on = match source.on() {

@@ -1,4 +1,5 @@
-//! Holding URLs back, and letting go of them ([`crate::frontier::held`]). Held, a URL is in `later`, at a time that never comes.
+//! Defers URLs and releases them ([`crate::frontier::held`]). A deferred URL is in `later`, with a due time that never
+//! comes.
 
 use std::ops::Range;
 
@@ -11,18 +12,18 @@ use crate::frontier::{FrontierError, Proposal, WHEN_MET_AGAIN};
 use crate::page::{EpochMs, Kind};
 use crate::traps::{HostTraps, MIRROR, MIRRORED, Swept, Turn, is_elsewhere};
 
-/// Queued URLs that one batch looks through, and held ones of a mirror.
+/// Queued URLs examined per batch, and deferred URLs of a mirror.
 const SWEPT: usize = 512;
 const COMPARED: usize = 4096;
 
-/// A URL that is held.
+/// A deferred URL.
 struct Held {
     due: EpochMs,
     rank: Rank,
     item: QueuedUrl,
 }
 
-/// Under which a host's traps are in `notes`.
+/// The key of a host's trap statistics in `notes`.
 pub(super) fn note(host: HostKey) -> Vec<u8> {
     [b"traps:", host.to_be_bytes().as_slice()].concat()
 }
@@ -48,7 +49,8 @@ impl Changes<'_> {
         Ok(done)
     }
 
-    /// What was queued before its pattern cooled down is held, too. Returns where to go on; none: there is no more.
+    /// Also defers URLs that were queued before their pattern was deferred. Returns where to continue; none: at the
+    /// end.
     fn sweep(
         &mut self,
         (host, origin): (HostKey, &str),
@@ -90,7 +92,7 @@ impl Changes<'_> {
         Ok(next)
     }
 
-    /// When the turn of a URL of a cool pattern is, by the page that led to it first.
+    /// How a URL of a deferred pattern is queued, decided by the page that first linked to it.
     fn turn_by_source(
         &self,
         (host, origin): (HostKey, &str),
@@ -103,7 +105,7 @@ impl Changes<'_> {
         Ok(on.map_or(Turn::InOrder, |on| traps.judge_on(path, on)))
     }
 
-    /// Of a host that has nothing else, URLs that are held: how many there were, and how many of them may be asked for now.
+    /// If a host has nothing else, releases some deferred URLs. Returns how many it had and how many were released.
     fn drain(&mut self, host: HostKey, origin: &str, drain: &Drain) -> Result<Option<(u64, usize)>, FrontierError> {
         let record = &self.host(host, origin)?.record;
         let held = record.held;
@@ -130,7 +132,8 @@ impl Changes<'_> {
         Ok(Some((held, released)))
     }
 
-    /// Of what is held of a mirror, that which the other host has, too, stays. All else waits as its pattern does, or not at all.
+    /// Deferred URLs of a mirror that the other host has too stay deferred. The others are deferred by their pattern,
+    /// or not at all.
     fn drain_mirror(
         &mut self,
         host: HostKey,
@@ -151,7 +154,7 @@ impl Changes<'_> {
         Ok(())
     }
 
-    /// Up to `at_most` of the host's URLs that are held at these times, this batch's changes included.
+    /// Up to `at_most` of the host's deferred URLs with these due times, including this batch.
     fn held_from(&self, host: HostKey, due: Range<EpochMs>, at_most: usize) -> Result<Vec<Held>, FrontierError> {
         let mut held = Vec::new();
         let range = later_key(host, due.start, Rank(0))..later_key(host, due.end, Rank(0));
@@ -161,7 +164,7 @@ impl Changes<'_> {
             if held.len() == at_most {
                 break;
             }
-            // What this batch has changed comes from there.
+            // This entry was changed by the batch.
             if !self.later.contains_key(&(host, due, Rank(rank))) {
                 held.push(Held { due, rank: Rank(rank), item });
             }
@@ -176,7 +179,7 @@ impl Changes<'_> {
         Ok(held)
     }
 
-    /// Up to `at_most` of the host's URLs that are held at these times may be asked for. Returns how many there were.
+    /// Releases up to `at_most` of the host's deferred URLs with these due times. Returns how many.
     pub(super) fn release(
         &mut self,
         host: HostKey,
@@ -193,7 +196,7 @@ impl Changes<'_> {
         Ok(count)
     }
 
-    /// To another place, with a rank; with a mark, to be held under it.
+    /// Moves a URL to another queue with a rank; with a mark, defers it.
     fn move_to(
         &mut self,
         url: UrlKey,
@@ -202,7 +205,7 @@ impl Changes<'_> {
         (mark, rank): (Option<u32>, Rank),
         item: &QueuedUrl,
     ) -> Result<(), FrontierError> {
-        // A lease that has read the queue still does not take it.
+        // A lease that has already read the queue does not take it.
         self.host(url.host, origin)?.finished.push(url);
         self.dequeue(url, from);
         match mark {

@@ -1,13 +1,13 @@
-//! A small memory of URLs seen lately that are known: most links of a page lead to pages its neighbours link to as well,
-//! and need no look into the store.
+//! A small cache of known URLs. Most links of a page are also on neighbouring pages, and then need no read of the
+//! store.
 
 use crate::frontier::keys::UrlKey;
 
 /// 8 MiB.
 const SLOTS: usize = 1 << 20;
 
-/// One URL a slot, the last one wins. A known URL stays known until it is forgotten, so nothing here ever grows stale. Two URLs are taken for
-/// one when 64 bits of hash agree, as they are in the store's keys.
+/// One URL per slot; the last one wins. A known URL stays known until it is forgotten, so entries never become stale.
+/// Two URLs are mixed up if 64 bits of their hashes agree, as in the store's keys.
 #[derive(Debug)]
 pub struct Known {
     slots: Box<[u64]>,

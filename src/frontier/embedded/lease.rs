@@ -1,5 +1,5 @@
-//! Leasing: the schedule says which host, the store says which of its URLs. The schedule's lock is never held while the
-//! store is read.
+//! Leases: the schedule chooses the host, the store has its URLs. The schedule's lock is never held while the store is
+//! read.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::frontier::schedule::{Candidate, Claim, Found, HostClaim, HostRecord, 
 use crate::frontier::{FrontierError, Host, HostTurn, Lease, Robots, WHEN_MET_AGAIN, Work};
 use crate::page::EpochMs;
 
-/// Hosts looked at in vain during one call: their due time was an estimate, and is right from then on.
+/// Maximum number of hosts without due URLs per call. Their due time was an estimate, which is then corrected.
 const SPARE_LOOKS: usize = 64;
-/// A host whose queue cannot be read is tried again after so long.
+/// Pause of a host whose queue cannot be read.
 const UNREADABLE_REST_MS: EpochMs = 600_000;
-/// URLs of a host of which some are held: what its traps bring is judged before many more of them are asked for.
+/// URLs per lease of a host with deferred URLs, so that results are judged before many more are fetched.
 const BESIDE_HELD: usize = 8;
 
-/// A host as it is leased.
+/// The host of a lease.
 fn host_of(record: HostRecord, robots: Option<Robots>) -> Host {
     Host {
         origin: record.origin.into(),
@@ -42,7 +42,7 @@ impl EmbeddedFrontier {
         if self.owed.lock().len() >= MOST_OWED {
             return Ok(Vec::new());
         }
-        // Held to the end: what was claimed is settled with the store it was read from.
+        // Kept until the end, so that the lease is settled with the store it was read from.
         let store = self.shelf.store()?;
         let mut leases = Vec::new();
         let mut looks = if max_urls == 0 { 0 } else { max_hosts.saturating_add(SPARE_LOOKS) };
@@ -64,7 +64,7 @@ impl EmbeddedFrontier {
         Ok(leases)
     }
 
-    /// What was claimed and held for URLs whose events are lost is given up, and they are leased again.
+    /// URLs whose events are lost: drops their reservations and makes them available again.
     pub(super) fn give_up_verdicts(&self, urls: &[UrlKey]) -> u64 {
         let lost = self.schedule.lock().fetch_again(urls);
         let _one_at_a_time = self.claiming.lock();
@@ -78,7 +78,7 @@ impl EmbeddedFrontier {
         lost.len() as u64
     }
 
-    /// A damaged part of the store costs the host whose queue it is a part of, and no other.
+    /// A damaged part of the store affects only the host whose queue it contains.
     fn put_aside(&self, claim: &Claim, error: &FrontierError, now: EpochMs) {
         let mut schedule = self.schedule.lock();
         let origin = schedule.record(claim.host).map(|record| record.origin);
@@ -112,7 +112,7 @@ impl EmbeddedFrontier {
         })
     }
 
-    /// A host without work, or never heard of: nobody else may change it until the schedule has it.
+    /// For a host that is unknown or has no queued URLs. No other thread may change it until the schedule has it.
     fn claim_idle(&self, host: HostKey, origin: &str, now: EpochMs) -> Result<Option<HostClaim>, FrontierError> {
         let claim = {
             let mut known = self.writer.lock();
@@ -125,7 +125,7 @@ impl EmbeddedFrontier {
         claim
     }
 
-    /// None when nothing of the host is due after all.
+    /// None if no URL of the host is due after all.
     fn fill(
         &self,
         store: &Store,
@@ -157,7 +157,7 @@ impl EmbeddedFrontier {
         Ok(Some(Lease { id: claim.lease, host, work }))
     }
 
-    /// As much of the host's queues as a lease can need: what is in flight already is stepped over, and counted in.
+    /// Reads as much of the host's queues as a lease can need, with an allowance for URLs in flight.
     fn read_queues(
         &self,
         store: &Store,
@@ -189,7 +189,7 @@ impl EmbeddedFrontier {
         Ok(found)
     }
 
-    /// Reads the queue of what waits, from a due time on. What is parked is due at once: its host was met again.
+    /// Reads the queue `later` from a due time on. Parked URLs are due at once, because their host was met again.
     fn read_later(
         &self,
         store: &Store,

@@ -1,5 +1,5 @@
-//! Accounts in memory: those of which something is being asked for, with what is set aside for it. What is validated is in the
-//! store, in the batch that validated it; so after `kill -9` an account holds what the page log held.
+//! Accounts of budgets in memory, with reservations for fetches in progress. The store has the validated amounts,
+//! written in the same batch as the events. So after a crash an account has what the page log had.
 
 use std::collections::HashMap;
 
@@ -34,20 +34,20 @@ pub struct Ledger {
     pub budgets: Vec<Budget>,
     /// When this run began.
     pub run: EpochMs,
-    /// Batches that were booked. What was read of the store before the last one may be old.
+    /// Number of batches written. Accounts read from the store before the last one may be outdated.
     pub batches: u64,
     open: HashMap<AccountKey, Open>,
     holds: HashMap<UrlKey, Hold>,
 }
 
-/// An account with something set aside, or the crawl's.
+/// An account with reservations, or the crawl's.
 struct Open {
     account: Account,
     held: Amounts,
     holds: u32,
 }
 
-/// What is set aside for one URL.
+/// The reservation of one URL.
 struct Hold {
     accounts: Vec<AccountKey>,
     amounts: Amounts,
@@ -59,7 +59,7 @@ impl Ledger {
         Ledger { budgets, run, batches: 0, open, holds: HashMap::new() }
     }
 
-    /// What an account holds, if it is open.
+    /// The amounts of an account, if it is open.
     pub fn account(&self, key: AccountKey) -> Option<Account> {
         self.open.get(&key).map(|open| open.account)
     }
@@ -68,7 +68,7 @@ impl Ledger {
         self.open.entry(key).or_insert(Open { account, held: Amounts::default(), holds: 0 });
     }
 
-    /// Sets `amounts` aside for a URL, if none of its budgets is spent. All of its accounts are open.
+    /// Reserves `amounts` for a URL, if none of its budgets is used up. All of its accounts are open.
     pub fn hold(
         &mut self,
         url: UrlKey,
@@ -91,7 +91,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Of several budgets that are spent the one that is so for longest.
+    /// Of several used-up budgets, the one that stays so longest.
     fn refusal(&self, accounts: &[AccountKey], now: EpochMs) -> Option<NoBudget> {
         let mut refusal = None;
         for budget in &self.budgets {
@@ -112,7 +112,7 @@ impl Ledger {
         refusal
     }
 
-    /// What was set aside for a URL is known better.
+    /// Updates the reservation of a URL.
     pub fn weigh(&mut self, url: UrlKey, amounts: Amounts) {
         let Some(hold) = self.holds.get_mut(&url) else { return };
         let before = std::mem::replace(&mut hold.amounts, amounts);
@@ -124,7 +124,7 @@ impl Ledger {
         }
     }
 
-    /// Nothing is set aside for a URL any more.
+    /// Drops the reservation of a URL.
     pub fn drop_hold(&mut self, url: UrlKey) {
         let Some(Hold { accounts, amounts }) = self.holds.remove(&url) else { return };
         for key in accounts {
@@ -142,7 +142,7 @@ impl Ledger {
         }
     }
 
-    /// What the store says now.
+    /// The new value in the store.
     pub fn booked(&mut self, key: AccountKey, account: Account) {
         if let Some(open) = self.open.get_mut(&key) {
             open.account = account;
@@ -153,14 +153,14 @@ impl Ledger {
         self.open.keys().copied().collect()
     }
 
-    /// What the crawl has spent of a budget, and what is set aside of it.
+    /// The crawl's used and reserved amounts of a budget.
     pub fn of_crawl(&self, budget: &Budget, now: EpochMs) -> (u64, u64) {
         let Some(open) = self.open.get(&CRAWL) else { return (0, 0) };
         let spent = open.account.in_period(budget.per, now, self.run);
         (spent.get(budget.what), open.held.get(budget.what))
     }
 
-    /// What the crawl has brought, all runs together.
+    /// The crawl's amounts of all runs.
     pub fn brought(&self) -> Amounts {
         self.account(CRAWL).map_or_else(Amounts::default, |account| account.in_period(Period::Life, 0, self.run))
     }

@@ -1,4 +1,4 @@
-//! One URL, as people ask for it. Reads a few records; nothing is written.
+//! Information about one URL for the user. Reads a few records; writes nothing.
 
 use super::found::{first_found, named};
 use super::open::EmbeddedFrontier;
@@ -10,7 +10,7 @@ use crate::frontier::FrontierError;
 use crate::frontier::keys::{Rank, UrlKey, ready_key};
 use crate::frontier::look::{COUNTED, Place, UrlLook};
 
-/// Aliases that are named.
+/// Maximum number of aliases to list.
 const NAMED: usize = 20;
 
 impl EmbeddedFrontier {
@@ -55,7 +55,7 @@ impl EmbeddedFrontier {
         })
     }
 
-    /// Those that redirect here, or whose redirects lead where this one's do.
+    /// URLs that redirect here, or to the same target as this one.
     fn aliases_of(store: &Store, target: UrlKey) -> Result<Vec<String>, FrontierError> {
         let aliases = store.url_keys(&store.targets, store.targets.range(members_of(target)).take(NAMED + 1))?;
         let mut urls = Vec::new();

@@ -1,22 +1,21 @@
-//! The frontier of one machine: a fjall store for what must last, a schedule in memory for what must be quick.
+//! The frontier of one machine: a fjall store for durable state, and a schedule in memory for speed.
 //!
-//! A URL's way through the keyspaces: a proposal enters `urls` and `ready`; a verdict takes it out of its queue and puts it
-//! into `pages`, into `later` (retry, revisit), or both. Every change is one atomic batch with the totals and the cursor, so
-//! after `kill -9` the store is that of a moment between two batches. Leases are in memory only: what was leased and got no
-//! verdict is still queued on disk.
+//! The way of a URL through the keyspaces: a proposal enters `urls` and `ready`. A verdict removes it from its queue
+//! and puts it into `pages`, into `later` (retry, recheck), or both. Every change is one atomic batch with the totals
+//! and the offset, so after `kill -9` the store is in a state between two batches. Leases are only in memory: a leased
+//! URL without a verdict is still queued on disk.
 //!
-//! What redirects, or names a canonical URL, is in `targets`, too: under which URL a target's page is delivered, and which others are
-//! its aliases. What workers are just asking for, and were told since, is claimed in memory (`claims`).
+//! Redirects and canonical URLs are also in `targets`: the owner of a target, and its aliases. Reservations of fetches
+//! in progress are in memory (`claims`).
 //!
-//! What others may be duplicates of is in `copies` and `near`, with who is one ([`copies`]).
+//! Duplicates, and the pages that they duplicate, are in `copies` and `near` ([`copies`]).
 //!
-//! A write that fails takes the store away (`shelf`); [`super::Frontier::restore`] closes it and opens it again.
+//! A failed write closes the store (`shelf`); [`super::Frontier::restore`] opens it again.
 //!
-//! Locks, in the order they are taken: `writer` (one propose or apply at a time, reads of the store included), `host_writes`
-//! (one writer of host records at a time, its commit included; see [`visits`]), `owed`, the schedule's, the ledger's. The last
-//! three are held for microseconds: whoever leases, gives back or asks for figures takes no others, and waits for no disk.
-//! `claiming` (reads of the store included) is taken alone, before that of the claims. Those of the claims and of `contents` are
-//! taken behind all others, and held for microseconds.
+//! Locks, in the order they are taken: `writer` (one propose or apply at a time, including reads of the store),
+//! `host_writes` (host records are written in the order they were made), the schedule's (microseconds), the ledger's
+//! (including the read of an account). The lock of the claims is taken alone or after `writer`, and held for a read of
+//! the store. The lock of `contents` is taken alone or last, and held only briefly.
 
 mod again;
 mod changes;

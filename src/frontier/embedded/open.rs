@@ -1,4 +1,4 @@
-//! The embedded frontier as it is opened: what it consists of, and what a restart means for its hosts.
+//! The embedded frontier: its parts, how it is opened, and the effect of a restart on hosts.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -25,11 +25,11 @@ use crate::frontier::{Attempts, FrontierError, FrontierOptions};
 use crate::page::EpochMs;
 use crate::planted;
 
-/// A store for what must last, a schedule in memory for what must be quick.
+/// A store for durable state, and a schedule in memory for speed.
 pub struct EmbeddedFrontier {
     pub(super) shelf: Shelf,
     pub(super) keys: Keys,
-    /// All there can be, where there is no limit.
+    /// The maximum value if there is no limit.
     pub(super) max_pages_per_host: AtomicU64,
     pub(super) max_hosts_per_domain: AtomicU64,
     /// When this run began. No host is visited before; see [`FrontierOptions::default_delay`].
@@ -39,9 +39,9 @@ pub struct EmbeddedFrontier {
     pub(super) hosts_at_opening: u64,
     pub(super) writer: Mutex<Known>,
     pub(super) last_links: Mutex<LastLinks>,
-    /// What priorities URLs have, where links are ranked.
+    /// Priorities of URLs, if links have scores.
     pub(super) standings: Mutex<Standings>,
-    /// Attempts at URLs that are leased again, so that their verdicts need not read the queues.
+    /// Attempts of leased URLs, so that their verdicts need not read the queues.
     pub(super) tried: Mutex<HashMap<UrlKey, Attempts>>,
     pub(super) host_writes: Mutex<()>,
     pub(super) owed: Mutex<HashMap<HostKey, Owed>>,
@@ -49,24 +49,24 @@ pub struct EmbeddedFrontier {
     pub(super) addresses: Mutex<Addresses>,
     pub(super) rest: Mutex<Rest>,
     pub(super) ledger: Mutex<Ledger>,
-    /// Held by whoever asks for a claim, reads of the store included. See [`super::targets`].
+    /// Held during a reservation, including its reads of the store. See [`super::targets`].
     pub(super) claiming: Mutex<()>,
     pub(super) claims: Mutex<Claims>,
     pub(super) contents: Mutex<Contents>,
     /// See [`FrontierOptions::wakes_duplicates`].
     pub(super) wakes_duplicates: bool,
     pub(super) durable: Mutex<Option<Position>>,
-    /// The store came back with less than it had: the validator is to be told.
+    /// The store was reopened with less than it had; the validator must be told.
     pub(super) went_back: AtomicBool,
-    /// The latest time handed in, kept over restarts.
+    /// The latest time passed in, stored over restarts.
     pub(super) clock: AtomicU64,
 }
 
-/// Where that is kept: [`crate::frontier::CLOCK_NOTE`], as [`crate::frontier::Frontier::note`] knows it.
+/// Its key: [`crate::frontier::CLOCK_NOTE`] as stored by [`crate::frontier::Frontier::note`].
 pub(super) const CLOCK: &str = "note:clock";
 
 impl EmbeddedFrontier {
-    /// Opens the frontier in the folder `dir`, or makes it. Reads one record for every host, and no URL.
+    /// Opens the frontier in the folder `dir`, or creates it. Reads one record per host, and no URL.
     pub fn open(dir: &Path, options: FrontierOptions, now: EpochMs) -> Result<EmbeddedFrontier, FrontierError> {
         let shelf = Shelf::open(dir, options.cache_bytes, options.reserve_bytes)?;
         let (totals, keys, clock, crawl) = {
@@ -81,7 +81,7 @@ impl EmbeddedFrontier {
             keys,
             max_pages_per_host: AtomicU64::new(options.max_pages_per_host.unwrap_or(u64::MAX)),
             max_hosts_per_domain: AtomicU64::new(options.max_hosts_per_domain.unwrap_or(u64::MAX)),
-            // The delay of visits just before the end is to pass by the clock they were made by.
+            // The delay of the last requests passes by the clock of that run.
             opened_at: run,
             default_delay_ms: u64::try_from(options.default_delay.as_millis()).unwrap_or(u64::MAX / 4),
             hosts_at_opening: totals.next_host,
@@ -108,7 +108,7 @@ impl EmbeddedFrontier {
         Ok(frontier)
     }
 
-    /// What is asked for already was let go by the limits of then.
+    /// Fetches in progress were allowed by the earlier limits.
     pub(super) fn take_options(&self, options: FrontierOptions) {
         let FrontierOptions { budgets, max_pages_per_host, max_hosts_per_domain, .. } = options;
         let FrontierOptions { revisit_share, ranks, reserve_bytes, .. } = options;
@@ -144,7 +144,7 @@ impl EmbeddedFrontier {
         Ok(self.keys.of(url)?.0)
     }
 
-    /// Something of a host's record; none of a host that was never heard of.
+    /// Reads part of a host's record; none for an unknown host.
     pub(super) fn recorded<T>(
         &self,
         host: HostKey,
@@ -165,14 +165,14 @@ impl EmbeddedFrontier {
         })
     }
 
-    /// The host with the restart rule applied: it may have been visited until the very moment the last process was killed,
-    /// so its delay begins when this one started.
+    /// Applies the restart rule to a host: it may have been visited until the last process was killed, so its delay
+    /// starts when this process started.
     pub(super) fn after_opening(&self, mut host: HostRecord) -> HostRecord {
         if host.number < self.hosts_at_opening && !planted::is("rest_forgotten") {
-            // An order holds from the first visit on, of which the record may know nothing yet.
+            // An order applies from the first request, which the record may not have yet.
             let delay = self.default_delay_ms.max(host.delay_ms).max(host.ordered_delay_ms.unwrap_or(0));
-            // A rest that was our own idea, of a trouble that an earlier run had, is over: whoever starts it again wants to
-            // know. What the server itself asked for holds.
+            // A back-off of an earlier run is over, because a user who starts the crawl again wants to know. A pause
+            // that the server asked for stays.
             if let Some(trouble) = host.trouble.filter(|trouble| trouble.last < self.opened_at && !trouble.given_up) {
                 host.not_before = trouble.asked_until.unwrap_or(0);
             }

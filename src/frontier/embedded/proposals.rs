@@ -1,4 +1,4 @@
-//! Proposals: which URLs are new?
+//! Proposals: finds out which URLs are new.
 
 use std::sync::atomic::Ordering;
 
@@ -10,7 +10,7 @@ use crate::frontier::keys::{HostKey, UrlKey, split};
 use crate::frontier::{FrontierError, PageRecord, Proposal, Proposed};
 use crate::page::Kind;
 
-/// A proposal taken apart.
+/// A proposal split into its parts.
 struct Parts<'p> {
     proposal: &'p Proposal,
     origin: &'p str,
@@ -26,8 +26,8 @@ impl Parts<'_> {
 }
 
 impl Changes<'_> {
-    /// Adds what is not known yet, in the order of the proposals. `held`: by their places, what is held if it is new, under which
-    /// mark. Returns the places of what was new, too.
+    /// Adds unknown URLs in the order of the proposals. `held`: which proposals are deferred if they are new, by
+    /// position, with their marks. Also returns the positions of new URLs.
     pub fn add_proposals(
         &mut self,
         proposals: &[Proposal],
@@ -42,7 +42,7 @@ impl Changes<'_> {
         let mark_of = |place| held.binary_search_by_key(&place, |(of, _)| *of).ok().map(|at| held[at].1);
         for (place, part) in parts.iter().enumerate() {
             self.meet_url(part.url, part.proposal);
-            // Twice in the same batch: known by now.
+            // A second proposal in the same batch is known.
             if part.is_known || self.states.contains_key(&part.url) {
                 if part.is_seed() {
                     self.make_seed(part)?;
@@ -62,7 +62,7 @@ impl Changes<'_> {
         Ok((proposed, added))
     }
 
-    /// Hosts that were given up get another chance, whatever is known of the URL that leads to them.
+    /// Hosts that were given up get another chance, even if the URL that leads to them is known.
     fn meet_again(&mut self, parts: &[Parts]) -> Result<(), FrontierError> {
         let met = self.frontier.schedule.lock().given_up_among(parts.iter().map(|part| part.url.host));
         for part in parts.iter().filter(|part| met.contains(&part.url.host)) {
@@ -85,7 +85,7 @@ impl Changes<'_> {
         Ok(parts)
     }
 
-    /// Looks go to the store in the order of its keys, so that neighbours share blocks.
+    /// Reads the store in the order of its keys, so that neighbours share blocks.
     fn look_up(&mut self, parts: &mut [Parts], known: &Known) -> Result<(), FrontierError> {
         let mut unsure = Vec::new();
         for (index, part) in parts.iter_mut().enumerate() {
@@ -110,7 +110,7 @@ impl Changes<'_> {
         Ok(())
     }
 
-    /// What was found by a link, and is given as a seed now: no depth leaves it out, nor does the scope.
+    /// A URL found by a link is now given as a seed, so neither depth nor scope excludes it.
     fn make_seed(&mut self, part: &Parts) -> Result<(), FrontierError> {
         let (url, origin) = (part.url, part.origin);
         let Some(state) = self.state_of(url)? else { return Ok(()) };
@@ -131,7 +131,7 @@ impl Changes<'_> {
         Ok(())
     }
 
-    /// False when the host has its limit of pages. A host is made even then: it was seen.
+    /// False if the host has reached its limit of pages. The host is created anyway, because it was seen.
     fn admit(&mut self, part: &Parts, mark: Option<u32>) -> Result<bool, FrontierError> {
         let limit = self.frontier.max_pages_per_host.load(Ordering::Relaxed);
         let Proposal { kind, depth, priority, .. } = *part.proposal;

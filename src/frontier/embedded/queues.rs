@@ -1,4 +1,4 @@
-//! URLs into their queues and out of them.
+//! Puts URLs into queues and takes them out.
 
 use super::changes::{Changes, put};
 use super::records::{self, QueuedUrl, UrlState};
@@ -37,7 +37,7 @@ impl Changes<'_> {
         }
     }
 
-    /// Takes a URL out of its queue, if it is in one.
+    /// Removes a URL from its queue, if it is in one.
     pub fn dequeue(&mut self, url: UrlKey, state: UrlState) {
         let Some(host) = self.hosts.get_mut(&url.host) else { return };
         match state {
@@ -58,7 +58,7 @@ impl Changes<'_> {
         self.totals.work = self.totals.work.saturating_sub(1);
     }
 
-    /// What the URL's queue keeps of it, this batch's changes included.
+    /// The queue entry of a URL, including this batch.
     pub fn queued(&self, url: UrlKey, state: UrlState) -> Result<Option<QueuedUrl>, FrontierError> {
         let change = match state {
             UrlState::Done => return Ok(None),

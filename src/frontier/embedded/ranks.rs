@@ -1,7 +1,8 @@
-//! Where links are ranked: the links that led to URLs, what was learned of them, and the ranks of URLs that wait.
+//! Link scores: the links that led to URLs, the learned model, and the priorities of queued URLs.
 //!
-//! What is learned is written with the batch that it was learned from, and so with the validator's cursor: a model whole now and then,
-//! and the lessons since. A URL keeps its number when it gets another priority: who led to it is found by that.
+//! What is learned is written with the batch that it was learned from, and so with the validator's offset: a complete
+//! model now and then, and the lessons since. A URL keeps its number when its priority changes, because its source is
+//! found by that number.
 
 use std::ops::Bound;
 
@@ -14,7 +15,7 @@ use crate::frontier::{FrontierError, Learned, Proposal, QueuePlace, Ranked, Reme
 const MODEL: &str = "focus:model";
 const LESSONS: &str = "focus:lessons:";
 
-/// A priority that differs by less is not worth a write.
+/// Smaller differences of priority are not worth a write.
 const WORTH: u8 = 6;
 
 impl Learned {
@@ -54,7 +55,7 @@ pub(super) fn learned(store: &Store) -> Result<Remembered, FrontierError> {
 }
 
 impl Changes<'_> {
-    /// The contract is that of [`crate::frontier::Frontier::rank_again`].
+    /// Implements [`crate::frontier::Frontier::rank_again`].
     pub(super) fn rank_again(
         &mut self,
         after: Option<QueuePlace>,
@@ -85,13 +86,13 @@ impl Changes<'_> {
         Ok(last)
     }
 
-    /// Something leads to a URL that is known: if that makes it better than it was, it comes earlier.
+    /// A link to a known URL: if the link has a better score, the URL moves forward.
     pub(super) fn raise(&mut self, proposal: &Proposal, url: UrlKey, origin: &str) -> Result<(), FrontierError> {
         let (Some(lead), priority) = (&proposal.lead, proposal.priority) else { return Ok(()) };
         if self.frontier.standings.lock().is_as_good(url, priority) {
             return Ok(());
         }
-        // What is fetched, or waits for a time of its own, does not come earlier.
+        // A URL that was fetched, or is due later, does not move.
         let mut standing = 0;
         if let Some(state @ UrlState::Ready(rank)) = self.state_of(url)? {
             standing = rank.priority();
@@ -116,11 +117,11 @@ impl Changes<'_> {
     }
 }
 
-/// A small memory of what priority URLs have, so that most links to what is known need no look into the store. Two URLs are taken for
-/// one when 56 bits of their keys agree; a priority that is out of date keeps a URL where it is until the queue is gone through.
+/// A small cache of URLs' priorities, so that most links to known URLs need no read of the store. Two URLs are mixed up
+/// if 56 bits of their keys agree. An outdated priority keeps a URL in its position until the queue is scored again.
 #[derive(Debug, Default)]
 pub struct Standings {
-    /// Key without its last byte, and the priority. Empty until links are ranked.
+    /// The key without its last byte, and the priority. Empty until links have scores.
     slots: Box<[u64]>,
 }
 
@@ -128,7 +129,7 @@ pub struct Standings {
 const SLOTS: usize = 1 << 18;
 
 impl Standings {
-    /// Whether the URL is known to be as good as this, or past it.
+    /// Whether the URL is known to have at least this priority, or to have left the queue.
     fn is_as_good(&self, url: UrlKey, priority: u8) -> bool {
         let (at, mark) = slot(url);
         let known = self.slots.get(at).copied().unwrap_or(0);

@@ -1,6 +1,6 @@
-//! What the store's values look like: a version byte, then the record in CBOR, an array of its fields by number. Fields are
-//! added with the next number, as an `Option` or with a default, and none ever changes its own. What 0.1.0 wrote is read by
-//! [`v1`].
+//! Format of the store's values: a version byte, then the record in CBOR, an array of its fields by number. A new field
+//! gets the next number and is optional or has a default; no field ever changes its number. [`v1`] reads values of
+//! version 0.1.0.
 
 mod v1;
 
@@ -12,18 +12,18 @@ use crate::frontier::{Attempts, Cause, PageRecord, Way};
 use crate::page::{EpochMs, Kind};
 use crate::revisit::History;
 
-/// First byte of a record; `seine --version` names it. What 0.1.0 wrote begins with 0 to 7.
+/// First byte of a record; `seine --version` prints it. Values of 0.1.0 begin with 0 to 7.
 pub const FORMAT: u8 = 8;
 
-/// What values are made of.
+/// A record of the store.
 pub trait Record: Encode<()> + for<'b> Decode<'b, ()> {
-    /// Reads what 0.1.0 wrote; none of what it did not know.
+    /// Reads a value of 0.1.0; none for records that it did not have.
     fn from_v1(_: v1::Input) -> Option<Self> {
         None
     }
 }
 
-/// Which queue a known URL is in, if any.
+/// The queue that a known URL is in, if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UrlState {
     Ready(Rank),
@@ -31,12 +31,12 @@ pub enum UrlState {
         due: EpochMs,
         rank: Rank,
     },
-    /// In `pages` only.
+    /// Only in `pages`.
     Done,
 }
 
 impl UrlState {
-    /// None when it is in no queue.
+    /// None if it is in no queue.
     pub fn rank(self) -> Option<Rank> {
         match self {
             UrlState::Ready(rank) | UrlState::Later { rank, .. } => Some(rank),
@@ -54,49 +54,49 @@ pub struct QueuedUrl {
     pub kind: Kind,
     #[n(2)]
     pub depth: u16,
-    // The rest is not written of a URL that was never fetched, as most are.
+    // The remaining fields are not written for URLs that were never fetched, which are the most.
     #[cbor(n(3), skip_if = "is_default")]
     pub attempt: u16,
-    /// It is in `pages` too.
+    /// It is also in `pages`.
     #[cbor(n(4), skip_if = "is_default")]
     pub revisit: bool,
     /// See [`crate::frontier::Work::was_put_off`].
     #[cbor(n(5), skip_if = "is_default")]
     pub put_off: bool,
-    /// What the last attempt failed with, for people.
+    /// The last failure, for the user.
     #[n(6)]
     pub cause: Option<Cause>,
-    /// The attempts so far, where there were any, for people.
+    /// The attempts so far, for the user.
     #[cbor(n(7), skip_if = "Attempts::is_empty")]
     pub attempts: Attempts,
-    /// The link that led to it, where links are ranked.
+    /// The link that led to it, if links have scores.
     #[cbor(n(8), skip_if = "Lead::is_unknown")]
     pub lead: Lead,
 }
 
 impl QueuedUrl {
-    /// One that has its answer, as it is queued to be asked for again.
+    /// A URL with a final answer, queued for a recheck.
     pub fn revisit(path: &str, kind: Kind, depth: u16) -> QueuedUrl {
         QueuedUrl { path: path.to_owned(), kind, depth, revisit: true, ..QueuedUrl::default() }
     }
 }
 
-/// Under whose URL a target's page is delivered.
+/// The URL under which the page of a target is delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct Owner {
     #[n(0)]
     pub url: String,
-    /// Its page names the target as its canonical URL, and is delivered in the place of one that is not there.
+    /// Its page names the target as canonical, and has the canonical slot, because the target has no page.
     #[cbor(n(1), skip_if = "is_default")]
     pub is_stand_in: bool,
 }
 
 impl Record for Owner {}
 
-/// Who led to some URLs. See [`super::found`].
+/// Who linked to some URLs. See [`super::found`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Source {
-    /// None: not known.
+    /// None: unknown.
     #[n(0)]
     pub way: Option<Way>,
     /// When, in seconds since 1970.
@@ -127,7 +127,7 @@ pub fn to_bytes(record: &impl Record) -> Vec<u8> {
     bytes
 }
 
-/// None when the bytes say nothing we know.
+/// None if the bytes are not a known record.
 pub fn from_bytes<R: Record>(bytes: &[u8]) -> Option<R> {
     match bytes.split_first()? {
         (&FORMAT, cbor) => minicbor::decode(cbor).ok(),
@@ -135,8 +135,8 @@ pub fn from_bytes<R: Record>(bytes: &[u8]) -> Option<R> {
     }
 }
 
-/// A record of `pages` has its URL without the origin, which is the host's, and its other times as so long before it was
-/// fetched: of what is there, nothing.
+/// A record of `pages` is stored without the origin, which is the host's. Its other times are stored as differences to
+/// the fetch time, which takes fewer bytes.
 impl PageRecord {
     pub(super) fn to_bytes_without(&self, origin: &str) -> Vec<u8> {
         let url = self.url.strip_prefix(origin).unwrap_or(&self.url).to_owned();
@@ -153,7 +153,7 @@ impl PageRecord {
         self.refused_since.map(|since| self.fetched_ms.wrapping_sub(since))
     }
 
-    /// There and back.
+    /// Converts times to differences and back.
     fn turned_history(&self) -> Option<History> {
         let turned = |time: EpochMs| self.fetched_ms.wrapping_sub(time);
         self.history.map(|history| History {
@@ -164,7 +164,7 @@ impl PageRecord {
     }
 }
 
-/// As 0.1.0 had it, and no CBOR: there is one for every URL, and of the 48 bytes that a URL takes on disk it would add 3.
+/// As in 0.1.0, not CBOR. There is one for every URL, and CBOR would add 3 bytes to the 48 that a URL takes on disk.
 impl UrlState {
     pub fn to_bytes(self) -> Vec<u8> {
         let (tag, rank, due) = match self {

@@ -1,4 +1,4 @@
-//! The store closed and opened again, and the schedule brought in line with it.
+//! Closes the store, opens it again, and updates the schedule.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ use crate::frontier::schedule::{Queue, Schedule};
 impl EmbeddedFrontier {
     pub(super) fn restore_store(&self) -> Result<(), FrontierError> {
         if !self.shelf.is_broken() {
-            // What was not written while there was no room.
+            // Visits that could not be written without free space.
             let _in_order = self.host_writes.lock();
             return self.write_owed();
         }
@@ -32,7 +32,7 @@ impl EmbeddedFrontier {
         }
         Self::read_accounts_again(&store, &mut self.ledger.lock(), finished.iter().copied(), totals.live)?;
         schedule.rebuild(totals, records, &finished);
-        // It may have lost what it knew.
+        // The reopened store may have lost URLs.
         *known = Known::default();
         *self.durable.lock() = None;
         visits::write_to(&store, &schedule, &mut owed)?;
@@ -41,7 +41,8 @@ impl EmbeddedFrontier {
         Ok(())
     }
 
-    /// The validator's next batch would come behind a gap: it is to begin again at the cursor.
+    /// The store has gone back, so the validator must start again at the stored offset; otherwise its next batch would
+    /// leave a gap.
     pub(super) fn tell_of_going_back(&self) -> Result<(), FrontierError> {
         match self.went_back.swap(false, Ordering::Relaxed) {
             true => Err(self.shelf.waiting("its store came back with less than it had".to_owned())),
@@ -50,8 +51,8 @@ impl EmbeddedFrontier {
     }
 }
 
-/// URLs in flight that the store has in another place than they were leased from: their verdict reached it, although
-/// nobody was told.
+/// URLs in flight that the store has in another queue than they were leased from: their verdict was stored although its
+/// write reported a failure.
 fn finished(store: &Store, schedule: &Schedule) -> Result<HashSet<UrlKey>, FrontierError> {
     let mut finished = HashSet::new();
     for (url, queue) in schedule.in_flight() {

@@ -1,7 +1,7 @@
-//! Where the store stands: it can be taken away and opened again while the frontier lives. One failed write poisons fjall
-//! for good, and a full disk is no reason to start a process anew.
+//! Keeps the store, and can close and reopen it while the frontier lives. One failed write poisons fjall for good, and
+//! a full disk is no reason to restart the process.
 //!
-//! Whoever uses the store holds a guard from its first look to its commit, so nothing of one opening meets the next.
+//! A user of the store has a guard from the first read to the commit, so that no operation spans two openings.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -17,25 +17,25 @@ use crate::{disk, folders};
 
 pub type StoreGuard<'a> = MappedRwLockReadGuard<'a, Store>;
 
-/// The store is opened again only where so much can be written and made durable.
+/// The store is reopened only if this many bytes can be written and made durable.
 const PROBE_BYTES: usize = 1 << 20;
-/// How long a worker thread of fjall's may take to let go of its files once the database says it is closed.
+/// Time for a worker thread of fjall to close its files after the database is closed.
 const LETTING_GO: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(1);
 
 pub struct Shelf {
     dir: PathBuf,
     cache_bytes: u64,
-    /// Below so many free bytes nothing is written; 0: the disk is not looked at.
+    /// With fewer free bytes nothing is written; 0: not checked.
     reserve_bytes: AtomicU64,
-    /// None while it is away.
+    /// None while it is closed.
     store: RwLock<Option<Store>>,
-    /// Last: given up when the store is closed.
+    /// Declared last, so that the lock is released after the store is closed.
     lock: FolderLock,
 }
 
 impl Shelf {
-    /// Opens the store in the folder `dir`, or makes it.
+    /// Opens the store in the folder `dir`, or creates it.
     pub fn open(dir: &Path, cache_bytes: u64, reserve_bytes: u64) -> Result<Shelf, FrontierError> {
         let lock = FolderLock::on(dir)?;
         let store = store::open(dir, cache_bytes)?;
@@ -43,7 +43,7 @@ impl Shelf {
         Ok(Shelf { dir: dir.to_owned(), cache_bytes, reserve_bytes, store: RwLock::new(Some(store)), lock })
     }
 
-    /// The store, to read from. Another guard may be taken while one is held.
+    /// The store for reading. A thread may hold several guards.
     pub fn store(&self) -> Result<StoreGuard<'_>, FrontierError> {
         let guard = self.store.read_recursive();
         let trouble = guard.as_ref().map_or(Some("its store is being opened again".to_owned()), Store::trouble);
@@ -53,7 +53,7 @@ impl Shelf {
         }
     }
 
-    /// The store, to write to: only where there is room.
+    /// The store for writing; an error without free space.
     pub fn writable(&self) -> Result<StoreGuard<'_>, FrontierError> {
         let store = self.store()?;
         self.lack_of_room().map_or(Ok(store), |lack| Err(self.waiting(lack)))
@@ -67,19 +67,19 @@ impl Shelf {
         }
     }
 
-    /// What could not be read.
+    /// The error for a failed read.
     pub fn failed(&self, source: fjall::Error) -> FrontierError {
         store::failed(&self.dir, source)
     }
 
-    /// True when the store is to be closed and opened again. Finds out, too, that fjall failed in the background.
+    /// True if the store must be closed and reopened. Also notices when fjall failed in the background.
     pub fn is_broken(&self) -> bool {
         let store = self.store.read_recursive();
         store.as_ref().is_none_or(|store| store.trouble().is_some() || store.look().is_err())
     }
 
-    /// Closes the store, once all who use it have finished, and opens it again if there is room. It is not back on the
-    /// shelf yet.
+    /// Closes the store when all users have finished, and opens it again if there is free space. The caller puts it
+    /// back.
     pub fn open_again(&self) -> Result<Store, FrontierError> {
         let old = self.store.write().take();
         drop(old);
@@ -108,14 +108,14 @@ impl Shelf {
         if reserve == 0 {
             return None;
         }
-        // Not to know is no reason to stop: a write will tell.
+        // If the free space is unknown, writes continue and may fail.
         let free = disk::free_bytes(&self.lock.0).ok()?;
         let lacks = free < reserve;
         lacks.then(|| format!("only {} MiB are free on its disk", free >> 20))
     }
 
-    /// fjall's worker thread counts as ended a moment before it drops its journal, and that writes what its buffer still
-    /// holds: into a file that would be ours again.
+    /// fjall's worker thread counts as ended just before it drops its journal, which writes its buffer to a file that
+    /// we would use again. So wait for that.
     fn wait_until_closed(&self) -> Result<(), FrontierError> {
         let place = fs::canonicalize(store::place(&self.dir)).unwrap_or_else(|_| store::place(&self.dir));
         let started = std::time::Instant::now();
@@ -139,7 +139,7 @@ impl Shelf {
     }
 }
 
-/// The lock on a folder, held until this is dropped or the process ends.
+/// The lock on a folder, until this is dropped or the process ends.
 struct FolderLock(File);
 
 impl FolderLock {
@@ -154,12 +154,12 @@ impl FolderLock {
 
 impl Drop for FolderLock {
     fn drop(&mut self) {
-        // Closing is not enough: a child process just being started has a copy of the file for a moment.
+        // Closing is not enough: a child process that is just being started has a copy of the file for a moment.
         let _ = self.0.unlock();
     }
 }
 
-/// Whether this process has files below `place` open. False where the system does not say (no /proc).
+/// Whether this process has open files below `place`. False if the system does not tell (no /proc).
 fn has_open_files(place: &Path) -> bool {
     let Ok(open) = fs::read_dir("/proc/self/fd") else { return false };
     open.flatten().any(|file| fs::read_link(file.path()).is_ok_and(|path| path.starts_with(place)))

@@ -1,9 +1,9 @@
-//! Politeness slots of addresses over a restart. A process that is killed must not make the next one visit an address too soon,
-//! whichever of its hosts it was visited for.
+//! Politeness slots of addresses over a restart. After a kill, the next process must not visit an address too soon, for
+//! any of its hosts.
 //!
-//! Most slots are as long as the default delay, or shorter. They are not written: at the opening every address rests for that
-//! long once, by the larger of the delays of the last run and of this one. Longer slots (a delay that the operator ordered for
-//! a host, a host that is lent to a client) are written before the visit begins.
+//! Most slots are no longer than the default delay. They are not stored: at a start, every address waits once for the
+//! larger default delay of the last run and this one. Longer slots (a delay ordered by the operator, a host lent to a
+//! remote worker) are stored before the request.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -12,25 +12,25 @@ use super::open::EmbeddedFrontier;
 use crate::frontier::{FrontierError, Lease, Turn};
 use crate::page::EpochMs;
 
-/// What the last run let addresses rest for (ms), and until when its own opening did.
+/// The default delay of the last run (ms), and the end of the wait at its start.
 const REST: &str = "slots";
-/// Before an address: until when it is taken.
+/// Prefix of an address's key. The value: until when it is taken.
 const SLOT: &str = "slot:";
-/// Delays are in whole milliseconds, and what began late in one would end early by up to that much.
+/// Delays are in milliseconds, so a delay that starts late in one would end up to 1 ms early.
 const ROUNDING_MS: u64 = 1;
 
-/// What the next opening is to know of this run's slots.
+/// What the next start must know about the slots of this run.
 #[derive(Default)]
 pub(super) struct Rest {
     note: String,
-    /// Slots of earlier runs that are over: to be removed.
+    /// Slots of earlier runs that have ended, to be deleted.
     over: Vec<fjall::Slice>,
     is_kept: bool,
 }
 
 impl EmbeddedFrontier {
-    /// To be called once, at the opening. Writes nothing: a frontier opens on a full disk, too, and the note of the run before
-    /// is right until the first visit of this one.
+    /// Called once at the start. Writes nothing, because a frontier also opens on a full disk. The note of the last run
+    /// is right until the first request of this one.
     pub(super) fn open_slots(&self) -> Result<(), FrontierError> {
         let store = self.shelf.store()?;
         let text = store.note_bytes(REST)?.and_then(|bytes| String::from_utf8(bytes).ok());
@@ -51,7 +51,7 @@ impl EmbeddedFrontier {
             }
         }
         let rest = self.default_delay_ms;
-        // Of a folder in which nothing was visited yet, none has to rest.
+        // In a folder without any visits no address must wait.
         let opens_at = match (self.hosts_at_opening, last) {
             (0, _) => 0,
             (_, None) => self.opened_at.saturating_add(with_rounding(rest)),
@@ -64,7 +64,7 @@ impl EmbeddedFrontier {
         Ok(())
     }
 
-    /// The contract is that of [`crate::frontier::Frontier::claim_address`].
+    /// Implements [`crate::frontier::Frontier::claim_address`].
     pub(super) fn claim_slot(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {
         let host = self.keys.host(&lease.host.origin);
         if self.schedule.lock().is_recalled(host) {
@@ -77,17 +77,17 @@ impl EmbeddedFrontier {
         turn
     }
 
-    /// The contract is that of [`crate::frontier::Frontier::hold_address`].
+    /// Implements [`crate::frontier::Frontier::hold_address`].
     pub(super) fn hold_slot(&self, ip: IpAddr, time: Duration, now: EpochMs) {
         self.addresses.lock().hold(ip, time, now);
         self.keep_slot(ip, time);
     }
 
-    /// Writes a slot that the rest at the next opening would not cover, and with the first slot how long that rest is.
-    /// A store that takes no writes has fetching pause.
+    /// Stores a slot that the wait at the next start would not cover. With the first slot it also stores the length of
+    /// that wait. If the store cannot be written, fetching pauses.
     fn keep_slot(&self, ip: IpAddr, time: Duration) {
         let is_covered = time.as_millis() <= u128::from(with_rounding(self.default_delay_ms));
-        // Held until it is written: no visit begins before.
+        // Held until it is written, so that no request starts before.
         let mut rest = self.rest.lock();
         if is_covered && rest.is_kept {
             return;

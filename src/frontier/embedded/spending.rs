@@ -1,4 +1,4 @@
-//! Budgets: accounts are read from the store when something is to be asked for, and written with what was brought.
+//! Budgets: reads accounts before a request, and writes them with the validated amounts.
 
 use super::changes::Changes;
 use super::ledger::{AccountKey, CRAWL, Ledger};
@@ -21,7 +21,7 @@ impl EmbeddedFrontier {
         let mut batches = None;
         loop {
             let mut ledger = self.ledger.lock();
-            // What was booked meanwhile comes after what was read.
+            // Amounts written meanwhile make the read ones outdated.
             if batches != Some(ledger.batches) {
                 read.clear();
                 batches = Some(ledger.batches);
@@ -38,7 +38,7 @@ impl EmbeddedFrontier {
         }
     }
 
-    /// The crawl's account, and those of the URL's host and domain where there is a budget of such.
+    /// The crawl's account, and those of the URL's host and domain if they have budgets.
     fn accounts_of(&self, url: &str) -> Vec<AccountKey> {
         let host = url::host(url).unwrap_or_default();
         let mut accounts = vec![CRAWL];
@@ -68,7 +68,7 @@ impl EmbeddedFrontier {
         ledger.budgets.iter().map(standing).collect()
     }
 
-    /// The store was opened again: its accounts hold, whatever was booked last, and what got its verdict is in them.
+    /// The store was reopened: its accounts are valid, and they include all URLs with a verdict.
     pub(super) fn read_accounts_again(
         store: &Store,
         ledger: &mut Ledger,
@@ -89,14 +89,14 @@ fn stored(store: &Store, key: AccountKey) -> Result<Account, FrontierError> {
     Ok(store.record(&store.accounts, &key.to_bytes())?.unwrap_or_default())
 }
 
-/// The crawl's account. `live`: pages that are there, for a crawl of before there were accounts.
+/// The crawl's account. `live`: number of live pages, for a crawl of a version without accounts.
 pub(super) fn crawls(store: &Store, live: u64) -> Result<Account, FrontierError> {
     let account = store.record(&store.accounts, &CRAWL.to_bytes())?;
     Ok(account.unwrap_or_else(|| Account::with_pages(live)))
 }
 
 impl Changes<'_> {
-    /// Books what was brought, in the batch that validates it.
+    /// Adds the amounts in the batch that validates the event.
     pub fn add_brought(&mut self, verdicts: &[Verdict]) -> Result<(), FrontierError> {
         for Verdict { url, attempt, brought, .. } in verdicts {
             self.brought.push(self.frontier.key_of(url)?);

@@ -1,5 +1,6 @@
-//! Pages that name another URL as their canonical one (`canonical: obey`). That URL's own page has the place; as long as it is not
-//! there, the first page that names it stands in for it, and the others are its aliases as those that redirect there are.
+//! Canonical slots: pages that name another URL as canonical (`canonical: obey`). The page of the canonical URL itself
+//! has the slot. While there is none, the first page that names the URL has it, and the others are aliases of it, like
+//! URLs that redirect there.
 
 use super::changes::Changes;
 use super::open::EmbeddedFrontier;
@@ -10,16 +11,16 @@ use crate::frontier::keys::{UrlKey, split};
 use crate::frontier::{FrontierError, PageRecord, PageState};
 use crate::page::Withheld;
 
-/// So many aliases are followed from a canonical URL to a page: one may name the next, or redirect there.
+/// Maximum number of steps from a canonical URL to its page, because an alias may name or redirect to another.
 const CHAIN: usize = 5;
 
-/// A page that is delivered: under which URL, and which it is by its own.
+/// A delivered page: the URL of its delivery, and its own URL.
 type Delivered = (String, String);
 
 impl EmbeddedFrontier {
     pub(super) fn claim_place(&self, canonical: &str, by: &str) -> Result<Option<Withheld>, FrontierError> {
         let (key, by_key) = (self.key_of(canonical)?, self.key_of(by)?);
-        // Of two that name each other only one can leave: the one that is told later finds the other leaving.
+        // If two pages name each other, only one may become an alias. The second call sees the first decision.
         let _one_at_a_time = self.claiming.lock();
         self.claims.lock().forget(by_key);
         let for_ = (key != by_key).then_some(key);
@@ -29,8 +30,8 @@ impl EmbeddedFrontier {
         Ok(delivered.map(|(of, target)| Withheld::Alias { of, target }))
     }
 
-    /// The page that another one than `by` has, of the URL that is named or what that leads to: step by step, as each was seen to. That
-    /// one was the alias of a page says nothing: what is between may have changed, and all of a circle could go by it.
+    /// The page, not of `by`, that the canonical URL has or leads to, step by step. An old alias does not count by
+    /// itself, because the steps between may have changed, and a circle could point to it.
     fn delivered(&self, canonical: &str, by: UrlKey) -> Result<Option<Delivered>, FrontierError> {
         let store = self.shelf.store()?;
         let mut named = canonical.to_owned();
@@ -60,7 +61,7 @@ impl EmbeddedFrontier {
         Ok(None)
     }
 
-    /// Nobody who has the place of `by` itself is looked for: it has its page.
+    /// Does not look for the owner of `by` itself, which has its own page.
     fn owner_but(&self, store: &StoreGuard, target: UrlKey, by: UrlKey) -> Result<Option<String>, FrontierError> {
         if target == by {
             return Ok(None);
@@ -76,12 +77,12 @@ impl EmbeddedFrontier {
     }
 }
 
-/// What a URL is to a page that names it.
+/// What a URL is for a page that names it.
 #[derive(PartialEq)]
 enum Standing<'r> {
     None,
     Page,
-    /// It names another itself, or redirects there.
+    /// It names another URL, or redirects there.
     LeadsTo(&'r str),
 }
 
@@ -96,8 +97,8 @@ impl Standing<'_> {
 }
 
 impl Changes<'_> {
-    /// What `record` means for pages that name its URL. Who stands in for it is looked at at once when it has a page now, or leads
-    /// elsewhere; and some of those who were told by what it was, when it is that no more.
+    /// Effects of `record` on pages that name its URL. The page with its canonical slot is rechecked at once if the URL
+    /// now has a page, or leads elsewhere. If the URL stops being what it was, some of its aliases are rechecked.
     pub(super) fn tell_others(&mut self, answer: Answer) -> Result<(), FrontierError> {
         let Answer { url, before, record } = answer;
         self.note_named(answer)?;
@@ -112,14 +113,14 @@ impl Changes<'_> {
             }
         }
         if was != Standing::None {
-            // What redirects here would only find what was found here.
+            // URLs that redirect here would only find the same result.
             self.wake(url, url, PageRecord::is_alias_by_name)?;
         }
         Ok(())
     }
 
-    /// Whether what an alias names leads to the page that it is, as it did when the alias was told so; what names that itself has none
-    /// between.
+    /// Whether the URL that an alias names still leads to the page it is an alias of. If the alias names that page
+    /// directly, nothing is between.
     pub(super) fn leads_to(&self, named: Option<&str>, target: UrlKey) -> Result<bool, FrontierError> {
         let Some(mut named) = named.map(str::to_owned) else { return Ok(true) };
         for _ in 0..=CHAIN {
@@ -136,7 +137,7 @@ impl Changes<'_> {
         Ok(false)
     }
 
-    /// Who names a URL that leads to its page, and is not that itself, is among the aliases of both.
+    /// A page that names a URL which leads to its page is listed as an alias of both.
     fn note_named(&mut self, Answer { url, before, record }: Answer) -> Result<(), FrontierError> {
         let named = |record: &PageRecord| record.canonical.clone().filter(|_| record.state == PageState::Alias);
         let (was, is) = (before.and_then(named), named(record));
@@ -153,7 +154,7 @@ impl Changes<'_> {
     }
 }
 
-/// What an alias was seen to name or to redirect to; of what it is one may be further on.
+/// What an alias names or redirects to; its page may be further on.
 fn named_by_alias(record: &PageRecord) -> Option<&str> {
     record.canonical.as_deref().or(record.target.as_deref()).filter(|_| record.state == PageState::Alias)
 }

@@ -1,4 +1,4 @@
-//! The files below the frontier: a fjall database and its keyspaces, opened safely, with typed reads.
+//! The files of the frontier: a fjall database with its keyspaces, opened safely, with typed reads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -16,12 +16,12 @@ use crate::frontier::keys::{HostKey, Keys, UrlKey, later_key, part, ready_key};
 use crate::frontier::schedule::{HostRecord, Totals};
 use crate::frontier::{FrontierError, PageRecord, Robots};
 
-/// Written into every store; other values are other formats.
+/// Stored in every database; another value is another format.
 const FORMAT: &str = "seine frontier 1";
 pub const KEYSPACES: [&str; 12] =
     ["urls", "ready", "later", "pages", "hosts", "robots", "accounts", "notes", "targets", "sources", "copies", "near"];
 
-/// What is written in order is not read again.
+/// A restore writes in order and does not read.
 const RESTORING_CACHE: u64 = 16 << 20;
 
 const REMEDY_FOREIGN: &str = "this is no frontier of this version of Seine: open it with the version that made it, or \
@@ -30,9 +30,10 @@ const REMEDY_CORRUPT: &str = "its files are damaged: restore the folder from a b
                               be validated again";
 const REMEDY_IO: &str = "look at the disk's space, rights and health, then start again: nothing accepted is lost";
 
-/// The keyspaces. `urls`: where each known URL is. `ready`, `later`: the queues. `pages`: records of fetched URLs.
-/// `hosts`, `robots`: one record a host. `accounts`: what the crawl, hosts and domains have brought, for budgets. `targets`: where
-/// redirects lead, owners and aliases. `sources`: who led to URLs ([`super::found`]). `copies`, `near`: [`super::copies`]. `notes`: everything else, with the totals.
+/// The keyspaces. `urls`: the queue state of each known URL. `ready`, `later`: the queues. `pages`: records of fetched
+/// URLs. `hosts`, `robots`: one record per host. `accounts`: amounts for budgets of the crawl, hosts and domains.
+/// `targets`: redirect targets, owners and aliases. `sources`: first links ([`super::found`]). `copies`, `near`:
+/// [`super::copies`]. `notes`: everything else, with the totals.
 pub struct Store {
     dir: PathBuf,
     pub db: Database,
@@ -65,7 +66,7 @@ enum Problem {
     Panic(String),
 }
 
-/// Opens the store in `dir`, or makes one. The folder's lock is ours.
+/// Opens the store in `dir`, or creates one. The caller has the folder's lock.
 pub fn open(dir: &Path, cache_bytes: u64) -> Result<Store, FrontierError> {
     let place = place(dir);
     if !place.try_exists().map_err(failed_io(dir))? {
@@ -74,12 +75,12 @@ pub fn open(dir: &Path, cache_bytes: u64) -> Result<Store, FrontierError> {
     attach(dir, cache_bytes)
 }
 
-/// Where the database is.
+/// The folder of the database.
 pub fn place(dir: &Path) -> PathBuf {
     dir.join("store")
 }
 
-/// Opens a store that is there. The folder's lock is ours.
+/// Opens an existing store. The caller has the folder's lock.
 pub fn attach(dir: &Path, cache_bytes: u64) -> Result<Store, FrontierError> {
     let store = Store::attach(dir, &place(dir), cache_bytes)?;
     let format = store.note_bytes("format")?.unwrap_or_default();
@@ -91,8 +92,8 @@ pub fn attach(dir: &Path, cache_bytes: u64) -> Result<Store, FrontierError> {
     Ok(Store { keys: Keys { seed }, ..store })
 }
 
-/// Makes a new store beside its place and moves it there when it is whole: fjall cannot open a folder whose making was
-/// interrupted.
+/// Creates a new store in a temporary folder and moves it when it is complete, because fjall cannot open a partly
+/// created folder.
 fn create<E: From<FrontierError>>(
     dir: &Path,
     place: &Path,
@@ -107,7 +108,7 @@ fn create<E: From<FrontierError>>(
     Ok(folders::settle(&draft, place).map_err(failed_io(dir))?)
 }
 
-/// A store of nothing.
+/// The first records of an empty store.
 fn begin(store: &Store) -> Result<(), FrontierError> {
     let mut batch = store.db.batch();
     batch.insert(&store.notes, "format", FORMAT);
@@ -116,7 +117,7 @@ fn begin(store: &Store) -> Result<(), FrontierError> {
     batch.commit().map_err(|source| store.failed(source))
 }
 
-/// Makes a store in `dir`, which has none, of what `fill` writes. Durable when this returns.
+/// Creates a store in the empty folder `dir` with what `fill` writes. Durable when this returns.
 pub fn make<E: From<FrontierError>>(dir: &Path, fill: impl FnOnce(&Store) -> Result<(), E>) -> Result<(), E> {
     folders::make_private(dir).map_err(failed_io(dir))?;
     create(dir, &place(dir), RESTORING_CACHE, fill)
@@ -139,10 +140,10 @@ impl Store {
     fn attach_or_panic(dir: &Path, place: &Path, cache_bytes: u64) -> Result<Store, fjall::Error> {
         let db = Database::builder(place)
             .cache_size(cache_bytes)
-            // One worker: with two, the first spins for as long as the second compacts.
+            // One worker: with two, the first spins while the second compacts.
             .worker_threads(1)
             .max_cached_files(Some(Shares::now().tables))
-            // The least fjall allows: what is in journals is replayed at the opening, and held in memory then.
+            // The minimum of fjall. Journals are replayed into memory at the next opening.
             .max_journaling_size(64 << 20)
             .open()?;
         let keyspace = |name| db.keyspace(name, || keyspace_options(name));
@@ -166,23 +167,23 @@ impl Store {
         })
     }
 
-    /// After an error nothing is written any more, until the store is closed and opened again. Whether the batch is in it
-    /// shows only then.
+    /// After an error nothing more is written until the store is reopened. Only then it is known whether the batch was
+    /// stored.
     pub fn commit(&self, batch: fjall::OwnedWriteBatch) -> Result<(), FrontierError> {
         batch.commit().map_err(|source| self.broken(source))
     }
 
-    /// Makes everything committed durable (fsync). After an error as [`Store::commit`].
+    /// Makes all commits durable (fsync). After an error as [`Store::commit`].
     pub fn persist(&self) -> Result<(), FrontierError> {
         self.db.persist(PersistMode::SyncAll).map_err(|source| self.broken(source))
     }
 
-    /// Whether fjall still takes writes: what it does in the background may have failed. Asks no disk.
+    /// Whether fjall still accepts writes; its background work may have failed. Does not access the disk.
     pub fn look(&self) -> Result<(), FrontierError> {
         self.db.persist(PersistMode::Buffer).map_err(|source| self.broken(source))
     }
 
-    /// Why nothing can be written any more; none when all is well.
+    /// Why nothing can be written any more; none if all is well.
     pub fn trouble(&self) -> Option<String> {
         self.trouble.get().cloned()
     }
@@ -203,13 +204,13 @@ impl Store {
         keyspace.get(key).map_err(|source| self.failed(source))
     }
 
-    /// None when there is none under the key.
+    /// None if the key does not exist.
     pub fn record<R: records::Record>(&self, keyspace: &Keyspace, key: &[u8]) -> Result<Option<R>, FrontierError> {
         let bytes = self.get(keyspace, key)?;
         bytes.map(|bytes| records::from_bytes(&bytes).ok_or_else(|| self.unreadable(keyspace.name()))).transpose()
     }
 
-    /// An entry of a keyspace that is gone through.
+    /// Decodes an entry of an iteration.
     pub fn read<R: records::Record>(&self, keyspace: &Keyspace, entry: Guard) -> Result<(Slice, R), FrontierError> {
         let (key, value) = entry.into_inner().map_err(|source| self.failed(source))?;
         Ok((key, records::from_bytes(&value).ok_or_else(|| self.unreadable(keyspace.name()))?))
@@ -220,7 +221,7 @@ impl Store {
         bytes.map(|bytes| UrlState::from_bytes(&bytes).ok_or_else(|| self.unreadable("urls"))).transpose()
     }
 
-    /// What the URL's queue keeps of it.
+    /// The queue entry of a URL.
     pub fn queued(&self, url: UrlKey, state: UrlState) -> Result<Option<QueuedUrl>, FrontierError> {
         match state {
             UrlState::Done => Ok(None),
@@ -248,19 +249,19 @@ impl Store {
         self.record(&self.robots, &host.to_be_bytes())
     }
 
-    /// That of a URL with this number among all that were proposed.
+    /// The source of the URL with this number among all proposed URLs.
     pub fn source(&self, number: u64) -> Result<Option<Source>, FrontierError> {
         let entry = self.sources.range(..=number.to_be_bytes()).next_back();
         Ok(entry.map(|entry| self.read(&self.sources, entry)).transpose()?.map(|(_, source)| source))
     }
 
-    /// The record of a URL in `pages`; none when nothing of its host is known either.
+    /// The record of a URL in `pages`; none if its host is unknown.
     pub fn page_of(&self, url: UrlKey) -> Result<Option<PageRecord>, FrontierError> {
         let Some(host) = self.host(url.host)? else { return Ok(None) };
         self.page(url, &host.origin)
     }
 
-    /// The URLs that the keys of these entries end in.
+    /// The URLs whose keys are at the end of these entries' keys.
     pub fn url_keys(
         &self,
         keyspace: &Keyspace,
@@ -278,7 +279,7 @@ impl Store {
         counted.map_err(|source| self.failed(source))
     }
 
-    /// Every host's record.
+    /// Calls `take` for every host's record.
     pub fn each_host(&self, mut take: impl FnMut(HostKey, HostRecord)) -> Result<(), FrontierError> {
         for entry in self.hosts.iter() {
             let (key, record) = self.read(&self.hosts, entry)?;
@@ -299,7 +300,7 @@ impl Store {
         failed(&self.dir, source)
     }
 
-    /// A value that says nothing we know, in this keyspace.
+    /// The error for an undecodable value in this keyspace.
     pub fn unreadable(&self, keyspace: &str) -> FrontierError {
         error(&self.dir, REMEDY_CORRUPT, Problem::Record(keyspace.to_owned()))
     }
@@ -316,7 +317,7 @@ pub fn failed_io(dir: &Path) -> impl Fn(std::io::Error) -> FrontierError {
 fn remedy(source: &fjall::Error) -> &'static str {
     match source {
         fjall::Error::InvalidVersion(_) => REMEDY_FOREIGN,
-        // Already failed before, with its reason logged then.
+        // It failed before, and the reason was logged then.
         fjall::Error::Poisoned => REMEDY_IO,
         fjall::Error::Io(io) if io.kind() != std::io::ErrorKind::UnexpectedEof => REMEDY_IO,
         fjall::Error::Storage(fjall::LsmError::Io(io)) if io.kind() != std::io::ErrorKind::UnexpectedEof => REMEDY_IO,
@@ -336,7 +337,7 @@ fn error(
     FrontierError::Store { path: dir.display().to_string(), remedy, source: source.into() }
 }
 
-/// Memory first: write buffers add up to 39 MiB. Options are fixed when a keyspace is made.
+/// Memory first: write buffers add up to 39 MiB. Options are fixed when a keyspace is created.
 fn keyspace_options(name: &str) -> KeyspaceCreateOptions {
     let is_large = matches!(name, "urls" | "ready" | "later" | "pages");
     let buffer_mib = match name {
@@ -347,22 +348,22 @@ fn keyspace_options(name: &str) -> KeyspaceCreateOptions {
     };
     let options = KeyspaceCreateOptions::default()
         .max_memtable_size(buffer_mib << 20)
-        // Small tables: a merge from level 0 rewrites all of level 1 (four tables), and holds up flushes meanwhile.
+        // Small tables, because a merge from level 0 rewrites all of level 1 (four tables) and delays flushes.
         .compaction_strategy(std::sync::Arc::new(Leveled::default().with_table_target_size(8 << 20)))
-        // Level 2 and below are large: of their indexes and filters only the parts in use come into the cache.
+        // Levels from 2 on are large, so only the used parts of their indexes and filters are cached.
         .index_block_partitioning_policy(PartitioningPolicy::new([false, false, true]))
         .filter_block_partitioning_policy(PartitioningPolicy::new([false, false, true]))
         .filter_block_pinning_policy(PinningPolicy::new([true, true, false]));
     match name {
-        // Hashes do not compress. Nine of ten looks for a URL find it, the tenth is spared the disk by the filter.
+        // Hashes do not compress. Nine of ten lookups find the URL; the filter saves the disk access of the tenth.
         "urls" => options
             .data_block_compression_policy(CompressionPolicy::disabled())
             .filter_policy(FilterPolicy::all(FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(10.0)))),
-        // Hashes, and only ever read by range.
+        // Hashes, only read by range.
         "near" => {
             options.data_block_compression_policy(CompressionPolicy::disabled()).filter_policy(FilterPolicy::disabled())
         }
-        // Only ever read by range, where a filter is of no use; larger blocks compress paths better.
+        // Only read by range, so a filter is useless; larger blocks compress paths better.
         "ready" | "later" | "sources" => options
             .filter_policy(FilterPolicy::disabled())
             .data_block_size_policy(BlockSizePolicy::all(16 << 10))

@@ -1,5 +1,5 @@
-//! Everything the store holds, counted from its records, for an audit: what the counters, which are kept in the same
-//! batches, must say too. Reads every record: minutes for a hundred million URLs.
+//! Counts all records of the store for an audit. The counters, which are written in the same batches, must agree. Reads
+//! every record: minutes for a hundred million URLs.
 
 use super::copies::Place;
 use super::open::EmbeddedFrontier;
@@ -8,35 +8,35 @@ use crate::frontier::held::held_under;
 use crate::frontier::keys::part;
 use crate::frontier::{FrontierError, PageRecord, PageState};
 
-/// Counted records.
+/// The counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Survey {
     pub hosts: u64,
-    /// URLs that the hosts' records say are queued.
+    /// Queued URLs according to the hosts' records.
     pub queued_by_host: u64,
-    /// Pages that the hosts' records say were ever admitted.
+    /// Pages ever admitted according to the hosts' records.
     pub admitted_by_host: u64,
     /// URLs in the queues …
     pub queued: u64,
-    /// … of which so many have a record in `pages`, and the rest, pages or sitemaps, never had a final answer.
+    /// … those with a record in `pages`, and pages without a final answer so far …
     pub revisits: u64,
     pub first_time_pages: u64,
-    /// … and so many are held.
+    /// … and deferred ones.
     pub held: u64,
-    /// Known URLs, by where they are said to be: in a queue, or done.
+    /// Known URLs by their queue state: in a queue, or done.
     pub places_queued: u64,
     pub places_done: u64,
-    /// Records in `pages`, sitemaps included, by state.
+    /// Records in `pages`, with sitemaps, by state.
     pub live: u64,
     pub gone: u64,
     pub refused: u64,
     pub failed: u64,
     pub withheld: u64,
     pub alias: u64,
-    /// Of the live ones: duplicates; and the first with their content …
+    /// Live pages that are duplicates, and live pages that are the first with their content …
     pub duplicates: u64,
     pub firsts: u64,
-    /// … of which so many have its place.
+    /// … and those of them with the content slot.
     pub places: u64,
 }
 
@@ -46,14 +46,14 @@ impl Survey {
         self.live + self.gone + self.refused + self.failed + self.withheld + self.alias
     }
 
-    /// Queued URLs that never had a final answer.
+    /// Queued URLs without a final answer so far.
     pub fn first_time(&self) -> u64 {
         self.queued - self.revisits
     }
 }
 
 impl EmbeddedFrontier {
-    /// Counts all records. Nothing may change meanwhile for the counts to belong together.
+    /// Counts all records. The counts are consistent only if nothing changes meanwhile.
     pub fn survey(&self) -> Result<Survey, FrontierError> {
         let store = &*self.shelf.store()?;
         let mut survey = Survey::default();

@@ -1,5 +1,5 @@
-//! Where redirects lead, and what pages name as their canonical URL ([`super::stand_ins`]): under which URL a target's page is
-//! delivered, its owner, and which others lead there too, its aliases. Only what does either has anything here.
+//! Redirect targets and canonical URLs ([`super::stand_ins`]): the owner of each target, under whose URL its page is
+//! delivered, and its aliases, the other URLs that lead there. Other URLs have no entry here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -15,17 +15,18 @@ use crate::frontier::keys::{UrlKey, split};
 use crate::frontier::{Claim, FrontierError, PageRecord, PageState};
 use crate::planted;
 
-/// A target that has lost its owner, or a content whose first page left: so many of its aliases or duplicates are looked at at once.
-/// The first of them has its place, the others stay what they are; all of a million at once would be of no use. Each that is a duplicate
-/// no more wakes the next.
+/// When a target loses its owner, or a content its first page, this many aliases or duplicates are rechecked at once.
+/// The first of them takes over, and the others stay what they are, so rechecking all of a million would be useless.
+/// Each that is no longer a duplicate causes the recheck of another.
 const HEIRS: usize = 8;
-/// Those that are looked through for them.
+/// Maximum number of entries searched for them.
 const LOOKED_THROUGH: usize = 64;
 
-/// Entries by key, put in or (none) taken out: under a target's key its owner, under that and an alias's key nothing.
+/// Entries by key, put or (none) deleted. The key of a target has its owner; the keys of a target and an alias together
+/// have no value.
 pub(super) type TargetChanges = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
 
-/// What a URL is to the target of its redirects, or to the URL that its page names.
+/// The role of a URL for its redirect target, or for its canonical URL.
 #[derive(Clone, Copy, PartialEq)]
 enum Role<'r> {
     None,
@@ -49,8 +50,7 @@ impl Role<'_> {
 impl EmbeddedFrontier {
     pub(super) fn claim(&self, target: &str, by: &str) -> Result<Claim, FrontierError> {
         let (target_key, by_key) = (self.key_of(target)?, self.key_of(by)?);
-        // Held while the store is asked: what is neither here nor there cannot be granted twice. Who settles a claim does not wait
-        // for it.
+        // Held while the store is read, so that a target cannot be granted twice. Settling does not wait for this lock.
         let _one_at_a_time = self.claiming.lock();
         let claimed = {
             let mut claims = self.claims.lock();
@@ -75,7 +75,8 @@ impl EmbeddedFrontier {
         }
     }
 
-    /// Another one than `by` whose page is that of `target`, and stays so. Who stands in for a page gives way to who brings it.
+    /// A URL other than `by` that delivers the page of `target`, and will continue to. A page with a canonical slot
+    /// gives way to the real page.
     fn delivered_under(&self, (target, key): (&str, UrlKey), by: UrlKey) -> Result<Option<String>, FrontierError> {
         let store = self.shelf.store()?;
         let owner = store.owner(key)?.filter(|owner| !owner.is_stand_in);
@@ -86,7 +87,7 @@ impl EmbeddedFrontier {
         Ok((is_there && !self.claims.lock().is_leaving(key)).then(|| target.to_owned()))
     }
 
-    /// The owner, if it is not `by`, and not about to be none.
+    /// The owner, unless it is `by` or about to lose the target.
     pub(super) fn another(&self, owner: Option<Owner>, by: UrlKey) -> Result<Option<String>, FrontierError> {
         let Some(owner) = owner else { return Ok(None) };
         let key = self.key_of(&owner.url)?;
@@ -94,7 +95,7 @@ impl EmbeddedFrontier {
     }
 }
 
-/// What becomes of a URL's record.
+/// The change of a URL's record.
 #[derive(Clone, Copy)]
 pub(super) struct Answer<'r> {
     pub url: UrlKey,
@@ -115,9 +116,9 @@ impl Store {
 }
 
 impl Changes<'_> {
-    /// Notes what `record` makes of the URL to its target, and what it is no longer. `reached`: where its redirects led this time,
-    /// whatever came of it. True when the URL is to be looked at again at once: it is the alias of nobody's page, or has a page that
-    /// is another's. A look that left it as it was has nothing to say of that: another would not either.
+    /// Updates the role of a URL for its target. `reached`: the present end of its redirects, whatever the result. True
+    /// if the URL must be rechecked at once: it is an alias of a page that nobody delivers, or has a page that another
+    /// URL delivers. A fetch that left it unchanged decides nothing about that, and another fetch would not either.
     pub(super) fn turn_to(&mut self, answer: Answer, reached: Option<&str>) -> Result<bool, FrontierError> {
         let Answer { url, before, record } = answer;
         let (was, is) = (Role::of(before), Role::of(Some(record)));
@@ -141,7 +142,8 @@ impl Changes<'_> {
         Ok(is_anothers && answer.is_new())
     }
 
-    /// Makes it the owner of a target that has none, or only one that stands in for it. True when another is.
+    /// Makes it the owner of a target that has none, or only a page with its canonical slot. True if another URL is the
+    /// owner.
     fn own(&mut self, target: &str, by: Owner) -> Result<bool, FrontierError> {
         let target = self.frontier.key_of(target)?;
         if let Some(owner) = self.owner(target)?.filter(|owner| owner.url != by.url) {
@@ -154,8 +156,8 @@ impl Changes<'_> {
         Ok(false)
     }
 
-    /// A target that nobody owns any more goes to one of its aliases; to one that redirects there not if it has just been asked for
-    /// itself, and was not there.
+    /// Gives a target without owner to one of its aliases. An alias that redirects there gets it unless the target
+    /// itself was just fetched and had no page.
     fn leave(
         &mut self,
         url: UrlKey,
@@ -193,8 +195,7 @@ impl Changes<'_> {
         Ok(self.page(url, origin)?.is_some_and(|page| is_page(&page)))
     }
 
-    /// Has aliases of a target that are `wanted` looked at at once, those included that are about to be. The target itself comes
-    /// first.
+    /// Rechecks the `wanted` aliases of a target at once, including those of this batch. The target itself comes first.
     pub(super) fn wake(
         &mut self,
         target: UrlKey,
@@ -208,7 +209,7 @@ impl Changes<'_> {
             None => self.store.get(&self.store.targets, &itself)?.is_some(),
         };
         members.retain(|alias| *alias != target);
-        // It was no page when it was asked for itself; then another's redirect brought it.
+        // The target was not a page when it was fetched itself; a redirect led to its page later.
         let was_refused = match self.origin_of(target.host)? {
             Some(origin) => self.page(target, &origin)?.is_some_and(|page| page.no_page_since().is_some()),
             None => false,
@@ -219,7 +220,7 @@ impl Changes<'_> {
         self.wake_heirs(members, but, wanted)
     }
 
-    /// Has [`HEIRS`] of these that are `wanted` looked at at once.
+    /// Rechecks [`HEIRS`] of the `wanted` ones at once.
     pub(super) fn wake_heirs(
         &mut self,
         members: Vec<UrlKey>,
@@ -249,7 +250,7 @@ impl Changes<'_> {
         }
     }
 
-    /// The URLs that the keys of a range end in: the first of the store's, and all that this batch adds.
+    /// The URLs at the end of the keys of a range: the first in the store, and all added by this batch.
     pub(super) fn members(
         &self,
         keyspace: &Keyspace,
@@ -272,7 +273,7 @@ impl Changes<'_> {
     }
 }
 
-/// Whether it is there under its own URL; delivered, unless it asks not to be.
+/// Whether it has a page under its own URL, delivered unless it is noindex.
 pub(super) fn is_page(record: &PageRecord) -> bool {
     record.state.is_there() && record.kind.is_delivered()
 }

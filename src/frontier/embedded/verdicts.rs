@@ -1,4 +1,4 @@
-//! Verdicts: what an event makes of its URL. They need no lease in memory: after a crash the same log is read again.
+//! Applies verdicts. They need no lease in memory, because after a crash the same log is read again.
 
 use super::changes::Changes;
 use super::records::{QueuedUrl, Source, UrlState};
@@ -10,7 +10,7 @@ use crate::frontier::{
 };
 use crate::page::EpochMs;
 
-/// A verdict's URL and all that is known of it.
+/// The URL of a verdict, with all that is known of it.
 struct Subject<'v> {
     verdict: &'v Verdict,
     url: UrlKey,
@@ -18,7 +18,7 @@ struct Subject<'v> {
     path: &'v str,
     state: Option<UrlState>,
     page: Option<PageRecord>,
-    /// Leased by this process, and of no earlier verdict of this batch.
+    /// Leased by this process, without an earlier verdict in this batch.
     is_in_flight: bool,
 }
 
@@ -27,7 +27,7 @@ impl Changes<'_> {
     pub fn add_verdicts(&mut self, verdicts: &[Verdict]) -> Result<u64, FrontierError> {
         let keys = self.frontier.keys;
         let parts = verdicts.iter().map(|verdict| keys.of(&verdict.url)).collect::<Result<Vec<_>, _>>()?;
-        // Asked once for all: whoever leases wants that lock, too.
+        // One call for all, because leases need this lock too.
         let in_flight: Vec<bool> = {
             let schedule = self.frontier.schedule.lock();
             parts.iter().map(|(url, ..)| schedule.is_in_flight(*url)).collect()
@@ -54,8 +54,8 @@ impl Changes<'_> {
         }
     }
 
-    /// Event ids are in order of time. One that is not newer than the record's was applied before; but for a URL in flight
-    /// a verdict is awaited, and then a smaller id only says that the clock was set back.
+    /// Event ids are in order of time. A verdict that is not newer than the record was applied before. For a URL in
+    /// flight a verdict is expected, and then a smaller id only means that the clock was set back.
     fn is_old(&self, subject: &Subject) -> bool {
         let Some(page) = &subject.page else { return false };
         let id = subject.verdict.event_id.as_str();
@@ -63,7 +63,7 @@ impl Changes<'_> {
         id == page.event_id || (id < page.event_id.as_str() && !awaited())
     }
 
-    /// Makes the host and, for a URL not heard of before, counts it.
+    /// Creates the host, and counts a URL that was unknown.
     fn meet(&mut self, subject: &Subject) -> Result<(), FrontierError> {
         let host = self.host(subject.url.host, subject.origin)?;
         host.finished.push(subject.url);
@@ -98,7 +98,7 @@ impl Changes<'_> {
             }
             None => drop(self.states.insert(url, Some(UrlState::Done))),
         }
-        // A sitemap is remembered, so that it is not asked for again, but it is no page.
+        // A sitemap is recorded, so that it is not fetched again, but it is not a page.
         if subject.verdict.kind.is_delivered() {
             self.totals.count_pages(subject.page.as_ref(), Some(record));
         }
@@ -143,7 +143,7 @@ impl Changes<'_> {
         self.dequeue(subject.url, state);
     }
 
-    /// A URL keeps its rank as long as it is queued. `priority`: of one that is in no queue.
+    /// A URL keeps its rank while it is queued. `priority`: for a URL in no queue.
     pub(super) fn rank_of(&mut self, state: Option<UrlState>, priority: u8) -> Rank {
         if let Some(rank) = state.and_then(UrlState::rank) {
             return rank;
@@ -159,7 +159,7 @@ impl Changes<'_> {
         Ok(subject.state.map(|state| self.queued(subject.url, state)).transpose()?.flatten())
     }
 
-    /// Those since the last answer. A URL in flight was read when it was leased.
+    /// Attempts since the last answer. For a URL in flight they were read with its lease.
     fn attempts_queued(&self, subject: &Subject) -> Result<Option<Attempts>, FrontierError> {
         if subject.is_in_flight {
             return Ok(self.frontier.tried.lock().get(&subject.url).cloned());
@@ -167,12 +167,12 @@ impl Changes<'_> {
         Ok(self.queued_of(subject)?.map(|queued| queued.attempts))
     }
 
-    /// What the URL's new record keeps of before.
+    /// The history that the URL's new record keeps.
     fn past(&self, subject: &Subject, record: &PageRecord) -> Result<Past, FrontierError> {
         let before = subject.page.as_ref();
         let mut attempts = attempts_before(self.attempts_queued(subject)?, before);
         if !attempts.is_empty() {
-            // What was kept is not of this attempt.
+            // The digest in the record is from another attempt.
             let is_of_it = record.fetched_ms == subject.verdict.attempt.at && record.state.is_there();
             let digest = record.digest.filter(|digest| is_of_it && before.and_then(|it| it.digest) != Some(*digest));
             let digest = digest.and_then(|digest| digest.first_chunk().copied());
@@ -187,7 +187,8 @@ impl Changes<'_> {
     }
 }
 
-/// Those that were before this one: since the last answer the queue has them, then the record, and of one alone the record is all.
+/// Earlier attempts: those since the last answer are in the queue entry, then those in the record. A single attempt is
+/// the record itself.
 pub(super) fn attempts_before(queued: Option<Attempts>, page: Option<&PageRecord>) -> Attempts {
     let queued = queued.filter(|attempts| !attempts.is_empty());
     let mut attempts = queued.or_else(|| page.map(|page| page.past.attempts.clone())).unwrap_or_default();

@@ -1,9 +1,9 @@
-//! What visits found out about their hosts, on its way to the store. Who gives a host back waits for no disk: the host's record is
-//! changed in the schedule, and owed to the store. One at a time writes, holding `host_writes`: a batch of changes, or all that
-//! is owed. Whoever finds somebody writing leaves what is owed to that one.
+//! Writes the results of visits for their hosts. A release does not wait for the disk: it changes the host's record in
+//! the schedule and adds it to the list of records to write. One thread at a time writes, with the lock `host_writes`: a
+//! batch of changes, or the whole list. A thread that finds the lock taken leaves its records to the other.
 //!
-//! Nobody is leased a host before its visit is written: a process that is killed must not forget a delay that the next visit
-//! kept to.
+//! A host is not leased before its last visit is written, so that a killed process never forgets a delay that the next
+//! visit must obey.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,14 +15,14 @@ use crate::frontier::schedule::{HostRecord, Schedule};
 use crate::frontier::{FrontierError, Lease, Release, Robots};
 use crate::page::EpochMs;
 
-/// With so many hosts that wait to be written none is leased: the disk is too slow for more.
+/// With this many hosts to write no host is leased, because the disk is too slow.
 pub(super) const MOST_OWED: usize = 1000;
 
-/// What a visit found out about a host, and the store does not have yet.
+/// A host's record that the store does not have yet.
 pub(super) struct Owed {
     record: HostRecord,
     robots: Option<Robots>,
-    /// Which of several visits of the host it is.
+    /// The number of the visit, if a host has several.
     visit: u64,
 }
 
@@ -31,16 +31,16 @@ impl Owed {
         &self.record
     }
 
-    /// What was fetched before somebody wants it anew is fetched again.
+    /// A robots.txt fetched before an order to fetch it again is outdated.
     pub fn expire_robots(&mut self) {
         self.robots.iter_mut().for_each(|robots| robots.expires_ms = 0);
     }
 }
 
 impl EmbeddedFrontier {
-    /// The contract is that of [`crate::frontier::Frontier::give_back`].
+    /// Implements [`crate::frontier::Frontier::give_back`].
     pub(super) fn take_back(&self, lease: Lease, release: Release) {
-        // What is no URL is none of the lease's either.
+        // A text that is not a URL is not part of the lease either.
         let fetched: HashSet<_> = release.fetched.iter().filter_map(|url| self.key_of(url).ok()).collect();
         let mut owed = self.owed.lock();
         let released = self.schedule.lock().release(lease.id, &fetched, &release);
@@ -49,14 +49,14 @@ impl EmbeddedFrontier {
         owed.insert(host, Owed { record, robots, visit: lease.id });
     }
 
-    /// The contract is that of [`crate::frontier::Frontier::write_visits`].
+    /// Implements [`crate::frontier::Frontier::write_visits`].
     pub(super) fn write_owed_in_turn(&self) -> Result<(), FrontierError> {
         let mut result = Ok(());
-        // Asked again once the lock is free: who came meanwhile relies on it.
+        // Checked again after the lock is free, because others may have added records meanwhile.
         while self.schedule.lock().has_unwritten() {
             let Some(_in_order) = self.host_writes.try_lock() else { break };
             match self.write_owed() {
-                // The hosts are given back all the same; what is to be remembered of them is written later.
+                // The hosts are released anyway; their records are written later.
                 Err(error) if error.is_waiting() => {}
                 written => result = result.and(written),
             }
@@ -64,14 +64,14 @@ impl EmbeddedFrontier {
         result
     }
 
-    /// Visits that ended while something else was written: they were left to its writer.
+    /// Writes the records that other threads added while this one was writing.
     pub(super) fn write_owed_meanwhile(&self) {
         if let Err(error) = self.write_owed_in_turn() {
             tracing::error!(%error, "the frontier did not write what visits found out about their hosts");
         }
     }
 
-    /// Waits for whoever is writing. Where there is no room it is written later.
+    /// Waits for a thread that is writing. Without free space, the records are written later.
     pub(super) fn write_all_owed(&self) -> Result<(), FrontierError> {
         let _in_order = self.host_writes.lock();
         match self.write_owed() {
@@ -80,7 +80,7 @@ impl EmbeddedFrontier {
         }
     }
 
-    /// Writes all that is owed in one batch. The caller holds `host_writes`. Whatever comes of it, the hosts may be leased.
+    /// Writes the whole list in one batch. The caller holds `host_writes`. Afterwards the hosts may be leased, even after an error.
     pub(super) fn write_owed(&self) -> Result<(), FrontierError> {
         let visits: Vec<(HostKey, u64)> = self.owed.lock().iter().map(|(host, owed)| (*host, owed.visit)).collect();
         if visits.is_empty() {
@@ -96,7 +96,7 @@ impl EmbeddedFrontier {
         let mut owed = self.owed.lock();
         let mut schedule = self.schedule.lock();
         for (host, visit) in visits {
-            // Another visit of the host ended meanwhile: that one is still to be written.
+            // Another visit of the host ended meanwhile and must still be written.
             if owed.get(&host).is_some_and(|owed| owed.visit == visit) {
                 schedule.written(host);
                 if written.is_ok() {
@@ -117,12 +117,12 @@ impl EmbeddedFrontier {
         Ok(())
     }
 
-    /// That of a visit which is not written yet.
+    /// The robots.txt of a visit that is not written yet.
     pub(super) fn owed_robots(&self, host: HostKey) -> Option<Robots> {
         self.owed.lock().get(&host)?.robots.clone()
     }
 
-    /// The contract is that of [`crate::frontier::Frontier::lend`].
+    /// Implements [`crate::frontier::Frontier::lend`].
     pub(super) fn lend_until(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError> {
         let store = self.shelf.writable()?;
         let lent = {
@@ -135,7 +135,7 @@ impl EmbeddedFrontier {
     }
 }
 
-/// The store was opened again: writes all that is owed to it. The caller holds `host_writes`, and has rebuilt the schedule.
+/// Writes the whole list to a reopened store. The caller holds `host_writes`, and has rebuilt the schedule.
 pub(super) fn write_to(
     store: &Store,
     schedule: &Schedule,
@@ -149,7 +149,7 @@ pub(super) fn write_to(
     Ok(())
 }
 
-/// The host's record as it is now, with what `visited` says of its visits. A host without work is only in the store.
+/// The host's present record, with the visits of `visited`. A host without queued URLs is only in the store.
 fn current(
     store: &Store,
     scheduled: Option<HostRecord>,
@@ -165,7 +165,7 @@ fn current(
 }
 
 impl Store {
-    /// What a visit found out about its host.
+    /// Writes the record of a host after a visit.
     fn write_visit(&self, host: HostKey, record: &HostRecord, robots: Option<&Robots>) -> Result<(), FrontierError> {
         let mut batch = self.db.batch();
         self.add_visit(&mut batch, host, record, robots);

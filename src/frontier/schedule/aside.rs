@@ -1,4 +1,4 @@
-//! What a damaged disk takes away from the schedule: URLs whose verdict will not come, hosts whose queue cannot be read.
+//! Effects of a damaged disk on the schedule: URLs without a verdict, hosts whose queue cannot be read.
 
 use std::collections::HashSet;
 
@@ -8,13 +8,13 @@ use crate::frontier::keys::{HostKey, UrlKey};
 use crate::page::EpochMs;
 
 impl Schedule {
-    /// URLs in flight that no lease has any more: they were fetched, and wait for their verdict.
+    /// URLs in flight that belong to no lease: they were fetched and wait for their verdict.
     pub fn unjudged(&self) -> Vec<UrlKey> {
         let leased: HashSet<&UrlKey> = self.leases.values().flat_map(|leased| &leased.urls).collect();
         self.in_flight.keys().filter(|url| !leased.contains(url)).copied().collect()
     }
 
-    /// Those of `urls` that still wait for a verdict can be leased again: it was lost. Returns them.
+    /// Those of `urls` that still wait for a verdict become available again, because it is lost. Returns them.
     pub fn fetch_again(&mut self, urls: &[UrlKey]) -> Vec<UrlKey> {
         let unjudged: HashSet<UrlKey> = self.unjudged().into_iter().collect();
         let lost: Vec<UrlKey> = urls.iter().filter(|url| unjudged.contains(url)).copied().collect();
@@ -32,7 +32,7 @@ impl Schedule {
         lost
     }
 
-    /// A host is not leased before this: its queue cannot be read.
+    /// Does not lease a host before this, because its queue cannot be read.
     pub fn put_aside(&mut self, host: HostKey, until: EpochMs) {
         if let Some(state) = self.hosts.get_mut(&host) {
             state.record.not_before = state.record.not_before.max(until);

@@ -1,8 +1,8 @@
-//! Fairness among registrable domains: none gets many workers while others wait, however many hosts it has.
+//! Fairness among registrable domains: no domain gets many workers while others wait, however many hosts it has.
 //!
-//! A domain with endless subdomains always has hosts that have waited for longest. So a host whose domain was served lately
-//! does not come by its own due time: it waits with its domain. Of the domains that wait, the one with the fewest hosts
-//! leased comes first, and among those with as many the one that was served longest ago.
+//! A domain with endless subdomains always has hosts that have waited longest. So a host of a recently served domain
+//! does not wait by its own due time, but with its domain. Among waiting domains, the one with the fewest leases comes
+//! first; among equals, the one served longest ago.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,26 +10,26 @@ use super::due::Place;
 use crate::frontier::keys::DomainKey;
 use crate::page::EpochMs;
 
-/// Domains without leases and waiting hosts are forgotten when there are more than this and twice the others.
+/// Above this number, and twice the others, domains without leases and waiting hosts are dropped.
 const IDLE: usize = 1024;
 
-/// When a domain's first waiting host comes: band, leases, since when it waits, number of the host, domain.
+/// The position of a domain: band, leases, waiting since, number of the first waiting host, domain.
 pub(super) type Turn = (u8, u32, EpochMs, u64, DomainKey);
 
 #[derive(Debug, Default)]
 pub(super) struct Crowds {
     by_domain: HashMap<DomainKey, Crowd>,
-    /// Those that have waiting hosts.
+    /// Domains with waiting hosts.
     turns: BTreeSet<Turn>,
-    /// Domains with leases or waiting hosts.
+    /// Number of domains with leases or waiting hosts.
     active: usize,
 }
 
-/// A domain of which a host was leased lately.
+/// A recently served domain.
 #[derive(Debug, Default)]
 struct Crowd {
     leases: u32,
-    /// When a lease of it ended last.
+    /// When its last lease ended.
     served: EpochMs,
     /// Due hosts by band.
     waiting: BTreeSet<(u8, Place)>,
@@ -48,7 +48,7 @@ impl Crowds {
         self.by_domain.contains_key(&domain)
     }
 
-    /// Domains with leases or waiting hosts.
+    /// Number of domains with leases or waiting hosts.
     pub fn active(&self) -> usize {
         self.active
     }
@@ -94,38 +94,38 @@ impl Crowds {
         }
     }
 
-    /// The first turn in each band.
+    /// The first domain in each band.
     fn firsts(&self, bands: u8) -> impl Iterator<Item = &Turn> {
         (0..bands).filter_map(move |band| self.turns.range((band, 0, 0, 0, 0)..(band + 1, 0, 0, 0, 0)).next())
     }
 
-    /// The first turn of a domain with fewer leases than this.
+    /// The first domain with fewer leases than this.
     pub fn first(&self, bands: u8, fewer_than: u32) -> Option<Turn> {
         self.firsts(bands).find(|(_, leases, ..)| *leases < fewer_than).copied()
     }
 
-    /// The turn of the domain with the fewest leases, whatever the band.
+    /// The domain with the fewest leases, of all bands.
     pub fn least(&self, bands: u8) -> Option<Turn> {
         self.firsts(bands).min_by_key(|(band, leases, since, number, _)| (*leases, *since, *band, *number)).copied()
     }
 
-    /// The host whose turn this is.
+    /// The first waiting host of a domain.
     pub fn first_of(&self, turn: Turn) -> Option<Place> {
         self.by_domain.get(&turn.4)?.waiting.first().map(|(_, place)| *place)
     }
 
-    /// Since when the first of those that wait is due; where links are ranked, about.
+    /// Since when the first waiting host is due; approximate if links have scores.
     pub fn first_due(&self) -> Option<EpochMs> {
         self.turns.iter().filter_map(|turn| Some(self.first_of(*turn)?.0)).min()
     }
 
-    /// Hosts that wait, domain by domain.
+    /// Waiting hosts, domain by domain.
     pub fn waiting(&self) -> impl Iterator<Item = &Place> {
         let crowds = self.turns.iter().filter_map(|(.., domain)| self.by_domain.get(domain));
         crowds.flat_map(|crowd| crowd.waiting.iter().map(|(_, place)| place))
     }
 
-    /// The waiting hosts are listed anew.
+    /// Clears the waiting hosts before they are listed again.
     pub fn clear_waiting(&mut self) {
         self.turns.clear();
         for crowd in self.by_domain.values_mut() {

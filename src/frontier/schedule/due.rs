@@ -1,8 +1,8 @@
-//! Hosts by the time they may be visited. Where links are ranked they stand in bands, by the best that waits of each: the most promising
-//! host that may be visited comes first, and among its likes the one that is due first. Now and then whoever has waited for longest comes
-//! first, whatever waits there: nothing starves, and what is thought little of gets the chance to prove better.
+//! Hosts by due time. If links have scores, hosts are in bands by their best queued URL: the most promising due host
+//! comes first, and within a band the one due first. Now and then the host that has waited longest comes first, in any
+//! band, so that no host starves and low scores can prove wrong.
 //!
-//! Hosts of a domain that was served lately wait with their domain instead ([`super::crowds`]).
+//! Hosts of a recently served domain wait with their domain instead ([`super::crowds`]).
 
 use std::collections::BTreeSet;
 
@@ -10,15 +10,15 @@ use super::crowds::{Crowds, Turn};
 use crate::frontier::keys::{DomainKey, HostKey};
 use crate::page::EpochMs;
 
-/// Bands of priorities, where links are ranked.
+/// Number of bands, if links have scores.
 const BANDS: usize = 16;
-/// The band of a host that has looks again or retries alone.
+/// The band of a host that has only rechecks and retries.
 const LATER: usize = 8;
-/// One host of so many is the one that has waited for longest.
+/// One host in this many is the one that has waited longest.
 const WAITED: u64 = 24;
-/// Where links are ranked, a domain with this part of the leases comes behind those with fewer, however promising it is.
+/// If links have scores, a domain with more than one in this many leases comes after domains with fewer.
 const SHARE: usize = 4;
-/// A place is spared for other domains if one of their hosts is due within this time.
+/// A worker is reserved for other domains if one of their hosts is due within this time.
 const SOON_MS: EpochMs = 10_000;
 
 /// Due time, number, host.
@@ -26,7 +26,7 @@ pub(super) type Place = (EpochMs, u64, HostKey);
 
 #[derive(Debug)]
 pub(super) struct Due {
-    /// One, where links are not ranked.
+    /// A single one if links have no scores.
     bands: Vec<BTreeSet<Place>>,
     pub crowds: Crowds,
     taken: u64,
@@ -37,45 +37,45 @@ impl Listed {
         Listed { is_waiting: true, ..self }
     }
 
-    /// Whether it comes at the same time, with its domain or not.
+    /// Whether it has the same due time and band, with its domain or not.
     pub fn is_as(self, other: Listed) -> bool {
         (self.due, self.band) == (other.due, other.band)
     }
 }
 
-/// Where a host is listed.
+/// The list entry of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Listed {
     pub due: EpochMs,
     band: u8,
-    /// With its domain.
+    /// It waits with its domain.
     pub is_waiting: bool,
 }
 
-/// The host whose turn it is.
+/// The chosen host.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Taken {
     pub host: HostKey,
     band: usize,
-    /// It has waited for longest: the URL to take is the first of this priority, or behind it.
+    /// It has waited longest: take the first URL at or after this priority.
     pub from: Option<u8>,
 }
 
-/// For whom a place is.
+/// The worker that a host is chosen for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
-    /// Hosts that are leased, and places that are free.
+    /// Number of leased hosts and free workers.
     pub places: usize,
-    /// The place is one of the last: it is for domains that have no host leased, if there are such.
+    /// It is one of the last workers, reserved for domains without leases if there are any.
     pub is_spared: bool,
 }
 
-/// What comes next.
+/// The next host.
 #[derive(Debug)]
 pub(super) enum Next {
     /// By its own due time.
     Due(Taken, Listed),
-    /// By the turn of its domain.
+    /// By its domain.
     Crowd(Taken),
 }
 
@@ -91,7 +91,7 @@ impl Due {
         Due { bands, crowds: Crowds::default(), taken: 0 }
     }
 
-    /// Links are ranked from now on, or are not any more: all hosts are listed anew.
+    /// Switches scores on or off, and lists all hosts again.
     pub fn rank(&mut self, ranks: bool) {
         let mut crowds = std::mem::take(&mut self.crowds);
         crowds.clear_waiting();
@@ -102,7 +102,7 @@ impl Due {
         self.bands.len() > 1
     }
 
-    /// `best`: the priority of the best URL that waits; none: only looks again and retries do.
+    /// `best`: the priority of the best queued URL; none: only rechecks and retries are queued.
     pub fn place(&self, due: EpochMs, best: Option<u8>) -> Listed {
         let band = if self.ranks() { best.map_or(LATER, band) } else { 0 };
         Listed { due, band: band as u8, is_waiting: false }
@@ -125,17 +125,17 @@ impl Due {
         }
     }
 
-    /// A host is to be taken.
+    /// A host will be chosen.
     pub fn begin(&mut self) {
         self.taken += 1;
     }
 
-    /// The host whose turn it is, if one is due. It stays where it is listed.
+    /// The next host, if one is due. It stays listed.
     pub fn next(&self, now: EpochMs, room: Room) -> Option<Next> {
         let is_longest = self.is_longest();
         let due = self.bands.iter().enumerate().filter_map(|(at, band)| Some((at, *band.first()?)));
         let mut due = due.filter(|(_, (due, ..))| *due <= now);
-        // By the order of their bands, or by how long they have waited.
+        // By band, or by waiting time.
         let due = match is_longest {
             false => due.next(),
             true => due.min_by_key(|(at, place)| (*place, *at)),
@@ -150,12 +150,12 @@ impl Due {
         }
     }
 
-    /// The same of the hosts alone that wait with their domains.
+    /// The same, only for hosts that wait with their domains.
     pub fn next_crowd(&self, now: EpochMs, room: Room) -> Option<Taken> {
         self.of_turn(self.next_turn(now, room, false)?, now)
     }
 
-    /// The turn that comes next. `has_due`: without it, a host would come by its own due time.
+    /// The next domain. `has_due`: a host that waits by its own due time is available too.
     fn next_turn(&self, now: EpochMs, room: Room, has_due: bool) -> Option<Turn> {
         let bands = self.bands.len() as u8;
         if room.is_spared && self.has_others(now) {
@@ -177,13 +177,13 @@ impl Due {
         Some(self.taken(place, usize::from(turn.0)))
     }
 
-    /// Whether the one that has waited for longest is to be taken.
+    /// Whether the host that has waited longest comes now.
     fn is_longest(&self) -> bool {
         self.ranks() && self.taken.is_multiple_of(WAITED)
     }
 
     fn taken(&self, (.., host): Place, band: usize) -> Taken {
-        // Steps of the golden section fall everywhere alike.
+        // Steps by the golden ratio cover the range evenly.
         let from = self.is_longest().then(|| (self.taken / WAITED).wrapping_mul(158) as u8);
         Taken { host, band, from }
     }
@@ -194,7 +194,7 @@ impl Due {
         self.crowds.active() > 1 || self.bands.iter().any(is_soon)
     }
 
-    /// Whether a better host than the one that was taken may be visited: what it has is of this priority.
+    /// Whether a better host than the chosen one, whose best URL has this priority, may be visited.
     pub fn has_better(&self, taken: Taken, priority: u8, now: EpochMs) -> bool {
         let band = band(priority).min(self.bands.len());
         let mut better = self.bands[..band].iter();
@@ -209,20 +209,20 @@ impl Due {
         listed.chain(self.crowds.first_due()).min()
     }
 
-    /// The first of those that `is_wanted` takes.
+    /// The due time of the first host accepted by `is_wanted`.
     pub fn first_of(&self, is_wanted: impl Fn(HostKey) -> bool) -> Option<EpochMs> {
         let is_one = |place: &&Place| is_wanted(place.2);
         let listed = self.bands.iter().filter_map(|band| band.iter().find(is_one));
         listed.chain(self.crowds.waiting().find(is_one)).map(|(due, ..)| *due).min()
     }
 
-    /// Band by band; in each, the first to be due first. Then those that wait with their domains.
+    /// Band by band, in the order of due times. Then those that wait with their domains.
     pub fn hosts(&self) -> impl Iterator<Item = HostKey> {
         self.bands.iter().flatten().chain(self.crowds.waiting()).map(|(.., host)| *host)
     }
 
-    /// Up to `at_most` that are wanted and due from one time on and before another, the first to be due first. `from` is in
-    /// the future: who waits with a domain is due.
+    /// Up to `at_most` accepted hosts due in a time range, first due first. `from` is in the future, since hosts that
+    /// wait with a domain are due.
     pub fn between(
         &self,
         (from, to): (EpochMs, EpochMs),
@@ -240,14 +240,14 @@ impl Due {
     }
 }
 
-/// Whether a host that comes by its due time comes before a domain's turn. Its domain has no leases.
+/// Whether a host comes before a domain. The host's domain has no leases.
 fn is_before((band, (due, number, _)): (usize, Place), turn: Turn, is_longest: bool) -> bool {
     let (turn_band, leases, since, turn_number, _) = turn;
     let (band, turn_band) = if is_longest { (0, 0) } else { (band, usize::from(turn_band)) };
     (band, 0, due, number) < (turn_band, leases, since, turn_number)
 }
 
-/// URLs of one band are as good as one another.
+/// URLs of one band are equally good.
 pub(super) fn band(priority: u8) -> usize {
     usize::from(priority) * BANDS / 256
 }

@@ -1,15 +1,15 @@
-//! Which host comes next: the one that is due first, unless its domain was served lately. Then it waits with its domain.
+//! Chooses the next host: the one due first, unless its domain was recently served. Then it waits with its domain.
 
 use super::due::{Listed, Next, Room, Taken};
 use super::state::{Leased, Schedule};
 use crate::frontier::keys::{DomainKey, HostKey};
 use crate::page::EpochMs;
 
-/// Hosts that are moved to their domains while one is looked for. The schedule's lock is held meanwhile.
+/// Maximum number of hosts moved to their domains in one call, because the schedule's lock is held.
 const MOVED: usize = 1024;
 
 impl Schedule {
-    /// Takes the host whose turn it is out of the list of what is due.
+    /// Removes the next host from the list and returns it.
     pub(super) fn take_next(&mut self, now: EpochMs, room: Room) -> Option<Taken> {
         self.due.begin();
         for _ in 0..MOVED {
@@ -23,13 +23,13 @@ impl Schedule {
                 }
             }
         }
-        // Very many of one domain are due: the others are found by the next who look.
+        // Very many hosts of one domain are due. Later calls find the others.
         let taken = self.due.next_crowd(now, room)?;
         self.relist(taken.host, None);
         Some(taken)
     }
 
-    /// Moves a host's entry in `due`, or (none) takes it out.
+    /// Moves a host's list entry, or (none) removes it.
     pub(super) fn relist(&mut self, host: HostKey, listed: Option<Listed>) {
         let Some(state) = self.hosts.get_mut(&host) else { return };
         let (number, origin) = (state.record.number, &state.record.origin);

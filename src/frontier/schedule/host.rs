@@ -1,4 +1,4 @@
-//! A host, as the store keeps it and as the schedule has it.
+//! The record of a host, as stored and as in the schedule.
 
 use minicbor::{Decode, Encode};
 
@@ -13,10 +13,10 @@ use crate::revisit::Trust;
 /// Later than every time.
 pub const NEVER: EpochMs = EpochMs::MAX;
 
-/// What the store keeps of a host.
+/// The stored record of a host.
 #[derive(Debug, Clone, Default, PartialEq, Encode, Decode)]
 pub struct HostRecord {
-    /// Counts up in the order hosts are first seen; settles who is first among hosts that are due at the same time.
+    /// Counts hosts in the order they were first seen, and orders hosts that are due at the same time.
     #[n(0)]
     pub number: u64,
     #[n(1)]
@@ -25,10 +25,10 @@ pub struct HostRecord {
     pub not_before: EpochMs,
     #[n(11)]
     pub trouble: Option<Trouble>,
-    /// The host's own delay between visits (ms), as last released.
+    /// The host's own delay (ms), from its last release.
     #[n(3)]
     pub delay_ms: u64,
-    /// URLs to fetch that may be fetched any time, and those that wait for a retry or a revisit.
+    /// Queued URLs that may be fetched any time, and those that wait for a retry or recheck.
     #[n(4)]
     pub ready: u64,
     #[n(5)]
@@ -36,30 +36,30 @@ pub struct HostRecord {
     /// Pages ever admitted, for the limit.
     #[n(6)]
     pub pages: u64,
-    /// No URL in `ready` has a lower rank. Reading begins here, so as not to step over all that were deleted before.
+    /// No URL in `ready` has a lower rank. Reading starts here, to skip deleted entries.
     #[n(7)]
     pub head: Rank,
-    /// The first due time in `later`; [`NEVER`] when it is empty.
+    /// The first due time in `later`; [`NEVER`] if it is empty.
     #[n(8)]
     pub later_first: EpochMs,
-    /// Of `later`: due as soon as the host is not given up any more ([`crate::frontier::WHEN_MET_AGAIN`]).
+    /// The part of `later` that is due when the host is no longer given up ([`crate::frontier::WHEN_MET_AGAIN`]).
     #[n(9)]
     pub parked: u64,
     #[n(10)]
     pub has_robots: bool,
-    /// What looks have told of its hints; boxed, as most hosts have none.
+    /// Reliability of its hints; boxed, because most hosts have none.
     #[n(12)]
     pub trust: Option<Box<Trust>>,
-    /// Its operator wants it left alone: it is not leased, and its URLs wait.
+    /// Blocked by the operator: it is not leased, and its URLs wait.
     #[cbor(n(13), skip_if = "std::ops::Not::not")]
     pub is_blocked: bool,
-    /// The delay between visits that its operator wants (ms), in the place of the configured one.
+    /// Delay set by the operator (ms), instead of the configured one.
     #[n(14)]
     pub ordered_delay_ms: Option<u64>,
-    /// Pages that its operator admits at most, in the place of the configured limit.
+    /// Maximum number of pages set by the operator, instead of the configured limit.
     #[n(15)]
     pub ordered_pages: Option<u64>,
-    /// Of `later`: held ([`crate::frontier::held`]).
+    /// The deferred part of `later` ([`crate::frontier::held`]).
     #[cbor(n(16), default, skip_if = "is_none")]
     pub held: u64,
 }
@@ -69,7 +69,7 @@ fn is_none(count: &u64) -> bool {
 }
 
 impl HostRecord {
-    /// Of a host that was never heard of.
+    /// For an unknown host.
     pub fn new(number: u64, origin: Box<str>, not_before: EpochMs) -> HostRecord {
         HostRecord { number, origin, not_before, later_first: NEVER, ..HostRecord::default() }
     }
@@ -78,7 +78,7 @@ impl HostRecord {
         self.ready + self.later
     }
 
-    /// What leases and releases changed, which only the schedule knows at once; the rest is the store's.
+    /// Takes over changes of leases and releases, which the schedule has first.
     pub fn take_visits_from(&mut self, now: &HostRecord) {
         self.not_before = now.not_before;
         self.trouble = now.trouble;
@@ -95,7 +95,7 @@ impl HostRecord {
         self.trouble.is_some_and(|trouble| trouble.given_up)
     }
 
-    /// When the first of `later` is due, as far as the store knows.
+    /// When the first URL of `later` is due, as far as the store knows.
     pub(super) fn first_later(&self) -> EpochMs {
         if self.reads_parked() { 0 } else { self.later_first }
     }
@@ -115,7 +115,7 @@ impl HostRecord {
     }
 }
 
-/// What the counters count of a host.
+/// What the counters need of a host.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counted {
     pub work: u64,
@@ -126,42 +126,42 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// What keeps the host's URLs waiting, besides its rest after each visit: it is in trouble, or many of its URLs fail together and
-    /// it has no other left that was never asked for.
+    /// The trouble that the host's URLs wait for, apart from its delay: the host is in trouble, or many of its URLs
+    /// fail together and no new URL is left.
     pub fn waits_for(&self) -> Option<Trouble> {
         let is_left_with_errors = |trouble: &Trouble| trouble.errors.are_many() && !trouble.given_up && self.ready == 0;
         self.trouble.filter(|trouble| trouble.is_the_hosts() || is_left_with_errors(trouble))
     }
 }
 
-/// A host with work, or leased. There may be millions: what few hosts have is in boxes.
+/// A host with queued URLs, or leased. There may be millions, so rare fields are boxed.
 #[derive(Debug, Default)]
 pub struct HostState {
     pub(super) record: Packed,
-    /// The first due time in `later` that is not in flight. May be too early (a lease sets it right), never too late.
+    /// The first due time in `later` that is not in flight. May be too early (a lease corrects it), never too late.
     pub(super) next_later: EpochMs,
     /// The host's entry in `Schedule::due`.
     pub(super) listed: Option<Listed>,
     busy: Option<Box<Busy>>,
-    /// Grows with every change of the host's queues in the store: who read them before does not know of it.
+    /// Grows with every change of the host's queues in the store, so that an outdated read is noticed.
     pub(super) epoch: u32,
-    /// The first priority in `ready` that is not in flight. May be too good (a lease sets it right), never too bad.
+    /// The best priority in `ready` that is not in flight. May be too good (a lease corrects it), never too bad.
     pub(super) best: u8,
 }
 
-/// Of a host that is leased, has URLs in flight, or rests because a budget is spent.
+/// For a host that is leased, has URLs in flight, or waits because of a used-up budget.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Busy {
     pub in_flight_ready: usize,
     pub in_flight_later: usize,
     pub lease: Option<u64>,
-    /// While a lease reads the host's queues: URLs that got a verdict meanwhile. It may have read them still.
+    /// URLs that got a verdict while a lease reads the host's queues; the lease may have read them still.
     pub finished_meanwhile: Option<Vec<UrlKey>>,
-    /// A budget of it is spent. Changed by [`super::Schedule`] alone, which counts.
+    /// A used-up budget. Only [`super::Schedule`] changes it, because it counts them.
     pub spent: Option<Spent>,
 }
 
-/// A million hosts are to fit into 512 MB with their names, their places in the schedule and the rest of the process.
+/// A million hosts must fit into 512 MB with their names, their schedule entries and the rest of the process.
 const _: () = assert!(size_of::<HostState>() <= 128);
 
 static IDLE: Busy = Busy { in_flight_ready: 0, in_flight_later: 0, lease: None, finished_meanwhile: None, spent: None };
@@ -180,7 +180,7 @@ impl HostState {
         self.busy.get_or_insert_default()
     }
 
-    /// These URLs got a verdict. A lease that reads the queues now may have read them still.
+    /// These URLs got a verdict. A lease that is reading the queues may have read them still.
     pub(super) fn finish(&mut self, urls: &[UrlKey]) {
         if let Some(meanwhile) = self.busy.as_mut().and_then(|busy| busy.finished_meanwhile.as_mut()) {
             meanwhile.extend_from_slice(urls);

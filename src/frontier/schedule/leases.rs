@@ -1,4 +1,4 @@
-//! Leases: a host is taken out, its URLs are in flight, and it comes back.
+//! Leases: a host is taken, its URLs are in flight, and it is released.
 
 use std::collections::HashSet;
 
@@ -12,10 +12,10 @@ use crate::frontier::lease::LATER_WINDOW;
 use crate::frontier::share::shared;
 use crate::page::EpochMs;
 
-/// What leads to a host that its operator wants left alone is tried again after so long.
+/// Pause before a redirect to a blocked host is tried again.
 const BLOCKED_REST_MS: EpochMs = 3_600_000;
 
-/// One host asked for by its key.
+/// The result of asking for one host by its key.
 #[derive(Debug)]
 pub enum HostClaim {
     Leased(u64, Box<HostRecord>),
@@ -24,7 +24,7 @@ pub enum HostClaim {
 }
 
 impl Schedule {
-    /// Takes the most urgent host that is due, if there is one. So many places are free, and so many of them are spared.
+    /// Takes the most urgent due host, if there is one. `free` workers are available, `spared` of them reserved.
     pub fn claim(&mut self, now: EpochMs, free: usize, spared: usize) -> Option<Claim> {
         self.last_claim = self.last_claim.max(now);
         let room = Room { places: self.leases.len().saturating_add(free), is_spared: free <= spared };
@@ -52,7 +52,7 @@ impl Schedule {
         })
     }
 
-    /// Takes one host out by its key, without URLs. `stored` is used when the schedule does not know it.
+    /// Takes one host by its key, without URLs. `stored` is used if the schedule does not know it.
     pub fn claim_host(&mut self, host: HostKey, stored: Option<HostRecord>, now: EpochMs) -> Option<HostClaim> {
         if let (Some(record), false) = (stored, self.hosts.contains_key(&host)) {
             self.count(host, Some(record.counted()));
@@ -76,8 +76,7 @@ impl Schedule {
         Some(claim)
     }
 
-    /// Puts up to `max_urls` of what was found in flight and returns them. With none, the host is not
-    /// leased after all.
+    /// Puts up to `max_urls` of the URLs found in flight, and returns them. Without any, the host is not leased.
     pub fn settle<'f, T>(
         &mut self,
         claim: &Claim,
@@ -93,7 +92,7 @@ impl Schedule {
         let is_due = |candidate: &&Candidate<T>| matches!(candidate.queue, Queue::Later(due) if due <= now);
         let best = found.ready.iter().find(free).map(|best| best.rank.priority());
         if best.is_some_and(|best| self.due.has_better(claim.taken, best, now)) {
-            // The host has less to offer than it was taken for, and others have more: it is listed anew.
+            // The host has less to offer than expected, and others have more: it is listed again.
             if let Some(state) = self.hosts.get_mut(&claim.host).filter(|state| state.epoch == claim.epoch) {
                 state.best = best.unwrap_or(state.best);
             }
@@ -102,7 +101,7 @@ impl Schedule {
         }
         let max_urls = if claim.taken.from.is_some() { 1 } else { max_urls };
         let ranks = self.due.ranks();
-        // What is worse than the host was taken for waits for its turn.
+        // URLs below the expected band wait.
         let is_as_good = |it: &&Candidate<T>| !ranks || best.map(band) == Some(band(it.rank.priority()));
         let ready = found.ready.iter().filter(free).filter(is_as_good);
         let mut due: Vec<&Candidate<T>> = ready.take(max_urls).collect();
@@ -144,7 +143,7 @@ impl Schedule {
         }
     }
 
-    /// Notes at a lease's start until when somebody else may visit the host. None when there is no such lease.
+    /// Records how long a remote worker may visit the host. None if the lease does not exist.
     pub fn lend(&mut self, lease: u64, until: EpochMs) -> Option<(HostKey, HostRecord)> {
         let leased = self.leases.get_mut(&lease)?;
         let state = self.hosts.get_mut(&leased.host)?;
@@ -153,13 +152,13 @@ impl Schedule {
         Some((leased.host, state.record.record()))
     }
 
-    /// Ends a lease of which nothing was handed out.
+    /// Ends a lease whose URLs were not handed out.
     pub fn give_back(&mut self, lease: u64) {
         self.end(lease, &HashSet::new());
     }
 
-    /// Ends a lease; its URLs that are not in `fetched` and got no verdict meanwhile can be leased again. Returns the host
-    /// and its changed record; none when there is no such lease. The host is leased to nobody until that is [`Schedule::written`].
+    /// Ends a lease. Its URLs that are not in `fetched` and have no verdict become available again. Returns the host
+    /// and its changed record; none if the lease does not exist.
     pub fn release(
         &mut self,
         lease: u64,
@@ -197,7 +196,7 @@ impl Schedule {
         let busy = state.busy_mut();
         (busy.lease, busy.finished_meanwhile) = (None, None);
         for url in urls.iter().filter(|url| !fetched.contains(url)) {
-            // None when its verdict came before the release.
+            // None if its verdict came before the release.
             let Some(queue) = self.in_flight.remove(url) else { continue };
             state.landed(queue);
             match queue {

@@ -1,4 +1,4 @@
-//! Hosts as people are shown them.
+//! Hosts for the user.
 
 use std::cmp::Reverse;
 
@@ -8,16 +8,16 @@ use crate::frontier::keys::HostKey;
 use crate::frontier::{HostLook, WhichHosts};
 use crate::page::EpochMs;
 
-/// Hosts that are looked through for those that are wanted, while leases wait.
+/// Maximum number of hosts to search while leases wait.
 const LOOKED_THROUGH: usize = 100_000;
 
 impl Schedule {
-    /// None for a host with nothing to do: the store knows it.
+    /// None for a host with nothing to do; the store has it.
     pub fn look(&self, host: HostKey) -> Option<HostLook> {
         self.hosts.get(&host).map(|state| state.look())
     }
 
-    /// Up to `at_most` hosts with work.
+    /// Up to `at_most` hosts with queued URLs.
     pub fn look_at(&self, which: WhichHosts, at_most: usize) -> Vec<HostLook> {
         let leased = self.leases.values().map(|leased| leased.host);
         let due = self.due.hosts().take(LOOKED_THROUGH);

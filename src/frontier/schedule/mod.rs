@@ -1,7 +1,7 @@
-//! The embedded frontier's memory: hosts with work by the time they may be visited, leases, and URLs in flight.
+//! The embedded frontier's memory: hosts with queued URLs by due time, leases, and URLs in flight.
 //!
-//! All of it is rebuilt from the host records at the opening. Nothing here touches the disk, so its lock is held for
-//! microseconds only.
+//! It is rebuilt from the host records at every start. Nothing here accesses the disk, so its lock is held only for
+//! microseconds.
 
 mod aside;
 mod crowds;

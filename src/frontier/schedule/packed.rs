@@ -1,4 +1,4 @@
-//! A host's record in little memory: a crawl may know millions of hosts. What few hosts have is in a box.
+//! A host's record in little memory, because a crawl may know millions of hosts. Rare fields are boxed.
 
 use super::host::{Counted, HostRecord};
 use crate::frontier::Trouble;
@@ -6,7 +6,7 @@ use crate::frontier::keys::Rank;
 use crate::page::EpochMs;
 use crate::revisit::Trust;
 
-/// What the schedule keeps of a [`HostRecord`]; nothing is lost.
+/// A [`HostRecord`], without loss.
 #[derive(Debug, Default)]
 pub(super) struct Packed {
     pub number: u64,
@@ -22,7 +22,7 @@ pub(super) struct Packed {
     rare: Option<Box<Rare>>,
 }
 
-/// What few hosts have.
+/// Rare fields.
 #[derive(Debug, Default, PartialEq)]
 struct Rare {
     trouble: Option<Trouble>,
@@ -32,13 +32,13 @@ struct Rare {
     ordered_delay_ms: Option<u64>,
     ordered_pages: Option<u64>,
     held: u64,
-    /// Beyond `delay_ms`, which ends at 49 days.
+    /// The part above `delay_ms`, which ends at 49 days.
     more_delay_ms: u64,
 }
 
 impl From<HostRecord> for Packed {
     fn from(record: HostRecord) -> Packed {
-        // Taken apart by name: a field that is new has to be put somewhere.
+        // Destructured by name, so that a new field must be handled here.
         let HostRecord { number, origin, not_before, delay_ms, ready, later, pages, head, later_first, .. } = record;
         let HostRecord { has_robots, trouble, parked, trust, .. } = record;
         let HostRecord { is_blocked, ordered_delay_ms, ordered_pages, held, .. } = record;

@@ -1,11 +1,11 @@
-//! The queues that the URLs of a host lie in, and what a lease takes out of them.
+//! The queues of a host's URLs, and what a lease takes from them.
 
 use super::due::Taken;
 use crate::frontier::keys::{HostKey, Rank, UrlKey};
 use crate::frontier::lease::RETRY_WAITS_MS;
 use crate::page::EpochMs;
 
-/// Which queue a URL in flight lies in.
+/// The queue of a URL in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Queue {
     Ready,
@@ -21,14 +21,14 @@ impl Queue {
     }
 }
 
-/// A host taken out for a lease, and where to read its queues.
+/// A host taken for a lease, and where to read its queues.
 #[derive(Debug)]
 pub struct Claim {
     pub lease: u64,
     pub host: HostKey,
     pub head: Rank,
     pub later_first: EpochMs,
-    /// Whether there is anything to read in each queue; of `later`, whether what is parked is due.
+    /// Whether each queue has anything to read; for `later` also whether parked URLs are due.
     pub reads_ready: bool,
     pub reads_later: bool,
     pub reads_parked: bool,
@@ -36,27 +36,27 @@ pub struct Claim {
     pub in_flight_later: usize,
     pub(super) epoch: u32,
     pub(super) taken: Taken,
-    /// Entries of `ready` beyond what can be needed: where links are ranked one tells what is left.
+    /// Further entries of `ready` to read. If links have scores, one shows what is left.
     pub spare: usize,
-    /// Some of its URLs are held.
+    /// Some of its URLs are deferred.
     pub has_held: bool,
 }
 
 impl Claim {
-    /// The host has waited for longest: `ready` is read from here on, or from the head if nothing is there.
+    /// The host has waited longest: read `ready` from here, or from the head if there is nothing.
     pub fn from(&self) -> Option<Rank> {
         self.taken.from.map(|priority| Rank::new(priority, 0))
     }
 }
 
-/// What a lease found in the store, to be settled against what is in flight.
+/// What a lease read from the store, before URLs in flight are removed.
 #[derive(Debug, Default)]
 pub struct Found<T> {
     /// From the head on.
     pub ready: Vec<Candidate<T>>,
-    /// In order of due time; those that are due, and one more if there is one.
+    /// By due time: those that are due, and one more if there is one.
     pub later: Vec<Candidate<T>>,
-    /// The due time from which `later` was not read; [`super::NEVER`] when it was read to its end.
+    /// The due time from which `later` was not read; [`super::NEVER`] if it was read completely.
     pub later_unread_from: EpochMs,
 }
 
@@ -65,15 +65,15 @@ pub struct Candidate<T> {
     pub url: UrlKey,
     pub rank: Rank,
     pub queue: Queue,
-    /// Fetched before, and looked at again.
+    /// It was fetched before, and is rechecked.
     pub is_revisit: bool,
-    /// What the queue keeps of it.
+    /// The queue entry.
     pub item: T,
 }
 
 impl<T> Candidate<T> {
-    /// It failed before. What was never asked for comes first: a URL that fails again and again would keep the others waiting. But it
-    /// does not wait for ever.
+    /// It failed before. URLs that were never fetched come first, because a URL that fails again and again would delay
+    /// them. But it does not wait for ever.
     pub fn waits_for_fresh(&self, now: EpochMs) -> bool {
         let is_tried_again = |due: EpochMs| !self.is_revisit && now.saturating_sub(due) < RETRY_WAITS_MS;
         matches!(self.queue, Queue::Later(due) if is_tried_again(due))

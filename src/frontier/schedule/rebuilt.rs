@@ -1,5 +1,5 @@
-//! The schedule after its store was closed and opened again: queues and totals as the store says, leases and what visits
-//! told of hosts as they were. A write that failed may have reached the store all the same, or have taken others with it.
+//! Rebuilds the schedule after its store was reopened. Queues and totals come from the store, leases and visits from
+//! memory. A failed write may have been stored nevertheless, or may have lost others.
 
 use std::collections::HashSet;
 
@@ -10,13 +10,13 @@ use super::totals::Totals;
 use crate::frontier::keys::{HostKey, UrlKey};
 
 impl Schedule {
-    /// The URLs in flight, and the queues they lie in.
+    /// URLs in flight with their queues.
     pub fn in_flight(&self) -> Vec<(UrlKey, Queue)> {
         self.in_flight.iter().map(|(url, queue)| (*url, *queue)).collect()
     }
 
-    /// `records`: every host of the store. `finished`: URLs in flight that do not lie where they were leased from any
-    /// more. No lease may be in the middle of reading the store.
+    /// `records`: every host of the store. `finished`: URLs in flight that are no longer in their queue. No lease may
+    /// be reading the store.
     pub fn rebuild(&mut self, totals: Totals, records: Vec<(HostKey, HostRecord)>, finished: &HashSet<UrlKey>) {
         let mut before = std::mem::take(self);
         (self.totals, self.revisit_share) = (totals, before.revisit_share);
@@ -32,7 +32,7 @@ impl Schedule {
                 self.put_back(host, record, old);
             }
         }
-        // Hosts that the store has lost, and somebody has leased.
+        // Hosts that the store has lost and a worker has leased.
         for (host, old) in before.hosts.into_iter().filter(|(_, old)| old.busy().lease.is_some()) {
             let record = HostRecord { ready: 0, later: 0, later_first: NEVER, ..old.record.record() };
             self.put_back(host, record, Some(old));

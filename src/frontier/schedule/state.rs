@@ -1,4 +1,4 @@
-//! What the schedule holds: hosts by the time they may be visited, and the counters of what waits.
+//! The state of the schedule: hosts by due time, and counters of what waits.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -17,7 +17,7 @@ pub(super) struct Leased {
     pub(super) host: HostKey,
     pub(super) domain: DomainKey,
     pub(super) urls: Vec<UrlKey>,
-    /// Somebody else visits the host, and may do so for as long as its record says.
+    /// A remote worker visits the host, until the time in its record.
     pub(super) is_lent: bool,
 }
 
@@ -27,32 +27,32 @@ pub struct Schedule {
     pub(super) keys: Keys,
     /// See [`crate::frontier::FrontierOptions::revisit_share`].
     pub revisit_share: f64,
-    /// In boxes: the map keeps room for as many again, and moves what it has when it grows.
+    /// Boxed, because the map has room for as many again, and moves its values when it grows.
     pub(super) hosts: HashMap<HostKey, Box<HostState>>,
     pub(super) due: Due,
     pub(super) in_flight: HashMap<UrlKey, Queue>,
     pub(super) leases: HashMap<u64, Leased>,
     pub(super) hosts_with_work: u64,
-    /// Hosts in trouble that have work, and their URLs.
+    /// Hosts in trouble with queued URLs, and the number of these.
     pub(super) troubled: BTreeMap<Cause, (u64, u64)>,
     pub(super) given_up: BTreeSet<HostKey>,
-    /// Hosts that their operator wants left alone and that have work.
+    /// Blocked hosts with queued URLs.
     pub(super) blocked: BTreeSet<HostKey>,
-    /// Hosts with URLs that are held.
+    /// Hosts with deferred URLs.
     pub held: BTreeSet<HostKey>,
     /// Hosts that are not leased for the time being.
     pub(super) recalled: HashSet<HostKey>,
-    /// Hosts that are not leased before their last visit is written.
+    /// Hosts that are not leased before the results of their last visit are written.
     pub(super) unwritten: HashSet<HostKey>,
-    /// Hosts that rest because a budget is spent, by budget.
+    /// Number of hosts that a used-up budget has stopped, by budget.
     pub(super) resting: HashMap<Budget, u64>,
     pub(super) last_lease: u64,
-    /// When a host was asked for last: about now, for whoever is not told the time.
+    /// The time of the last claim: about now, for callers without a time.
     pub(super) last_claim: EpochMs,
 }
 
 impl Schedule {
-    /// `ranks`: links are ranked, and hosts come by the best that waits.
+    /// `ranks`: links have scores, so hosts come by their best queued URL.
     pub fn new(totals: Totals, keys: Keys, revisit_share: f64, ranks: bool) -> Schedule {
         Schedule { totals, keys, revisit_share, due: Due::new(ranks), ..Schedule::default() }
     }
@@ -69,19 +69,19 @@ impl Schedule {
         self.due.first().filter(|due| *due < HELD)
     }
 
-    /// The contract is that of [`crate::frontier::Frontier::next_due_well`]. Looks at the hosts in trouble that come before.
+    /// Implements [`crate::frontier::Frontier::next_due_well`]. Reads the hosts in trouble that come first.
     pub fn next_due_well(&self) -> Option<EpochMs> {
         let is_well = |host| self.hosts.get(&host).is_some_and(|state| state.record.counted().waits_for().is_none());
         self.due.first_of(is_well).filter(|due| *due < HELD)
     }
 
-    /// The contract is that of [`crate::frontier::Frontier::has_work`]. Looks at hosts only when all that is left are revisits, and
-    /// no further than the first that has one due.
+    /// Implements [`crate::frontier::Frontier::has_work`]. Reads hosts only if all that is left are rechecks, and only
+    /// up to the first one with a due recheck.
     pub fn has_work(&self, now: EpochMs) -> bool {
         let is_due = |state: &HostState| state.has_ready() || state.next_later <= now;
         let is_busy =
             self.totals.first_time > self.totals.held || !self.leases.is_empty() || !self.in_flight.is_empty();
-        // Whether such a host has something due shows when it is listed again.
+        // Its due URLs are found when it is listed again.
         let is_busy = is_busy || self.has_unwritten();
         is_busy || self.due.hosts().any(|host| self.hosts.get(&host).is_some_and(|state| is_due(state)))
     }
@@ -112,9 +112,9 @@ impl Schedule {
         }
     }
 
-    /// Puts in what the store now says of a host. `finished` are its URLs that got a verdict: no longer in flight.
-    /// `later_added`: the first due time put into `later`, or [`super::NEVER`].
-    /// `best_added`: the first priority put into `ready`; 255: none.
+    /// Puts the stored record of a host. `finished`: its URLs with a verdict, which are no longer in flight.
+    /// `later_added`: the first due time put into `later`, or [`super::NEVER`]. `best_added`: the best priority put
+    /// into `ready`; 255: none.
     pub fn update(
         &mut self,
         host: HostKey,
@@ -140,13 +140,13 @@ impl Schedule {
         state.next_later = if all_were_in_flight && state.busy().in_flight_later > 0 && !was_met_again {
             state.next_later.min(later_added)
         } else {
-            // What was first may be gone, or be in flight: too early at worst, and a lease sets it right.
+            // The former first URL may be gone or in flight. Then the time is too early, and a lease corrects it.
             state.record.first_later()
         };
         self.list(host);
     }
 
-    /// A host rests because a budget is spent, or (none) does not.
+    /// A used-up budget stops a host, or (none) no longer does.
     pub(super) fn rest_for(&mut self, host: HostKey, spent: Option<Spent>) {
         let Some(state) = self.hosts.get_mut(&host) else { return };
         if state.busy().spent.is_none() && spent.is_none() {
@@ -161,7 +161,7 @@ impl Schedule {
         }
     }
 
-    /// The contract is that of [`crate::frontier::Frontier::recall`].
+    /// Implements [`crate::frontier::Frontier::recall`].
     pub fn recall(&mut self, host: HostKey, recalled: bool) {
         match recalled {
             true => self.recalled.insert(host),
@@ -174,19 +174,19 @@ impl Schedule {
         !self.unwritten.is_empty()
     }
 
-    /// What its last visit has found out is written, or cannot be for now.
+    /// The results of its last visit are written, or cannot be written for now.
     pub fn written(&mut self, host: HostKey) {
         if self.unwritten.remove(&host) {
             self.list(host);
         }
     }
 
-    /// Whether nothing more is to be asked of a host that is leased.
+    /// Whether nothing more may be fetched from a leased host.
     pub fn is_recalled(&self, host: HostKey) -> bool {
         self.recalled.contains(&host) || self.hosts.get(&host).is_some_and(|state| state.record.is_blocked())
     }
 
-    /// Whether a URL is in flight, or may be about to be: its host is leased.
+    /// Whether a URL is in flight, or may be soon because its host is leased.
     pub fn is_busy(&self, url: UrlKey) -> bool {
         self.is_in_flight(url) || self.hosts.get(&url.host).is_some_and(|state| state.busy().lease.is_some())
     }
@@ -195,7 +195,7 @@ impl Schedule {
         self.due.ranks()
     }
 
-    /// Links are ranked from now on, or are not any more.
+    /// Switches scores on or off.
     pub fn rank(&mut self, ranks: bool) {
         if self.due.ranks() != ranks {
             self.due.rank(ranks);
@@ -205,7 +205,7 @@ impl Schedule {
         }
     }
 
-    /// Budgets are others now: whoever rests because one is spent may not have to.
+    /// Budgets have changed, so hosts stopped by one are checked again.
     pub fn wake_resting(&mut self) {
         let resting = self.hosts.iter().filter(|(_, state)| state.busy().spent.is_some()).map(|(host, _)| *host);
         for host in resting.collect::<Vec<_>>() {
@@ -215,19 +215,19 @@ impl Schedule {
         self.resting.clear();
     }
 
-    /// Hosts that rest because this budget is spent.
+    /// Number of hosts stopped by this budget.
     pub fn resting_for(&self, budget: &Budget) -> u64 {
         self.resting.get(budget).copied().unwrap_or(0)
     }
 
-    /// Replaces what the counters say of a host by what its record is to be; none: nothing.
+    /// Updates the counters for a host's new record; none: it is removed.
     pub(super) fn count(&mut self, host: HostKey, record: Option<Counted>) {
         let before = self.hosts.get(&host).map(|state| state.record.counted()).filter(|record| record.work > 0);
         let now = record.filter(|record| record.work > 0);
         self.hosts_with_work += u64::from(now.is_some());
         self.hosts_with_work -= u64::from(before.is_some());
         let troubled = |record: Counted| {
-            // One that is blocked waits for its operator, whatever else is the matter.
+            // A blocked host waits for the operator, whatever its trouble.
             let trouble = record.waits_for().filter(|_| !record.is_blocked)?;
             Some((trouble.cause, record.work))
         };
@@ -265,7 +265,7 @@ impl Schedule {
         hosts.filter(|host| self.given_up.contains(host)).collect()
     }
 
-    /// Hosts whose trouble is of before `opened_at`, and whose server did not ask to be left alone for longer.
+    /// Hosts whose trouble is older than `opened_at`, and whose server did not ask for a longer pause.
     pub fn resting_of_old(&self, opened_at: EpochMs) -> Vec<(HostKey, Box<str>)> {
         let is_old = |trouble: &Trouble| {
             (trouble.is_the_hosts() || trouble.errors.are_many())
@@ -276,7 +276,7 @@ impl Schedule {
         old.map(|(host, state)| (*host, state.record.origin.clone())).collect()
     }
 
-    /// The contract is that of [`crate::frontier::Frontier::waiting`].
+    /// Implements [`crate::frontier::Frontier::waiting`].
     pub fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting {
         let troubled =
             self.troubled.iter().map(|(cause, (hosts, urls))| Troubled { cause: *cause, hosts: *hosts, urls: *urls });
@@ -290,7 +290,7 @@ impl Schedule {
         Waiting { troubled: troubled.collect(), blocked: self.blocked.len() as u64, next: next.collect() }
     }
 
-    /// Brings the host's entry in `due` up to date; a host without anything to do is forgotten, the store has it.
+    /// Updates the host's entry in `due`. A host without anything to do is removed; the store has it.
     pub(super) fn list(&mut self, host: HostKey) {
         let Some(state) = self.hosts.get_mut(&host) else { return };
         let is_unwritten = self.unwritten.contains(&host);

@@ -1,11 +1,11 @@
-//! Sizes and places that are kept with every change.
+//! Totals that are stored with every change.
 
 use minicbor::{Decode, Encode};
 
 use crate::delivery::Position;
 use crate::frontier::{Harvest, PageRecord, PageState};
 
-/// What the store keeps of itself, written with every change.
+/// The store's totals, written with every change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Totals {
     #[n(0)]
@@ -32,20 +32,20 @@ pub struct Totals {
     pub withheld: u64,
     #[cbor(n(11), default)]
     pub alias: u64,
-    /// Of the live ones.
+    /// The part of `live` that are duplicates.
     #[cbor(n(12), default)]
     pub duplicates: u64,
     #[cbor(n(13), default)]
     pub judged: u64,
     #[cbor(n(14), default)]
     pub relevant: u64,
-    /// Of `first_time`: held.
+    /// The deferred part of `first_time`.
     #[cbor(n(15), default)]
     pub held: u64,
-    /// Of those that are there: half pages. Not counted before it was noted.
+    /// Truncated pages. Older stores have not counted them.
     #[cbor(n(16), default)]
     pub half: u64,
-    /// Links left out, as they lead to new hosts of domains that have as many as they may have.
+    /// Links left out because they lead to new hosts of a domain at its limit.
     #[cbor(n(17), default)]
     pub over_hosts: u64,
 }
@@ -56,7 +56,7 @@ impl Totals {
         self.relevant += harvest.relevant;
     }
 
-    /// A page was `before`, and is `now`.
+    /// A page's record changes from `before` to `now`.
     pub fn count_pages(&mut self, before: Option<&PageRecord>, now: Option<&PageRecord>) {
         if let Some(before) = before {
             self.count_page(before.state, -1);

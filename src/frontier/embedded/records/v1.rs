@@ -1,4 +1,4 @@
-//! The values of 0.1.0, small numbers as LEB128, then text: only read, but for [`UrlState`](super::UrlState).
+//! Values of 0.1.0: small numbers as LEB128, then text. Only read, except [`UrlState`](super::UrlState).
 
 use super::{QueuedUrl, Record};
 use crate::budgets::Account;
@@ -8,7 +8,7 @@ use crate::frontier::schedule::{HostRecord, Totals};
 use crate::frontier::{Cause, Errors, PageRecord, PageState, Robots, RobotsAccess, Trouble};
 use crate::page::{EpochMs, FailureReason, Kind};
 
-/// What is left to read.
+/// The bytes not read yet.
 pub struct Input<'a>(pub &'a [u8]);
 
 impl Record for QueuedUrl {
@@ -34,7 +34,7 @@ impl Record for HostRecord {
         // NEVER is 0.
         let later_first = input.number()?.wrapping_sub(1);
         let [number, not_before] = input.numbers()?;
-        // Before its second version, a host had the number of its failures alone: its trouble begins at its next visit.
+        // In the first version, a host only had the number of its failures, so its trouble begins at its next visit.
         let failures = if version == 1 { input.number()?.try_into().ok()? } else { 0 };
         let [delay_ms, ready, later, pages] = input.numbers()?;
         let (parked, trouble) = match version {
