@@ -113,7 +113,7 @@ impl Validator {
         is_old: &dyn Fn() -> bool,
         applied: &dyn Fn(),
     ) -> Result<(), ValidateError> {
-        let mut idle = Idle::new(IDLE);
+        let mut idle = Idle::told(IDLE);
         while !reader.is_closed_and_drained() && !is_old() {
             let entries = reader.next(BATCH_EVENTS, BATCH_BYTES, idle.time())?;
             if entries.is_empty() {

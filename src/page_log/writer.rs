@@ -34,7 +34,7 @@ impl PageLog {
         }
         // A log that is full from the start is reported, so that the message about free space makes sense later.
         inner.tell_room(&inner.state.lock());
-        let mut idle = Idle::new(IDLE);
+        let mut idle = Idle::told(IDLE);
         loop {
             beat();
             let left = writer.room_in_segment(inner)?;

@@ -24,6 +24,7 @@ use super::place_notes::{NotedPlace, PlaceNotes};
 use super::sink::{Delivered, Sink, SinkContext, SinkError, empty};
 use super::upkeep::{Due, has_no_page};
 use super::watch::Watch;
+use crate::blocking::Idle;
 use crate::config::{KafkaConfig, Removed, Upkeep};
 use crate::delivery::Entry;
 use crate::formats::change;
@@ -33,6 +34,8 @@ use crate::shutdown::Shutdown;
 
 /// Longest single wait for delivery reports.
 const LOOK: Duration = Duration::from_millis(500);
+/// Of a simulation's longer waits, none is longer: a process that is to end ends sooner than in five minutes.
+const LONGEST_LOOK: Duration = Duration::from_secs(60);
 /// `flush` returns after this long without a report.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// After the broker answers, a producer has this long to recover: it waits up to 10 s before it reconnects.
@@ -61,6 +64,7 @@ pub struct KafkaSink {
     untimed: Vec<usize>,
     /// When the producer last reported, or got its first message after it had none.
     last_sign: Instant,
+    idle: Idle,
     /// The topic's size limit; looked up when a message was too large.
     limit: Option<Option<u64>>,
     value: Vec<u8>,
@@ -109,6 +113,7 @@ impl KafkaSink {
             alone: None,
             untimed: Vec::new(),
             last_sign: Instant::now(),
+            idle: Idle::new(LOOK),
             limit: None,
             value: Vec::new(),
             so_far: Delivered::default(),
@@ -214,7 +219,7 @@ impl KafkaSink {
 
     /// Waits a while for reports and handles them. Returns true if there were any.
     fn wait(&mut self) -> Result<bool, SinkError> {
-        let reports = self.producer.reports.take(LOOK);
+        let reports = self.producer.reports.take(self.idle.time().min(LONGEST_LOOK));
         let came = !reports.is_empty();
         self.take_in(reports)?;
         if !came {

@@ -13,7 +13,7 @@ const ALWAYS: (u64, u64) = (0, u64::MAX);
 impl World {
     pub fn generate(seed: u64) -> World {
         let mut rng = fastrand::Rng::with_seed(seed);
-        let pages = ((200.0 * (1.0 - rng.f64()).powf(-0.8)) as usize).clamp(200, 2000);
+        let pages = ((200.0 * (1.0 - rng.f64()).powf(-0.6)) as usize).clamp(200, 2000);
         let settings = Settings::generate(&mut rng, pages);
         // Robots.txt may be a day old, hosts rest for a day at most; then each page is fetched, what that finds too, and what is gone
         // is confirmed.

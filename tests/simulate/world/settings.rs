@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{DAY, HOUR, MINUTE, SECOND};
+use super::{DAY, HOUR, LASTS_MS, MINUTE, SECOND};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -86,6 +86,9 @@ pub enum Unchanged {
     Skip,
 }
 
+/// Fetches of pages in a world, but where even the longest interval brings more.
+const MOST_FETCHES: u64 = 2400;
+
 impl Settings {
     pub fn generate(rng: &mut fastrand::Rng, pages: usize) -> Settings {
         let scope = match rng.u32(..10) {
@@ -93,8 +96,8 @@ impl Settings {
             4..8 => Scope::Host,
             _ => Scope::Domain,
         };
-        // Every page is fetched some ten times at most: a world takes about a second.
-        let shortest = if pages > 800 { 3 * DAY } else { 12 * HOUR };
+        // So a world takes about a second.
+        let shortest = (pages as u64 * LASTS_MS / MOST_FETCHES).min(7 * DAY);
         let intervals = [12 * HOUR, DAY, 2 * DAY, 3 * DAY, 4 * DAY, 5 * DAY, 6 * DAY, 7 * DAY];
         let intervals: Vec<u64> = intervals.into_iter().filter(|interval| *interval >= shortest).collect();
         let interval = intervals[rng.usize(..intervals.len())];
