@@ -9,6 +9,7 @@ use crate::config::{FrontierConfig, pattern};
 use crate::frontier::{Frontier, FrontierError, Hint, PageRecord, PageState, Proposal};
 use crate::page::{Doubt, EpochMs, FailureReason, PageEvent};
 use crate::parse::{self, Derived};
+use crate::planted;
 use crate::revisit::{Budget, History, RevisitPolicy, Trust, Which};
 
 /// The note with the price and the mean interval that it belongs to.
@@ -82,7 +83,7 @@ impl Looks {
     /// When a URL is rechecked; none: never. `trust`: reliability of its host's hints.
     pub fn due(&self, record: &PageRecord, trust: Option<&Trust>, now: EpochMs) -> Option<EpochMs> {
         if let Some(since) = record.no_page_since() {
-            return self.due_of_refused(record, since, now);
+            return self.due_of_refused(record, since, now).filter(|_| !planted::is("refused_for_ever"));
         }
         let history = record.history()?;
         let is_alias = record.state == PageState::Alias;
@@ -133,6 +134,7 @@ impl Looks {
     ) -> Result<(), FrontierError> {
         /// This part of the time for which it was not a page.
         const PART: u64 = 8;
+        let links = if planted::is("refused_for_ever") { &[] } else { links };
         for link in links {
             let Some(page) = frontier.page(&link.url)? else { continue };
             let Some(since) = page.no_page_since() else { continue };

@@ -8,10 +8,12 @@
 //!     --story N      one world, told in words; every request, too, with --requests
 //!     --url URL      of a story: the requests for this URL, and what `seine why` says of it, whenever that changes
 //!     --plant NAME   with a planted bug
-//!     --planted      plants each bug, one at a time, and fails if one is not found
+//!     --shape NAME   worlds that suit a planted bug; without --plant they have no bug
+//!     --planted      plants each bug, one at a time, in worlds that suit it, and fails if one is not found; with --plant that one alone
 //!
 //! Without options: a few fixed worlds, twice each, as a check that worlds repeat.
 
+mod asking;
 mod destinations;
 mod machine;
 mod oracle;
@@ -28,7 +30,7 @@ use machine::system;
 use world::World;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: machine::memory::Counting = machine::memory::Counting(mimalloc::MiMalloc);
 
 #[derive(Debug, Default, Clone)]
 pub struct Options {
@@ -39,6 +41,7 @@ pub struct Options {
     requests: bool,
     url: Option<String>,
     plant: Option<String>,
+    shape: Option<String>,
     planted: bool,
     /// One of a team: runs worlds on this core, this one and every second one, and tells what came of them.
     member: Option<usize>,
@@ -47,7 +50,7 @@ pub struct Options {
 
 fn main() -> ExitCode {
     let options = Options::read(std::env::args().skip(1));
-    if let Some(bug) = &options.plant {
+    if let Some(bug) = options.plant.as_ref().filter(|_| !options.planted) {
         seine::planted::plant(bug);
     }
     oracle::tell_of(options.url.clone());
@@ -56,9 +59,9 @@ fn main() -> ExitCode {
         return team::member(core, &options);
     }
     match &options {
-        Options { story: Some(seed), .. } => tell(*seed, options.requests || options.url.is_some()),
-        Options { shrink: Some(seed), .. } => shrink::shrink(*seed),
-        Options { planted: true, .. } => planted::all(),
+        Options { story: Some(seed), .. } => tell(*seed, &options),
+        Options { shrink: Some(seed), .. } => shrink::shrink(*seed, options.shape.as_deref()),
+        Options { planted: true, .. } => planted::all(&options),
         Options { worlds: None, minutes: None, .. } => check(),
         _ => team::lead(&options),
     }
@@ -78,12 +81,20 @@ impl Options {
                 "--member" => options.member = number().map(|core| core as usize),
                 "--url" => options.url = arguments.next(),
                 "--plant" => options.plant = arguments.next(),
+                "--shape" => options.shape = arguments.next(),
                 "--requests" => options.requests = true,
                 "--planted" => options.planted = true,
                 _ => {} // of cargo's
             }
         }
         options
+    }
+
+    /// Of its members: what is planted, and in which worlds.
+    fn of_bug(&self) -> Vec<&str> {
+        let both = [("--plant", &self.plant), ("--shape", &self.shape)];
+        let given = both.into_iter().filter_map(|(option, value)| Some([option, value.as_deref()?]));
+        given.flatten().collect()
     }
 }
 
@@ -103,14 +114,21 @@ fn check() -> ExitCode {
 }
 
 /// One world with all that happens in it.
-fn tell(seed: u64, requests: bool) -> ExitCode {
+fn tell(seed: u64, options: &Options) -> ExitCode {
     system::stay_on(0);
-    let world = World::generate(seed);
+    let Some(world) = World::for_bug(seed, options.shape.as_deref()) else {
+        println!("world {seed} does not suit this bug");
+        return ExitCode::FAILURE;
+    };
     println!("{}", world.story());
-    let outcome = run::run(world, requests);
+    let outcome = run::run(world, options.requests || options.url.is_some());
     println!(
-        "{} requests, {} turns, {} lives, trace {:x}",
-        outcome.requests, outcome.turns, outcome.lives, outcome.trace
+        "{} requests, {} turns, {} lives, at most {} KB of memory, trace {:x}",
+        outcome.requests,
+        outcome.turns,
+        outcome.lives,
+        outcome.peak_bytes >> 10,
+        outcome.trace
     );
     for broken in &outcome.broken {
         println!("property {} is broken: {}", broken.property, broken.story);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use seine::api::Service;
@@ -18,9 +18,10 @@ use seine::signals::{Received, SimulatedSignals};
 use seine::telemetry::progress::Screen;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::asking;
 use crate::destinations::Destinations;
 use crate::machine::system::{self, Disk};
-use crate::machine::{Machine, Stop};
+use crate::machine::{Machine, Stop, memory};
 use crate::oracle::{Books, Broken, Ends, Oracle, Said};
 use crate::web::Web;
 use crate::world::{Event, HOUR, MINUTE, Order, SECOND, World};
@@ -34,6 +35,8 @@ pub struct Outcome {
     pub requests: u64,
     pub turns: u64,
     pub lives: u32,
+    /// Of memory, the world's own and the destinations' included.
+    pub peak_bytes: u64,
 }
 
 /// How often the crawl is asked how it is.
@@ -72,6 +75,8 @@ struct Episode {
     signals: Option<UnboundedSender<Received>>,
     /// How the process ended by itself.
     ended: Arc<Mutex<Option<String>>>,
+    /// The books in the last summary.
+    summary: Arc<Mutex<Vec<Books>>>,
     free: Arc<AtomicU64>,
     is_disk_full: bool,
     /// By time, and by the order in which they were noted.
@@ -86,6 +91,7 @@ struct Episode {
 impl Episode {
     fn new(world: World, folder: PathBuf, tells: bool) -> Episode {
         PANICS.lock().clear();
+        memory::begin();
         let machine = Machine::new(world.seed, world.begins_ms);
         let oracle = Oracle::new(&world);
         let destinations = Destinations::new(&world, &machine.outside, folder.join("data"));
@@ -106,6 +112,7 @@ impl Episode {
             service,
             signals: None,
             ended: Arc::default(),
+            summary: Arc::default(),
             free,
             is_disk_full: false,
             agenda: BTreeMap::new(),
@@ -196,13 +203,19 @@ impl Episode {
         self.signals = Some(sender);
         self.lives += 1;
         *self.ended.lock() = None;
-        let (folder, ended) = (self.folder.join("data"), self.ended.clone());
+        let (folder, ended, books) = (self.folder.join("data"), self.ended.clone(), self.summary.clone());
         if self.is_disk_full {
             system::set_disk(Disk::Full);
         }
         self.machine.boot(move || {
             let crawl = Crawl { loaded, started_with, folder, seeds, patience: None, screen: Screen::new(true) };
-            let how = crawl.run().map_or_else(|error| error.to_string(), |summary| format!("{:?}", summary.ended));
+            let how = crawl.run().map_or_else(
+                |error| error.to_string(),
+                |summary| {
+                    *books.lock() = summary.sinks.iter().map(|it| Books::in_the_end(&it.name, &it.books)).collect();
+                    format!("{:?}", summary.ended)
+                },
+            );
             *ended.lock() = Some(how);
         });
     }
@@ -287,9 +300,7 @@ impl Episode {
             Event::NoFiles { .. } => self.web.state.lock().machine.no_files = false,
             Event::NoResolver { .. } => self.web.state.lock().machine.no_resolver = false,
             Event::NoNetwork { .. } => self.web.state.lock().machine.no_network = false,
-            Event::Order(Order::Pause { .. }) => self.tell(Ordered::Resume),
-            Event::Order(Order::Block { origin, .. }) => self.tell(Ordered::UnblockHost { host: origin.clone() }),
-            Event::Order(Order::PauseSink { sink, .. }) => self.tell(Ordered::ResumeSink { sink: sink.clone() }),
+            Event::Order(order) => self.take_back(order),
             _ => {}
         }
         let web = &mut *self.web.state.lock();
@@ -311,38 +322,56 @@ impl Episode {
     }
 
     fn order(&mut self, order: Order) {
-        match order {
-            Order::Pause { .. } => self.tell(Ordered::Pause),
-            Order::Block { origin, .. } => self.tell(Ordered::BlockHost { host: origin }),
-            Order::Delay { origin, ms } => self.tell(Ordered::SetHostDelay { host: origin, delay_ms: Some(ms) }),
-            Order::Retry => self.tell(Ordered::Retry(Retry::default())),
-            Order::Forget { origin } => {
-                self.tell(Ordered::Forget(Forget { hosts: vec![origin], urls: Vec::new() }));
-            }
-            Order::PauseSink { sink, .. } => self.tell(Ordered::PauseSink { sink }),
+        let ordered = match order.clone() {
+            Order::Pause { .. } => Ordered::Pause,
+            Order::Block { origin, .. } => Ordered::BlockHost { host: origin },
+            Order::Delay { origin, ms } => Ordered::SetHostDelay { host: origin, delay_ms: Some(ms) },
+            Order::Retry => Ordered::Retry(Retry::default()),
+            Order::Forget { origin } => Ordered::Forget(Forget { hosts: vec![origin], urls: Vec::new() }),
+            Order::PauseSink { sink, .. } => Ordered::PauseSink { sink },
             Order::Reload => {
                 if let Some(service) = self.serving() {
                     self.machine.threads.thread("operator", Box::new(move || drop(service.reload("simulation"))));
                     self.settle();
                 }
+                return;
             }
+        };
+        if self.tell(ordered) {
+            let now = self.now();
+            self.web.state.lock().oracle.took(now, &order);
         }
     }
 
-    /// The operator says something, and waits for the answer.
-    fn tell(&mut self, order: Ordered) {
-        let Some(service) = self.serving() else { return };
+    fn take_back(&mut self, order: &Order) {
+        let now = self.now();
+        self.web.state.lock().oracle.takes_back(now, order);
+        match order {
+            Order::Pause { .. } => self.tell(Ordered::Resume),
+            Order::Block { origin, .. } => self.tell(Ordered::UnblockHost { host: origin.clone() }),
+            Order::PauseSink { sink, .. } => self.tell(Ordered::ResumeSink { sink: sink.clone() }),
+            _ => false,
+        };
+    }
+
+    /// The operator says something, and waits for the answer. True when it is yes.
+    fn tell(&mut self, order: Ordered) -> bool {
+        let Some(service) = self.serving() else { return false };
         let tells = self.web.state.lock().tells;
+        let is_taken = Arc::new(AtomicBool::new(false));
+        let taken = is_taken.clone();
         self.machine.threads.thread(
             "operator",
             Box::new(move || {
                 let said = service.order(order, "simulation");
+                taken.store(said.is_ok(), Ordering::Relaxed);
                 if tells {
                     eprintln!("  the operator hears: {said:?}");
                 }
             }),
         );
         self.settle();
+        is_taken.load(Ordering::Relaxed)
     }
 
     /// The crawl, once it serves.
@@ -373,16 +402,26 @@ impl Episode {
     }
 
     fn finish(mut self) -> Outcome {
-        let books = self.service.lock().as_ref().and_then(|service| service.status().ok());
-        let books = books.map(|status| status.sinks.iter().map(Books::of).collect()).unwrap_or_default();
-        let summary = if self.broken.is_empty() { self.end().then(String::new) } else { None };
+        let service = self.service.lock().clone();
+        let status = service.as_ref().and_then(|service| service.status().ok());
+        let mut ends =
+            Ends { books: status.iter().flat_map(|it| &it.sinks).map(Books::of).collect(), ..Ends::default() };
+        if self.broken.is_empty() {
+            let urls = self.web.state.lock().oracle.urls();
+            ends.told = service.map(|service| asking::whys(&*service, &urls)).unwrap_or_default();
+            if self.end() {
+                ends.summary = std::mem::take(&mut *self.summary.lock());
+                let world = self.web.state.lock().world.clone();
+                ends.audit = asking::audited(&mut self.machine, &world, &self.folder);
+            }
+        }
         if self.signals.is_some() {
             self.kill(true);
         }
-        let held = self.sinks.iter().map(|sink| (sink.clone(), self.destinations.contents(sink))).collect();
-        let log = self.sinks.iter().map(|sink| (sink.clone(), self.destinations.log(sink))).collect();
-        let panics = std::mem::take(&mut *PANICS.lock());
-        let ends = Ends { held, log, books, summary, panics, peak_bytes: 0 };
+        ends.held = self.sinks.iter().map(|sink| (sink.clone(), self.destinations.contents(sink))).collect();
+        ends.log = self.sinks.iter().map(|sink| (sink.clone(), self.destinations.log(sink))).collect();
+        ends.panics = std::mem::take(&mut *PANICS.lock());
+        ends.peak_bytes = memory::peak();
         let web = &mut *self.web.state.lock();
         let mut broken = self.broken;
         if broken.is_empty() || !ends.panics.is_empty() {
@@ -392,7 +431,14 @@ impl Episode {
         if web.tells {
             eprintln!("  turns: {:?}", self.machine.threads.turns.lock());
         }
-        Outcome { broken, trace: web.trace, requests: web.requests, turns: self.machine.turns, lives: self.lives }
+        Outcome {
+            broken,
+            trace: web.trace,
+            requests: web.requests,
+            turns: self.machine.turns,
+            lives: self.lives,
+            peak_bytes: ends.peak_bytes,
+        }
     }
 }
 

@@ -11,11 +11,12 @@ use crate::world::World;
 /// Of real time.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-pub fn shrink(seed: u64) -> ExitCode {
+/// `shape`: the world suits this bug.
+pub fn shrink(seed: u64, shape: Option<&str>) -> ExitCode {
     system::stay_on(0);
     std::thread::spawn(team::watch);
     let began = Instant::now();
-    let mut world = World::generate(seed);
+    let Some(mut world) = World::for_bug(seed, shape) else { return ExitCode::FAILURE };
     let mut outcome = run::run(world.clone(), false);
     let Some(broken) = outcome.broken.first() else {
         println!("world {seed}: nothing is broken");

@@ -40,16 +40,18 @@ pub fn lead(options: &Options) -> ExitCode {
         found.took.as_secs_f64(),
         found.took.as_secs_f64() * MEMBERS as f64 / worlds.max(1.0)
     );
+    let mut told = BTreeSet::new();
     for (seed, what) in &found.failed {
-        println!("world {seed}: {what}");
+        if told.insert((seed, property(what))) {
+            println!("world {seed}: {what}");
+        }
     }
     let Some((seed, _)) = found.failed.first() else { return ExitCode::SUCCESS };
-    println!("\n{} worlds failed; the first of them, made smaller:", found.failed.len());
+    let failed: BTreeSet<u64> = found.failed.iter().map(|(seed, _)| *seed).collect();
+    println!("\n{} worlds failed; the first of them, made smaller:", failed.len());
     let mut shrinking = myself();
     shrinking.args(["--shrink", &seed.to_string()]);
-    if let Some(bug) = &options.plant {
-        shrinking.args(["--plant", bug]);
-    }
+    shrinking.args(options.of_bug());
     let _ = shrinking.status();
     ExitCode::FAILURE
 }
@@ -68,9 +70,7 @@ pub fn search(seed: u64, options: &Options, first: bool) -> Found {
             if let Some(minutes) = options.minutes {
                 command.args(["--minutes", &minutes.to_string()]);
             }
-            if let Some(bug) = &options.plant {
-                command.args(["--plant", bug]);
-            }
+            command.args(options.of_bug());
             let mut child = command.stdout(Stdio::piped()).spawn().expect("this program runs");
             let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
             let sender = sender.clone();
@@ -131,16 +131,16 @@ fn gather(lines: &Receiver<(u64, Option<String>)>, first: bool) -> Found {
     found
 }
 
-/// Which properties one world breaks without any planted bug.
-pub fn breaks(seed: u64) -> BTreeSet<String> {
-    let one = Options { worlds: Some(1), ..Options::default() };
+/// Whether a world that suits this bug keeps all promises without it.
+pub fn holds(seed: u64, bug: &str) -> bool {
+    let one = Options { worlds: Some(1), shape: Some(bug.to_owned()), ..Options::default() };
     let found = search(seed, &one, false);
-    found.failed.iter().map(|(_, what)| property(what)).collect()
+    found.worlds == 1 && found.failed.is_empty()
 }
 
 /// `property 3`.
-pub fn property(what: &str) -> String {
-    what.split(':').next().unwrap_or_default().to_owned()
+fn property(what: &str) -> &str {
+    what.split(':').next().unwrap_or_default()
 }
 
 fn myself() -> Command {
@@ -158,10 +158,13 @@ pub fn member(core: usize, options: &Options) -> ExitCode {
     let mut out = std::io::stdout();
     while left > 0 && time.is_none_or(|time| began.elapsed() < time) {
         let mut say = |line: String| _ = writeln!(out, "{line}").and_then(|()| out.flush());
+        let Some(world) = World::for_bug(seed, options.shape.as_deref()) else {
+            seed += MEMBERS;
+            continue;
+        };
         say(format!("begin {seed}"));
-        let outcome = run::run(World::generate(seed), false);
-        let mut told = BTreeSet::new();
-        for broken in outcome.broken.iter().filter(|broken| told.insert(broken.property)) {
+        let outcome = run::run(world, false);
+        for broken in &outcome.broken {
             say(format!("broken {seed} property {}: {}", broken.property, broken.story.replace('\n', " ")));
         }
         say(format!("end {seed} {}", outcome.requests));

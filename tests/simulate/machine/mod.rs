@@ -1,5 +1,6 @@
 //! A machine of its own for one process: virtual time, chance that repeats, and threads and tasks of which one runs at a time.
 
+pub mod memory;
 pub mod system;
 pub mod turns;
 

@@ -4,23 +4,26 @@
 mod books;
 mod ends;
 mod letters;
+mod orders;
 mod politeness;
+mod recovery;
 mod removals;
 mod requests;
 mod said;
 mod stalls;
+mod told;
 
 use std::collections::BTreeMap;
 
-use crate::world::{Answer, Change, Event, Held, Request, Settings, World};
+use crate::world::{Answer, Change, Event, Held, Order, Request, Settings, World};
 use requests::Requests;
-pub use said::{Books, Said, is_told_of, tell_of, tell_why};
+pub use said::{Books, Said, Told, is_told_of, tell_of, tell_why};
 
 /// A promise that was not kept. The properties:
 ///
 /// 1. After a calm time each destination holds exactly the live pages, in their last whole version.
 /// 2. No live page was removed, except by a written rule with a time. Nothing old follows something new.
-/// 3. No host, address or robots.txt rule was offended.
+/// 3. No host, address or robots.txt rule was offended, and no order of the operator.
 /// 4. What is due and not forbidden is fetched.
 /// 5. The books balance, and what is said is true.
 /// 6. Memory stays within what the configuration says.
@@ -36,8 +39,12 @@ pub struct Ends {
     pub held: BTreeMap<String, BTreeMap<String, Held>>,
     pub log: BTreeMap<String, Vec<Change>>,
     pub books: Vec<Books>,
-    /// The crawl ended by itself, and said this.
-    pub summary: Option<String>,
+    /// The books in the summary, behind SIGTERM.
+    pub summary: Vec<Books>,
+    /// What `seine why` said of some URLs just before.
+    pub told: Vec<Told>,
+    /// What `seine audit` found behind it.
+    pub audit: Vec<String>,
     pub panics: Vec<String>,
     /// 0: not measured.
     pub peak_bytes: u64,
@@ -51,6 +58,8 @@ pub struct Oracle {
     /// When processes began and ended, and whether they did so by themselves.
     lives: Vec<(u64, Option<(u64, bool)>)>,
     looks: Vec<(u64, Said)>,
+    /// Orders that the program took, from when, and until when they held.
+    taken: Vec<(u64, Option<u64>, Order)>,
 }
 
 /// Stories of one property that are told.
@@ -58,7 +67,13 @@ const TOLD: usize = 4;
 
 impl Oracle {
     pub fn new(_: &World) -> Oracle {
-        Oracle { requests: Requests::default(), events: Vec::new(), lives: Vec::new(), looks: Vec::new() }
+        Oracle {
+            requests: Requests::default(),
+            events: Vec::new(),
+            lives: Vec::new(),
+            looks: Vec::new(),
+            taken: Vec::new(),
+        }
     }
 
     /// Every request, when it is sent.
@@ -74,6 +89,29 @@ impl Oracle {
     pub fn over(&mut self, _: &World, at_ms: u64, event: &Event) {
         let lasting = self.events.iter_mut().find(|(_, until, it)| until.is_none() && it == event);
         if let Some((_, until, _)) = lasting {
+            *until = Some(at_ms);
+        }
+    }
+
+    /// Pages that were asked for at some time.
+    pub fn urls(&self) -> Vec<String> {
+        self.requests.by_url.keys().cloned().collect()
+    }
+
+    /// The program said that it does as it was told.
+    pub fn took(&mut self, at_ms: u64, order: &Order) {
+        self.taken.push((at_ms, None, order.clone()));
+    }
+
+    /// The operator takes an order back, and with it all others of its kind for the same.
+    pub fn takes_back(&mut self, at_ms: u64, order: &Order) {
+        let is_of_it = |other: &Order| match (order, other) {
+            (Order::Pause { .. }, Order::Pause { .. }) => true,
+            (Order::Block { origin: one, .. }, Order::Block { origin: other, .. }) => one == other,
+            (Order::PauseSink { sink: one, .. }, Order::PauseSink { sink: other, .. }) => one == other,
+            _ => false,
+        };
+        for (_, until, _) in self.taken.iter_mut().filter(|(_, until, it)| until.is_none() && is_of_it(it)) {
             *until = Some(at_ms);
         }
     }
@@ -100,14 +138,17 @@ impl Oracle {
 
     pub fn judge(&self, world: &World, ends: &Ends) -> Vec<Broken> {
         let case = Case { world, oracle: self, ends, settings: world.settings_at(world.ends_ms) };
-        let stories: [(u8, Vec<String>); 8] = [
+        let stories: [(u8, Vec<String>); 11] = [
             (1, ends::stories(&case)),
             (2, removals::stories(&case)),
             (2, letters::stories(&case)),
             (3, politeness::stories(&case)),
             (3, politeness::robots(&case)),
+            (3, orders::stories(&case)),
             (4, stalls::stories(&case)),
+            (4, recovery::stories(&case)),
             (5, books::stories(&case)),
+            (5, told::stories(&case)),
             (6, books::memory(&case)),
         ];
         let told = |(property, stories): (u8, Vec<String>)| {

@@ -24,6 +24,15 @@ pub struct Said {
     pub live: u64,
 }
 
+/// What it says of one URL.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Told {
+    pub url: String,
+    pub state: String,
+    /// Sinks, and where it says that the page is with them.
+    pub sinks: BTreeMap<String, String>,
+}
+
 /// A sink's books.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Books {
@@ -56,6 +65,12 @@ impl Said {
 }
 
 impl Books {
+    /// Of the summary.
+    pub fn in_the_end(sink: &str, books: &seine::page_log::Books) -> Books {
+        let seine::page_log::Books { accepted, delivered, skipped, dead, damaged, pending } = *books;
+        Books { sink: sink.to_owned(), accepted, delivered, skipped, dead, damaged, pending }
+    }
+
     pub fn of(sink: &SinkStatus) -> Books {
         Books {
             sink: sink.name.clone(),

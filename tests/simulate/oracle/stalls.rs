@@ -46,7 +46,7 @@ fn was_fetched(case: &Case, its: &Place, from: u64, until: u64) -> bool {
 }
 
 /// How long a host's pages take, one after the other, at three requests for each and ten more.
-fn queue(case: &Case, url: &str) -> u64 {
+pub fn queue(case: &Case, url: &str) -> u64 {
     let Some(host) = case.world.host_of(url) else { return 0 };
     let asks = host.robots.iter().map(|(_, robots)| match robots {
         Robots::Rules(rules) => rules.delay.unwrap_or_default().min(case.settings.max_crawl_delay),

@@ -7,6 +7,7 @@ mod generate;
 pub mod mishap;
 pub mod script;
 pub mod settings;
+mod shapes;
 mod shrink;
 mod truth;
 pub mod web;

@@ -1,0 +1,83 @@
+//! Who was in trouble is asked again soon when that is over, and who takes a page's place is delivered soon.
+
+use super::Case;
+use super::ends::{is_troubled, may_be_given_up, trouble_ends};
+use super::requests::{Asked, Got};
+use super::stalls::queue;
+use crate::world::mishap::{What, Which, Who};
+use crate::world::settings::{Removed, Sink};
+use crate::world::{Change, DAY, Done, Mishap};
+
+pub fn stories(case: &Case) -> Vec<String> {
+    let mut stories: Vec<String> = case.oracle.requests.by_url.keys().filter_map(|url| refused(case, url)).collect();
+    let lasting = |sink: &&Sink| sink.removed == Removed::Delete;
+    stories.extend(case.world.settings.sinks.iter().filter(lasting).flat_map(|sink| orphans(case, sink)));
+    stories
+}
+
+/// A connection that a whole host refuses is the host's trouble. When that has passed, no URL waits for its next round.
+fn refused(case: &Case, url: &str) -> Option<String> {
+    let fetches: Vec<(&Asked, &Asked)> = case.oracle.requests.of(url).collect();
+    for (nth, (_, last)) in fetches.iter().enumerate() {
+        let mishap = last.meant.mishap.and_then(|number| case.world.mishaps.get(number));
+        if last.got != Got::Nothing || last.url != *url || !mishap.is_some_and(refuses_all) {
+            continue;
+        }
+        let next = fetches.get(nth + 1).map_or(case.world.ends_ms, |(first, _)| first.at);
+        let wait = case.settings.backoff_max + DAY + queue(case, url);
+        let until = trouble_ends(case, url, last.ended, next) + wait;
+        if next > until && !may_be_given_up(case, url) && case.world.is_asked_for(url, &case.settings, until) {
+            let (at, next) = (case.day(last.at), case.day(next));
+            return Some(format!("{url} could not be connected to at {at}, and was not asked for again until {next}"));
+        }
+    }
+    None
+}
+
+fn refuses_all(mishap: &Mishap) -> bool {
+    matches!(mishap.what, What::Refused | What::NoRoute)
+        && matches!(mishap.who, Who::Host(_) | Who::Domain(_) | Who::Everybody)
+        && mishap.when.which == Which::All
+}
+
+/// A page that leaves has its place taken by another URL that is the same page, if there is one: that is asked for soon.
+fn orphans(case: &Case, sink: &Sink) -> Vec<String> {
+    let Some(log) = case.ends.log.get(&sink.name) else { return Vec::new() };
+    let removals = log.iter().filter(|change| matches!(change.what, Done::Removed { .. }));
+    removals.filter_map(|change| orphan(case, sink, log, change)).collect()
+}
+
+fn orphan(case: &Case, sink: &Sink, log: &[Change], change: &Change) -> Option<String> {
+    let (world, at) = (case.world, change.at_ms);
+    let (host, page) = world.page_at(&change.url)?;
+    if page.is_there(at) {
+        return None;
+    }
+    // Those that named it as their canonical page.
+    let heirs = host.pages.iter().filter(|other| other.canonical == Some(page.id));
+    let heirs = heirs.map(|other| format!("{}{}", host.origin(), other.path));
+    let until = at + DAY + case.settings.backoff_max + queue(case, &change.url);
+    let settings = world.settings_at(at);
+    let is_one = |url: &String, at: u64| {
+        let truth = world.judge(url, &settings, at, &mut Default::default());
+        truth.is_page && truth.place == change.url
+    };
+    let was_fetched = |url: &String| case.oracle.requests.of(url).any(|(_, last)| last.at < at && last.is_alive());
+    let heirs: Vec<String> =
+        heirs.filter(|url| was_fetched(url) && is_one(url, at) && is_one(url, until.min(world.ends_ms))).collect();
+    let heir = heirs.first()?;
+    let is_quiet = until < world.ends_ms && !is_troubled(case, heir, at.saturating_sub(DAY), until);
+    // One that has the place already, or gets it.
+    let has_it =
+        |it: &Change| it.at_ms <= until && matches!(it.what, Done::Delivered { .. }) && heirs.contains(&it.url);
+    if !is_quiet || log.iter().any(has_it) {
+        return None;
+    }
+    Some(format!(
+        "{} lost {} at {}, and until {} has nobody's page instead, though {heir} is one",
+        sink.name,
+        change.url,
+        case.day(at),
+        case.day(until)
+    ))
+}

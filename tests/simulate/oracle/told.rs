@@ -1,0 +1,50 @@
+//! Property 5: what is said of single URLs, of the whole in the end, and by `seine audit` is what is there.
+
+use super::{Case, Event, Told};
+use crate::world::settings::{Removed, Sink};
+
+pub fn stories(case: &Case) -> Vec<String> {
+    let mut stories: Vec<String> = case.ends.told.iter().flat_map(|told| lies(case, told)).collect();
+    stories.extend(case.ends.audit.iter().cloned());
+    for last in &case.ends.summary {
+        let before = case.ends.books.iter().find(|books| books.sink == last.sink);
+        if last.accepted != last.delivered + last.skipped + last.dead + last.damaged + last.pending {
+            stories.push(format!("the summary's books of {} do not balance: {last:?}", last.sink));
+        }
+        if let Some(before) =
+            before.filter(|before| last.accepted < before.accepted || last.delivered < before.delivered)
+        {
+            stories.push(format!(
+                "the summary's books of {} are those of an earlier time: {last:?}, and before {before:?}",
+                last.sink
+            ));
+        }
+    }
+    stories
+}
+
+/// What `seine why` says that a destination has, and what it has.
+fn lies(case: &Case, told: &Told) -> Vec<String> {
+    let sinks =
+        case.settings.sinks.iter().filter(|sink| sink.removed == Removed::Delete && is_as_it_was_left(case, sink));
+    let lie = |sink: &Sink| {
+        let held = case.ends.held.get(&sink.name)?;
+        let said = told.sinks.get(&sink.name)?;
+        let has = held.contains_key(&told.url);
+        let is_lie = match said.as_str() {
+            "delivered" => !has,
+            "removed" | "nothing" | "missed" | "not_yet" => has,
+            _ => false,
+        };
+        let there = if has { "holds it" } else { "does not hold it" };
+        is_lie.then(|| {
+            format!("why says of {} ({}) that {} is at {said}, which {there}", told.url, told.state, sink.name)
+        })
+    };
+    sinks.filter_map(lie).collect()
+}
+
+/// Nobody but the crawl has changed what it holds, and nobody has copied it.
+fn is_as_it_was_left(case: &Case, sink: &Sink) -> bool {
+    !case.oracle.events.iter().any(|(_, _, event)| matches!(event, Event::Destination(it) if it.which == sink.to))
+}
