@@ -11,7 +11,7 @@ use crate::crawl::focus;
 use crate::frontier::held::{HELD, held_under};
 use crate::frontier::scope::{Scope, Verdict};
 use crate::frontier::{HostLook, PageRecord, PageState, Place, QueuedUrl, RobotsAccess, UrlLook, WHEN_MET_AGAIN};
-use crate::page::{Doubt, DuplicateOf, EpochMs};
+use crate::page::{Doubt, DuplicateOf, EpochMs, Kind};
 use crate::page_log::{LogStatus, ReaderStatus};
 use crate::parse;
 use crate::parse::robots::{RobotsTxt, line_of};
@@ -92,6 +92,9 @@ impl Console {
             place_unknown: None,
         };
         let Some(page) = page else { return place("not_yet", None, None) };
+        if page.kind == Kind::Sitemap {
+            return place("passed", None, Some("a sitemap leads to pages and is not delivered itself".to_owned()));
+        }
         let Some(passed_at) = page.passed_at.filter(|index| *index <= log.end.index) else {
             return place("unknown", None, None);
         };
