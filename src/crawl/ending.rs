@@ -55,7 +55,7 @@ pub(super) async fn watch(
 ) -> Ended {
     let mut stillness = patience.map(Stillness::new);
     let mut patience = patience.map(Patience::new);
-    let mut tick = Idle::new(TICK);
+    let mut tick = if patience.is_none() { Idle::told(TICK) } else { Idle::new(TICK) };
     let ended = loop {
         tokio::select! {
             biased;

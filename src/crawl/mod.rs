@@ -2,7 +2,7 @@
 
 mod anew;
 mod asks;
-pub(crate) mod audit;
+pub mod audit;
 mod audit_index;
 mod clients;
 pub(crate) mod console;

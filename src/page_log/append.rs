@@ -18,7 +18,7 @@ use crate::parse::Derived;
 use crate::planted;
 
 /// A reader with at most this many unread bytes is near the end. Well below the limit of what is kept in memory.
-const NEAR_BYTES: u64 = if cfg!(feature = "simulate") { 8 << 10 } else { 8 << 20 };
+const NEAR_BYTES: u64 = if cfg!(feature = "simulate") { 1 << 10 } else { 8 << 20 };
 
 /// A queued event. Waits for it to be accepted.
 #[derive(Debug)]

@@ -56,7 +56,7 @@ use crate::planted;
 /// Number of bulks sent but not yet answered. The server writes one while the next is built and sent.
 const IN_FLIGHT: usize = 2;
 /// While no bulk is sent, the index is checked at this interval.
-const LOOK_AGAIN: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_secs(if cfg!(feature = "simulate") { 60 } else { 5 });
 
 /// Writes every 2xx page to an index, and deletes pages that are gone.
 pub struct ElasticSink {

@@ -19,7 +19,7 @@ use crate::config::KafkaConfig;
 use crate::shutdown::Shutdown;
 
 /// While no message is sent, the topic is checked at this interval.
-const LOOK_AGAIN: Duration = Duration::from_secs(10);
+const LOOK_AGAIN: Duration = Duration::from_secs(if cfg!(feature = "simulate") { 120 } else { 10 });
 
 /// Saved in the sink's committed state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

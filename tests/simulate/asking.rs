@@ -1,16 +1,15 @@
 //! What the program says of its crawl in the end: why single URLs are as they are, and whether its books balance once it has ended.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use seine::api::Service;
-use seine::config::{self, SinkConfig};
-// AUDIT use seine::crawl::audit::audit;
+use seine::crawl::audit::audit;
 
 use crate::machine::{Machine, system};
 use crate::oracle::Told;
-use crate::world::{MINUTE, World};
+use crate::world::MINUTE;
 
 /// URLs that are asked for.
 const ASKED: usize = 60;
@@ -26,6 +25,23 @@ pub fn whys(service: &dyn Service, urls: &[String]) -> Vec<Told> {
     urls.iter().step_by(step).filter_map(told).collect()
 }
 
-pub fn audited(_: &mut Machine, _: &World, _: &PathBuf) -> Vec<String> {
-    Vec::new()
+/// The crawl has ended, and `seine audit` adds up its books: what does not balance. Destinations are not asked: it has real clients of
+/// its own.
+pub fn audited(machine: &mut Machine, folder: &Path) -> Vec<String> {
+    let found: Arc<Mutex<Option<Vec<String>>>> = Arc::default();
+    let (answer, data) = (found.clone(), folder.join("data"));
+    machine.boot(move || {
+        let said = match audit(&data, &[]) {
+            Err(error) => vec![format!("seine audit fails: {error}")],
+            Ok(audit) => {
+                let off = audit.books.iter().filter(|book| !book.balances());
+                off.map(|book| format!("seine audit: {} is off by {}: {book:?}", book.name, book.off_by())).collect()
+            }
+        };
+        *answer.lock() = Some(said);
+    });
+    machine.run(system::nanos() + 10 * MINUTE * 1_000_000);
+    machine.kill();
+    let said = found.lock().take();
+    said.unwrap_or_else(|| vec!["seine audit does not end within ten minutes".to_owned()])
 }

@@ -411,8 +411,7 @@ impl Episode {
             ends.told = service.map(|service| asking::whys(&*service, &urls)).unwrap_or_default();
             if self.end() {
                 ends.summary = std::mem::take(&mut *self.summary.lock());
-                let world = self.web.state.lock().world.clone();
-                ends.audit = asking::audited(&mut self.machine, &world, &self.folder);
+                ends.audit = asking::audited(&mut self.machine, &self.folder);
             }
         }
         if self.signals.is_some() {

@@ -15,7 +15,7 @@ use crate::{Options, run};
 /// Processes at the same time.
 const MEMBERS: u64 = 2;
 /// Without a turn for so long (of real time) a world hangs.
-const HANGS: Duration = Duration::from_secs(60);
+const HANGS: Duration = Duration::from_secs(180);
 
 /// What a team found.
 #[derive(Debug, Default)]
@@ -131,11 +131,10 @@ fn gather(lines: &Receiver<(u64, Option<String>)>, first: bool) -> Found {
     found
 }
 
-/// Whether a world that suits this bug keeps all promises without it.
-pub fn holds(seed: u64, bug: &str) -> bool {
+/// What breaks in a world that suits this bug, without it.
+pub fn stories(seed: u64, bug: &str) -> Vec<String> {
     let one = Options { worlds: Some(1), shape: Some(bug.to_owned()), ..Options::default() };
-    let found = search(seed, &one, false);
-    found.worlds == 1 && found.failed.is_empty()
+    search(seed, &one, false).failed.into_iter().map(|(_, how)| how).collect()
 }
 
 /// `property 3`.

@@ -73,6 +73,7 @@ impl Machine {
         let runtime = Tasks::new();
         self.outside.put(runtime.runtime.handle().clone());
         self.runtime = Some(runtime);
+        self.are_awake = true;
         self.threads.thread("main", Box::new(main));
     }
 
@@ -112,7 +113,8 @@ impl Machine {
                 let next = &runnable[self.chance.usize(..runnable.len())];
                 self.turns += 1;
                 self.threads.give_turn(next);
-                self.are_awake = true;
+                // What a thread wakes stands in the queue for what comes from other threads.
+                self.are_awake |= self.tasks().runtime.metrics().global_queue_depth() > 0;
                 continue;
             }
             if now >= until {

@@ -1,18 +1,57 @@
 //! Who was in trouble is asked again soon when that is over, and who takes a page's place is delivered soon.
 
-use super::Case;
 use super::ends::{is_troubled, may_be_given_up, trouble_ends};
 use super::requests::{Asked, Got};
 use super::stalls::queue;
+use super::{Case, Event};
 use crate::world::mishap::{What, Which, Who};
 use crate::world::settings::{Removed, Sink};
-use crate::world::{Change, DAY, Done, Mishap};
+use crate::world::web::{Page, To};
+use crate::world::{Change, DAY, Done, HOUR, Mishap};
 
 pub fn stories(case: &Case) -> Vec<String> {
     let mut stories: Vec<String> = case.oracle.requests.by_url.keys().filter_map(|url| refused(case, url)).collect();
+    stories.extend(after_outages(case));
     let lasting = |sink: &&Sink| sink.removed == Removed::Delete;
     stories.extend(case.world.settings.sinks.iter().filter(lasting).flat_map(|sink| orphans(case, sink)));
     stories
+}
+
+/// An outage of this machine is nobody's trouble. When it has passed, no host rests for it: what was known before is asked for soon.
+fn after_outages(case: &Case) -> Vec<String> {
+    let mut stories = Vec::new();
+    for (from, until, event) in &case.oracle.events {
+        let (Event::NoNetwork { .. } | Event::NoResolver { .. }, Some(until)) = (event, until) else { continue };
+        let (before, after) = (from.saturating_sub(HOUR), until + 6 * HOUR);
+        let mut mishaps = case.world.mishaps.iter();
+        let is_struck = mishaps.any(|mishap| mishap.when.from <= after && mishap.when.until >= before);
+        if is_struck || case.events_between(before, after).count() > 1 {
+            continue;
+        }
+        let late = case.oracle.requests.by_url.keys().filter_map(|url| {
+            let (first, _) = case.oracle.requests.of(url).next()?;
+            let is_late = first.at > until + 2 * HOUR + queue(case, url) && is_linked(case, url, *from);
+            is_late.then(|| {
+                let (over, at) = (case.day(*until), case.day(first.at));
+                format!(
+                    "{url} was known before an outage of this machine, which was over at {over}, and asked for at {at}"
+                )
+            })
+        });
+        stories.extend(late);
+    }
+    stories
+}
+
+/// A page of the same host that was fetched before that time links there for as long as it exists.
+fn is_linked(case: &Case, url: &str, before: u64) -> bool {
+    let Some((host, page)) = case.world.page_at(url) else { return false };
+    let links =
+        |from: &&Page| from.links.iter().any(|it| it.to == To::Page(page.id) && it.from == 0 && it.until == u64::MAX);
+    host.pages.iter().filter(links).any(|from| {
+        let url = format!("{}{}", host.origin(), from.path);
+        case.oracle.requests.of(&url).any(|(_, last)| last.ended < before && last.is_alive() && last.url == url)
+    })
 }
 
 /// A connection that a whole host refuses is the host's trouble. When that has passed, no URL waits for its next round.

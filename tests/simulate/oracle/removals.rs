@@ -4,15 +4,18 @@
 //! that forbids it, for noindex, for a redirect to elsewhere, and for an empty body. A URL goes at once when the scope or the operator puts
 //! it out, and when its page is delivered under another URL.
 
-use super::Case;
 use super::ends::past;
 use super::requests::{Asked, Got, RobotsSaid};
+use super::{Case, TOLD};
 use crate::world::{Change, DAY, Done, MINUTE, Says, split};
 
 pub fn stories(case: &Case) -> Vec<String> {
     let mut stories = Vec::new();
     for (sink, log) in &case.ends.log {
         for (nth, change) in log.iter().enumerate() {
+            if stories.len() > TOLD {
+                return stories; // each takes a long look at the world
+            }
             let Done::Removed { .. } = change.what else { continue };
             let before = log[..nth].iter().rev().find(|it| it.url == change.url);
             let was_held = before.is_some_and(|it| !matches!(it.what, Done::Removed { .. }));

@@ -33,7 +33,7 @@ fn lies(case: &Case, told: &Told) -> Vec<String> {
         let has = held.contains_key(&told.url);
         let is_lie = match said.as_str() {
             "delivered" => !has,
-            "removed" | "nothing" | "missed" | "not_yet" => has,
+            "removed" | "not_yet" => has,
             _ => false,
         };
         let there = if has { "holds it" } else { "does not hold it" };

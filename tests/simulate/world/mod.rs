@@ -7,6 +7,7 @@ mod generate;
 pub mod mishap;
 pub mod script;
 pub mod settings;
+#[allow(dead_code)] // tests/simulate_world plants nothing
 mod shapes;
 mod shrink;
 mod truth;
@@ -124,6 +125,7 @@ impl World {
         self.seeds.clone()
     }
 
+    #[allow(dead_code)] // tests/simulate_world writes it
     pub fn config_yaml(&self) -> String {
         self.settings.yaml()
     }
