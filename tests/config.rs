@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 use support::names;
 
-/// Every key of ACHE 0.16, with a value its parser takes.
+/// Every key of ACHE 0.16, with a value that its parser accepts.
 const ACHE_KEYS: &[(&str, &str)] = &[
     ("target_storage.data_format.type", "FILES"),
     ("target_storage.target_directory", "data_pages"),
@@ -135,7 +135,7 @@ fn config(yaml: &str) -> Config {
     read(yaml).unwrap().config
 }
 
-/// The error's text, which must be one.
+/// The text of the error; the configuration must have one.
 fn error(yaml: &str) -> String {
     read(yaml).expect_err(yaml)
 }
@@ -157,7 +157,7 @@ fn sample() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/defaults.yml")
 }
 
-/// The keys of defaults.yml in their order, each with the comment above it.
+/// The keys of defaults.yml in order, each with the comment above it.
 fn explained() -> Vec<(String, String)> {
     let (mut keys, mut comment) = (Vec::new(), Vec::new());
     for line in fs::read_to_string(sample()).unwrap().lines() {
@@ -173,7 +173,7 @@ fn explained() -> Vec<(String, String)> {
     keys
 }
 
-/// `config/seine.yml` is for a user to change, so it is short. Each line that is commented out is right when it is not.
+/// `config/seine.yml` is a short file for users to change. Each of its commented lines is valid when it is uncommented.
 #[test]
 fn the_starter_file_is_right_as_it_stands_and_with_every_line() {
     let starter = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/seine.yml");
@@ -193,16 +193,16 @@ fn check_config_prints_every_key_with_its_default() {
     assert_eq!(String::from_utf8(ran.stdout).unwrap(), fs::read_to_string(sample()).unwrap());
 }
 
-/// Names like those of our keys that are others'.
+/// Names of other programs that look like our keys.
 const OTHERS: [&str; 3] = ["http.max_content_length", "fetch.message.max.bytes", "target_storage.data_format.type"];
 
-/// Every text of the program is looked through for what looks like a key.
+/// Checks every text in the source for names that look like keys.
 #[test]
 fn texts_name_keys_that_exist() {
     let loaded = load(Some(&sample()), &[]).unwrap();
     let keys: Vec<&str> = loaded.effective.iter().map(|entry| entry.key).collect();
     let mut roots: Vec<&str> = keys.iter().filter_map(|key| key.split('.').next()).collect();
-    // Where values go inside the program: these were taken for keys.
+    // Roots of field paths inside the program.
     roots.extend(["scope", "fetch", "frontier", "log", "delivery"]);
     let is_known = |name: &str| {
         let is_part = |key: &&str| key.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
@@ -213,21 +213,21 @@ fn texts_name_keys_that_exist() {
     let (mut found, mut wrong) = (0, Vec::new());
     for entry in walkdir::WalkDir::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
         let entry = entry.unwrap();
-        // ACHE's keys that do nothing here, and Kafka's properties.
+        // These list ACHE's keys without effect, and Kafka's properties.
         let is_list = entry.path().ends_with("keys/lacking.rs") || entry.path().ends_with("kafka_names.rs");
         if is_list || entry.path().extension().is_none_or(|extension| extension != "rs") {
             continue;
         }
         let source = fs::read_to_string(entry.path()).unwrap();
         let code = source.lines().filter(|line| !line.trim_start().starts_with("//"));
-        // Of a text of several lines, the first and the last have one quote.
+        // In a text of several lines, the first and the last line have one quote.
         let texts = code.flat_map(|line| match line.matches('"').count() % 2 {
             0 => text.find_iter(line).map(|text| text.as_str()).collect(),
             _ => vec![line],
         });
         for name in texts.flat_map(|text| name.find_iter(text)).map(|name| name.as_str()) {
             let root = name.split('.').next().unwrap_or_default();
-            // A call is code between two texts.
+            // A name with a bracket is code between two texts.
             if roots.contains(&root) && !OTHERS.contains(&name) && !name.contains('(') {
                 found += 1;
                 if !is_known(name) {
@@ -264,7 +264,7 @@ fn the_sample_file_names_every_word_for_a_sink() {
     assert!(doc.starts_with(&said), "{doc}\nis to begin with\n{said}");
 }
 
-/// Below some keys that do nothing stands what the warnings of all of them say.
+/// The comments below keys without effect are the texts of their warnings.
 #[test]
 fn the_sample_file_says_what_warnings_say() {
     let text = fs::read_to_string(sample()).unwrap();
@@ -333,7 +333,7 @@ fn every_key_of_ache_is_accepted_flat() {
     read(&all).unwrap();
 }
 
-/// `link_storage.link_selector` has a value and keys below it, so it can only be written flat; the rest can be nested.
+/// `link_storage.link_selector` has a value and keys below it, so it can only be flat; the others can be nested.
 #[test]
 fn every_key_of_ache_is_accepted_nested() {
     let both = ["link_storage.link_selector", "link_storage.recrawl_selector"];
@@ -758,7 +758,7 @@ fn files_that_are_no_seeds_are_refused() {
     assert!(matches!(read_seeds(TempDir::new().unwrap().path()), Err(SeedsError::Read { .. })));
 }
 
-/// Text that has YAML's shapes and our keys in it, so that more than the first byte is reached.
+/// Text that resembles YAML with our keys, so that parsing goes beyond the first byte.
 fn yamlish() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         proptest::sample::select(ACHE_KEYS).prop_map(|(key, value)| format!("{key}: {value}\n")),
@@ -797,7 +797,7 @@ proptest! {
 
 // ---- Options and variables
 
-/// With options of the command line, as keys and what was typed.
+/// With options of the command line: keys and their values as typed.
 fn with_options(options: &[(&str, &str)]) -> Result<Config, String> {
     let options: Vec<_> = options.iter().map(|(key, value)| (*key, (*value).to_owned())).collect();
     let loaded = seine::config::load_with(None, &[], &options);
@@ -869,7 +869,7 @@ fn the_longer_form_names_sinks_and_gives_each_its_own_options() {
     assert_eq!(sinks[4].destination, Destination::Files { max_file_size: 2 << 20, compression_level: 6 });
     let Destination::Elasticsearch(elastic) = &sinks[5].destination else { panic!("{:?}", sinks[5]) };
     assert_eq!((elastic.index.as_str(), elastic.hosts[0].as_str()), ("one", "http://a:9200/"));
-    // What `check-config` shows is taken again, and means the same.
+    // The output of `check-config` can be read again, with the same result.
     let file = file("seine.yml", yaml);
     let shown = render(&load(Some(&file.path), &[]).unwrap());
     assert_eq!(sinks_of(&shown), sinks, "{shown}");
@@ -926,7 +926,7 @@ fn what_is_wrong_with_a_sink_is_said() {
     }
 }
 
-/// Texts are read where somebody wants to know how much they have changed, and nowhere else.
+/// Texts are read only if a sink needs the distances of changes.
 #[test]
 fn thresholds_are_those_of_the_sinks_that_ask_or_tell() {
     let thresholds = |yaml: &str| Vec::<u8>::from_iter(config(yaml).thresholds());
@@ -960,7 +960,7 @@ fn some_pages_have_intervals_of_their_own() {
     assert_eq!(intervals, [own(Some(Some(hour)), None, None), own(Some(None), None, None), own(None, week, most)]);
     assert_eq!(policy.overrides[0].which, Which::Host("news.test".into()));
     assert_eq!(policy.overrides[2].which, Which::Pattern("[?&]q=".into()));
-    // In force it reads back.
+    // The printed configuration can be read again.
     let shown = render(&read(text).unwrap());
     assert_eq!(revisit(&shown).unwrap(), policy, "{shown}");
     let env = [("SEINE__LINK_STORAGE__RECRAWL__OVERRIDES", "[{host: a.test, interval: 2h}]")];
@@ -1001,7 +1001,7 @@ fn every_secret_may_stand_in_a_file() {
     }
     let origin = of_variable.effective.iter().find(|entry| entry.key == "http.api.read_token").unwrap().origin.clone();
     assert_eq!(origin, Origin::Environment(TOKEN_FILE.into()));
-    // What it is at the next start.
+    // The value at the next start.
     fs::write(&token.path, "fedcba9876543210\r\n").unwrap();
     let again = with_env("", &[(TOKEN_FILE, path)]).unwrap().config.http.read_token;
     assert_eq!(again.as_ref().map(Secret::expose), Some("fedcba9876543210"));
@@ -1063,7 +1063,7 @@ fn a_secret_that_is_given_twice_or_cannot_be_read_names_key_path_and_remedy() {
         assert!(told.contains(why) && !told.contains("tooshort"), "{told}");
     }
     assert!(error("http.api.read_token_file: secrets/token\n").contains("the whole path of a file"));
-    // No secret, no file.
+    // A key that is not secret has no file.
     assert!(error("http.port_file: /run/x\n").contains("unknown key http.port_file"));
     let told = with_env("", &[("SEINE_HTTP_API_READ_TOKEN_FILE", "/run/x")]).unwrap_err();
     assert!(told.contains(TOKEN_FILE), "{told}");
@@ -1082,7 +1082,7 @@ fn what_a_crawl_was_started_with_keeps_the_path_and_not_the_secret() {
     let kept = StartedWith::load(folder.path()).unwrap();
     let value = |now: &[(String, String)]| kept.configuration(None, now, &none).unwrap().config.http.read_token;
     assert_eq!(value(&[]).as_ref().map(Secret::expose), Some(TOKEN));
-    // Where the file is gone, as a service's credentials are once it ended, the value does.
+    // If the file is gone, as a service's credentials after its end, the given value is used.
     let now = [text(("SEINE__HTTP__API__READ_TOKEN", "fedcba9876543210"))];
     assert_eq!(value(&now).as_ref().map(Secret::expose), Some("fedcba9876543210"));
 }
@@ -1106,7 +1106,7 @@ fn each_client_has_a_name_and_a_token_of_its_own() {
     }
 }
 
-/// What a site shows by the rest of its parameters is another page.
+/// Other parameters select another page, so they stay.
 #[test]
 fn links_lose_the_parameters_that_only_say_where_a_visitor_came_from() {
     let href = "/a?utm_source=a&utm_medium=b&gclid=c&fbclid=d&msclkid=e&yclid=f&mc_cid=g&_ga=h&pk_campaign=i&id=1&ref=2\
@@ -1120,7 +1120,7 @@ fn links_lose_the_parameters_that_only_say_where_a_visitor_came_from() {
     assert_eq!(urls, ["https://site.example/a?id=1&ref=2&sid2=4&source=3"]);
 }
 
-/// Both are the defaults of deriving, but that a configuration names parameters to drop.
+/// Both use the defaults, except that a configuration names parameters to drop.
 #[test]
 fn a_page_is_derived_alike_without_a_configuration_and_with_an_empty_one() {
     let configured = DeriveOptions::from(&Config::default());

@@ -1,5 +1,5 @@
-//! The frontier at its public edge: one conformance suite and one model test over every frontier, `kill -9` and damage on
-//! the embedded one.
+//! The frontier at its public edge: one conformance suite and one model test for every frontier, and `kill -9` and
+//! damage for the embedded one.
 
 #[path = "frontier/addresses.rs"]
 mod addresses;

@@ -28,12 +28,12 @@ use seine::telemetry::Metrics;
 use seine::validate::Validator;
 use tempfile::TempDir;
 
-/// Of what no test of these asks.
+/// An attempt that these tests do not examine.
 const ATTEMPT: Attempt = Attempt { at: 0, outcome: Cause::Status(200), counts: true, digest: None };
 
 const SEED: &str = "http://site.example/";
 
-/// A validator on a frontier, and a log of its own.
+/// A validator with a frontier and a log.
 struct Bench {
     frontier: Arc<dyn Frontier>,
     validator: Validator,
@@ -91,7 +91,7 @@ impl Bench {
         self.frontier.page(url).unwrap().map(|record| record.state)
     }
 
-    /// URLs that can be leased at the end of time.
+    /// All URLs that can be leased at the end of time.
     fn work(&self) -> BTreeSet<String> {
         let mut urls = BTreeSet::new();
         let mut leases = Vec::new();
@@ -215,7 +215,7 @@ fn a_page_is_due_again_when_recrawling_is_on() {
     assert_eq!(bench.frontier.counts().first_time, 0);
 }
 
-/// What changes is looked at oftener, what does not more seldom, what only had a bad day as before.
+/// Pages that change are rechecked more often, unchanged ones less often, and failures have no effect.
 #[test]
 fn intervals_are_learned() {
     let mut bench = Bench::new(hourly());
@@ -235,7 +235,7 @@ fn intervals_are_learned() {
     assert_eq!((history.changes, history.alive_ms), (20, bench.now));
 }
 
-/// What is known of the texts that were given is what the last change said of them.
+/// The record keeps the distances of the last change.
 #[test]
 fn texts_given_are_kept_as_long_as_the_page_is_as_it_was() {
     let mut bench = Bench::new(hourly());
@@ -255,14 +255,15 @@ fn texts_given_are_kept_as_long_as_the_page_is_as_it_was() {
     assert_eq!(look(&mut bench, response(200, "two"), text(2)), given(2));
     let work = bench.frontier.lease(u64::MAX / 2, 1, 1).unwrap().remove(0).work.remove(0);
     assert_eq!(work.known.texts, given(2));
-    // Changed, and nobody read it: nothing is known any more.
+    // The page changed and its text was not read, so the distances are unknown.
     assert_eq!(look(&mut bench, response(200, "three"), None), TextsGiven::new());
     assert_eq!(look(&mut bench, response(200, "four"), text(4)), given(4));
     look(&mut bench, response(404, ""), None);
     assert_eq!(look(&mut bench, response(404, ""), None), TextsGiven::new(), "gone");
 }
 
-/// A second look has to agree, and not at once; what is gone is looked at ever more seldom, and can come back.
+/// A second fetch, some time later, must confirm a removal. A page that is gone is rechecked at growing intervals, and
+/// can come back.
 #[test]
 fn a_page_is_gone_when_a_second_look_agrees() {
     for status in [404, 410] {
@@ -344,7 +345,7 @@ fn a_page_that_was_only_missing_once_is_as_it_was() {
 
 const HOUR: u64 = 3_600_000;
 
-/// Looks again after an hour on average, and makes one attempt.
+/// Rechecks after an hour on average, with one attempt.
 fn hourly() -> FrontierConfig {
     let mut config = FrontierConfig { max_retries: 0, ..Config::default().frontier };
     config.revisit.interval = Some(Duration::from_millis(HOUR));
@@ -358,7 +359,7 @@ fn redirect(event: &mut PageEvent, target: &str) {
     event.final_url = target.into();
 }
 
-/// It is the word of the site's owner: at once, and for as long as it is said.
+/// robots.txt is the decision of the site's owner: it applies at once, and as long as it is there.
 #[test]
 fn what_robots_txt_forbids_is_gone_until_it_is_allowed() {
     let mut bench = Bench::new(hourly());
@@ -377,7 +378,7 @@ fn what_robots_txt_forbids_is_gone_until_it_is_allowed() {
     let page = bench.page(SEED, "one");
     bench.validate(page);
     assert_eq!(bench.state(SEED), Some(PageState::New));
-    // Where a redirect led to it, too, if that is where the page came from.
+    // The same for the redirect target that the page came from.
     let mut bench = Bench::new(hourly());
     let mut page = bench.page(SEED, "one");
     redirect(&mut page, "http://site.example/home");
@@ -388,7 +389,7 @@ fn what_robots_txt_forbids_is_gone_until_it_is_allowed() {
     assert_eq!(bench.state(SEED), Some(PageState::Gone));
 }
 
-/// What the worker makes of a page that asks not to be indexed.
+/// The worker's event for a noindex page.
 fn withheld(event: PageEvent) -> PageEvent {
     PageEvent { withheld: Some(Withheld::Noindex), ..event }
 }
@@ -418,12 +419,12 @@ fn a_withheld_page_is_there_and_not_live() {
     assert_eq!((second.state, second.digest, &second.etag), (PageState::Withheld, first.digest, &first.etag));
     let history = second.history.unwrap();
     assert_eq!((history.alive_ms, history.changes), (bench.now, 0));
-    // A bad day leaves it as it is.
+    // A failure does not change the record.
     let bad = bench.event(SEED, response(403, ""));
     bench.validate(bad);
     assert_eq!(bench.state(SEED), Some(PageState::Withheld));
 
-    // Whether it asks for it no more, or is obeyed no more: the same content is new to whom it was not delivered.
+    // The page is no longer noindex, or noindex is no longer obeyed: the same content is new for destinations.
     let released = bench.page(SEED, NOINDEX);
     bench.validate(released);
     assert_eq!(bench.state(SEED), Some(PageState::New));
@@ -439,7 +440,7 @@ fn a_withheld_page_is_there_and_not_live() {
     assert_eq!(bench.state(SEED), Some(PageState::Gone));
 }
 
-/// A 304 need not repeat a header, nor does it say that the header is not sent any more.
+/// A 304 need not repeat a header, and does not show that the header is gone.
 #[test]
 fn what_a_header_withholds_is_asked_for_without_conditions() {
     let mut bench = Bench::new(hourly());
@@ -452,7 +453,7 @@ fn what_a_header_withholds_is_asked_for_without_conditions() {
     assert_eq!((record.state, record.noindex, record.etag), (PageState::Withheld, true, None));
 }
 
-/// The worker's and the validator's one rule.
+/// The worker and the validator use the same rule.
 #[test]
 fn what_was_delivered_and_is_withheld_is_gone() {
     let mut page = event::page(SEED, &[], "one");
@@ -487,7 +488,8 @@ fn what_is_out_of_scope_now_is_gone_and_not_looked_at_again() {
     bench.validate(never);
     assert_eq!(bench.state("http://site.example/b"), Some(PageState::Failed(FailureReason::OutOfScope)));
     let mut bench = Bench::new(Config::default().frontier);
-    // Accepted before the scope was another, and read after it: it is looked at again at once, to leave. A seed stays.
+    // Accepted before a change of scope and read after it: the page is rechecked at once, so that it is removed. A seed
+    // stays.
     for (url, depth) in [("http://elsewhere.example/", 3), ("http://elsewhere.example/seed", 0)] {
         let page = PageEvent { depth, ..bench.page(url, "one") };
         bench.validate(page);
@@ -517,7 +519,7 @@ fn a_page_that_is_to_be_reread_brings_its_links_though_it_is_unchanged() {
     let batch = Batch { verdicts: vec![verdict], cursor: bench.end, ..Batch::default() };
     bench.frontier.apply(&batch, bench.now).unwrap();
 
-    // A bad day does not make it forget; nor does a 304, which brings none.
+    // Neither a failure nor a 304, which has no links, clears the mark.
     for (outcome, is_marked) in [(response(500, ""), true), (response(304, ""), true), (response(200, body), false)] {
         let seen_before = bench.frontier.counts().links_seen;
         let event = PageEvent { attempt: 9, ..bench.event(SEED, outcome) };
@@ -530,7 +532,7 @@ fn a_page_that_is_to_be_reread_brings_its_links_though_it_is_unchanged() {
     assert_eq!(bench.state(SEED), Some(PageState::Unchanged));
 }
 
-/// Whatever comes instead of a page that was there, only 404 and 410 say that it is not any more.
+/// Of all answers instead of a live page, only 404 and 410 mean that it is gone.
 #[test]
 fn only_what_says_so_takes_a_page_away() {
     let others = [
@@ -557,14 +559,14 @@ fn only_what_says_so_takes_a_page_away() {
         assert_eq!(after, PageRecord { event_id: id, passed_at, ..before }, "{outcome:?}");
         assert_eq!(bench.frontier.counts().live, 1);
         assert_eq!(bench.frontier.next_due(), Some(due), "it is looked at again");
-        // The same entry again, behind the cursor as after a crash.
+        // The same entry again, before the offset, as after a crash.
         bench.validator.validate(&[entry]).unwrap();
         assert_eq!(bench.frontier.next_due(), Some(due));
         let same = bench.page(SEED, "one");
         bench.validate(same);
         assert_eq!(bench.state(SEED), Some(PageState::Unchanged), "compared with what was there");
     }
-    // A page to log in, say, which robots.txt forbids.
+    // A login page, for example, that robots.txt forbids.
     let mut bench = Bench::new(hourly());
     let page = bench.page(SEED, "one");
     bench.validate(page);
@@ -604,7 +606,7 @@ fn a_cut_body_says_nothing_of_the_next() {
     assert_eq!(bench.state(SEED), Some(PageState::Changed), "it was there, and not whole");
 }
 
-/// In an hour, in two, in four and so on, though nothing else is looked at again.
+/// After one hour, two, four and so on, even if nothing else is rechecked.
 #[test]
 fn a_half_page_is_asked_for_again_at_growing_intervals_until_it_is_whole() {
     let mut bench = Bench::new(Config::default().frontier);
@@ -629,7 +631,7 @@ fn a_half_page_is_asked_for_again_at_growing_intervals_until_it_is_whole() {
     let whole = bench.page(SEED, "whole");
     bench.validate(whole);
     assert_eq!((bench.frontier.counts().half, bench.frontier.next_due()), (0, None));
-    // Of a page that was whole it says nothing, not even when it would be gone.
+    // A truncated answer says nothing about a complete page, not even about an unconfirmed removal.
     let event = cut(&mut bench);
     bench.now = event.ended_ms + 3_600_000;
     bench.validate(event);
@@ -675,7 +677,7 @@ fn what_failed_with_its_host_waits_until_that_is_met_again() {
     assert_eq!(bench.work(), BTreeSet::from([SEED.to_owned()]));
 }
 
-/// One step of a random crawl: which URL, how it was answered.
+/// One step of a random crawl: which URL, and how it was answered.
 fn steps() -> impl Strategy<Value = Vec<(u8, u8, u8)>> {
     proptest::collection::vec((0..6u8, 0..6u8, 0..4u8), 1..40)
 }
@@ -689,7 +691,7 @@ fn outcome(kind: u8, content: u8) -> Outcome {
     }
 }
 
-/// What can be seen of a frontier.
+/// The visible state of a frontier.
 fn view(bench: &Bench) -> (Counts, BTreeSet<String>, Vec<Option<PageState>>) {
     let states = (0..6).map(|n| bench.state(&format!("http://site.example/u{n}"))).collect();
     (bench.frontier.counts(), bench.work(), states)
@@ -698,7 +700,7 @@ fn view(bench: &Bench) -> (Counts, BTreeSet<String>, Vec<Option<PageState>>) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The log read again from any place, as after a crash that lost the cursor's last moves, in batches of any size.
+    /// The log is read again from any offset, as after a crash that lost the last offsets, in batches of any size.
     #[test]
     fn validating_again_changes_nothing(steps in steps(), again_from in 0..40usize, batch in 1..7usize) {
         let mut bench = Bench::new(Config::default().frontier);
@@ -718,11 +720,12 @@ proptest! {
     }
 }
 
-// ------------------------------------------------------------------------------------- when pages are looked at again: arithmetic
+// ------------------------------------------------------------------------------------- when pages are rechecked:
+// arithmetic
 
 const DAYS: u64 = 24 * HOUR;
 
-/// Whatever is looked at whenever, what is believed stays a distribution, and intervals keep to their bounds.
+/// For any fetches, the estimate stays a valid distribution, and intervals stay within their bounds.
 #[test]
 fn a_belief_stays_one_whatever_it_is_told() {
     let looks = proptest::collection::vec((0..400 * DAYS, any::<bool>()), 0..200);
@@ -742,7 +745,7 @@ fn a_belief_stays_one_whatever_it_is_told() {
     });
 }
 
-/// Pages whose rates are a thousand times apart are told apart after a year of looks.
+/// After a year of rechecks, the estimates separate pages whose rates differ by a factor of thousand.
 #[test]
 fn rates_are_found() {
     for every in [1.0, 10.0, 100.0] {
@@ -754,13 +757,14 @@ fn rates_are_found() {
             }
         }
         let mean = beliefs.iter().map(|belief| belief.changes_a_day()).sum::<f64>() / 200.0;
-        // Looked at every week, what changes every day has always changed: how often, nobody knows.
+        // A page that changes every day has changed at each weekly recheck, so its exact rate cannot be known.
         let fits = if every < 7.0 { mean > 0.3 } else { (0.8..1.25).contains(&(mean * every)) };
         assert!(fits, "every {every} days: {mean} a day");
     }
 }
 
-/// All pages together are looked at as often as the mean interval says, whatever they do, and no oftener because looks come late.
+/// All pages together are rechecked as often as the mean interval says, for any pages, and not more often if rechecks
+/// are late.
 #[test]
 fn the_price_settles_where_the_looks_are_those_there_are() {
     let (mean, pages) = (14 * DAYS, 500);
@@ -794,18 +798,18 @@ fn the_price_settles_where_the_looks_are_those_there_are() {
     }
 }
 
-/// Looks at pages of one host that change at some rate, whatever hints say; each lesson as the hint was right or wrong.
+/// Rechecks of pages of one host that change at some rate without hints. Each lesson says whether the hint was right.
 fn taught(looks: usize, expected: f32, is_right: impl Fn(usize) -> bool) -> Trust {
     (0..looks).fold(Trust::default(), |trust, look| trust.after(Lesson::Told { expected, has_changed: is_right(look) }))
 }
 
-/// A page of which a hint tells is looked at at once where hints were right, and when it would have been where they lie.
+/// If hints were right, a page with a hint is rechecked at once; if hints were wrong, they have no effect.
 #[test]
 fn hints_count_as_much_as_they_were_right() {
     let policy =
         RevisitPolicy { interval: Some(Duration::from_millis(14 * DAYS)), ..Config::default().frontier.revisit };
     let price = Budget::new(14 * DAYS, None, 0).price();
-    // Of a page that hardly ever changes: one that does all the time is no better for a look at once.
+    // A page that hardly ever changes: an early recheck does not help a page that changes all the time.
     let belief = Belief::default().after(60 * DAYS, false);
     let history = History { told: Some(0), belief, ..History::new(0) };
     let hinted = history.after_hint(DAYS).unwrap();
@@ -815,20 +819,20 @@ fn hints_count_as_much_as_they_were_right() {
     let honest = taught(50, 0.2, |look| look % 5 != 0);
     assert_eq!(interval(hinted, &honest), HOUR, "as soon as may be");
     assert!(interval(history, &honest) > without, "nobody says that it has changed");
-    // Right as often as by chance, and less; and too few looks to tell.
+    // Hints as good as chance, worse than chance, and too few rechecks to decide.
     for lie in [taught(50, 0.2, |look| look % 5 == 0), taught(200, 0.2, |_| false), taught(1, 0.2, |_| true)] {
         assert_eq!(interval(hinted, &lie), without);
         assert_eq!(interval(history, &lie), without);
     }
-    // Who begins to lie is found out.
+    // A host whose hints become wrong loses its trust.
     let turned = (0..200).fold(honest, |trust, _| trust.after(Lesson::Told { expected: 0.2, has_changed: false }));
     assert_eq!(interval(hinted, &turned), without);
-    // Hints that tell of few of the changes leave the rest to be looked for.
+    // If hints announce few of the changes, the others must be found by rechecks.
     let silent = (0..200).fold(honest, |trust, _| trust.after(Lesson::Missed));
     assert!(interval(history, &silent) < interval(history, &honest));
 }
 
-/// Whatever looks tell of hints: intervals keep to their bounds, and a hint never makes a look come later.
+/// For any lessons, intervals stay within their bounds, and a hint never delays a recheck.
 #[test]
 fn trust_stays_within_reason_whatever_it_is_told() {
     let lessons = proptest::collection::vec((0..3, 0.0..=1.0f32, any::<bool>()), 0..600);
@@ -872,7 +876,7 @@ impl Bench {
         self.validate(PageEvent { kind: Kind::Sitemap, ..event });
     }
 
-    /// Every ten hours each page is looked at, one of ten has changed, and the sitemap says so of one of ten.
+    /// Every ten hours each page is fetched, one in ten has changed, and the sitemap announces one in ten.
     fn live(&mut self, rounds: usize, is_right: bool) {
         for round in 0..rounds {
             self.now += 10 * HOUR;
@@ -903,21 +907,21 @@ fn a_page_that_is_said_to_have_changed_is_due_at_once_where_that_was_true_before
         bench.now += HOUR / 6;
         let url = numbered(3);
         assert!(!bench.is_due(&url), "{rounds} rounds, true: {is_right}");
-        // Older than the last look, in a year to come, and of no page.
+        // Hints before the last fetch, in a year to come, and for an unknown page.
         let (older, to_come) = (bench.now - 2 * HOUR, bench.now + 400 * DAYS);
         bench.sitemap(&[(3, older), (3, to_come), (PAGES, bench.now)]);
         assert!(!bench.is_due(&url));
         bench.sitemap(&[(3, bench.now - 1000)]);
         assert_eq!(bench.is_due(&url), is_right && rounds > 1, "{rounds} rounds, true: {is_right}");
         assert!(bench.frontier.page(&url).unwrap().unwrap().history.unwrap().has_hint());
-        // A bad day is a look, too: the hint is not followed again and again.
+        // A failure counts as a recheck too, so a hint is not followed again and again.
         let event = bench.event(&url, response(500, ""));
         bench.validate(event);
         assert!(!bench.frontier.page(&url).unwrap().unwrap().history.unwrap().has_hint());
     }
 }
 
-/// The first entry that is a page's own says when it is looked at again: exactly, within bounds, or never.
+/// The first entry that matches a page decides its interval: exact, within bounds, or never.
 #[test]
 fn some_pages_are_looked_at_in_intervals_of_their_own() {
     let hours = |count: u64| Some(Duration::from_millis(count * HOUR));
@@ -962,7 +966,7 @@ const OLD: &str = "http://site.example/old";
 const NEW: &str = "http://site.example/new";
 
 impl Bench {
-    /// `OLD` leads to `target`, whose page is that of `NEW`.
+    /// `OLD` redirects to `target`, whose page is that of `NEW`.
     fn alias(&mut self, target: &str) -> PageEvent {
         let mut event = self.event(OLD, response(301, ""));
         event.withheld = Some(Withheld::Alias { of: NEW.into(), target: target.into() });
@@ -974,7 +978,7 @@ impl Bench {
     }
 }
 
-/// That it leads elsewhere is its change; nothing of a page is kept.
+/// The redirect counts as a change; the record keeps nothing of a page.
 #[test]
 fn an_alias_is_looked_at_again_as_a_page_is() {
     let mut bench = Bench::new(hourly());
@@ -1045,7 +1049,7 @@ fn where_a_page_was_found_is_noted_unless_redirects_are_followed() {
     }
 }
 
-/// Names `NEW`, and links to a page that only it knows.
+/// Names `NEW` as canonical, and has the only link to another page.
 const NAMING: &str = "<link rel=canonical href=/new><a href=/only>only</a>";
 
 fn obeying() -> FrontierConfig {
@@ -1087,7 +1091,7 @@ fn a_page_that_is_an_alias_has_its_links_followed() {
     let record = bench.record(OLD);
     assert_eq!((record.state, record.target.as_deref(), record.canonical), (PageState::Alias, Some(NEW), None));
     assert!(record.digest.is_some());
-    // By way of another, which is noted.
+    // Through another URL, which is recorded.
     let page = PageEvent { withheld: Some(alias), ..bench.page(OLD, "<link rel=canonical href=/between>") };
     bench.validate(page);
     let record = bench.record(OLD);

@@ -1,4 +1,4 @@
-//! Turns on shared addresses.
+//! Politeness slots of shared addresses.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -63,8 +63,8 @@ fn leaves_other_addresses_alone() {
     assert_eq!(frontier.claim_address(&leases[0], "192.0.2.2".parse().unwrap(), DELAY, 0), Turn::Now);
 }
 
-/// A host that starts late moves those behind it; one that misses its turn goes to the end; one that never comes is not
-/// waited for.
+/// A host that starts late moves later slots back; one that misses its slot goes to the end; nobody waits for one that
+/// never comes.
 #[test]
 fn moves_turns_on() {
     let frontier = embedded(plain());
@@ -81,7 +81,7 @@ fn moves_turns_on() {
     assert_eq!(claim(0, 6007), Turn::Now);
 }
 
-/// A frontier for all the cases, each with an address of its own.
+/// One frontier for all cases, each with an address of its own.
 static SHARED: LazyLock<(Store, Vec<Lease>)> = LazyLock::new(|| {
     let frontier = embedded(plain());
     let leases = leases(&*frontier, 30);
@@ -90,8 +90,8 @@ static SHARED: LazyLock<(Store, Vec<Lease>)> = LazyLock::new(|| {
 static ADDRESSES: AtomicU32 = AtomicU32::new(0);
 
 proptest! {
-    /// Hosts on one address that come back when they were told to, more or less late: no two visits are closer than the
-    /// delay of the first, and nobody asks much more than twice a visit.
+    /// Hosts of one address come back at the given times or later. No two visits are closer than the delay of the
+    /// first. No host asks much more than twice per visit.
     #[test]
     fn no_two_visits_are_too_close(
         delays in prop::collection::vec(1_u64..3000, 2..30),
@@ -100,7 +100,7 @@ proptest! {
         let (frontier, leases) = &*SHARED;
         let leases = &leases[..delays.len()];
         let ip = IpAddr::from(ADDRESSES.fetch_add(1, Ordering::Relaxed).to_be_bytes());
-        // (when it comes, host): how often it asked.
+        // (time, host): how often it asked.
         let mut coming: BTreeMap<(u64, usize), u32> = (0..leases.len()).map(|host| ((0, host), 0)).collect();
         let (mut free_at, mut asked) = (0, 0);
         while let Some(((now, host), tries)) = coming.pop_first() {

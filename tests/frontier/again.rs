@@ -1,4 +1,4 @@
-//! What has had its answer is tried again.
+//! Rechecks and retries of URLs with a final answer.
 
 use seine::frontier::*;
 use seine::page::{EpochMs, FailureReason, Kind, PageChange};
@@ -56,7 +56,7 @@ fn tries_again_whatever_became_of_it(make: Make) {
         [(FAILED, 0, false), (GONE, 0, false), (LIVE, 0, true), (REFUSED, 0, false), (WAITING, 0, false)],
         "with all attempts before them; what is there is compared with what comes"
     );
-    // And they have answers again.
+    // They get final answers again.
     let verdicts = all().iter().zip(10..).map(|(url, event)| fetched(url, event, None)).collect();
     frontier.apply(&batch(2, verdicts, vec![]), 200).unwrap();
     all_fetched(&*frontier, lease);
@@ -87,7 +87,7 @@ fn survives_a_restart(make: Make) {
     assert_eq!(lease.work.len(), 5);
 }
 
-/// The books that an audit adds up hold, a sitemap stays a sitemap, and records are found page by page.
+/// The audit balances, a sitemap stays a sitemap, and records are found page by page.
 #[test]
 fn the_store_is_in_order_afterwards() {
     let folder = tempfile::tempdir().unwrap();
@@ -127,12 +127,12 @@ fn the_store_is_in_order_afterwards() {
     assert_eq!(kinds.len(), 6);
 }
 
-/// For how many of the pages that are there that is another time.
+/// The number of live pages whose due time changed.
 fn look(frontier: &EmbeddedFrontier, due: Option<EpochMs>) -> u64 {
     frontier.look_again(None, 10, &|page| page.state.is_there().then_some(Look::At(due))).unwrap()
 }
 
-/// Recrawling is switched on, made another, and switched off: what is known already follows.
+/// The recheck interval is set, changed and removed; known pages follow.
 #[test]
 fn known_pages_get_other_times() {
     let dir = tempfile::tempdir().unwrap();
@@ -166,7 +166,8 @@ fn known_pages_get_other_times() {
     frontier.survey().unwrap();
 }
 
-/// Scope or depth have changed: what is not admitted any more comes first, what may lead further is read anew.
+/// Scope or depth changed: pages that are no longer admitted come first, and pages that may have new links are
+/// refetched.
 #[test]
 fn known_pages_are_brought_forward() {
     const LEAVES: &str = "http://a.example/leaves";
@@ -187,7 +188,7 @@ fn known_pages_are_brought_forward() {
         STAYS => Some(Look::Reread),
         _ => Some(Look::TryAgain),
     };
-    // Broken off, it is done again: it comes to the same.
+    // An interrupted call is repeated with the same result.
     for changed in [4, 3] {
         assert_eq!(frontier.look_again(None, 100, &looks).unwrap(), changed);
         check_counters(&frontier);
@@ -226,8 +227,8 @@ fn a_known_url_that_is_given_as_a_seed_is_one() {
     assert_eq!((found.len(), found.iter().all(|(_, depth)| *depth == 0)), (2, true), "{found:?}");
 }
 
-/// A page that waits is looked at when a hint says, whatever process was to do it; what was looked at since, is in flight or was
-/// never there is left alone. The look tells what the hint was worth, once.
+/// A hint makes a page due, also after a restart. It has no effect on a page that was fetched since, is in flight, or
+/// never was live. The recheck shows once whether the hint was right.
 #[test]
 fn a_hint_makes_a_page_due_and_the_look_tells_what_it_was_worth() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Budgets: places set aside, what was brought booked with what validated it, hosts that rest.
+//! Budgets: reservations, validated amounts, and hosts that wait.
 
 use seine::budgets::{Amounts, Budget, Period, What, Whom};
 use seine::frontier::{Attempt, Batch, Frontier, FrontierOptions, NoBudget, Release, Spent, Verdict};
@@ -16,7 +16,7 @@ fn with(budgets: &[Budget]) -> Store {
     embedded(FrontierOptions { budgets: budgets.to_vec(), ..plain() })
 }
 
-/// Accepted and validated: `amounts` for each of these URLs, at `now`.
+/// Accepts and validates `amounts` for each of these URLs, at `now`.
 fn bring(frontier: &dyn Frontier, cursor: u64, urls: &[&str], amounts: Amounts, now: EpochMs) {
     let attempt = Attempt { at: now, ..ATTEMPT };
     let verdict = |(url, event): (&&str, u64)| Verdict { attempt, brought: amounts, ..fetched(url, event, None) };
@@ -37,10 +37,10 @@ fn what_is_in_flight_is_counted_until_it_is_known() {
     let spent = Err(NoBudget::Spent(Spent { budget: limit, until: EpochMs::MAX }));
     assert_eq!(reserve(&*frontier, "http://a.test/1", 10), Ok(()));
     assert_eq!(reserve(&*frontier, "http://a.test/2", 10), Ok(()));
-    // Whatever the scheme and the port, it is the host; another is another.
+    // A budget per host counts all schemes and ports together, and other hosts separately.
     assert_eq!(reserve(&*frontier, "https://a.test:8443/3", 10), Err(NoBudget::InFlight));
     assert_eq!(reserve(&*frontier, "http://b.test/", 10), Ok(()));
-    // Nothing came of one, the other was no page: there is room again.
+    // One fetch gave nothing and the other was not a page, so the budget has room again.
     frontier.unreserve("http://a.test/1");
     frontier.weigh("http://a.test/2", Amounts { pages: 0, ..PAGE });
     assert_eq!(reserve(&*frontier, "http://a.test/3", 10), Ok(()));
@@ -49,7 +49,7 @@ fn what_is_in_flight_is_counted_until_it_is_known() {
     assert_eq!(reserve(&*frontier, "http://a.test/4", 20), Ok(()));
     bring(&*frontier, 3, &["http://a.test/4"], PAGE, 20);
     assert_eq!(reserve(&*frontier, "http://a.test/5", 20), spent);
-    // The same place in the log again changes nothing, and neither does a restart.
+    // Neither the same offset again nor a restart changes anything.
     bring(&*frontier, 3, &["http://b.test/1"], PAGE, 20);
     frontier.reopen(30);
     assert_eq!(reserve(&*frontier, "http://a.test/5", 30), spent);
@@ -77,7 +77,7 @@ fn days_and_runs_begin_anew_and_a_life_does_not() {
     assert_eq!(reserve(&*frontier, "http://c.test/", noon + DAY), spent(of_run, EpochMs::MAX));
     frontier.reopen(noon + DAY);
     assert_eq!(reserve(&*frontier, "http://c.test/", noon + DAY), Ok(()));
-    // Accepted by the run before, and only validated by this one: of the crawl's life, and of no run of ours.
+    // Accepted by the last run and validated by this one: it counts for the life of the crawl, but for no run.
     bring(&*frontier, 3, &["http://d.test/", "http://e.test/"], PAGE, noon + DAY - 1);
     let standings = frontier.budgets(noon + DAY);
     assert_eq!(standings.iter().map(|it| it.spent).collect::<Vec<_>>(), [None, Some(0), Some(5000)]);

@@ -43,7 +43,7 @@ fn crawls_everything_once(make: Make) {
     assert!((1..=PAGES).all(|number| frontier.page(&url(number)).unwrap().is_some()));
 }
 
-/// Ends the workers, also when the validator panics.
+/// Ends the workers, even if the validator panics.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -52,7 +52,7 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Leases once; now and then gives back what it did not fetch.
+/// Leases once, and sometimes releases URLs without fetching them.
 fn work(
     worker: u64,
     frontier: &dyn Frontier,
@@ -82,7 +82,7 @@ fn validate(frontier: &dyn Frontier, clock: &AtomicU64, in_hand: &Mutex<BTreeSet
         for Work { url: found, attempt, .. } in events {
             (cursor, fetches) = (cursor + 1, fetches + 1);
             let number: u64 = found.rsplit('/').next().unwrap().parse().unwrap();
-            // Out of hand before the verdict: once it is applied the next worker may have it.
+            // Removed before the verdict, because another worker may get the URL as soon as it is applied.
             in_hand.lock().unwrap().remove(&found);
             if number.is_multiple_of(3) && attempt == 0 {
                 verdicts.push(retry(&found, cursor, now + 5, 1));

@@ -1,4 +1,4 @@
-//! What is proposed, applied, counted and kept.
+//! Proposals, verdicts, counters and stored state.
 
 use std::time::Duration;
 
@@ -179,7 +179,7 @@ fn lets_no_old_verdict_undo_a_newer_one(make: Make) {
     assert_eq!(frontier.page(url).unwrap().unwrap().event_id, id(2));
 }
 
-/// An id older than the record's is an old event, unless one is awaited: then the clock was set back.
+/// An id older than the record's belongs to an old event, unless a verdict is expected: then the clock was set back.
 fn believes_the_log_more_than_the_clock(make: Make) {
     let frontier = make(plain());
     let url = "http://a.example/";
@@ -285,7 +285,7 @@ fn waits_out_the_delay_after_a_restart(make: Make) {
     assert_eq!(frontier.next_due(), Some(15_000));
     assert_eq!(lease_one(&*frontier, 15_000, 9).host.origin, "http://a.example", "its own delay is longer");
     assert_eq!(frontier.next_due(), Some(90_000));
-    // A host without work is bound by the same rule when it gets some.
+    // The same rule applies to a host that gets its first URLs.
     frontier.apply(&batch(1, vec![fetched("http://c.example/", 1, None)], vec![]), 11_000).unwrap();
     frontier.reopen(20_000);
     frontier.propose(&[page("http://c.example/2")], 20_001).unwrap();
@@ -304,7 +304,7 @@ fn keeps_notes(make: Make) {
     assert_eq!(frontier.note("totals").unwrap(), None);
 }
 
-/// Times and numbers that are kept to the last digit.
+/// Times and numbers that must be stored exactly.
 const HISTORY: History = History {
     alive_ms: 1_699_999_000_000,
     doubted_since: None,

@@ -1,4 +1,4 @@
-//! Pages with the same content, or nearly the same text: which one is first, and who is told when it leaves.
+//! Pages with the same content or nearly the same text: which one is first, and which are rechecked when it is removed.
 
 use proptest::prelude::*;
 use seine::duplicates::{Content, Table, distance};
@@ -34,7 +34,7 @@ fn exact(name: &str) -> Option<DuplicateOf> {
     Some(DuplicateOf { url: url(name), distance: 0, simhash: None })
 }
 
-/// A page as it was judged. It is looked at again in a day.
+/// The verdict for a page with this content. It is rechecked in a day.
 fn judged(name: &str, event: u64, (digest, simhash): (u8, u64), of: Option<DuplicateOf>) -> Verdict {
     let likeness = Some(Likeness { simhash: Some(simhash), of, within: 3 });
     with(PageRecord { digest: Some([digest; 32]), likeness, ..record(&url(name), event) }, event)
@@ -55,7 +55,7 @@ fn apply(frontier: &Store, cursor: u64, verdicts: Vec<Verdict>, now: EpochMs) {
     frontier.check_counters();
 }
 
-/// Fetches a page, asked of its content as it comes.
+/// Fetches a page, and asks about its content first.
 fn bring(frontier: &Store, cursor: u64, name: &str, (digest, simhash): (u8, u64)) -> Option<DuplicateOf> {
     let of = claim(frontier, name, content(digest, simhash));
     apply(frontier, cursor, vec![judged(name, cursor, (digest, simhash), of.clone())], NOW);
@@ -64,7 +64,7 @@ fn bring(frontier: &Store, cursor: u64, name: &str, (digest, simhash): (u8, u64)
 
 const NOW: EpochMs = 1_700_000_100_000;
 
-/// Who is to be looked at at once.
+/// The URLs that are rechecked at once.
 fn awake(frontier: &Store) -> Vec<String> {
     let leases = frontier.lease(NOW, 100, 100).unwrap();
     let mut awake: Vec<String> =
@@ -75,7 +75,7 @@ fn awake(frontier: &Store) -> Vec<String> {
 }
 
 proptest! {
-    /// What the tables promise, of these and of others.
+    /// Similar simhashes are adjacent in at least one table.
     #[test]
     fn near_fingerprints_stand_together_in_a_table(
         fingerprint: u64, bits in proptest::collection::vec(0..64_u32, 0..=3),
@@ -137,7 +137,7 @@ fn of_those_that_come_at_the_same_time_one_is_first() {
     for (name, of) in told.iter().enumerate().filter(|(name, _)| *name != first) {
         assert_eq!(of.as_ref().map(|of| of.url.clone()), Some(url(&format!("h{first}"))), "{name}");
     }
-    // What it was told comes to nothing: the next one is first.
+    // Its reservation is dropped, so the next page is first.
     frontier.settle_claim(&url(&format!("h{first}")), Settled::GivenUp);
     assert_eq!(claim(&frontier, "next", content(99, TEXT)), None);
 }
@@ -158,7 +158,7 @@ fn who_has_it_and_leaves_wakes_some_of_its_duplicates() {
     let orphans: Vec<bool> = frontier.lease(NOW, 100, 1).unwrap().iter().map(|lease| lease.work[0].is_orphan).collect();
     assert_eq!(orphans, [true; 8], "they are asked for whole");
     frontier.reopen(NOW);
-    // The first of them that comes has the place of all others: nobody else is woken.
+    // The first one fetched takes the slot, and no other page is rechecked.
     let heir = woken[0].strip_prefix("http://").unwrap().split('.').next().unwrap().to_owned();
     assert_eq!(bring(&frontier, 22, &heir, (50, TEXT)), None);
     assert_eq!(awake(&frontier), woken[1..]);
@@ -170,7 +170,7 @@ fn who_has_it_and_leaves_wakes_some_of_its_duplicates() {
 fn one_that_takes_no_place_wakes_the_next() {
     let frontier = store();
     for cursor in 0..20_u64 {
-        // Each near to the first, and far from all others.
+        // Each is similar to the first page, and different from all others.
         let text = if cursor == 0 { TEXT } else { TEXT ^ (0b111 << (3 * cursor)) };
         bring(&frontier, cursor + 1, &format!("n{cursor:02}"), (cursor as u8, text));
     }
@@ -192,12 +192,12 @@ fn a_change_of_its_text_leaves_its_place_and_takes_another() {
     let frontier = store();
     bring(&frontier, 1, "a", (1, TEXT));
     bring(&frontier, 2, "b", (2, TEXT ^ 1));
-    // The same text in other surroundings: nothing changes for others but exact ones.
+    // The main text is the same, so only exact duplicates are affected.
     assert_eq!(bring(&frontier, 3, "a", (3, TEXT)), None);
     assert_eq!(awake(&frontier), [""; 0]);
     assert_eq!(bring(&frontier, 4, "a", (4, !TEXT)), None);
     assert_eq!(awake(&frontier), [url("b")]);
-    // While it is being asked for, the other comes to be a duplicate of it, and neither of both is lost.
+    // While it is fetched, the other page becomes a duplicate of it. Neither is lost.
     assert_eq!(claim(&frontier, "b", content(5, !TEXT)), near("a", 0, !TEXT));
     assert_eq!(claim(&frontier, "a", content(2, TEXT ^ 1)), None, "the other is leaving that");
     let verdicts = vec![judged("b", 50, (5, !TEXT), near("a", 0, !TEXT)), judged("a", 51, (2, TEXT ^ 1), None)];

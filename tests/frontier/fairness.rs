@@ -1,4 +1,4 @@
-//! Which host is leased, of many domains and of domains with many hosts. Time is the test's own.
+//! Which host is leased, with many domains, and with domains of many hosts. The test controls the time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,21 +9,21 @@ use crate::support::*;
 
 const WORKERS: usize = 32;
 const SPARED: usize = WORKERS / 8;
-/// Between two visits of a host.
+/// Delay of a host.
 const DELAY: EpochMs = 1_000;
 
-/// Workers that visit hosts in virtual time. A visit of a subdomain takes `slow`, of any other host 50 ms.
+/// Workers in virtual time. A visit of a subdomain takes `slow`, of any other host 50 ms.
 struct Crawl {
     frontier: Store,
     now: EpochMs,
     slow: EpochMs,
-    /// By when they end.
+    /// By their end.
     visits: BTreeMap<(EpochMs, u64), Lease>,
-    /// Pages fetched of each origin that is no subdomain, and of all subdomains.
+    /// Pages fetched from each origin that is not a subdomain, and from all subdomains.
     pages: BTreeMap<String, u64>,
     subdomains: u64,
     events: u64,
-    /// Each visit of a subdomain leads to so many new ones.
+    /// Number of new subdomains found per visit of a subdomain.
     spawns: u64,
     next: u64,
 }
@@ -43,7 +43,7 @@ impl Crawl {
         Crawl { frontier, now: 0, slow, visits, pages, subdomains: 0, events: 0, spawns, next: 0 }
     }
 
-    /// New subdomains of one of so many wildcard domains.
+    /// New subdomains of a number of wildcard domains.
     fn spawn(&mut self, count: u64, domains: u64) {
         let urls: Vec<_> = (self.next..self.next + count)
             .map(|n| page(&format!("https://s{n}.wildcard-{}.com/", n % domains)))
@@ -87,7 +87,7 @@ impl Crawl {
     }
 }
 
-/// Ten hosts alone, then beside domains whose subdomains have no end.
+/// Compares ten hosts alone with the same hosts beside domains of endless subdomains.
 fn share_of_good(domains: u64, slow: EpochMs) -> f64 {
     let mut alone = Crawl::new(10, 0, slow);
     alone.run(20_000, 1);
@@ -112,7 +112,7 @@ fn nor_do_twenty_such_domains() {
     assert!(share >= 0.9, "good hosts keep {share:.2} of their rate");
 }
 
-/// Each is leased once before any is leased twice.
+/// Each domain is leased once before any is leased twice.
 #[test]
 fn domains_take_turns() {
     let frontier = embedded(plain());
@@ -146,7 +146,7 @@ fn a_domain_has_so_many_hosts_at_most() {
     frontier.check_counters();
 }
 
-/// With nobody else due, a domain gets all the places.
+/// If no other domain is due, a domain gets all workers.
 #[test]
 fn a_domain_alone_has_all_places() {
     let frontier = embedded(plain());

@@ -1,4 +1,5 @@
-//! Forgotten URLs leave the counters as the records add up, whatever is being done with others; nothing in flight is forgotten.
+//! Forgotten URLs leave the counters and records consistent, whatever happens to other URLs. URLs in flight are not
+//! forgotten.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -17,7 +18,7 @@ fn opened() -> (tempfile::TempDir, EmbeddedFrontier) {
     (dir, frontier)
 }
 
-/// All of a host, in batches of two.
+/// Forgets all URLs of a host, in batches of two.
 fn forget_host(frontier: &EmbeddedFrontier, origin: &str, now: EpochMs) -> Forgotten {
     let (mut sum, mut after) = (Forgotten::default(), None);
     loop {
@@ -67,9 +68,9 @@ fn url(number: u8) -> String {
 #[derive(Debug, Clone)]
 enum Op {
     Propose(Vec<u8>),
-    /// Leases, and gives back with the first so many fetched.
+    /// Leases, and releases with the first URLs fetched.
     Visit(u8),
-    /// A verdict on what waits for one: a page, one that another leads to, or one to be tried again.
+    /// A verdict on a fetched URL: a page, one that redirects, or one to retry.
     Judge(u8, u8),
     TryAgain(u8),
     Forget(Vec<u8>),
@@ -89,7 +90,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// An owner of a target, an alias of it, gone, or a page with a look to come.
+/// An owner of a target, its alias, a removed page, or a page with a later recheck.
 fn verdict(address: &str, event: u64, outcome: u8, now: EpochMs) -> Verdict {
     let target = Some(url(outcome));
     let with = |record: PageRecord, due_again| Verdict {
@@ -144,7 +145,7 @@ proptest! {
                     prop_assert_eq!(sum.busy, in_flight as u64);
                 }
                 Op::Reopen => {
-                    // What waited for its verdict is queued as it was.
+                    // URLs without a verdict are queued as before.
                     waiting.clear();
                     drop(frontier);
                     frontier = EmbeddedFrontier::open(dir.path(), plain(), now).unwrap();

@@ -1,5 +1,5 @@
-//! A full disk, for real: fjall is poisoned by the first write that fails. The frontier waits, and is what it would have
-//! been had there been room all the time.
+//! A really full disk: the first failed write poisons fjall. The frontier waits, and ends in the same state as if there
+//! had always been space.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ fn small_batches_meet_a_full_disk() {
 #[ignore = "started by another test"]
 fn small_batches() {
     let Some(dir) = small_disk::here() else { return };
-    // What is left when the batches begin: some do not come far, in others the journal's pages are there already.
+    // The free space when the batches begin. Some fail soon; in others the journal's blocks are already allocated.
     for (round, left) in [0, 300].into_iter().enumerate() {
         let mut pair = Pair::open(&dir.join(format!("frontier-{round}")));
         for from in [1, 2000] {
@@ -35,7 +35,7 @@ fn small_batches() {
     small_disk::done();
 }
 
-/// So much that tables are written in the background, where nobody is told of a failure.
+/// Enough data that tables are written in the background, where failures are not reported to a caller.
 #[test]
 fn large_batches_meet_a_full_disk() {
     small_disk::run("full_disk::large_batches", 72);
@@ -46,7 +46,7 @@ fn large_batches_meet_a_full_disk() {
 fn large_batches() {
     let Some(dir) = small_disk::here() else { return };
     let large = |n: u64| {
-        // Long, and of a text that does not compress; few, for the twin looks at all of them for each.
+        // Long and incompressible URLs, but few of them, because the twin reads all of them for each.
         let mut random = fastrand::Rng::with_seed(n);
         let mut url = |k: u64| {
             let path: String = (0..1500).map(|_| random.alphanumeric()).collect();
@@ -68,7 +68,7 @@ fn large_batches() {
     small_disk::done();
 }
 
-/// A frontier on the disk, and one in memory that has met no trouble.
+/// A frontier on the disk, and one in memory without failures.
 struct Pair {
     dir: PathBuf,
     frontier: EmbeddedFrontier,
@@ -90,7 +90,7 @@ impl Pair {
         [&self.frontier, &self.twin]
     }
 
-    /// While there is room: work, some of it leased, some of that fetched and not validated.
+    /// While there is space: URLs, some of them leased, some of those fetched and not validated.
     fn first_of_round(&mut self, n: u64) {
         assert!(self.applies(&numbered(n)));
         for frontier in self.both() {
@@ -115,7 +115,7 @@ impl Pair {
         }
     }
 
-    /// Nothing goes while the disk is full, and nobody is told otherwise.
+    /// Nothing works while the disk is full, and every call says so.
     fn assert_away(&mut self, disk: &Path, failed: u64) {
         fill(disk, 0);
         let frontier = &self.frontier;
@@ -130,7 +130,7 @@ impl Pair {
             assert!(matches!(frontier.standing(), Standing::Away(_)), "{:?}", frontier.standing());
         }
         assert!(frontier.cursor().unwrap() < at(failed));
-        // Leases end all the same.
+        // Leases end nevertheless.
         let (lease, twins) = self.leased.take().unwrap();
         let robots = Robots { fetched_ms: failed, expires_ms: NOW, access: RobotsAccess::AllowAll, tdm: None };
         for (frontier, lease) in self.both().into_iter().zip([lease, twins]) {
@@ -149,7 +149,7 @@ impl Pair {
         self.frontier.restore().unwrap();
         assert_eq!(self.frontier.standing(), Standing::Well);
         let batch = self.open.take().unwrap();
-        // A write that failed may have arrived all the same.
+        // A failed write may have been stored nevertheless.
         if self.frontier.cursor().unwrap() == batch.cursor {
             self.twin.apply(&batch, 0).unwrap();
         } else {
@@ -160,7 +160,7 @@ impl Pair {
         check_counters(&self.frontier);
     }
 
-    /// The same work, hosts and pages, in this process and in the next.
+    /// The same URLs, hosts and pages, in this process and after a restart.
     fn check(self) {
         let work = |frontier: &dyn Frontier| {
             let leases = frontier.lease(NOW, 100, 1_000_000).unwrap();

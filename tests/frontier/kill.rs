@@ -1,4 +1,4 @@
-//! `kill -9` at any moment: what is found afterwards is exactly what was applied up to the cursor.
+//! `kill -9` at any moment: afterwards the state is exactly that of all batches up to the offset.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -10,11 +10,11 @@ use seine::frontier::*;
 use crate::memory::MemoryFrontier;
 use crate::support::*;
 
-/// Set for the process that is killed: the store's folder.
+/// Set for the process to be killed: the store's folder.
 const FOLDER: &str = "SEINE_TEST_KILLED_FRONTIER";
 const ROUNDS: u32 = 30;
 
-/// Batch number `n`, always the same: new URLs and known ones, pages, revisits and retries of earlier ones.
+/// Batch number `n`, always the same: new and known URLs, pages, rechecks and retries.
 pub fn numbered(n: u64) -> Batch {
     let url = |batch: u64, k: u64| format!("http://h{}.example/{batch}/{k}", (batch + k) % 5);
     let links = (0..12).map(|k| page(&url(n, k))).chain((0..5).map(|k| page(&url(n.saturating_sub(k * k), k))));
@@ -30,13 +30,13 @@ pub fn numbered(n: u64) -> Batch {
             _ => in_state(&url(old, 1), event, PageState::Gone),
         });
     }
-    // A page that waits has changed, it is said, and is looked at earlier; the next batch but one has its verdict.
+    // A hint makes an earlier page due sooner. The batch after the next has its verdict.
     let changed = |old: u64| Hint { url: url(old, 1), changed_ms: u64::MAX / 2, due: 500_000 + n };
     let hints = before(2).map(changed).into_iter().collect();
     Batch { hints, ..batch(n, verdicts, links.collect()) }
 }
 
-/// Not a test by itself: the process that [`survives`] starts and kills. Says the cursor after each batch.
+/// Not a test by itself: the process that [`survives`] starts and kills. Prints the offset after each batch.
 #[test]
 #[ignore = "started by another test"]
 fn victim() {
@@ -64,8 +64,8 @@ fn start_victim(folder: &Path) -> Child {
         .unwrap()
 }
 
-/// Kills the process once it said `lines` lines and, counted in spins, a little later. Returns the last batch it said was
-/// applied.
+/// Kills the process after it has printed `lines` lines, and then a number of spins. Returns the last batch that it
+/// reported as applied.
 fn kill_after(mut victim: Child, lines: u32, spins: u32) -> u64 {
     let mut output = BufReader::new(victim.stdout.take().unwrap()).lines();
     let mut applied = 0;
@@ -121,14 +121,14 @@ fn assert_same(found: &dyn Frontier, expected: &dyn Frontier, known: &BTreeSet<S
     assert_eq!(work(found), work(expected), "round {round}");
 }
 
-/// Killed before the store is there, or while it is made.
+/// Killed before the store exists, or while it is created.
 #[test]
 fn survives_its_first_moments() {
     let mut random = fastrand::Rng::with_seed(3);
     let dir = tempfile::tempdir().unwrap();
     for _ in 0..8 {
         let mut victim = start_victim(dir.path());
-        // The folder's lock is the first thing it makes.
+        // The folder's lock is the first file.
         while !dir.path().join("lock").exists() && victim.try_wait().unwrap().is_none() {
             std::thread::yield_now();
         }

@@ -1,4 +1,4 @@
-//! Which host is leased when, with which URLs, and what happens to them.
+//! Which host is leased when, with which URLs, and how leases end.
 
 use seine::frontier::*;
 use seine::page::Kind;
@@ -89,7 +89,7 @@ fn takes_the_most_urgent_hosts_first(make: Make) {
     assert_eq!(order(9), [""; 0]);
     assert_eq!(order(20), ["first.example", "second.example"]);
     assert_eq!(order(99), ["first.example", "second.example", "late.example"]);
-    // Who was leased last waits for longest, whatever its own due time is.
+    // The host leased last waits longest, whatever its own due time.
     let lease = lease_one(&*frontier, 100, 1);
     assert_eq!(lease.host.origin, "http://late.example");
     frontier.release(lease, Release { not_before: 50, ..Release::default() }).unwrap();
@@ -177,7 +177,7 @@ fn pauses_the_host_of_a_retry(make: Make) {
     let lease = lease_one(&*frontier, 700, 1);
     assert_eq!(lease.host.trouble, Some(trouble(2)));
 
-    // The release of that lease knows more than what the log has to say of its events afterwards.
+    // The release of that lease is newer than the later verdicts on its events.
     let health = Some(Health::Well);
     frontier.release(lease, Release { not_before: 900, health, ..Release::default() }).unwrap();
     frontier.apply(&batch(2, vec![pause("http://a.example/1", 3, 900, 3)], vec![]), 0).unwrap();
@@ -209,7 +209,7 @@ fn revisits_when_due_with_validators(make: Make) {
     assert_eq!(frontier.next_due(), None);
 }
 
-/// Nine of ten URLs of a site are known, and all of them are due: what is new is found all the same, and the other way round.
+/// Nine of ten URLs of a site are known, and all are due. New URLs are fetched nevertheless, and the other way round.
 fn shares_a_host_between_new_and_known(make: Make) {
     let frontier = make(FrontierOptions { revisit_share: 0.25, ..plain() });
     let url = |kind: &str, n: u64| format!("http://a.example/{kind}/{n}");
@@ -269,7 +269,7 @@ fn keeps_the_longest_wait(make: Make) {
     assert_eq!(frontier.next_due(), Some(5000), "a release takes back no wait");
 }
 
-/// A rest that was our own idea ends with the run that decided it; the trouble is remembered.
+/// A back-off ends with the run that decided it; the trouble is kept.
 fn tries_at_once_what_rested_when_an_earlier_run_ended(make: Make) {
     let mut frontier = make(plain());
     frontier.propose(&[page("http://a.example/")], 0).unwrap();

@@ -1,4 +1,4 @@
-//! Random work on the embedded frontier and on its twin: whatever can be seen is the same.
+//! Random operations on the embedded frontier and on its twin: all visible state is equal.
 
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ enum Op {
     Reopen,
 }
 
-/// Which URL a verdict is about.
+/// The URL of a verdict.
 #[derive(Debug, Clone)]
 enum Target {
-    /// One that was leased and not judged yet.
+    /// A leased URL without a verdict.
     Leased(usize),
     Any(u8),
 }
@@ -89,7 +89,7 @@ fn proposals(links: &[(u8, u8)]) -> Vec<Proposal> {
     links.iter().map(|(number, priority)| Proposal { priority: *priority, ..page(&url(*number)) }).collect()
 }
 
-/// Both frontiers, and what the one who uses them remembers.
+/// Both frontiers, and the state of their caller.
 struct Pair {
     stores: [Store; 2],
     now: u64,
@@ -108,7 +108,7 @@ impl Pair {
         Pair { stores, now: 100, cursor: 0, event: 0, leases: vec![], leased: vec![], last: None }
     }
 
-    /// The same question to both; the answers must be the same.
+    /// Asks both the same question; the answers must be equal.
     fn both<T: PartialEq + std::fmt::Debug>(&self, ask: impl Fn(&dyn Frontier) -> T) -> T {
         let answers = self.stores.each_ref().map(|store| ask(&**store));
         assert_eq!(answers[0], answers[1], "embedded, memory");
@@ -163,7 +163,7 @@ impl Pair {
     fn apply(&mut self, verdicts: &[(Target, Outcome)], links: &[(u8, u8)], is_old_cursor: bool) {
         let verdicts: Vec<Verdict> = verdicts.iter().map(|(target, outcome)| self.verdict(target, outcome)).collect();
         self.cursor += u64::from(!is_old_cursor);
-        // What has a priority is said to have changed, too: after its last look, or before.
+        // Proposals with a priority also get a hint, before or after the last fetch.
         let hint = |(number, priority): &(u8, u8)| Hint {
             url: url(*number),
             changed_ms: record("", self.event + u64::from(*priority)).fetched_ms - 1,
@@ -190,7 +190,7 @@ impl Pair {
                     _ => History::new(record.fetched_ms),
                 };
                 let record = PageRecord { state: *state, history: Some(history), ..record };
-                // The longest wait stands for that of a host that was given up.
+                // The longest wait means that the host was given up.
                 let due = |due_in| if due_in == 49 { WHEN_MET_AGAIN } else { self.now + due_in };
                 let change = Change::Page { record, due_again: due_in.map(due) };
                 verdict(&url, self.event, change)
@@ -219,7 +219,7 @@ impl Pair {
     }
 }
 
-/// Each makes a store on disk; `SEINE_MODEL_CASES=1000` for a longer look.
+/// Each case makes a store on disk. `SEINE_MODEL_CASES=1000` runs more.
 fn cases() -> u32 {
     std::env::var("SEINE_MODEL_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(12)
 }

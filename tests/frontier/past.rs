@@ -1,4 +1,4 @@
-//! What is remembered of a URL for people: who led to it, and what its attempts brought.
+//! The history of a URL for the user: who linked to it, and the results of its attempts.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use seine::page::{FailureReason, Kind};
 use crate::support::{all_fetched, batch, fetched, lease_one, page, plain, record, retry};
 
 const DAY_MS: u64 = 86_400_000;
-/// Whole seconds: as times are kept.
+/// In whole seconds, as times are stored.
 const NOW: u64 = 1_790_000_000_000;
 
 fn open(folder: &tempfile::TempDir) -> EmbeddedFrontier {
@@ -27,12 +27,12 @@ fn given(way: Way) -> Option<Found> {
     Some(Found { way, on: None, at: NOW })
 }
 
-/// A verdict whose attempt is told.
+/// A verdict with this attempt.
 fn tried(verdict: Verdict, at: u64, outcome: Cause, counts: bool) -> Verdict {
     Verdict { attempt: Attempt { at, outcome, counts, digest: None }, ..verdict }
 }
 
-/// An answer at a time of whole seconds, with content of this digest.
+/// An answer at a time in whole seconds, with content of this digest.
 fn answered(url: &str, event: u64, at: u64, state: PageState, digest: u8) -> Verdict {
     let record = PageRecord { state, digest: Some([digest; 32]), fetched_ms: at, ..record(url, event) };
     let change = Change::Page { record, due_again: Some(at + DAY_MS) };
@@ -53,7 +53,7 @@ fn who_led_to_a_url_first_is_kept_and_who_did_last_is_remembered() {
     let map_found = Proposal { kind: Kind::Sitemap, ..linked(map, &named) };
     frontier.propose(&[&seeds[..], &[map_found]].concat(), NOW).unwrap();
 
-    // Three pages of one batch, their links mixed with those of another and with one that nobody is said to have led to.
+    // Three pages in one batch. Their links are mixed with those of another page, and with one of unknown source.
     let (first, second) = (found(Way::Link, root, NOW + 1000), found(Way::Link, other, NOW + 2000));
     let third = found(Way::Sitemap, map, NOW + 3000);
     let urls: Vec<String> = (0..5).map(|n| format!("http://a.example/{n}")).collect();
@@ -79,7 +79,7 @@ fn who_led_to_a_url_first_is_kept_and_who_did_last_is_remembered() {
     assert_eq!(lasts, expected);
     assert_eq!(look(&frontier, root).last_found, Some(third.clone()));
 
-    // Fetched, failed and tried again, and over a restart, it is as it was; what was known before is known by whom still.
+    // A fetch, a failure, a retry and a restart do not change the source. The source of known URLs stays.
     let failed = PageRecord { state: PageState::Failed(FailureReason::Protocol), ..record(&urls[1], 5) };
     let failed = Verdict { change: Change::Page { record: failed, due_again: None }, ..fetched(&urls[1], 5, None) };
     frontier
@@ -108,7 +108,7 @@ fn attempts_are_told_the_last_of_them_with_what_their_content_was() {
     frontier.apply(&batch(1, vec![busy], vec![]), NOW).unwrap();
     let slow = tried(retry(url, 2, NOW + 120_000, 2), NOW + 60_000, Cause::Failure(FailureReason::Timeout), true);
     frontier.apply(&batch(2, vec![slow], vec![]), NOW).unwrap();
-    // A URL that is leased is read then.
+    // The attempts of a leased URL are read with the lease.
     let lease = lease_one(&frontier, NOW + 120_000, 1);
     all_fetched(&frontier, lease);
     let there = answered(url, 3, NOW + 120_000, PageState::New, 1);
@@ -130,7 +130,7 @@ fn attempts_are_told_the_last_of_them_with_what_their_content_was() {
     );
     assert_eq!(look(&frontier, url).attempts, first_three);
 
-    // As it was, then changed: the digest stands where it was another.
+    // An unchanged page, then a changed one: the digest is recorded with the change.
     let (third, fourth) = (NOW + DAY_MS, NOW + 2 * DAY_MS);
     frontier.apply(&batch(4, vec![answered(url, 4, third, PageState::Unchanged, 1)], vec![]), NOW).unwrap();
     frontier.apply(&batch(5, vec![answered(url, 5, fourth, PageState::Changed, 2)], vec![]), NOW).unwrap();
@@ -139,7 +139,7 @@ fn attempts_are_told_the_last_of_them_with_what_their_content_was() {
     let later = [attempt(third, ok, true, None), attempt(fourth, ok, true, Some(2))];
     assert_eq!(look(&frontier, url).attempts, [&first_three[..], &later].concat());
 
-    // However many there are, the last are told, and it is known how many there were.
+    // Of many attempts, the last ones and the total number are kept.
     for n in 6..300_u64 {
         let state = if n % 2 == 0 { PageState::Unchanged } else { PageState::Changed };
         let verdict = answered(url, n, NOW + n * DAY_MS, state, (n / 2) as u8);
@@ -149,7 +149,7 @@ fn attempts_are_told_the_last_of_them_with_what_their_content_was() {
     assert_eq!(last.attempts_in_all, 299);
     assert!((4..=6).contains(&last.attempts.len()), "{:?}", last.attempts);
     assert_eq!(last.attempts.last().map(|attempt| attempt.at), Some(NOW + 299 * DAY_MS));
-    // Who asks for the record is not told: it would be compared with what came.
+    // The record returned to callers has no history, because it is compared with the new answer.
     assert_eq!(frontier.page(url).unwrap().unwrap().past, Past::default());
 }
 
@@ -163,7 +163,7 @@ fn one_attempt_is_told_by_its_record_alone() {
     frontier.apply(&batch(1, vec![Verdict { change, ..fetched(url, 1, None) }], vec![page(url)]), NOW).unwrap();
     let one = Attempt { at: NOW, outcome: Cause::Status(200), counts: true, digest: Some([7; 4]) };
     assert_eq!((look(&frontier, url).attempts_in_all, look(&frontier, url).attempts), (1, vec![one]));
-    // Failing for good, and tried again: what went before is told still.
+    // After a final failure and a retry, the earlier attempts are kept.
     let failed = PageRecord { state: PageState::Failed(FailureReason::Protocol), ..crate::support::record(url, 2) };
     let failed = Verdict { change: Change::Page { record: failed, due_again: None }, ..fetched(url, 2, None) };
     let failed = tried(failed, NOW + 1000, Cause::Failure(FailureReason::Protocol), true);

@@ -1,5 +1,5 @@
-//! What the embedded frontier's store keeps: every record comes back as it was, those of 0.1.0 too; bytes that say nothing
-//! are an error and no panic.
+//! The store of the embedded frontier: every record is read as it was written, also those of 0.1.0. Invalid bytes give
+//! an error, not a panic.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::support::*;
 
 const URL: &str = "http://a.example/1";
 const ORIGIN: &str = "http://a.example";
-/// Later than any rest of these tests.
+/// Later than any delay in these tests.
 const LATE: u64 = u64::MAX / 2;
 
 fn open(dir: &Path) -> Result<EmbeddedFrontier, FrontierError> {
@@ -170,7 +170,7 @@ proptest! {
     }
 }
 
-/// Something in every keyspace.
+/// Writes something into every keyspace.
 fn fill(dir: &Path) {
     let frontier = open(dir).unwrap();
     let verdicts = vec![fetched(URL, 1, None), retry("http://a.example/2", 2, 1000, 1)];
@@ -179,7 +179,7 @@ fn fill(dir: &Path) {
     frontier.release(host(&frontier), Release { robots: Some(robots), ..Release::default() }).unwrap();
 }
 
-/// Puts `value` in the place of every record of a keyspace.
+/// Replaces every record of a keyspace with `value`.
 fn overwrite(dir: &Path, keyspace: &str, value: &[u8]) {
     let db = fjall::Database::builder(dir.join("store")).open().unwrap();
     let keyspace = db.keyspace(keyspace, fjall::KeyspaceCreateOptions::default).unwrap();

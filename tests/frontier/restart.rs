@@ -1,5 +1,5 @@
-//! What a process that was killed must not make the next one forget: who may not be visited yet. And what a visit says of its
-//! host, whatever is written of that host meanwhile.
+//! State that must survive a kill: which hosts and addresses may not be visited yet. Also the results of a visit that
+//! ends during a batch.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn open(folder: &Path, default_delay: Duration, now: EpochMs) -> EmbeddedFrontie
     EmbeddedFrontier::open(folder, options, now).unwrap()
 }
 
-/// A lease of a host that was never heard of.
+/// A lease of an unknown host.
 fn new_host(frontier: &dyn Frontier, name: &str, now: EpochMs) -> Lease {
     match frontier.lease_host(&format!("http://{name}.example"), now).unwrap() {
         HostTurn::Leased(lease) => *lease,
@@ -30,7 +30,7 @@ fn claim(frontier: &dyn Frontier, name: &str, delay: Duration, now: EpochMs) -> 
     frontier.claim_address(&new_host(frontier, name, now), IP, delay, now)
 }
 
-/// Not before a time: the clock is in whole milliseconds, and one more is waited for.
+/// The slot is at this time or one millisecond later, because the clock has whole milliseconds.
 fn is_at(turn: Turn, time: EpochMs) {
     assert!(matches!(turn, Turn::At(at) if at == time || at == time + 1), "{turn:?}, not {time}");
 }
@@ -50,7 +50,7 @@ fn a_new_host_on_an_address_that_was_just_visited_waits() {
 fn the_delay_of_the_run_before_holds_at_the_opening() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(claim(&open(folder.path(), 10 * SECOND, 0), "a", 10 * SECOND, 100), Turn::Now);
-    // Opened and killed twice with a shorter one, before any visit: the longer rest begins anew with each opening.
+    // Opened and killed twice with a shorter delay, before any visit: the longer wait starts again with each opening.
     drop(open(folder.path(), SECOND, 200));
     let frontier = open(folder.path(), SECOND, 300);
     is_at(claim(&frontier, "b", SECOND, 1_500), 10_300);
@@ -95,7 +95,7 @@ fn a_lent_host_is_nobody_elses_until_its_client_is_done() {
         assert!(frontier.lend(&lease, 60_000).unwrap());
         assert!(frontier.lend(&lease, 90_000).unwrap(), "it is renewed");
         let spare = lease.clone();
-        // The page log is full, for instance.
+        // For example because the page log is full.
         frontier.release(lease, Release { not_before: 2_000, client_is_done, ..Release::default() }).unwrap();
         assert_eq!(frontier.next_due(), Some(if client_is_done { 2_000 } else { 90_000 }));
         assert!(!frontier.lend(&spare, 120_000).unwrap(), "the lease is over");
@@ -103,7 +103,8 @@ fn a_lent_host_is_nobody_elses_until_its_client_is_done() {
     }
 }
 
-/// A redirect leads to a host without work of its own. It is visited and given back while the validator's batch has a link to it.
+/// A redirect leads to a host without queued URLs. The host is visited and released while the validator's batch has a
+/// link to it.
 #[test]
 fn what_a_visit_said_of_its_host_outlives_a_batch() {
     const ROUNDS: u64 = 150;

@@ -1,4 +1,4 @@
-//! Pages that name another URL as their canonical one: who has its place, and who is told so.
+//! Canonical slots: which page has the slot of a canonical URL, and which pages are rechecked.
 
 use seine::frontier::*;
 use seine::page::{EpochMs, Withheld};
@@ -25,7 +25,7 @@ fn naming(url: &str, event: u64, canonical: &str) -> Verdict {
     judged(PageRecord { canonical: Some(canonical.into()), ..record(url, event) }, event)
 }
 
-/// A page that is another's: it names `named`, which led to `target`.
+/// An alias: it names `named`, which led to `target`.
 fn alias(url: &str, event: u64, named: &str, target: &str) -> Verdict {
     let canonical = (named != target).then(|| named.to_owned());
     judged(PageRecord { state: PageState::Alias, target: Some(target.into()), canonical, ..record(url, event) }, event)
@@ -41,7 +41,7 @@ fn is(of: &str, target: &str) -> Option<Withheld> {
     Some(Withheld::Alias { of: of.into(), target: target.into() })
 }
 
-/// `visit(0)` stands in for the page, which is not there; the others up to `aliases` are its aliases.
+/// `visit(0)` has the canonical slot of the missing page; the others up to `aliases` are its aliases.
 fn standing_in(aliases: usize) -> Store {
     let frontier = embedded(plain());
     let others = (1..=aliases).map(|number| alias(&visit(number), number as u64 + 10, PAGE, PAGE));
@@ -80,7 +80,7 @@ fn who_stands_in_for_a_page_is_looked_at_at_once_when_it_comes() {
     assert_eq!(frontier.claim_place(PAGE, &visit(0)).unwrap(), is(PAGE, PAGE));
     frontier.apply(&batch(3, vec![alias(&visit(0), 60, PAGE, PAGE)], vec![]), 500).unwrap();
     assert_eq!(due(&frontier, 600), [""; 0]);
-    // One that brings it by a redirect is as good.
+    // A URL that redirects to the page is as good.
     let frontier = standing_in(3);
     let owner = judged(PageRecord { target: Some(PAGE.into()), ..record(OTHER, 50) }, 50);
     frontier.apply(&batch(2, vec![owner], vec![]), 300).unwrap();
@@ -88,7 +88,7 @@ fn who_stands_in_for_a_page_is_looked_at_at_once_when_it_comes() {
     assert_eq!(frontier.claim_place(PAGE, &visit(0)).unwrap(), is(OTHER, PAGE));
 }
 
-/// Both were leased together, and their verdicts come together.
+/// Both were leased together, and their verdicts are in one batch.
 #[test]
 fn who_stands_in_is_told_though_its_own_verdict_is_of_the_same_batch() {
     let frontier = embedded(plain());
@@ -130,7 +130,7 @@ fn a_page_that_is_gone_is_left_to_those_that_name_it() {
     let heirs = due(&frontier, 400);
     assert_eq!(heirs.len(), 8, "not all of them at once: {heirs:?}");
     assert!(heirs.iter().all(|url| url.starts_with(PAGE)), "what redirects there would find nothing: {heirs:?}");
-    // One that is as it was, for nobody knows what it is now, is not looked at again and again.
+    // An unchanged recheck, which shows nothing new, does not cause further rechecks.
     let kept = alias(&heirs[0], 70, PAGE, PAGE);
     let Change::Page { record, due_again } = &kept.change else { unreachable!() };
     let before = frontier.page(&heirs[0]).unwrap().unwrap();
@@ -149,14 +149,14 @@ fn what_is_named_is_followed_as_far_as_it_leads() {
     assert_eq!(frontier.claim_place(OTHER, PAGE).unwrap(), is(end, end));
     frontier.apply(&batch(2, vec![alias(PAGE, 3, OTHER, end)], vec![]), 200).unwrap();
     assert_eq!(due(&frontier, 300), [""; 0]);
-    // It leads there no more.
+    // It no longer leads there.
     frontier.apply(&batch(3, vec![in_state(OTHER, 4, PageState::Refused)], vec![]), 400).unwrap();
     assert_eq!(due(&frontier, 500), [PAGE]);
     assert_eq!(frontier.claim_place(OTHER, PAGE).unwrap(), None);
-    // Nor did it any more when the verdict came.
+    // It did not when the verdict came either.
     frontier.apply(&batch(4, vec![alias(PAGE, 5, OTHER, end)], vec![]), 600).unwrap();
     assert_eq!(due(&frontier, 700), [PAGE]);
-    // A circle that hangs on nothing is none's alias.
+    // A circle without a page makes nobody an alias.
     let verdicts = vec![alias(PAGE, 6, OTHER, end), alias(OTHER, 7, PAGE, end)];
     frontier.apply(&batch(5, verdicts, vec![]), 800).unwrap();
     assert_eq!(due(&frontier, 900), [OTHER, PAGE]);

@@ -1,4 +1,4 @@
-//! The embedded frontier's folder: whose it is, and what happens when it is damaged.
+//! The embedded frontier's folder: its lock, and the effects of damage.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ fn message(dir: &Path) -> String {
     }
 }
 
-/// Batches in the store, and how many of them are in tables; the rest is in the journal only.
+/// Number of batches in the store, and of those in tables; the others are only in the journal.
 const BATCHES: u64 = 60;
 const IN_TABLES: u64 = 40;
 
@@ -51,7 +51,7 @@ fn into_tables(dir: &Path) {
     }
 }
 
-/// Fetches all that can be leased; how many URLs of each host these were.
+/// Fetches everything that can be leased. Returns the number of URLs per host.
 fn fetch_all(frontier: &dyn Frontier) -> Vec<usize> {
     let mut fetched = BTreeMap::new();
     let mut cursor = 1000;
@@ -78,7 +78,7 @@ fn a_bad_block_costs_the_queue_of_one_host() {
     let frontier = open(dir.path()).unwrap();
     let mut random = fastrand::Rng::with_seed(7);
     for host in 0..HOSTS {
-        // Long, and nothing that can be compressed: the keyspace of queues becomes the largest.
+        // Long and incompressible, so that the keyspace of queues becomes the largest.
         let mut path =
             |n: usize| (0..8).map(|_| format!("{:016x}", random.u64(..))).collect::<String>() + &n.to_string();
         let urls = (0..URLS).map(|n| page(&format!("http://h{host}.example/{}", path(n))));
@@ -159,7 +159,7 @@ fn begins_again_where_its_making_was_interrupted() {
     assert_eq!(frontier.counts(), Counts::default());
 }
 
-/// A file's length and its bytes up to the last that is not 0: journals are long and mostly empty.
+/// A file's length, and its bytes up to the last that is not 0, because journals are long and mostly empty.
 type Content = (u64, Vec<u8>);
 
 fn content(file: &Path) -> Content {
@@ -177,8 +177,8 @@ fn restore(files: &[(PathBuf, Content)]) {
     }
 }
 
-/// Every file in turn is cut in half, or has its middle changed. What is opened then says what is wrong with it, at once or
-/// when asked, or is whole as it was at its cursor.
+/// Each file in turn is cut in half, or its middle is changed. The store then reports the damage, at its opening or at
+/// a read, or it is complete up to its offset.
 #[test]
 fn says_so_when_damaged() {
     let dir = tempfile::tempdir().unwrap();
@@ -199,7 +199,7 @@ fn says_so_when_damaged() {
         let name = path.strip_prefix(dir.path()).unwrap().display().to_string();
         match look_through(dir.path(), &name) {
             Err(error) => assert!(error.to_string().contains(&dir.path().display().to_string()), "{name}: {error}"),
-            // A journal that breaks off is what a torn write leaves: it is good up to there.
+            // A truncated journal is like a torn write: it is valid up to there.
             Ok(()) => {
                 assert!(name.ends_with("0.jnl") || name.ends_with("current"), "{name}: the damage went unnoticed")
             }
@@ -207,14 +207,14 @@ fn says_so_when_damaged() {
     }
 }
 
-/// A keyspace's list of its tables (`v7`), of which there is a newer one.
+/// A keyspace's list of tables (`v7`), of which there is a newer one.
 fn is_outdated(path: &Path, whole: &[(PathBuf, Content)]) -> bool {
     let version = |path: &Path| path.file_name()?.to_str()?.strip_prefix('v')?.parse::<u32>().ok();
     let is_newer = |other: &Path| other.parent() == path.parent() && version(other) > version(path);
     version(path).is_some() && whole.iter().any(|(other, _)| is_newer(other))
 }
 
-/// Asks for everything there is. What is answered must be right.
+/// Reads everything. All answers must be right.
 fn look_through(dir: &Path, name: &str) -> Result<(), FrontierError> {
     let found = open(dir)?;
     let twin = MemoryFrontier::new(plain());
@@ -224,7 +224,7 @@ fn look_through(dir: &Path, name: &str) -> Result<(), FrontierError> {
     for proposal in (1..=cursor).flat_map(|n| numbered(n).proposals) {
         assert_eq!(found.page(&proposal.url)?, twin.page(&proposal.url).unwrap(), "{name}: {}", proposal.url);
     }
-    // Looks up where each of them is.
+    // Looks up the queue state of each URL.
     let all: Vec<Proposal> = (1..=cursor).flat_map(|n| numbered(n).proposals).collect();
     assert_eq!(found.propose(&all, 0)?, twin.propose(&all, 0).unwrap(), "{name}");
     let work = |leases: Vec<Lease>| leases.into_iter().map(|lease| lease.work).collect::<Vec<_>>();

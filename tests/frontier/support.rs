@@ -1,4 +1,4 @@
-//! A frontier of either sort that can be reopened, and short ways to make what it takes.
+//! Frontiers of both kinds that can be reopened, and helpers that make their inputs.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::memory::MemoryFrontier;
 
-/// A frontier of the sort that `make` was asked for.
+/// A frontier of the kind that `make` creates.
 pub struct Store {
     options: FrontierOptions,
     sort: Sort,
@@ -18,7 +18,7 @@ pub struct Store {
 
 enum Sort {
     Memory(Box<MemoryFrontier>),
-    /// The folder last, so that it outlives the frontier.
+    /// The folder comes last, so that it outlives the frontier.
     Embedded(Option<Box<EmbeddedFrontier>>, TempDir),
 }
 
@@ -50,7 +50,7 @@ impl Store {
 }
 
 impl Store {
-    /// The embedded one's counters are what its records add up to.
+    /// The embedded frontier's counters equal the sums of its records.
     pub fn check_counters(&self) {
         if let Sort::Embedded(Some(frontier), _) = &self.sort {
             check_counters(frontier);
@@ -58,7 +58,7 @@ impl Store {
     }
 }
 
-/// For frontiers without sitemaps, whose records are in no counter.
+/// For frontiers without sitemaps, whose records are not counted.
 pub fn check_counters(frontier: &EmbeddedFrontier) {
     let (survey, counts) = (frontier.survey().unwrap(), frontier.counts());
     assert_eq!([survey.queued, survey.queued_by_host, survey.places_queued], [counts.work_proposed; 3], "{survey:?}");
@@ -84,7 +84,7 @@ impl std::ops::Deref for Store {
     }
 }
 
-/// No limits, and a restart that costs no time.
+/// No limits, and no delay after a restart.
 pub fn plain() -> FrontierOptions {
     FrontierOptions { default_delay: Duration::ZERO, cache_bytes: 1 << 20, ..FrontierOptions::default() }
 }
@@ -97,7 +97,7 @@ pub fn pages(urls: &[&str]) -> Vec<Proposal> {
     urls.iter().map(|url| page(url)).collect()
 }
 
-/// Of what no test of these asks.
+/// An attempt that these tests do not examine.
 pub const ATTEMPT: Attempt = Attempt { at: 0, outcome: Cause::Status(200), counts: true, digest: None };
 
 /// An event's id; larger numbers are later events.
@@ -133,7 +133,7 @@ pub fn record(url: &str, event: u64) -> PageRecord {
     }
 }
 
-/// A host's own trouble, and how often it has failed.
+/// Host trouble with this number of failures.
 pub fn trouble(failures: u32) -> Trouble {
     let cause = Cause::Failure(FailureReason::Connect);
     Trouble {
@@ -152,7 +152,7 @@ pub fn given_up() -> Trouble {
     Trouble { given_up: true, ..trouble(9) }
 }
 
-/// Of a page that brought nothing.
+/// A verdict without amounts.
 pub fn verdict(url: &str, event: u64, change: Change) -> Verdict {
     let brought = Amounts::default();
     Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), reached: None, attempt: ATTEMPT, brought, change }
@@ -181,7 +181,7 @@ pub fn batch(cursor: u64, verdicts: Vec<Verdict>, proposals: Vec<Proposal>) -> B
     Batch { verdicts, proposals, cursor: at(cursor), ..Batch::default() }
 }
 
-/// Leases the one host that is due.
+/// Leases the only host that is due.
 pub fn lease_one(frontier: &dyn Frontier, now: EpochMs, max_urls: usize) -> Lease {
     let mut leases = frontier.lease(now, 1, max_urls).unwrap();
     assert_eq!(leases.len(), 1, "a host is due at {now}");
@@ -192,12 +192,12 @@ pub fn urls(lease: &Lease) -> Vec<&str> {
     lease.work.iter().map(|work| work.url.as_str()).collect()
 }
 
-/// Gives a host back without any of its URLs fetched.
+/// Releases a host without fetching any of its URLs.
 pub fn give_back(frontier: &dyn Frontier, lease: Lease) {
     frontier.release(lease, Release::default()).unwrap();
 }
 
-/// Gives a host back with all of its URLs fetched.
+/// Releases a host with all of its URLs fetched.
 pub fn all_fetched(frontier: &dyn Frontier, lease: Lease) {
     let fetched = lease.work.iter().map(|work| work.url.clone()).collect();
     frontier.release(lease, Release { fetched, ..Release::default() }).unwrap();
@@ -212,7 +212,7 @@ macro_rules! on_every_frontier {
 }
 pub(crate) use on_every_frontier;
 
-/// URLs that are due at `now`, given back at once.
+/// URLs that are due at `now`, released at once.
 pub fn due(frontier: &Store, now: EpochMs) -> Vec<String> {
     let mut due = Vec::new();
     for lease in frontier.lease(now, 10, 1000).unwrap() {

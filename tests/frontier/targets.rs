@@ -1,4 +1,4 @@
-//! Where redirects lead: whose page a target's is, who its aliases are, and who has it next.
+//! Redirect targets: which URL owns a target, which are its aliases, and which one is next.
 
 use seine::frontier::*;
 use seine::page::EpochMs;
@@ -12,7 +12,7 @@ const TARGET: &str = "http://new.example/";
 const LATER: EpochMs = 1_000_000;
 const MAKE: Make = embedded;
 
-/// A page of `target`, delivered under `url`.
+/// The page of `target`, delivered under `url`.
 fn owning(url: &str, event: u64, target: &str) -> Verdict {
     led(url, event, PageState::New, target, Some(LATER))
 }
@@ -35,7 +35,7 @@ fn old(number: usize) -> String {
     format!("http://old.example/{number}")
 }
 
-/// Old URL 0 has the target's page, the others up to `aliases` are its aliases.
+/// Old URL 0 owns the target; the others up to `aliases` are its aliases.
 fn with_aliases(aliases: usize) -> Store {
     let frontier = MAKE(plain());
     let verdicts = (1..=aliases).map(|number| alias(&old(number), number as u64 + 10, TARGET));
@@ -103,7 +103,7 @@ fn an_owner_that_leads_elsewhere_leaves_its_target_to_an_alias() {
     assert!(heirs.contains(&TARGET.to_owned()), "the target itself first");
     assert_eq!(frontier.claim_target(TARGET, &old(30)).unwrap(), Claim::Granted, "it is nobody's");
     frontier.settle_claim(&old(30), Settled::Lost);
-    // One that leaves too is replaced by the next, as long as nobody has it.
+    // If that URL leaves too, the next alias replaces it, while the target has no owner.
     let leaves = heirs.iter().find(|url| *url != TARGET).unwrap();
     frontier.apply(&batch(4, vec![alias(leaves, 101, "http://newer.example/")], vec![]), 600).unwrap();
     let next = due(&frontier, 700);

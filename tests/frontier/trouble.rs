@@ -1,4 +1,4 @@
-//! Hosts in trouble: what is kept of it, who waits for what, giving up and meeting again.
+//! Hosts in trouble: stored state, what waits for what, giving up, and a new chance.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ fn health(trouble: Trouble) -> Option<Health> {
     Some(Health::Troubled(trouble))
 }
 
-/// Gives a lease back with all of its URLs fetched.
+/// Releases a lease with all of its URLs fetched.
 fn end(frontier: &dyn Frontier, lease: Lease, health: Option<Health>) {
     let fetched = lease.work.iter().map(|work| work.url.clone()).collect();
     frontier.release(lease, Release { fetched, health, ..Release::default() }).unwrap();
@@ -75,7 +75,7 @@ fn wakes_every_url_of_a_host_that_is_met_again(make: Make) {
     frontier.reopen(10);
     assert!(frontier.lease(u64::MAX / 2, 9, 9).unwrap().is_empty());
 
-    // Whatever leads there: even to a URL that is known.
+    // Any link to the host is enough, even to a known URL.
     assert_eq!(frontier.propose(&[page(&names[1])], 20).unwrap().known, 1);
     assert!(frontier.has_work(20));
     let lease = lease_one(&*frontier, 20, 9);
@@ -161,7 +161,7 @@ fn says_who_waits_for_what(make: Make) {
     frontier.reopen(0);
     assert_eq!(frontier.waiting(5, 9), expected);
 
-    // One is well again, one has nothing left, one is given up.
+    // One recovers, one has no URLs left, one is given up.
     for lease in frontier.lease(1000, 9, 9).unwrap() {
         let health = match lease.host.origin.as_str() {
             "http://busy.example" => Some(Health::Well),
@@ -195,7 +195,7 @@ fn remembers_that_a_url_was_put_off(make: Make) {
     assert!(!lease_one(&*frontier, 20, 1).work[0].was_put_off);
 }
 
-/// As version 0.1 wrote it: a number of failures, and nothing else of the trouble.
+/// As version 0.1 wrote it: only a number of failures.
 #[test]
 fn a_host_of_an_earlier_version_is_read() {
     let dir = tempfile::tempdir().unwrap();
@@ -205,8 +205,8 @@ fn a_host_of_an_earlier_version_is_read() {
     let db = fjall::Database::builder(dir.path().join("store")).open().unwrap();
     let hosts = db.keyspace("hosts", fjall::KeyspaceCreateOptions::default).unwrap();
     let keys: Vec<_> = hosts.iter().map(|entry| entry.key().unwrap()).collect();
-    // Version, no robots.txt, head (priority 10, sequence 0), nothing later; number 0, not before 100, 3 failures, no delay
-    // of its own, 1 URL ready, none later, 1 page admitted.
+    // Version, no robots.txt, head (priority 10, sequence 0), nothing later; number 0, not before 100, 3 failures, no
+    // delay of its own, 1 URL ready, none later, 1 page admitted.
     let old = [&[1, 0, 10, 0, 0, 0, 100, 3, 0, 1, 0, 1], "http://a.example".as_bytes()].concat();
     hosts.insert(&*keys[0], old).unwrap();
     drop((db, hosts));

@@ -1,4 +1,4 @@
-//! What a store would keep: URLs with their queues and pages, hosts, notes, the cursor.
+//! The durable state: URLs with their queues and pages, hosts, notes, the offset.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use seine::revisit::Trust;
 
 use super::origin_of;
 
-/// Of a URL first heard of by its verdict.
+/// For a URL first seen in a verdict.
 const PRIORITY_UNKNOWN: u8 = 128;
 
 #[derive(Debug, Clone, Default)]
@@ -22,7 +22,7 @@ pub(super) struct Kept {
     pub cursor: Position,
     pub links_seen: u64,
     pub sequence: u64,
-    /// When the process began.
+    /// When the process started.
     pub opened_at: EpochMs,
 }
 
@@ -64,10 +64,10 @@ impl Kept {
         let mut proposed = Proposed::default();
         for Proposal { url, kind, depth, priority, .. } in work {
             let origin = origin_of(url)?;
-            // Counted only where it matters: it looks at every URL there is.
+            // Counted only if it matters, because counting reads every URL.
             let is_troubled = self.hosts.get(&origin).is_some_and(|host| host.trouble.is_some());
             let works = is_troubled && self.work_of(&origin) > 0;
-            // Name servers have just said that there is no such host: another link to it changes nothing.
+            // DNS servers have just answered that the host does not exist, so another link changes nothing.
             let stays = self.hosts.get(&origin).and_then(|host| host.trouble);
             let stays = stays.is_some_and(|trouble| trouble.is_known_to_be_unknown(self.opened_at, now));
             if let Some(host) = self.hosts.get_mut(&origin).filter(|host| works && host.is_given_up() && !stays) {
@@ -99,7 +99,7 @@ impl Kept {
         Ok(proposed)
     }
 
-    /// URLs of the host that are queued.
+    /// Number of queued URLs of the host.
     pub fn work_of(&self, origin: &str) -> usize {
         self.urls.values().filter(|url| url.origin == origin && url.queue != Queue::None).count()
     }
@@ -115,7 +115,7 @@ impl Kept {
         (priority, self.sequence)
     }
 
-    /// False when the verdict changes nothing.
+    /// False if the verdict changes nothing.
     pub fn apply(
         &mut self,
         verdict: &Verdict,
@@ -161,7 +161,7 @@ impl Kept {
     pub fn hint(&mut self, hint: &Hint, may_move: bool) {
         let rank = self.next_rank(1);
         let Some(url) = self.urls.get_mut(&hint.url) else { return };
-        // What was no page is asked for again; what waits for another attempt, or for its host, is left alone.
+        // A URL that was not a page is fetched again. A URL that waits for a retry, or for its host, is left alone.
         if url.page.as_ref().is_some_and(|page| page.no_page_since().is_some()) {
             let is_sooner = match url.queue {
                 Queue::Ready => false,
@@ -207,7 +207,7 @@ impl KeptHost {
 }
 
 impl Url {
-    /// 0 for what may be fetched any time.
+    /// 0 for a URL that may be fetched any time.
     pub fn due(&self, kept: &Kept) -> EpochMs {
         match self.queue {
             Queue::Later(WHEN_MET_AGAIN) if !kept.hosts.get(&self.origin).is_some_and(KeptHost::is_given_up) => 0,

@@ -1,8 +1,8 @@
-//! The embedded frontier's twin: the same promises, kept naively in maps behind one lock, so that it is easy to see that
-//! they are. Everything is looked through for every question.
+//! The embedded frontier's twin: the same contract, implemented naively with maps behind one lock, so that its
+//! correctness is easy to see. Every question reads everything.
 
 mod kept;
-/// How new and known URLs share a lease is the store's own arithmetic: the twin says what it is given.
+/// The twin does not implement how new URLs and rechecks share a lease; it uses the store's own arithmetic.
 #[path = "../../../src/frontier/share.rs"]
 mod share;
 mod volatile;
@@ -41,7 +41,7 @@ impl MemoryFrontier {
         MemoryFrontier { options, kept: Mutex::default(), volatile: Mutex::default() }
     }
 
-    /// What a process finds that starts after this one was killed.
+    /// The state that a process finds after this one was killed.
     pub fn reopened(&self, options: FrontierOptions, now: EpochMs) -> MemoryFrontier {
         let mut kept = self.kept.lock().clone();
         kept.opened_at = now;
@@ -56,7 +56,7 @@ impl MemoryFrontier {
     }
 }
 
-/// Promises of which the model has nothing, and which no test asks it for.
+/// Parts of the contract that the model does not have and no test uses.
 macro_rules! not_modelled {
     ($(fn $name:ident(&self $(, $arg:ident: $type:ty)*) $(-> $result:ty)?;)*) => {
         $(fn $name(&self $(, _: $type)*) $(-> $result)? {
@@ -343,7 +343,7 @@ impl Frontier for MemoryFrontier {
     }
 }
 
-/// Scheme, name and port of a URL that may be fetched, and begins with them as they are written in its normal form.
+/// Scheme, name and port of a URL that may be fetched and is in normal form.
 fn origin_of(url: &str) -> Result<String, FrontierError> {
     let origin = url::Url::parse(url).ok().filter(|parsed| matches!(parsed.scheme(), "http" | "https"));
     let origin = origin.map(|parsed| parsed.origin().ascii_serialization());
@@ -351,7 +351,7 @@ fn origin_of(url: &str) -> Result<String, FrontierError> {
     origin.filter(is_good).ok_or_else(|| FrontierError::BadUrl(url.to_owned()))
 }
 
-/// Two accounts of the same trouble: it began with the earlier, and the longer row of failures knows more.
+/// Joins two accounts of the same trouble: the earlier start, and the longer row of failures.
 fn both(one: Option<Trouble>, other: Option<Trouble>) -> Option<Trouble> {
     let (Some(one), Some(other)) = (one, other) else { return one.or(other) };
     let more = if one.failures >= other.failures { one } else { other };

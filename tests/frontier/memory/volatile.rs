@@ -1,4 +1,4 @@
-//! What ends with the process: leases, URLs in flight.
+//! State that ends with the process: leases, URLs in flight.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use seine::page::EpochMs;
 use super::kept::{Kept, KeptHost, Queue, Url};
 use super::share::shared;
 
-/// Of the retries and revisits of one host that are due, those considered for one lease.
+/// Maximum number of due retries and rechecks of a host that are considered for a lease.
 const LATER_WINDOW: usize = 256;
-/// A retry that is due lets URLs go first that were never asked for, for so long.
+/// For this long a due retry comes after URLs that were never fetched.
 const RETRY_WAITS_MS: u64 = 600_000;
 
 #[derive(Debug, Default)]
@@ -20,9 +20,9 @@ pub(super) struct Volatile {
     /// Origin and URLs by lease.
     pub leases: BTreeMap<u64, (String, Vec<String>)>,
     pub last_lease: u64,
-    /// When each host's last lease ended. Every host of these tests is a domain of its own.
+    /// When each host's last lease ended. Each host in these tests has a domain of its own.
     pub served: BTreeMap<String, EpochMs>,
-    /// When a host was asked for last.
+    /// When a host was last asked for.
     pub last_claim: EpochMs,
 }
 
@@ -35,7 +35,7 @@ impl Volatile {
         kept.hosts.iter().filter_map(due)
     }
 
-    /// Of the hosts that are due, the one that has waited for longest: since it was due, or since its lease ended.
+    /// The due host that has waited longest, since it was due or since its last lease ended.
     pub fn next_host(&self, kept: &Kept, now: EpochMs) -> Option<String> {
         let due = self.hosts(kept).filter(|(due, ..)| *due <= now);
         let waited = |(due, origin, host): &(EpochMs, &String, &KeptHost)| {
@@ -44,13 +44,13 @@ impl Volatile {
         due.min_by_key(waited).map(|(_, origin, _)| origin.clone())
     }
 
-    /// When the first URL of a host is due that nobody has leased.
+    /// When the first URL of a host that is not leased is due.
     pub fn due(&self, kept: &Kept, origin: &str) -> Option<EpochMs> {
         let is_leased = self.leases.values().any(|(leased, _)| leased == origin);
         self.free(kept, origin).map(|(_, url)| url.due(kept)).min().filter(|_| !is_leased)
     }
 
-    /// The host's URLs to fetch that are not in flight.
+    /// The host's queued URLs that are not in flight.
     pub fn free<'k>(&self, kept: &'k Kept, origin: &str) -> impl Iterator<Item = (&'k String, &'k Url)> {
         kept.urls.iter().filter(move |(name, url)| {
             url.origin == origin && url.queue != Queue::None && !self.in_flight.contains_key(*name)
