@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 
 use super::examples::each_example;
+use crate::folders;
 use crate::relevance::{Examples, FEWEST, Feature, Figures, Model, Trained, calibration, view};
 use crate::telemetry::progress::{Screen, grouped};
 
@@ -101,8 +102,8 @@ parameters:
 ";
     fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
     for (name, text) in [("model.json", model.to_json().as_str()), ("pageclassifier.yml", YML)] {
-        let (path, new) = (folder.join(name), folder.join(format!("{name}.new")));
-        let put = fs::write(&new, text).and_then(|()| fs::rename(&new, &path));
+        let path = folder.join(name);
+        let put = folders::put(&path, text.as_bytes(), folders::EVERYBODYS);
         put.with_context(|| format!("cannot write {}; is there room, and may it be written?", path.display()))?;
     }
     Ok(())

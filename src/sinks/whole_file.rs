@@ -4,6 +4,9 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use tempfile::TempPath;
+
+use crate::folders;
 use crate::formats::zlib_stream::ZlibStream;
 
 /// Suffix of an incomplete file.
@@ -11,7 +14,8 @@ pub(crate) const UNFINISHED: &str = ".tmp";
 
 pub(crate) struct WholeFile {
     path: PathBuf,
-    copy: PathBuf,
+    /// Deleted unless it is renamed.
+    copy: TempPath,
     file: BufWriter<File>,
     stream: Option<ZlibStream>,
     pending: Vec<u8>,
@@ -22,6 +26,7 @@ impl WholeFile {
     pub fn create(path: &Path, level: Option<u32>) -> io::Result<WholeFile> {
         let mut copy = path.to_path_buf();
         copy.as_mut_os_string().push(UNFINISHED);
+        let copy = TempPath::try_from_path(copy)?;
         let file = BufWriter::new(File::create(&copy)?);
         Ok(WholeFile { path: path.into(), copy, file, stream: level.map(ZlibStream::new), pending: Vec::new() })
     }
@@ -34,8 +39,7 @@ impl WholeFile {
         }
         self.file.flush()?;
         self.file.get_ref().sync_all()?;
-        std::fs::rename(&self.copy, &self.path)?;
-        File::open(self.path.parent().filter(|it| *it != Path::new("")).unwrap_or(Path::new(".")))?.sync_all()
+        folders::move_to(self.copy, &self.path)
     }
 }
 
@@ -50,12 +54,5 @@ impl Write for WholeFile {
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
-    }
-}
-
-impl Drop for WholeFile {
-    /// An incomplete file is deleted.
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.copy);
     }
 }

@@ -5,6 +5,8 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use tempfile::TempPath;
+
 /// Creates a folder and its missing parents for the owner only (0700), since pages fetched with somebody's cookies are
 /// private. The permissions of an existing folder are kept: its owner may want others to read it.
 pub fn make_private(folder: &Path) -> io::Result<()> {
@@ -37,21 +39,33 @@ pub fn draft(place: &Path) -> io::Result<PathBuf> {
 /// Moves a complete and durable draft to its place.
 pub fn settle(draft: &Path, place: &Path) -> io::Result<()> {
     fs::rename(draft, place)?;
-    File::open(place.parent().unwrap_or(place))?.sync_all()
+    sync_folder_of(place)
+}
+
+/// Moves a complete and durable file to its place. Durable when this returns.
+pub fn move_to(file: TempPath, place: &Path) -> io::Result<()> {
+    file.persist(place)?;
+    sync_folder_of(place)
+}
+
+/// A file that was made, renamed or removed in the folder of `place` is so after a power failure, too.
+fn sync_folder_of(place: &Path) -> io::Result<()> {
+    let folder = place.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()
 }
 
 /// Permissions of a file: for the owner only; or for everybody, as far as umask and folder allow.
 pub const OWNERS: u32 = 0o600;
 pub const EVERYBODYS: u32 = 0o666;
 
-/// Replaces a file with these bytes in one step. Durable when this returns.
+/// Replaces a file with these bytes in one step. Durable when this returns. An error leaves no unfinished file.
 pub fn put(place: &Path, bytes: &[u8], mode: u32) -> io::Result<File> {
-    let new = place.with_extension("new");
+    let new = TempPath::try_from_path(place.with_extension("new"))?;
     // Leftovers of an interrupted write may have other permissions.
     if_there(fs::remove_file(&new))?;
     let mut file = File::options().read(true).write(true).create_new(true).mode(mode).open(&new)?;
     file.write_all(bytes)?;
     file.sync_all()?;
-    settle(&new, place)?;
+    move_to(new, place)?;
     Ok(file)
 }
