@@ -179,15 +179,31 @@ fn log_for(config: &Config, folder: &Path, derive: &DeriveOptions) -> Result<Pag
     Ok(log)
 }
 
-/// Retries for a moment, because a command such as `seine status` locks a stopped crawl briefly. A running crawl
-/// answers instead.
 fn open_log(folder: &Path, config: &LogConfig, derive: &DeriveOptions) -> Result<(PageLog, Recovery), LogError> {
+    let is_locked = |error: &LogError| matches!(error, LogError::Locked { .. });
+    once_free(folder, is_locked, || PageLog::open(&folder.join("log"), config, derive.clone()))
+}
+
+/// Retries for a moment, because a command such as `seine status` locks a stopped crawl briefly. A process that was just
+/// killed also holds the locks, and its socket accepts connections, until the kernel has ended it. A running crawl accepts
+/// connections for longer.
+fn once_free<T, E>(
+    folder: &Path,
+    is_locked: impl Fn(&E) -> bool,
+    mut open: impl FnMut() -> Result<T, E>,
+) -> Result<T, E> {
     const PATIENCE: Duration = Duration::from_secs(5);
+    const DYING: Duration = Duration::from_secs(1);
     const AGAIN: Duration = Duration::from_millis(50);
-    let began = Instant::now();
+    let (began, mut answered_since) = (Instant::now(), None::<Instant>);
     loop {
-        match PageLog::open(&folder.join("log"), config, derive.clone()) {
-            Err(LogError::Locked { .. }) if began.elapsed() < PATIENCE && !api::is_answered(folder) => {
+        match open() {
+            Err(error) if is_locked(&error) && began.elapsed() < PATIENCE => {
+                answered_since =
+                    if api::is_answered(folder) { answered_since.or_else(|| Some(Instant::now())) } else { None };
+                if answered_since.is_some_and(|since| since.elapsed() >= DYING) {
+                    return Err(error);
+                }
                 blocking::sleep(AGAIN);
             }
             opened => return opened,
@@ -196,7 +212,8 @@ fn open_log(folder: &Path, config: &LogConfig, derive: &DeriveOptions) -> Result
 }
 
 fn open_frontier(config: &Config, folder: &Path, room: &mut StartRoom) -> Result<EmbeddedFrontier, CrawlError> {
-    let frontier = EmbeddedFrontier::open(&folder.join("frontier"), options(config), now_ms())?;
+    let open = || EmbeddedFrontier::open(&folder.join("frontier"), options(config), now_ms());
+    let frontier = once_free(folder, FrontierError::is_in_use, open)?;
     set_clock(&frontier)?;
     room.write(&frontier, || frontier.try_put_off_again(now_ms()).map(|_| ()))?;
     room.write(&frontier, || apply_recrawl(&frontier, &config.frontier))?;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use crate::support::program::{Place, Process, Ran, command, eventually, run};
@@ -255,4 +256,17 @@ fn a_port_that_is_none_is_named() {
     }
     let added = run(&["seeds", "add", "http://a.test:99999/", "-o", &data]).exits(1);
     assert!(added.stdout.contains(wanted), "{}", added.stdout);
+}
+
+/// While the kernel ends a killed process, its locks hold and its socket takes connections.
+#[test]
+fn a_start_right_behind_a_kill_waits_until_the_killed_process_is_gone() {
+    let (site, place) = finished();
+    let lock = fs::File::create(place.data().join("log/lock")).unwrap();
+    lock.try_lock().unwrap();
+    let socket = UnixListener::bind(place.data().join("api.sock")).unwrap();
+    let process = Process::start(place.crawl(&site.seeds(), &["--delay", "0"]));
+    socket.accept().expect("it has looked who has the lock");
+    drop((socket, lock));
+    process.wait().ok();
 }
