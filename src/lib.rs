@@ -14,7 +14,6 @@ pub mod demo;
 pub mod fetch;
 pub mod formats;
 pub mod frontier;
-pub mod page_log;
 pub mod shutdown;
 pub mod signals;
 pub mod sinks;
@@ -25,6 +24,7 @@ pub mod visit;
 pub(crate) mod work;
 
 pub use seine_delivery::{self as delivery, large};
+pub use seine_page_log as page_log;
 pub use seine_parse as parse;
 pub use seine_parse::page;
 pub use seine_policies::{budgets, duplicates, focus, relevance, revisit, traps};

@@ -15,6 +15,7 @@ use crate::formats::filesystem::Naming;
 use crate::formats::held::{Field, Held};
 use crate::formats::options::Options;
 use crate::formats::{Format, elastic};
+use crate::page_log::LogConfig;
 use crate::parse::clean_text::TextOptions;
 use crate::revisit::RevisitPolicy;
 
@@ -154,17 +155,6 @@ pub struct Cookie {
     pub path: String,
     /// `name=value; name=value`, as in the Cookie header.
     pub cookie: Secret,
-}
-
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct LogConfig {
-    pub segment_bytes: u64,
-    /// Fetching pauses when this much waits for readers.
-    pub max_bytes: u64,
-    /// The longest time that an event waits for others before the fsync.
-    pub commit_interval: Duration,
-    /// Fetching pauses when the disk of the data folder has fewer free bytes. 0: the free space is not checked.
-    pub reserve_bytes: u64,
 }
 
 /// The sink that prints. It has no offset in the log.

@@ -11,7 +11,7 @@ use super::cursor_file;
 use super::error::LogError;
 use super::log::{Inner, PageLog};
 use super::state::Slot;
-use crate::delivery::Position;
+use seine_delivery::Position;
 
 /// The files of the log, named as in its folder.
 pub struct LogCopy {

@@ -4,7 +4,7 @@ use super::cursor_file::{self, CursorFile, cursors_dir};
 use super::error::LogError;
 use super::log::PageLog;
 use super::state::Slot;
-use crate::delivery::{BegunAnew, Cursor};
+use seine_delivery::{BegunAnew, Cursor};
 
 impl PageLog {
     /// Sets a reader that is not open back to the oldest event in the log, with counters at zero and without its own

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::status::{Books, Damage, ReaderStatus};
-use crate::delivery::{Cursor, Entry, Position};
+use seine_delivery::{Cursor, Entry, Position};
 
 /// Bytes of accepted entries kept in memory for readers that keep up.
 const TAIL_BYTES: u64 = 24 << 20;

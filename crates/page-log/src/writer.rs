@@ -10,8 +10,8 @@ use super::queue::{Active, COMPANY, Pending, Writer};
 use super::record::{Header, MAX_PAYLOAD};
 use super::segment::{self, FILE_HEADER};
 use super::state::Segment;
-use crate::blocking::Idle;
-use crate::delivery::{Entry, Position};
+use seine_delivery::{Entry, Position};
+use seine_system::blocking::Idle;
 
 /// How often an idle writer reports that it is alive.
 const IDLE: Duration = Duration::from_millis(200);

@@ -1,13 +1,21 @@
 //! `page::codec`: every event is read back as it was written; arbitrary bytes never cause a panic.
 
+#[path = "support/event.rs"]
+mod made;
+
 use bytes::Bytes;
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
-use seine::page::codec::{body, decode, encode, encode_head};
-use seine::page::preferences::{OptedOut, Purpose, Says, Scheme, Source, Statement, Usage};
-use seine::page::wire::{Framing, Wire};
-use seine::page::*;
+use seine_parse::page::codec::{body, decode, encode, encode_head};
+use seine_parse::page::preferences::{OptedOut, Purpose, Says, Scheme, Source, Statement, Usage};
+use seine_parse::page::wire::{Framing, Wire};
+use seine_parse::page::*;
+
+fn event(n: u64, body: usize) -> PageEvent {
+    let page = made::page(format!("http://example.com/{n}"), &[("content-type", "text/html")], vec![n as u8; body]);
+    PageEvent { id: made::id(n), started_ms: n, ended_ms: n + 1, ..page }
+}
 
 fn headers() -> impl Strategy<Value = Headers> {
     // Arbitrary bytes from a server, read as Latin-1; and arbitrary text.
@@ -164,7 +172,7 @@ proptest! {
 #[test]
 fn a_cut_event_is_an_error_that_says_how_much_is_missing() {
     let mut bytes = Vec::new();
-    encode(&crate::event(1, 0), &mut bytes);
+    encode(&event(1, 0), &mut bytes);
     for length in 0..bytes.len() {
         let error = decode(&Bytes::copy_from_slice(&bytes[..length])).expect_err("it is cut");
         assert!(error.to_string().contains(&format!("{length} bytes")), "{error}");
@@ -173,7 +181,7 @@ fn a_cut_event_is_an_error_that_says_how_much_is_missing() {
 
 #[test]
 fn a_relevance_that_is_no_number_does_not_lose_the_event() {
-    let mut event = crate::event(1, 10);
+    let mut event = event(1, 10);
     event.relevance.relevance = f64::NAN;
     let mut bytes = Vec::new();
     encode(&event, &mut bytes);

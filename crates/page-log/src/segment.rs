@@ -13,8 +13,8 @@ use bytes::Bytes;
 use super::error::LogError;
 use super::record::{self, Header};
 use super::status::Damage;
-use crate::delivery::Position;
-use crate::{disk, folders};
+use seine_delivery::Position;
+use seine_system::{disk, folders};
 
 pub(super) const FILE_HEADER: u64 = 32;
 const FILE_MAGIC: [u8; 8] = *b"SEINELOG";

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use seine::page_log::{LogError, PageLog, Ticket};
+use seine_page_log::{LogError, PageLog, Ticket};
 
 use crate::kill::{child, child_arguments};
 use crate::{LONG, block_on, config, event, moved, numbers, open_log, segments};

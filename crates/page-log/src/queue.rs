@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::record;
-use crate::delivery::{Kept, Position};
-use crate::page::{PageEvent, codec};
+use seine_delivery::{Kept, Position};
+use seine_parse::page::{PageEvent, codec};
 
 /// Bytes of records that may wait in the queue.
 pub(super) const QUEUE_BYTES: usize = 16 << 20;

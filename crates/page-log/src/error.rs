@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::page::codec::CodecError;
+use seine_parse::page::codec::CodecError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {

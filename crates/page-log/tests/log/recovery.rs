@@ -3,8 +3,8 @@
 use std::fs::{self, File};
 use std::io::Write;
 
-use seine::delivery::Position;
-use seine::page_log::{LogError, PageLog};
+use seine_delivery::Position;
+use seine_page_log::{LogError, PageLog};
 
 use crate::{
     Running, append, balance, config, copy_dir, moved, numbers, open_log, read_to_end, segments, start_writer,

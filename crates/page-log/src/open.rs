@@ -16,10 +16,10 @@ use super::queue::{KEPT_BYTES, QUEUE_BYTES};
 use super::segment::{self, FILE_HEADER, Found, SegmentFile};
 use super::state::{MOST_DAMAGE, Segment, Slot, State, Tail};
 use super::status::Damage;
-use crate::blocking::Signal;
-use crate::config::LogConfig;
-use crate::delivery::{Cursor, Deriver, Position};
-use crate::parse::DeriveOptions;
+use crate::LogConfig;
+use seine_delivery::{Cursor, Deriver, Position};
+use seine_parse::DeriveOptions;
+use seine_system::blocking::Signal;
 
 /// What opening the log found.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -48,7 +48,7 @@ impl PageLog {
     pub fn open(dir: &Path, config: &LogConfig, derive: DeriveOptions) -> Result<(PageLog, Recovery), LogError> {
         let cursors = cursors_dir(dir);
         let is_new = !cursors.exists();
-        crate::folders::make_private(&cursors).map_err(LogError::io("make", &cursors))?;
+        seine_system::folders::make_private(&cursors).map_err(LogError::io("make", &cursors))?;
         if is_new {
             for dir in dir.ancestors().take(2).filter(|dir| !dir.as_os_str().is_empty()) {
                 File::open(dir).and_then(|dir| dir.sync_all()).map_err(LogError::io("sync", dir))?;

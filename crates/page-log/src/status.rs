@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::delivery::{BegunAnew, Position};
+use seine_delivery::{BegunAnew, Position};
 
 /// The reader name of the validator.
 pub const VALIDATOR: &str = "validator";

@@ -10,12 +10,12 @@ use super::error::LogError;
 use super::log::PageLog;
 use super::queue::{COMPANY, Pending, QUEUE_BYTES};
 use super::record;
-use crate::config::LogConfig;
-use crate::delivery::Position;
-use crate::disk;
-use crate::page::{PageEvent, codec};
-use crate::parse::Derived;
-use crate::planted;
+use crate::LogConfig;
+use seine_delivery::Position;
+use seine_parse::Derived;
+use seine_parse::page::{PageEvent, codec};
+use seine_simulation_hooks::planted;
+use seine_system::disk;
 
 /// A reader with at most this many unread bytes is near the end. Well below the limit of what is kept in memory.
 const NEAR_BYTES: u64 = if cfg!(feature = "simulate") { 1 << 10 } else { 8 << 20 };

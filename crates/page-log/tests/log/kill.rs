@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use seine::page_log::PageLog;
+use seine_page_log::PageLog;
 
 use crate::{LONG, config, copy_dir, event, moved, open_log, start_writer};
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use seine::delivery::Position;
-use seine::page::{Outcome, PageEvent};
+use seine_delivery::Position;
+use seine_parse::page::{Outcome, PageEvent};
 use tempfile::TempDir;
 
 use crate::{Running, append, balance, config, copy_dir, event, moved, numbers, read_to_end, segments};

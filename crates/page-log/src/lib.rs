@@ -1,3 +1,6 @@
+#![forbid(unsafe_code)]
+#![doc = include_str!("../README.md")]
+//!
 //! The page log: `page_proposed`. Append-only segment files. An event is accepted when its record is fsynced.
 //!
 //! # Layout
@@ -15,6 +18,7 @@
 
 mod anew;
 mod append;
+mod config;
 mod copy;
 mod cursor_file;
 mod error;
@@ -30,6 +34,7 @@ mod status;
 mod writer;
 
 pub use append::Ticket;
+pub use config::LogConfig;
 pub use copy::{CopiedSegment, LogCopy};
 pub use error::LogError;
 pub use log::PageLog;

@@ -4,8 +4,8 @@ use super::error::LogError;
 use super::log::PageLog;
 use super::segment::{Found, SegmentFile};
 use super::status::Damage;
-use crate::delivery::Position;
-use crate::page::{PageEvent, codec};
+use seine_delivery::Position;
+use seine_parse::page::{PageEvent, codec};
 
 /// The result of [`PageLog::scan`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

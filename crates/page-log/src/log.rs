@@ -11,11 +11,11 @@ use super::queue::{KEPT_BYTES, Queue, Writer};
 use super::segment;
 use super::state::State;
 use super::status::LogStatus;
-use crate::blocking::Signal;
-use crate::config::LogConfig;
-use crate::delivery::{Deriver, Position};
-use crate::disk;
-use crate::parse::DeriveOptions;
+use crate::LogConfig;
+use seine_delivery::{Deriver, Position};
+use seine_parse::DeriveOptions;
+use seine_system::blocking::Signal;
+use seine_system::disk;
 
 /// The page log. Cheap to clone. The folder stays locked until the last clone and the last reader are dropped.
 #[derive(Debug, Clone)]

@@ -1,8 +1,7 @@
 //! The page log through its public interface: every accepted event is there, once, in order, whatever happens.
 
-mod codec;
 mod damage;
-#[path = "../../crates/parse/tests/support/event.rs"]
+#[path = "../../../parse/tests/support/event.rs"]
 mod event;
 mod full_disk;
 mod kill;
@@ -15,11 +14,11 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use seine::config::LogConfig;
-use seine::delivery::{Cursor, Entry, Position};
-use seine::page::PageEvent;
-use seine::page_log::{Books, LogError, PageLog, Reader, Recovery};
-use seine::parse::DeriveOptions;
+use seine_delivery::{Cursor, Entry, Position};
+use seine_page_log::LogConfig;
+use seine_page_log::{Books, LogError, PageLog, Reader, Recovery};
+use seine_parse::DeriveOptions;
+use seine_parse::page::PageEvent;
 
 /// Longer than any wait of a passing test.
 const LONG: Duration = Duration::from_secs(30);

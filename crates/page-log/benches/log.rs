@@ -3,9 +3,9 @@
 //!
 //! `cargo bench --bench log [-- EVENTS [FOLDER]]`: 50,000 events in the system's temporary folder unless told.
 
-#[path = "support/child.rs"]
+#[path = "../../../benches/support/child.rs"]
 mod child;
-#[path = "../crates/parse/tests/support/event.rs"]
+#[path = "../../parse/tests/support/event.rs"]
 mod event;
 
 use std::fs::File;
@@ -15,11 +15,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use seine::config::Config;
-use seine::delivery::Cursor;
-use seine::page::PageEvent;
-use seine::page_log::{PageLog, Reader};
-use seine::parse::{DeriveOptions, Derived, Link};
+use seine_delivery::Cursor;
+use seine_page_log::{LogConfig, PageLog, Reader};
+use seine_parse::page::PageEvent;
+use seine_parse::{DeriveOptions, Derived, Link};
 
 const TASKS: usize = 64;
 const BODY: usize = 30_000;
@@ -69,8 +68,14 @@ impl std::fmt::Display for Figures {
 }
 
 fn run_log(dir: &Path, events: usize) -> Figures {
-    let (log, _) =
-        PageLog::open(&dir.join("log"), &Config::default().log, DeriveOptions::default()).expect("the log opens");
+    // The defaults of a crawl.
+    let config = LogConfig {
+        segment_bytes: 64 << 20,
+        max_bytes: 8 << 30,
+        commit_interval: Duration::from_millis(5),
+        reserve_bytes: 256 << 20,
+    };
+    let (log, _) = PageLog::open(&dir.join("log"), &config, DeriveOptions::default()).expect("the log opens");
     let reader = log.reader("bench").expect("a reader");
     let writer = {
         let log = log.clone();

@@ -6,8 +6,8 @@ use std::sync::mpsc;
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
-use seine::config::LogConfig;
-use seine::page_log::{LogError, PageLog};
+use seine_page_log::LogConfig;
+use seine_page_log::{LogError, PageLog};
 
 use crate::{
     LONG, Running, append, block_on, config, event, moved, numbers, open_log, read_to_end, segments, start_writer,

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Barrier, mpsc};
 use std::time::Duration;
 
-use seine::delivery::{Cursor, Position};
-use seine::page_log::{Books, LogError, PageLog, Reader};
-use seine::parse::{DeriveOptions, Derived, derive};
+use seine_delivery::{Cursor, Position};
+use seine_page_log::{Books, LogError, PageLog, Reader};
+use seine_parse::{DeriveOptions, Derived, derive};
 
 use crate::event::page;
 use crate::{

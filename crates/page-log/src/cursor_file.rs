@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use super::error::LogError;
 use super::{record, segment};
-use crate::delivery::Cursor;
-use crate::folders::{self, if_there};
+use seine_delivery::Cursor;
+use seine_system::folders::{self, if_there};
 
 const SMALLEST_SLOT: usize = 4096;
 /// Valid cursor files are smaller. A larger file is not read.

@@ -11,8 +11,8 @@ use super::log::{Inner, PageLog, beyond};
 use super::segment::{self, Found, SegmentFile};
 use super::state::{Segment, Slot, State};
 use super::status::Damage;
-use crate::delivery::{Cursor, Entry, Position};
-use crate::page::codec;
+use seine_delivery::{Cursor, Entry, Position};
+use seine_parse::page::codec;
 
 /// Longest single wait; a longer `wait` is shortened to it.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
