@@ -12,6 +12,7 @@ ENV CARGO_PROFILE_RELEASE_LTO=true CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1
 COPY Cargo.toml Cargo.lock build.rs ./
 COPY .cargo .cargo
 COPY crates/delivery/Cargo.toml crates/delivery/
+COPY crates/formats/Cargo.toml crates/formats/
 COPY crates/page-log/Cargo.toml crates/page-log/
 COPY crates/parse/Cargo.toml crates/parse/
 COPY crates/policies/Cargo.toml crates/policies/

@@ -12,7 +12,6 @@ pub mod config;
 pub mod crawl;
 pub mod demo;
 pub mod fetch;
-pub mod formats;
 pub mod frontier;
 pub mod shutdown;
 pub mod signals;
@@ -24,6 +23,7 @@ pub mod visit;
 pub(crate) mod work;
 
 pub use seine_delivery::{self as delivery, large};
+pub use seine_formats as formats;
 pub use seine_page_log as page_log;
 pub use seine_parse as parse;
 pub use seine_parse::page;

@@ -9,4 +9,11 @@ mod pagestore;
 mod records;
 #[path = "../support/sink.rs"]
 mod sink;
+mod tianwang;
+#[path = "../../crates/formats/tests/tianwang/support.rs"]
+mod tianwang_pages;
 mod upkeep;
+mod warc;
+#[path = "../../crates/formats/tests/warc/support.rs"]
+mod warc_pages;
+mod warc_readers;

@@ -1,0 +1,55 @@
+//! Tianwang's row of the table of formats.
+
+use super::{TianwangReader, TianwangRecord, TianwangWriter, is_held, salvage, whole_length};
+use crate::format::{Files, Format, FormatSpec};
+use crate::held::{Field, Held, Lacks, Reduction};
+use crate::layout::{self, FileContent, RollingLayout};
+use crate::records::{ArchiveReader, CodecReader, ReaderInput};
+use crate::recovery::RecoveryMethod;
+use crate::sniff::{Confidence, Prefix};
+use seine_delivery::Entry;
+
+pub const FORMAT: Format = Format(&FormatSpec {
+    name: "TIANWANG",
+    about: "the raw format of Tianwang and Web InfoMall",
+    schema: "tianwang",
+    holds: &[
+        (Field::Url, Held::Whole),
+        (Field::FinalUrl, Held::Whole),
+        (Field::Status, Held::Whole),
+        (Field::Reason, Held::Partly(Reduction::Http1)),
+        (Field::Headers, Held::Partly(Reduction::Http1)),
+        (Field::Body, Held::Whole),
+        (Field::BodyReceived, Held::Whole),
+        (Field::Fetched, Held::Partly(Reduction::Seconds)),
+        (Field::Ip, Held::Whole),
+        (Field::Exchange, Held::Partly(Reduction::Answer)),
+        (Field::OtherAnswers, Held::Whole),
+        (Field::OtherTypes, Held::Whole),
+    ],
+    demands: &[Field::Url, Field::FinalUrl, Field::Status, Field::Fetched, Field::Body],
+    begins: |beginning: &Prefix| {
+        Confidence::sure_if(beginning.text().get(..8).is_some_and(|it| it.eq_ignore_ascii_case(b"version:")))
+    },
+    reader: |input: ReaderInput| {
+        let lacks = |_: &TianwangReader<_>, record: &TianwangRecord| {
+            let is_bare = !record.has_status();
+            Lacks::default().and(Field::Status, is_bare).and(Field::Headers, is_bare)
+        };
+        let reader = TianwangReader::of_file(input.bytes, input.length)?.checking_dates(input.is_check);
+        let records: Box<dyn ArchiveReader> =
+            Box::new(CodecReader::new(reader, TianwangRecord::into_event, lacks, TianwangReader::truncated));
+        Ok(records)
+    },
+    encoder: |options| {
+        let mut writer = TianwangWriter::new(options.tianwang_compress);
+        Box::new(move |entry: &Entry, out: &mut Vec<u8>| writer.write_event(&entry.event, out))
+    },
+    is_held: Some(is_held),
+    files: Files::Rolling(RollingLayout {
+        content: FileContent::Records(whole_length),
+        record_end: b"",
+        ..layout::of_lines(&[".tianwang"], |_| ".tianwang")
+    }),
+    recovery: RecoveryMethod::Itself(salvage::save),
+});

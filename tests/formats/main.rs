@@ -1,9 +1,0 @@
-//! The formats: writing, reading, and damage. One file per format.
-
-mod cbor;
-mod files;
-mod filesystem;
-mod http;
-#[path = "../../crates/parse/tests/support/event.rs"]
-mod made;
-mod web_index;
