@@ -13,6 +13,7 @@ COPY Cargo.toml Cargo.lock build.rs ./
 COPY .cargo .cargo
 COPY crates/delivery/Cargo.toml crates/delivery/
 COPY crates/formats/Cargo.toml crates/formats/
+COPY crates/frontier/Cargo.toml crates/frontier/
 COPY crates/page-log/Cargo.toml crates/page-log/
 COPY crates/parse/Cargo.toml crates/parse/
 COPY crates/policies/Cargo.toml crates/policies/

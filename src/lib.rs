@@ -12,7 +12,6 @@ pub mod config;
 pub mod crawl;
 pub mod demo;
 pub mod fetch;
-pub mod frontier;
 pub mod shutdown;
 pub mod signals;
 pub mod sinks;
@@ -24,6 +23,7 @@ pub(crate) mod work;
 
 pub use seine_delivery::{self as delivery, large};
 pub use seine_formats as formats;
+pub use seine_frontier as frontier;
 pub use seine_page_log as page_log;
 pub use seine_parse as parse;
 pub use seine_parse::page;

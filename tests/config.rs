@@ -11,9 +11,10 @@ use std::time::Duration;
 use proptest::prelude::*;
 use seine::budgets::{Budget, Period, What, Whom};
 use seine::config::{
-    Config, Cookie, Destination, FocusConfig, Loaded, Origin, ScopeRule, Secret, SeedsError, SinkConfig, StartedWith,
-    load, read_seeds, render, sink_words,
+    Config, Cookie, Destination, FocusConfig, Loaded, Origin, Secret, SeedsError, SinkConfig, StartedWith, load,
+    read_seeds, render, sink_words,
 };
+use seine::frontier::{FrontierOptions, ScopeRule};
 use seine::page::{Outcome, PageEvent};
 use seine::parse::{DeriveOptions, derive};
 use seine::revisit::Which;
@@ -1140,4 +1141,12 @@ fn a_port_of_kafka_that_is_none_is_refused() {
     assert!(with("a:9092, [::1]:65535, b").is_ok());
     let told = with("a:9092,b:99999").unwrap_err().to_string();
     assert!(told.contains("bootstrap.servers") && told.contains("65535"), "{told}");
+}
+
+#[test]
+fn the_frontier_opens_alike_without_a_configuration_and_with_an_empty_one() {
+    let (config, options) = (Config::default().frontier, FrontierOptions::default());
+    assert_eq!(options.default_delay, config.host_delay);
+    assert_eq!(options.revisit_share, config.revisit_share);
+    assert_eq!(options.cache_bytes, config.cache_bytes);
 }

@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use seine::config::{Canonical, Config, FrontierConfig, Redirects, ScopeConfig};
+use seine::config::{Canonical, Config, FrontierConfig, Redirects};
 use seine::delivery::{Deriver, Entry, Position};
 use seine::frontier::RefusedLinks;
+use seine::frontier::ScopeConfig;
 use seine::frontier::scope::{CurrentScope, Scope};
 use seine::frontier::{
     Attempt, Batch, Cause, Change, Counts, EmbeddedFrontier, Errors, Frontier, FrontierOptions, Health, HostTurn,

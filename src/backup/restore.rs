@@ -73,7 +73,7 @@ impl Table {
         let (mut key, mut value) = (vec![0; self.length()?], vec![0; self.length()?]);
         self.records.read_exact(&mut key)?;
         self.records.read_exact(&mut value)?;
-        Ok(Some((key.into(), value.into())))
+        Ok(Some((key, value)))
     }
 
     fn length(&mut self) -> std::io::Result<usize> {

@@ -8,13 +8,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::scope::ScopeConfig;
 use super::secret::Secret;
 use crate::budgets::Budget;
 use crate::formats::filesystem::Naming;
 use crate::formats::held::{Field, Held};
 use crate::formats::options::Options;
 use crate::formats::{Format, elastic};
+use crate::frontier::ScopeConfig;
 use crate::page_log::LogConfig;
 use crate::parse::clean_text::TextOptions;
 use crate::revisit::RevisitPolicy;

@@ -5,7 +5,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::error::{Origin, Problem};
-use super::{pattern, yaml};
+use super::yaml;
+use crate::frontier::pattern;
 
 /// A configuration has a page or two. A larger file is something else.
 const MAX_BYTES: u64 = 1 << 20;

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::asks::AsksChange;
 use crate::clock::now_ms;
-use crate::config::{Canonical, Config, ScopeRule};
+use crate::config::{Canonical, Config};
+use crate::frontier::ScopeRule;
 use crate::frontier::scope::Scope;
 use crate::frontier::{Frontier, FrontierError, Look, PageRecord, PageState};
 use crate::page::FailureReason;

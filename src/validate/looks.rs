@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use parking_lot::Mutex;
 use regex::bytes::Regex;
 
-use crate::config::{FrontierConfig, pattern};
+use crate::config::FrontierConfig;
+use crate::frontier::pattern;
 use crate::frontier::{Frontier, FrontierError, Hint, PageRecord, PageState, Proposal};
 use crate::page::{Doubt, EpochMs, FailureReason, PageEvent};
 use crate::parse::{self, Derived};

@@ -7,10 +7,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use seine::config::{FocusConfig, FrontierConfig, ScopeConfig, ScopeRule};
+use seine::config::{FocusConfig, FrontierConfig};
 use seine::delivery::{Deriver, Entry, Position};
 use seine::frontier::scope::{CurrentScope, Scope};
 use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions, Lease, Proposal, RefusedLinks, Release};
+use seine::frontier::{ScopeConfig, ScopeRule};
 use seine::page::{PageEvent, Relevance};
 use seine::parse::DeriveOptions;
 use seine::telemetry::Metrics;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use seine::config::{Config, FrontierConfig, ScopeConfig};
+use seine::config::{Config, FrontierConfig};
 use seine::delivery::{Deriver, Entry, Position};
+use seine::frontier::ScopeConfig;
 use seine::frontier::scope::{CurrentScope, Scope};
 use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions, Lease, Proposal, RefusedLinks, Release};
 use seine::page::PageEvent;

@@ -5,8 +5,8 @@ use super::Kind::{
     Text,
 };
 use super::{Key, NONE, SOME, key, live, millis};
-use crate::config::scope::ScopeRule;
 use crate::config::{draft, focus, page_classifier};
+use crate::frontier::ScopeRule;
 
 pub(super) const CRAWL: &[Key] = &[
     key("crawler_id", Text(draft::set_crawler_id)),

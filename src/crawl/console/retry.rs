@@ -8,7 +8,7 @@ use super::Console;
 use crate::api::Refusal;
 use crate::api::said::{ReasonCount, Retry};
 use crate::clock::now_ms;
-use crate::config::pattern;
+use crate::frontier::pattern;
 use crate::frontier::{PageRecord, PageState};
 use crate::page::{FailureReason, STATUS_CLASSES, status_class};
 use crate::parse;

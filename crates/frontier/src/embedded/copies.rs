@@ -1,0 +1,278 @@
+//! Duplicates: pages with the same content or nearly the same main text ([`seine_policies::duplicates`]). The first page with a
+//! content has its content slot, and the others are duplicates of it. A page is only compared with pages that have a
+//! slot. So two duplicates of one page differ by at most twice the distance, and there are no chains of similar pages.
+//!
+//! In `copies`, each key begins with a kind. 0 and the beginning of a digest, or 1 and a simhash: the owner of that
+//! slot. The same with 2 and a duplicate's key: no value. `near` has the simhashes of the owners in the order of
+//! further tables.
+//!
+//! A slot belongs to a content and not to a URL. When its owner leaves, another page with exactly the same content
+//! takes it, and no other page is affected.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+use std::sync::LazyLock;
+
+use super::changes::Changes;
+use super::open::EmbeddedFrontier;
+use super::store::Store;
+use super::targets::Answer;
+use crate::keys::{UrlKey, tagged};
+use crate::{FrontierError, PageRecord, Work};
+use seine_parse::page::{DuplicateOf, Likeness};
+use seine_policies::duplicates::{Content, Table, beginning, distance};
+
+/// Maximum number of simhashes compared per table. If this many are similar, they are from a crawl trap, and a
+/// duplicate may be missed.
+const COMPARED: usize = 16 << 10;
+
+static TABLES: LazyLock<Vec<Table>> = LazyLock::new(Table::chosen);
+
+/// Decisions for workers, until the verdict on the event that says so.
+pub(super) type Contents = HashMap<UrlKey, Told>;
+
+pub(super) struct Told {
+    url: String,
+    content: Content,
+    is_first: bool,
+}
+
+/// A content slot: the key of equal or similar contents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Digest(u64),
+    Simhash(u64),
+}
+
+impl Place {
+    /// The slot that a duplicate belongs to.
+    fn shared(of: &DuplicateOf, digest: u64) -> Place {
+        of.simhash.map_or(Place::Digest(digest), Place::Simhash)
+    }
+
+    fn is_of(self, content: &Content) -> bool {
+        match self {
+            Place::Digest(digest) => content.digest == digest,
+            Place::Simhash(simhash) => content.simhash == Some(simhash),
+        }
+    }
+
+    pub fn key(self) -> [u8; 9] {
+        match self {
+            Place::Digest(digest) => tagged(0, digest),
+            Place::Simhash(simhash) => tagged(1, simhash),
+        }
+    }
+
+    fn member(self, url: UrlKey) -> Vec<u8> {
+        [&[2], &self.key()[..], &url.to_bytes()].concat()
+    }
+
+    /// The keys of its duplicates.
+    fn members(self) -> RangeInclusive<Vec<u8>> {
+        self.member(UrlKey::FIRST)..=self.member(UrlKey::LAST)
+    }
+}
+
+/// The role of a URL among the pages with its content.
+#[derive(Default, PartialEq)]
+struct Role {
+    /// The slots of a page that is first.
+    places: Vec<Place>,
+    /// The slot of which it is a duplicate.
+    shared: Option<Place>,
+}
+
+impl Role {
+    fn of(record: Option<&PageRecord>) -> Role {
+        let record = record.filter(|record| record.state.is_live());
+        let Some((likeness, digest)) = record.and_then(|it| it.likeness.as_ref().zip(it.digest.as_ref())) else {
+            return Role::default();
+        };
+        let digest = beginning(digest);
+        match &likeness.of {
+            Some(of) => Role { places: Vec::new(), shared: Some(Place::shared(of, digest)) },
+            None => {
+                let simhash = likeness.simhash.map(Place::Simhash);
+                Role { places: [Place::Digest(digest)].into_iter().chain(simhash).collect(), shared: None }
+            }
+        }
+    }
+}
+
+impl EmbeddedFrontier {
+    /// No lock is held while the store is read. A concurrent call sees this page as the first. An event validated
+    /// meanwhile was in the store before it left memory. If two pages still become first, the validator has one of them
+    /// rechecked.
+    pub(super) fn claim_content(
+        &self,
+        content: Content,
+        within: u8,
+        by: &str,
+    ) -> Result<Option<DuplicateOf>, FrontierError> {
+        let key = self.key_of(by)?;
+        let claimed = {
+            let mut contents = self.contents.lock();
+            contents.remove(&key);
+            let claimed = nearest(&contents, &content, within);
+            contents.insert(key, Told { url: by.to_owned(), content, is_first: claimed.is_none() });
+            claimed
+        };
+        let known = self.known_copy(&content, within, key);
+        let mut contents = self.contents.lock();
+        match &known {
+            Err(_) => drop(contents.remove(&key)),
+            Ok(Some(_)) => drop(contents.insert(key, Told { url: by.to_owned(), content, is_first: false })),
+            Ok(None) => {}
+        }
+        Ok(known?.or(claimed))
+    }
+
+    fn known_copy(&self, content: &Content, within: u8, by: UrlKey) -> Result<Option<DuplicateOf>, FrontierError> {
+        let store = &*self.shelf.store()?;
+        if let Some(url) = self.first_but(store, Place::Digest(content.digest), by)? {
+            return Ok(Some(DuplicateOf { url, distance: 0, simhash: None }));
+        }
+        let Some(simhash) = content.simhash.filter(|_| within > 0) else { return Ok(None) };
+        for other in store.near(simhash, within)? {
+            if let Some(url) = self.first_but(store, Place::Simhash(other), by)? {
+                return Ok(Some(DuplicateOf { url, distance: distance(simhash, other), simhash: Some(other) }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The owner of a slot, unless it is `by` or about to leave.
+    fn first_but(&self, store: &Store, place: Place, by: UrlKey) -> Result<Option<String>, FrontierError> {
+        let Some(key) = store.first(place)?.filter(|first| *first != by) else { return Ok(None) };
+        let stays = |told: &Told| told.is_first && place.is_of(&told.content);
+        if self.contents.lock().get(&key).is_some_and(|told| !stays(told)) {
+            return Ok(None);
+        }
+        store.url_of(key)
+    }
+}
+
+/// Among the pages decided to be first: the one with the same content, otherwise the nearest.
+fn nearest(contents: &Contents, content: &Content, within: u8) -> Option<DuplicateOf> {
+    let judged = contents.values().filter(|told| told.is_first).filter_map(|told| {
+        if told.content.digest == content.digest {
+            return Some(DuplicateOf { url: told.url.clone(), distance: 0, simhash: None });
+        }
+        let distance = told.content.distance(content).filter(|distance| within > 0 && *distance <= within)?;
+        Some(DuplicateOf { url: told.url.clone(), distance, simhash: told.content.simhash })
+    });
+    judged.min_by_key(|of| (of.simhash.is_some(), of.distance))
+}
+
+impl Store {
+    fn first(&self, place: Place) -> Result<Option<UrlKey>, FrontierError> {
+        let first = self.get(&self.copies, &place.key())?;
+        first.map(|first| UrlKey::from_bytes(&first).ok_or_else(|| self.unreadable("copies"))).transpose()
+    }
+
+    /// Simhashes of slot owners within `within` bits, nearest first.
+    fn near(&self, simhash: u64, within: u8) -> Result<Vec<u64>, FrontierError> {
+        let mut found = Vec::new();
+        for (number, table) in (0_u8..).zip(&*TABLES) {
+            // The order of the first table is that of the simhashes themselves.
+            let (keyspace, prefix) = if number == 0 { (&self.copies, 1) } else { (&self.near, number) };
+            let range = table.range(simhash);
+            for entry in keyspace.range(tagged(prefix, *range.start())..=tagged(prefix, *range.end())).take(COMPARED) {
+                let key = entry.key().map_err(|source| self.failed(source))?;
+                let permuted = key.get(1..).and_then(|rest| rest.first_chunk()).map(|rest| u64::from_be_bytes(*rest));
+                let other = table.restore(permuted.ok_or_else(|| self.unreadable(keyspace.name()))?);
+                if distance(simhash, other) <= within {
+                    found.push(other);
+                }
+            }
+        }
+        found.sort_unstable_by_key(|other| (distance(simhash, *other), *other));
+        found.dedup();
+        Ok(found)
+    }
+
+    /// None for a URL that is no longer known.
+    fn url_of(&self, url: UrlKey) -> Result<Option<String>, FrontierError> {
+        Ok(self.page_of(url)?.filter(|page| page.state.is_live()).map(|page| page.url))
+    }
+
+    /// Whether it was a duplicate of a page that is gone.
+    pub(super) fn is_orphan(&self, work: &Work) -> Result<bool, FrontierError> {
+        let (Some(Likeness { of: Some(of), .. }), Some(digest)) = (&work.known.likeness, &work.known.digest) else {
+            return Ok(false);
+        };
+        Ok(self.first(Place::shared(of, beginning(digest)))?.is_none())
+    }
+
+    /// Duplicates of a page, up to `at_most`.
+    pub(super) fn duplicates_of(&self, page: &PageRecord, at_most: usize) -> Result<Vec<String>, FrontierError> {
+        let mut duplicates = Vec::new();
+        for place in Role::of(Some(page)).places {
+            for member in self.url_keys(&self.copies, self.copies.range(place.members()).take(at_most))? {
+                duplicates.extend(self.url_of(member)?);
+            }
+        }
+        duplicates.truncate(at_most);
+        Ok(duplicates)
+    }
+}
+
+impl Changes<'_> {
+    /// Updates the slots for the new `record` of a URL. True if the URL must be rechecked at once: it is a duplicate of
+    /// a page that is gone, or first in a slot that another page has. A fetch that found it unchanged decides nothing
+    /// about that.
+    pub(super) fn compare(&mut self, answer: Answer) -> Result<bool, FrontierError> {
+        let Answer { url, before, record } = answer;
+        let (was, is) = (Role::of(before), Role::of(Some(record)));
+        if was == Role::default() && is == Role::default() {
+            return Ok(false);
+        }
+        let left = was.places.iter().filter(|place| !is.places.contains(place)).copied();
+        let left: Vec<Place> = left.chain(was.shared.filter(|place| is.shared != Some(*place))).collect();
+        for place in &left {
+            match was.shared {
+                Some(_) => drop(self.copies.insert(place.member(url), None)),
+                None if self.first(*place)? == Some(url) => self.put_first(*place, None),
+                None => {}
+            }
+        }
+        let mut is_anothers = false;
+        for place in &is.places {
+            match self.first(*place)? {
+                Some(first) if first != url => is_anothers = true,
+                _ => self.put_first(*place, Some(url)),
+            }
+        }
+        if let Some(place) = is.shared {
+            self.copies.insert(place.member(url), Some(Vec::new()));
+            is_anothers = self.first(place)?.is_none();
+        }
+        let (counted, counts) = (u64::from(was.shared.is_some()), u64::from(is.shared.is_some()));
+        self.totals.duplicates = (self.totals.duplicates + counts).saturating_sub(counted);
+        for place in left {
+            // If no destination skips duplicates, they are rechecked when they are due.
+            if self.frontier.wakes_duplicates && self.first(place)?.is_none() {
+                let members = self.members(&self.store.copies, &self.copies, place.members())?;
+                self.wake_heirs(members, url, |_| true)?;
+            }
+        }
+        Ok(is_anothers && answer.is_new() && self.frontier.wakes_duplicates)
+    }
+
+    /// The owner of a slot, including this batch.
+    fn first(&self, place: Place) -> Result<Option<UrlKey>, FrontierError> {
+        match self.copies.get(&place.key()[..]) {
+            Some(first) => Ok(first.as_deref().and_then(UrlKey::from_bytes)),
+            None => self.store.first(place),
+        }
+    }
+
+    fn put_first(&mut self, place: Place, first: Option<UrlKey>) {
+        self.copies.insert(place.key().to_vec(), first.map(|first| first.to_bytes().to_vec()));
+        if let Place::Simhash(simhash) = place {
+            let others = (0_u8..).zip(&*TABLES).skip(1);
+            self.near.extend(others.map(|(number, table)| (tagged(number, table.permute(simhash)), first.is_some())));
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! A snapshot of all keyspaces for a backup, and a store made from a backup.
+
+use std::path::Path;
+
+use fjall::{Keyspace, Readable, Snapshot};
+
+use super::open::EmbeddedFrontier;
+use super::shelf::Shelf;
+use super::store::{self, KEYSPACES};
+use crate::schedule::Totals;
+use crate::{CopiedRecord, FrontierCopy, FrontierError};
+use seine_delivery::Position;
+
+/// How often to check that the store is still open.
+const LOOK_EVERY: u64 = 4096;
+
+struct StoreCopy<'a> {
+    shelf: &'a Shelf,
+    snapshot: Snapshot,
+    /// In the order of [`KEYSPACES`].
+    keyspaces: Vec<Keyspace>,
+    cursor: Position,
+}
+
+impl EmbeddedFrontier {
+    pub(super) fn snapshot(&self) -> Result<Box<dyn FrontierCopy + '_>, FrontierError> {
+        let store = self.shelf.store()?;
+        let snapshot = store.db.snapshot();
+        let totals = snapshot.get(&store.notes, "totals").map_err(|source| store.failed(source))?;
+        let totals: Option<Totals> = totals.and_then(|bytes| super::records::from_bytes(&bytes));
+        let cursor = totals.ok_or_else(|| store.unreadable("notes"))?.cursor;
+        Ok(Box::new(StoreCopy { shelf: &self.shelf, snapshot, keyspaces: store.keyspaces()?, cursor }))
+    }
+
+    /// Makes a frontier in the empty folder `dir` from the records of a backup. `table` gives the records of a table by
+    /// their keys; none: there is no such table. Durable when this returns.
+    pub fn make_of_copy<E: From<FrontierError>, T: Iterator<Item = Result<CopiedRecord, E>>>(
+        dir: &Path,
+        mut table: impl FnMut(&str) -> Result<Option<T>, E>,
+    ) -> Result<(), E> {
+        store::make(dir, |store| {
+            let failed = |source| E::from(store.failed(source));
+            for (name, keyspace) in KEYSPACES.into_iter().zip(store.keyspaces()?) {
+                let mut ingestion = keyspace.start_ingestion().map_err(failed)?;
+                for record in table(name)?.into_iter().flatten() {
+                    let (key, value) = record?;
+                    ingestion.write(key, value).map_err(failed)?;
+                }
+                ingestion.finish().map_err(failed)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl FrontierCopy for StoreCopy<'_> {
+    fn cursor(&self) -> Position {
+        self.cursor
+    }
+
+    fn tables(&self) -> &'static [&'static str] {
+        &KEYSPACES
+    }
+
+    fn records(&self, table: &str) -> Box<dyn Iterator<Item = Result<CopiedRecord, FrontierError>> + '_> {
+        let Some(at) = KEYSPACES.iter().position(|name| *name == table) else {
+            return Box::new(std::iter::empty());
+        };
+        let numbered = (0_u64..).zip(self.snapshot.iter(&self.keyspaces[at]));
+        Box::new(numbered.map(|(number, guard)| {
+            // Releases the store now and then, because a failed store cannot be reopened while it is read.
+            if number.is_multiple_of(LOOK_EVERY) {
+                drop(self.shelf.store()?);
+            }
+            let (key, value) = guard.into_inner().map_err(|source| self.shelf.failed(source))?;
+            Ok((key.to_vec(), value.to_vec()))
+        }))
+    }
+}

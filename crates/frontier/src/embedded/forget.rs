@@ -1,0 +1,113 @@
+//! Deletes URLs as if no link had led to them. Budgets keep their counts.
+
+use super::changes::Changes;
+use super::open::EmbeddedFrontier;
+use super::records::UrlState;
+use super::targets::Answer;
+use crate::keys::{HostKey, UrlKey, split};
+use crate::{Forgotten, FrontierError, PageRecord, PageState};
+use seine_parse::page::{EpochMs, Kind};
+
+impl EmbeddedFrontier {
+    /// Starts after the URL with the hash `after`; none: from the first. Returns the last one read; none: there are no
+    /// more.
+    pub(super) fn forget_some_of(
+        &self,
+        origin: &str,
+        after: Option<u64>,
+        at_most: usize,
+        now: EpochMs,
+    ) -> Result<(Forgotten, Option<u64>), FrontierError> {
+        let host = self.keys.host(split(&format!("{origin}/"))?.0);
+        let Some(first) = after.map_or(Some(0), |after| after.checked_add(1)) else {
+            return Ok((Forgotten::default(), None));
+        };
+        let all = UrlKey { host, path: first }.to_bytes()..=UrlKey { host, path: u64::MAX }.to_bytes();
+        let keys = {
+            let store = &*self.shelf.store()?;
+            store.url_keys(&store.urls, store.urls.range(all).take(at_most))?
+        };
+        let last = keys.last().map(|key| key.path);
+        if last.is_none() {
+            self.forget_host_facts(host, now)?;
+        }
+        Ok((self.forget_all(&keys, now)?, last))
+    }
+
+    /// In one batch.
+    pub(super) fn forget_all(&self, keys: &[UrlKey], now: EpochMs) -> Result<Forgotten, FrontierError> {
+        let (forgotten, removed) = self.change(now, |changes, _| {
+            let (mut forgotten, mut removed) = (Forgotten::default(), Vec::new());
+            for key in keys {
+                match changes.state_of(*key)? {
+                    None => forgotten.unknown += 1,
+                    // Its lease may still be reading the queues.
+                    Some(_) if self.schedule.lock().is_busy(*key) => forgotten.busy += 1,
+                    Some(state) => {
+                        changes.forget_url(*key, state)?;
+                        forgotten.urls += 1;
+                        removed.push(*key);
+                    }
+                }
+            }
+            Ok((forgotten, removed))
+        })?;
+        self.forget_told(removed.into_iter());
+        Ok(forgotten)
+    }
+
+    /// Deletes what memory has about URLs, because the store has all of it now.
+    pub(super) fn forget_told(&self, urls: impl Iterator<Item = UrlKey>) {
+        // A concurrent reservation has either read the old store, or finds the old decision here.
+        let _one_at_a_time = self.claiming.lock();
+        let (mut claims, mut tried, mut contents) = (self.claims.lock(), self.tried.lock(), self.contents.lock());
+        for url in urls {
+            contents.remove(&url);
+            claims.end(url);
+            claims.forget(url);
+            tried.remove(&url);
+        }
+    }
+
+    /// For a host without URLs: deletes the reliability of its hints and the expiry of its robots.txt.
+    fn forget_host_facts(&self, host: HostKey, now: EpochMs) -> Result<(), FrontierError> {
+        self.change(now, |changes, _| {
+            if let Some(origin) = changes.origin_of(host)? {
+                let change = changes.host(host, &origin)?;
+                change.record.trust = None;
+                change.wants_robots = true;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Changes<'_> {
+    fn forget_url(&mut self, url: UrlKey, state: UrlState) -> Result<(), FrontierError> {
+        let origin = self.origin_of(url.host)?.ok_or_else(|| self.store.unreadable("hosts"))?;
+        let page = self.page(url, &origin)?;
+        let queued = self.queued(url, state)?;
+        let kind = queued.map(|item| item.kind).or(page.as_ref().map(|page| page.kind)).unwrap_or(Kind::Page);
+        let host = self.host(url.host, &origin)?;
+        host.finished.push(url); // a lease that has read it still does not take it
+        host.record.pages = host.record.pages.saturating_sub(u64::from(kind.is_delivered()));
+        match page {
+            Some(page) => {
+                // Its aliases, its duplicates and pages with its canonical slot are rechecked, because it is gone.
+                let gone = PageRecord { state: PageState::Gone, ..page.clone() };
+                let answer = Answer { url, before: Some(&page), record: &gone };
+                self.turn_to(answer, None)?;
+                self.compare(answer)?;
+                if kind.is_delivered() {
+                    self.totals.count_pages(Some(&page), None);
+                }
+                self.pages.insert(url, None);
+            }
+            None if state != UrlState::Done => self.totals.first_time = self.totals.first_time.saturating_sub(1),
+            None => {}
+        }
+        self.dequeue(url, state);
+        self.states.insert(url, None);
+        Ok(())
+    }
+}

@@ -1,0 +1,151 @@
+//! Who linked to a URL. The first link is stored, once for all new URLs of a page. The last link is kept in memory for
+//! a while.
+//!
+//! New URLs of a page are numbered consecutively when they are proposed. So one [`Source`] in `sources`, under the
+//! number of the first, serves all of them: a URL's source is the last one at or before its number.
+//!
+//! The last link would need a write per link, and nine of ten links lead to known URLs. So it is kept only in memory,
+//! for the latest pages.
+
+use std::sync::Arc;
+
+use super::changes::Changes;
+use super::open::EmbeddedFrontier;
+use super::records::Source;
+use super::store::Store;
+use crate::keys::UrlKey;
+use crate::past::seconds;
+use crate::{Found, FrontierError, Proposal, Way};
+use seine_parse::page::EpochMs;
+
+/// 1 MiB, so that it stays in the processor's cache, and a quarter.
+const SLOTS: usize = 1 << 17;
+const PAGES: usize = 1 << 13;
+
+/// The last links. If two URLs share a slot, the later one wins. Two URLs are mixed up if 49 bits of their keys agree.
+#[derive(Debug)]
+pub struct LastLinks {
+    /// 32 bits of the URL's key, and the number of the page.
+    slots: Box<[(u32, u32)]>,
+    /// The latest pages; number `n`, from 1, is at `n % PAGES`.
+    pages: Vec<Source>,
+    count: u32,
+}
+
+impl Default for LastLinks {
+    fn default() -> Self {
+        LastLinks { slots: vec![(0, 0); SLOTS].into_boxed_slice(), pages: Vec::new(), count: 0 }
+    }
+}
+
+impl LastLinks {
+    fn add(&mut self, source: &Source, urls: &[UrlKey]) {
+        self.count = self.count.wrapping_add(1).max(1);
+        let at = self.count as usize % PAGES;
+        if self.pages.len() <= at {
+            self.pages.resize(at + 1, Source::default());
+        }
+        self.pages[at] = source.clone();
+        for url in urls {
+            let (slot, mark) = place(*url);
+            self.slots[slot] = (mark, self.count);
+        }
+    }
+
+    pub fn of(&self, url: UrlKey) -> Option<&Source> {
+        let (slot, mark) = place(url);
+        let (is_of, page) = self.slots[slot];
+        let is_kept = page > 0 && self.count.wrapping_sub(page) < PAGES as u32;
+        self.pages.get(page as usize % PAGES).filter(|_| is_of == mark && is_kept)
+    }
+}
+
+fn place(url: UrlKey) -> (usize, u32) {
+    let mixed = url.mixed();
+    (mixed as usize % SLOTS, (mixed >> 32) as u32)
+}
+
+/// The links of a batch, page by page.
+#[derive(Debug, Default)]
+pub struct Met {
+    /// With the start of its links in `urls`.
+    pages: Vec<(Source, usize)>,
+    urls: Vec<UrlKey>,
+    /// The source given by the last page's proposals.
+    last: Option<Arc<Found>>,
+    /// The number of the next new URL of the last page, if its source still applies.
+    next: Option<u64>,
+}
+
+impl Met {
+    /// Reserves memory for this many URLs.
+    pub fn expect(&mut self, urls: usize) {
+        self.urls.reserve(urls);
+    }
+
+    /// Updates the memory when the batch is in the store.
+    pub fn remember(self, links: &mut LastLinks) {
+        let ends = self.pages.iter().skip(1).map(|(_, start)| *start).chain([self.urls.len()]);
+        for ((source, start), end) in self.pages.iter().zip(ends) {
+            links.add(source, &self.urls[*start..end]);
+        }
+    }
+}
+
+impl Changes<'_> {
+    /// Records a link to `url`.
+    pub fn meet_url(&mut self, url: UrlKey, proposal: &Proposal) {
+        let Some(found) = &proposal.found else { return };
+        if !self.met.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, found) || last == found) {
+            self.met.pages.push((source(self.frontier, found), self.met.urls.len()));
+            self.met.last = Some(found.clone());
+            self.met.next = None;
+        }
+        self.met.urls.push(url);
+    }
+
+    /// Records the source of a new URL with this number. Must follow [`Changes::meet_url`] for the same URL.
+    pub fn note_source(&mut self, proposal: &Proposal, number: u64) {
+        if proposal.found.is_none() {
+            self.sources.insert(number, Source::default());
+        } else if self.met.next != Some(number) {
+            let source = self.met.pages.last().map(|(source, _)| source.clone()).unwrap_or_default();
+            self.sources.insert(number, source);
+        }
+        self.met.next = Some(number + 1).filter(|_| proposal.found.is_some());
+    }
+
+    /// Copies the source of one number to another.
+    pub fn pass_source(&mut self, from: Option<u64>, to: u64) -> Result<(), FrontierError> {
+        if from != Some(to) {
+            let source = from.map(|from| self.store.source(from)).transpose()?.flatten();
+            self.sources.insert(to, source.unwrap_or_default());
+        }
+        Ok(())
+    }
+}
+
+/// `number`: the number of a URL among all proposed ones.
+pub(super) fn first_found(store: &Store, number: Option<u64>) -> Result<Option<Found>, FrontierError> {
+    let source = number.map(|number| store.source(number)).transpose()?.flatten();
+    source.map_or(Ok(None), |source| named(store, &source))
+}
+
+/// With the URL of the page. A page that is no longer known has no URL.
+pub(super) fn named(store: &Store, source: &Source) -> Result<Option<Found>, FrontierError> {
+    let Some(way) = source.way else { return Ok(None) };
+    let on = match source.on() {
+        Some(on) => match store.host(on.host)? {
+            Some(host) if way == Way::RobotsTxt => Some(format!("{}/robots.txt", host.origin)),
+            Some(host) => store.page(on, &host.origin)?.map(|page| page.url),
+            None => None,
+        },
+        None => None,
+    };
+    Ok(Some(Found { way, on, at: EpochMs::from(source.at_s) * 1000 }))
+}
+
+fn source(frontier: &EmbeddedFrontier, found: &Found) -> Source {
+    let on = found.on.as_deref().and_then(|on| frontier.key_of(on).ok());
+    Source { way: Some(found.way), at_s: seconds(found.at), host: on.map(|on| on.host), path: on.map(|on| on.path) }
+}

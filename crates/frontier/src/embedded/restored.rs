@@ -1,0 +1,69 @@
+//! Closes the store, opens it again, and updates the schedule.
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+
+use super::known::Known;
+use super::open::EmbeddedFrontier;
+use super::records::UrlState;
+use super::store::Store;
+use super::visits;
+use crate::FrontierError;
+use crate::keys::UrlKey;
+use crate::schedule::{Queue, Schedule};
+
+impl EmbeddedFrontier {
+    pub(super) fn restore_store(&self) -> Result<(), FrontierError> {
+        if !self.shelf.is_broken() {
+            // Visits that could not be written without free space.
+            let _in_order = self.host_writes.lock();
+            return self.write_owed();
+        }
+        let store = self.shelf.open_again()?;
+        let mut known = self.writer.lock();
+        let _in_order = self.host_writes.lock();
+        let (mut owed, mut schedule) = (self.owed.lock(), self.schedule.lock());
+        let totals = store.totals()?;
+        let mut records = Vec::new();
+        store.each_host(|host, record| records.push((host, self.after_opening(record))))?;
+        let finished = finished(&store, &schedule)?;
+        if totals.cursor < schedule.totals.cursor {
+            self.went_back.store(true, Ordering::Relaxed);
+        }
+        Self::read_accounts_again(&store, &mut self.ledger.lock(), finished.iter().copied(), totals.live)?;
+        schedule.rebuild(totals, records, &finished);
+        // The reopened store may have lost URLs.
+        *known = Known::default();
+        *self.durable.lock() = None;
+        visits::write_to(&store, &schedule, &mut owed)?;
+        self.shelf.put(store);
+        tracing::info!("frontier: its store is open again");
+        Ok(())
+    }
+
+    /// The store has gone back, so the validator must start again at the stored offset; otherwise its next batch would
+    /// leave a gap.
+    pub(super) fn tell_of_going_back(&self) -> Result<(), FrontierError> {
+        match self.went_back.swap(false, Ordering::Relaxed) {
+            true => Err(self.shelf.waiting("its store came back with less than it had".to_owned())),
+            false => Ok(()),
+        }
+    }
+}
+
+/// URLs in flight that the store has in another queue than they were leased from: their verdict was stored although its
+/// write reported a failure.
+fn finished(store: &Store, schedule: &Schedule) -> Result<HashSet<UrlKey>, FrontierError> {
+    let mut finished = HashSet::new();
+    for (url, queue) in schedule.in_flight() {
+        let is_there = match (store.state_of(url)?, queue) {
+            (Some(UrlState::Ready(_)), Queue::Ready) => true,
+            (Some(UrlState::Later { due, .. }), Queue::Later(leased)) => due == leased,
+            _ => false,
+        };
+        if !is_there {
+            finished.insert(url);
+        }
+    }
+    Ok(finished)
+}

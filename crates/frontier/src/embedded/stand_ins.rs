@@ -1,0 +1,160 @@
+//! Canonical slots: pages that name another URL as canonical (`canonical: obey`). The page of the canonical URL itself
+//! has the slot. While there is none, the first page that names the URL has it, and the others are aliases of it, like
+//! URLs that redirect there.
+
+use super::changes::Changes;
+use super::open::EmbeddedFrontier;
+use super::shelf::StoreGuard;
+use super::targets::{Answer, is_page, member};
+use crate::claims::Told;
+use crate::keys::{UrlKey, split};
+use crate::{FrontierError, PageRecord, PageState};
+use seine_parse::page::Withheld;
+
+/// Maximum number of steps from a canonical URL to its page, because an alias may name or redirect to another.
+const CHAIN: usize = 5;
+
+/// A delivered page: the URL of its delivery, and its own URL.
+type Delivered = (String, String);
+
+impl EmbeddedFrontier {
+    pub(super) fn claim_place(&self, canonical: &str, by: &str) -> Result<Option<Withheld>, FrontierError> {
+        let (key, by_key) = (self.key_of(canonical)?, self.key_of(by)?);
+        // If two pages name each other, only one may become an alias. The second call sees the first decision.
+        let _one_at_a_time = self.claiming.lock();
+        self.claims.lock().forget(by_key);
+        let for_ = (key != by_key).then_some(key);
+        let delivered = if for_.is_some() { self.delivered(canonical, by_key)? } else { None };
+        let told = if delivered.is_some() { Told::Alias(canonical.to_owned()) } else { Told::Page { for_ } };
+        self.claims.lock().tell(by_key, by, told);
+        Ok(delivered.map(|(of, target)| Withheld::Alias { of, target }))
+    }
+
+    /// The page, not of `by`, that the canonical URL has or leads to, step by step. An old alias does not count by
+    /// itself, because the steps between may have changed, and a circle could point to it.
+    fn delivered(&self, canonical: &str, by: UrlKey) -> Result<Option<Delivered>, FrontierError> {
+        let store = self.shelf.store()?;
+        let mut named = canonical.to_owned();
+        for _ in 0..CHAIN {
+            let key = self.key_of(&named)?;
+            if key == by {
+                break;
+            }
+            let told = self.claims.lock().told(key).cloned();
+            let next = match (told, store.page(key, split(&named)?.0)?) {
+                (Some(Told::Page { .. }), _) => return Ok(Some((named.clone(), named))),
+                (Some(Told::Alias(target)), _) => Some(target),
+                (None, Some(page)) if is_page(&page) => return Ok(Some((named.clone(), named))),
+                (None, Some(page)) => named_by_alias(&page).map(str::to_owned),
+                (None, None) => None,
+            };
+            match next.filter(|next| *next != named) {
+                Some(next) => named = next,
+                None => break,
+            }
+        }
+        for target in [named, canonical.to_owned()] {
+            if let Some(of) = self.owner_but(&store, self.key_of(&target)?, by)? {
+                return Ok(Some((of, target)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Does not look for the owner of `by` itself, which has its own page.
+    fn owner_but(&self, store: &StoreGuard, target: UrlKey, by: UrlKey) -> Result<Option<String>, FrontierError> {
+        if target == by {
+            return Ok(None);
+        }
+        let claimed = {
+            let claims = self.claims.lock();
+            claims.won_by_another(target, by).or_else(|| claims.stand_in(target, by)).map(str::to_owned)
+        };
+        match claimed {
+            Some(owner) => Ok(Some(owner)),
+            None => self.another(store.owner(target)?, by),
+        }
+    }
+}
+
+/// What a URL is for a page that names it.
+#[derive(PartialEq)]
+enum Standing<'r> {
+    None,
+    Page,
+    /// It names another URL, or redirects there.
+    LeadsTo(&'r str),
+}
+
+impl Standing<'_> {
+    fn of(record: Option<&PageRecord>) -> Standing<'_> {
+        match record {
+            Some(record) if is_page(record) => Standing::Page,
+            Some(record) => named_by_alias(record).map_or(Standing::None, Standing::LeadsTo),
+            None => Standing::None,
+        }
+    }
+}
+
+impl Changes<'_> {
+    /// Effects of `record` on pages that name its URL. The page with its canonical slot is rechecked at once if the URL
+    /// now has a page, or leads elsewhere. If the URL stops being what it was, some of its aliases are rechecked.
+    pub(super) fn tell_others(&mut self, answer: Answer) -> Result<(), FrontierError> {
+        let Answer { url, before, record } = answer;
+        self.note_named(answer)?;
+        let (was, is) = (Standing::of(before), Standing::of(Some(record)));
+        if was == is {
+            return Ok(());
+        }
+        if is != Standing::None {
+            let stand_in = self.owner(url)?.filter(|owner| owner.is_stand_in).map(|owner| owner.url);
+            if let Some(stand_in) = stand_in.filter(|stand_in| Some(stand_in) != record.target.as_ref()) {
+                self.wake_one(self.frontier.key_of(&stand_in)?, |_| true)?;
+            }
+        }
+        if was != Standing::None {
+            // URLs that redirect here would only find the same result.
+            self.wake(url, url, PageRecord::is_alias_by_name)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the URL that an alias names still leads to the page it is an alias of. If the alias names that page
+    /// directly, nothing is between.
+    pub(super) fn leads_to(&self, named: Option<&str>, target: UrlKey) -> Result<bool, FrontierError> {
+        let Some(mut named) = named.map(str::to_owned) else { return Ok(true) };
+        for _ in 0..=CHAIN {
+            let key = self.frontier.key_of(&named)?;
+            if key == target {
+                return Ok(true);
+            }
+            let page = self.page(key, split(&named)?.0)?;
+            match page.as_ref().and_then(named_by_alias) {
+                Some(next) => named = next.to_owned(),
+                None => return Ok(false),
+            }
+        }
+        Ok(false)
+    }
+
+    /// A page that names a URL which leads to its page is listed as an alias of both.
+    fn note_named(&mut self, Answer { url, before, record }: Answer) -> Result<(), FrontierError> {
+        let named = |record: &PageRecord| record.canonical.clone().filter(|_| record.state == PageState::Alias);
+        let (was, is) = (before.and_then(named), named(record));
+        if was == is {
+            return Ok(());
+        }
+        if let Some(was) = was {
+            self.targets.insert(member(self.frontier.key_of(&was)?, url), None);
+        }
+        if let Some(is) = is {
+            self.targets.insert(member(self.frontier.key_of(&is)?, url), Some(Vec::new()));
+        }
+        Ok(())
+    }
+}
+
+/// What an alias names or redirects to; its page may be further on.
+fn named_by_alias(record: &PageRecord) -> Option<&str> {
+    record.canonical.as_deref().or(record.target.as_deref()).filter(|_| record.state == PageState::Alias)
+}

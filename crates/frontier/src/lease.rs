@@ -1,0 +1,112 @@
+//! A leased host, and its release.
+
+use std::time::Duration;
+
+use minicbor::{Decode, Encode};
+
+use super::keys::UrlKey;
+use super::spending::Spent;
+use super::trouble::{Health, Trouble};
+use super::work::Work;
+use seine_parse::page::{EpochMs, Failure};
+
+/// Maximum number of due retries and rechecks of a host that are considered for a lease, longest due first.
+pub(super) const LATER_WINDOW: usize = 256;
+/// For this long a due retry comes after URLs that were never fetched.
+pub(super) const RETRY_WAITS_MS: u64 = 600_000;
+
+/// One host, exclusively, with some of its due URLs.
+#[derive(Debug, Clone, Default)]
+pub struct Lease {
+    /// Unique in the life of the process.
+    pub id: u64,
+    pub host: Host,
+    pub work: Vec<Work>,
+}
+
+/// What the frontier knows of a host; all of it survives a restart.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Host {
+    /// Scheme, name, and port if it is not the default: `https://example.com`, `http://127.0.0.1:8080`.
+    pub origin: String,
+    /// robots.txt as last fetched; none before the first fetch.
+    pub robots: Option<Robots>,
+    /// None while it is healthy.
+    pub trouble: Option<Trouble>,
+    /// Delay set by the operator, instead of the configured one.
+    pub ordered_delay: Option<Duration>,
+}
+
+/// robots.txt of one origin, as far as it matters later (RFC 9309).
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct Robots {
+    #[n(0)]
+    pub fetched_ms: EpochMs,
+    /// Must be fetched again after this time.
+    #[n(1)]
+    pub expires_ms: EpochMs,
+    #[n(2)]
+    pub access: RobotsAccess,
+    /// The host's TDM reservations, empty if it has none. None: never fetched.
+    #[n(3)]
+    pub tdm: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[cbor(flat)]
+pub enum RobotsAccess {
+    /// 2xx: the file, at most 500 KiB, as text (invalid UTF-8 replaced).
+    #[n(0)]
+    Rules(#[n(0)] String),
+    /// 4xx: everything is allowed.
+    #[n(1)]
+    AllowAll,
+    /// 5xx or no answer: everything is disallowed until it expires, because of this failure.
+    #[n(2)]
+    Unreachable(#[n(0)] Failure),
+}
+
+/// The result of [`super::Frontier::lease_host`].
+#[derive(Debug, Clone)]
+pub enum HostTurn {
+    Leased(Box<Lease>),
+    /// It must wait until then.
+    At(EpochMs),
+    /// Another worker has it.
+    Taken,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// Nothing more may be fetched from the host: it is blocked or recalled ([`super::Frontier::recall`]).
+    Recalled,
+    Now,
+    At(EpochMs),
+}
+
+/// URLs that were fetched and have no verdict yet.
+#[derive(Debug, Clone)]
+pub struct Unjudged(pub(super) Vec<UrlKey>);
+
+/// How a lease ended.
+#[derive(Debug, Clone, Default)]
+pub struct Release {
+    /// URLs with an event in the page log: not leased again; `apply` finishes them.
+    pub fetched: Vec<String>,
+    /// The host is not leased before this: the end of the last request plus delay, Retry-After or back-off, or its
+    /// politeness slot.
+    pub not_before: EpochMs,
+    /// Set if robots.txt was fetched during this lease.
+    pub robots: Option<Robots>,
+    /// New health of the host; none: unchanged.
+    pub health: Option<Health>,
+    /// Set if a budget of the host is used up: it is not leased before that ends. Not stored, because budgets may
+    /// change with a restart.
+    pub spent: Option<Spent>,
+    /// The host's own delay (crawl-delay of robots.txt), stored so that a restart during a visit obeys it too. A delay
+    /// below `FrontierOptions::default_delay` has no effect.
+    pub delay: Duration,
+    /// The remote worker is known to be done with the host. Otherwise nobody gets the host before the worker's lease
+    /// ends.
+    pub client_is_done: bool,
+}

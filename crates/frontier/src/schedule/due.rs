@@ -1,0 +1,253 @@
+//! Hosts by due time. If links have scores, hosts are in bands by their best queued URL: the most promising due host
+//! comes first, and within a band the one due first. Now and then the host that has waited longest comes first, in any
+//! band, so that no host starves and low scores can prove wrong.
+//!
+//! Hosts of a recently served domain wait with their domain instead ([`super::crowds`]).
+
+use std::collections::BTreeSet;
+
+use super::crowds::{Crowds, Turn};
+use crate::keys::{DomainKey, HostKey};
+use seine_parse::page::EpochMs;
+
+/// Number of bands, if links have scores.
+const BANDS: usize = 16;
+/// The band of a host that has only rechecks and retries.
+const LATER: usize = 8;
+/// One host in this many is the one that has waited longest.
+const WAITED: u64 = 24;
+/// If links have scores, a domain with more than one in this many leases comes after domains with fewer.
+const SHARE: usize = 4;
+/// A worker is reserved for other domains if one of their hosts is due within this time.
+const SOON_MS: EpochMs = 10_000;
+
+/// Due time, number, host.
+pub(super) type Place = (EpochMs, u64, HostKey);
+
+#[derive(Debug)]
+pub(super) struct Due {
+    /// A single one if links have no scores.
+    bands: Vec<BTreeSet<Place>>,
+    pub crowds: Crowds,
+    taken: u64,
+}
+
+impl Listed {
+    pub fn with_its_domain(self) -> Listed {
+        Listed { is_waiting: true, ..self }
+    }
+
+    /// Whether it has the same due time and band, with its domain or not.
+    pub fn is_as(self, other: Listed) -> bool {
+        (self.due, self.band) == (other.due, other.band)
+    }
+}
+
+/// The list entry of a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Listed {
+    pub due: EpochMs,
+    band: u8,
+    /// It waits with its domain.
+    pub is_waiting: bool,
+}
+
+/// The chosen host.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taken {
+    pub host: HostKey,
+    band: usize,
+    /// It has waited longest: take the first URL at or after this priority.
+    pub from: Option<u8>,
+}
+
+/// The worker that a host is chosen for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    /// Number of leased hosts and free workers.
+    pub places: usize,
+    /// It is one of the last workers, reserved for domains without leases if there are any.
+    pub is_spared: bool,
+}
+
+/// The next host.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// By its own due time.
+    Due(Taken, Listed),
+    /// By its domain.
+    Crowd(Taken),
+}
+
+impl Default for Due {
+    fn default() -> Due {
+        Due::new(false)
+    }
+}
+
+impl Due {
+    pub fn new(ranks: bool) -> Due {
+        let bands = vec![BTreeSet::new(); if ranks { BANDS } else { 1 }];
+        Due { bands, crowds: Crowds::default(), taken: 0 }
+    }
+
+    /// Switches scores on or off, and lists all hosts again.
+    pub fn rank(&mut self, ranks: bool) {
+        let mut crowds = std::mem::take(&mut self.crowds);
+        crowds.clear_waiting();
+        *self = Due { crowds, ..Due::new(ranks) };
+    }
+
+    pub fn ranks(&self) -> bool {
+        self.bands.len() > 1
+    }
+
+    /// `best`: the priority of the best queued URL; none: only rechecks and retries are queued.
+    pub fn place(&self, due: EpochMs, best: Option<u8>) -> Listed {
+        let band = if self.ranks() { best.map_or(LATER, band) } else { 0 };
+        Listed { due, band: band as u8, is_waiting: false }
+    }
+
+    /// `domain`: of a host that waits with it.
+    pub fn insert(&mut self, listed: Listed, number: u64, host: HostKey, domain: impl FnOnce() -> DomainKey) {
+        let place = (listed.due, number, host);
+        match listed.is_waiting {
+            true => self.crowds.insert(domain(), listed.band, place),
+            false => _ = self.bands[usize::from(listed.band)].insert(place),
+        }
+    }
+
+    pub fn remove(&mut self, listed: Listed, number: u64, host: HostKey, domain: impl FnOnce() -> DomainKey) {
+        let place = (listed.due, number, host);
+        match listed.is_waiting {
+            true => self.crowds.remove(domain(), listed.band, place),
+            false => _ = self.bands[usize::from(listed.band)].remove(&place),
+        }
+    }
+
+    /// A host will be chosen.
+    pub fn begin(&mut self) {
+        self.taken += 1;
+    }
+
+    /// The next host, if one is due. It stays listed.
+    pub fn next(&self, now: EpochMs, room: Room) -> Option<Next> {
+        let is_longest = self.is_longest();
+        let due = self.bands.iter().enumerate().filter_map(|(at, band)| Some((at, *band.first()?)));
+        let mut due = due.filter(|(_, (due, ..))| *due <= now);
+        // By band, or by waiting time.
+        let due = match is_longest {
+            false => due.next(),
+            true => due.min_by_key(|(at, place)| (*place, *at)),
+        };
+        let crowd = self.next_turn(now, room, due.is_some());
+        match due {
+            Some((at, place)) if crowd.is_none_or(|turn| is_before((at, place), turn, is_longest)) => {
+                let listed = Listed { due: place.0, band: at as u8, is_waiting: false };
+                Some(Next::Due(self.taken(place, at), listed))
+            }
+            _ => self.of_turn(crowd?, now).map(Next::Crowd),
+        }
+    }
+
+    /// The same, only for hosts that wait with their domains.
+    pub fn next_crowd(&self, now: EpochMs, room: Room) -> Option<Taken> {
+        self.of_turn(self.next_turn(now, room, false)?, now)
+    }
+
+    /// The next domain. `has_due`: a host that waits by its own due time is available too.
+    fn next_turn(&self, now: EpochMs, room: Room, has_due: bool) -> Option<Turn> {
+        let bands = self.bands.len() as u8;
+        if room.is_spared && self.has_others(now) {
+            return self.crowds.first(bands, 1);
+        }
+        let share = match self.ranks() {
+            true => u32::try_from((room.places / SHARE).max(1)).unwrap_or(u32::MAX),
+            false => u32::MAX,
+        };
+        let turn = match self.is_longest() {
+            false => self.crowds.first(bands, share),
+            true => self.crowds.least(bands).filter(|turn| turn.1 < share),
+        };
+        turn.or_else(|| self.crowds.least(bands).filter(|_| !has_due))
+    }
+
+    fn of_turn(&self, turn: Turn, now: EpochMs) -> Option<Taken> {
+        let place = self.crowds.first_of(turn).filter(|(due, ..)| *due <= now)?;
+        Some(self.taken(place, usize::from(turn.0)))
+    }
+
+    /// Whether the host that has waited longest comes now.
+    fn is_longest(&self) -> bool {
+        self.ranks() && self.taken.is_multiple_of(WAITED)
+    }
+
+    fn taken(&self, (.., host): Place, band: usize) -> Taken {
+        // Steps by the golden ratio cover the range evenly.
+        let from = self.is_longest().then(|| (self.taken / WAITED).wrapping_mul(158) as u8);
+        Taken { host, band, from }
+    }
+
+    /// Whether more than one domain has work soon.
+    fn has_others(&self, now: EpochMs) -> bool {
+        let is_soon = |band: &BTreeSet<Place>| band.first().is_some_and(|(due, ..)| *due <= now + SOON_MS);
+        self.crowds.active() > 1 || self.bands.iter().any(is_soon)
+    }
+
+    /// Whether a better host than the chosen one, whose best URL has this priority, may be visited.
+    pub fn has_better(&self, taken: Taken, priority: u8, now: EpochMs) -> bool {
+        let band = band(priority).min(self.bands.len());
+        let mut better = self.bands[..band].iter();
+        let is_less = self.ranks() && taken.from.is_none() && band > taken.band;
+        is_less
+            && (better.any(|band| band.first().is_some_and(|(due, ..)| *due <= now))
+                || self.crowds.first(band as u8, 1).is_some())
+    }
+
+    pub fn first(&self) -> Option<EpochMs> {
+        let listed = self.bands.iter().filter_map(|band| Some(band.first()?.0));
+        listed.chain(self.crowds.first_due()).min()
+    }
+
+    /// The due time of the first host accepted by `is_wanted`.
+    pub fn first_of(&self, is_wanted: impl Fn(HostKey) -> bool) -> Option<EpochMs> {
+        let is_one = |place: &&Place| is_wanted(place.2);
+        let listed = self.bands.iter().filter_map(|band| band.iter().find(is_one));
+        listed.chain(self.crowds.waiting().find(is_one)).map(|(due, ..)| *due).min()
+    }
+
+    /// Band by band, in the order of due times. Then those that wait with their domains.
+    pub fn hosts(&self) -> impl Iterator<Item = HostKey> {
+        self.bands.iter().flatten().chain(self.crowds.waiting()).map(|(.., host)| *host)
+    }
+
+    /// Up to `at_most` accepted hosts due in a time range, first due first. `from` is in the future, since hosts that
+    /// wait with a domain are due.
+    pub fn between(
+        &self,
+        (from, to): (EpochMs, EpochMs),
+        at_most: usize,
+        is_wanted: impl Fn(&HostKey) -> bool,
+    ) -> Vec<(EpochMs, HostKey)> {
+        let mut found = Vec::new();
+        for band in &self.bands {
+            let wanted = band.range((from, 0, 0)..(to, 0, 0)).filter(|(.., host)| is_wanted(host));
+            found.extend(wanted.take(at_most).copied());
+        }
+        found.sort_unstable();
+        found.truncate(at_most);
+        found.into_iter().map(|(due, _, host)| (due, host)).collect()
+    }
+}
+
+/// Whether a host comes before a domain. The host's domain has no leases.
+fn is_before((band, (due, number, _)): (usize, Place), turn: Turn, is_longest: bool) -> bool {
+    let (turn_band, leases, since, turn_number, _) = turn;
+    let (band, turn_band) = if is_longest { (0, 0) } else { (band, usize::from(turn_band)) };
+    (band, 0, due, number) < (turn_band, leases, since, turn_number)
+}
+
+/// URLs of one band are equally good.
+pub(super) fn band(priority: u8) -> usize {
+    usize::from(priority) * BANDS / 256
+}

@@ -1,0 +1,56 @@
+//! Chooses the next host: the one due first, unless its domain was recently served. Then it waits with its domain.
+
+use super::due::{Listed, Next, Room, Taken};
+use super::state::{Leased, Schedule};
+use crate::keys::{DomainKey, HostKey};
+use seine_parse::page::EpochMs;
+
+/// Maximum number of hosts moved to their domains in one call, because the schedule's lock is held.
+const MOVED: usize = 1024;
+
+impl Schedule {
+    /// Removes the next host from the list and returns it.
+    pub(super) fn take_next(&mut self, now: EpochMs, room: Room) -> Option<Taken> {
+        self.due.begin();
+        for _ in 0..MOVED {
+            match self.due.next(now, room)? {
+                Next::Due(taken, listed) if self.due.crowds.has(self.domain_of(taken.host)) => {
+                    self.relist(taken.host, Some(listed.with_its_domain()));
+                }
+                Next::Due(taken, _) | Next::Crowd(taken) => {
+                    self.relist(taken.host, None);
+                    return Some(taken);
+                }
+            }
+        }
+        // Very many hosts of one domain are due. Later calls find the others.
+        let taken = self.due.next_crowd(now, room)?;
+        self.relist(taken.host, None);
+        Some(taken)
+    }
+
+    /// Moves a host's list entry, or (none) removes it.
+    pub(super) fn relist(&mut self, host: HostKey, listed: Option<Listed>) {
+        let Some(state) = self.hosts.get_mut(&host) else { return };
+        let (number, origin) = (state.record.number, &state.record.origin);
+        if let Some(old) = std::mem::replace(&mut state.listed, listed) {
+            self.due.remove(old, number, host, || self.keys.domain(origin));
+        }
+        if let Some(new) = listed {
+            self.due.insert(new, number, host, || self.keys.domain(origin));
+        }
+    }
+
+    fn domain_of(&self, host: HostKey) -> DomainKey {
+        self.hosts.get(&host).map_or(0, |state| self.keys.domain(&state.record.origin))
+    }
+
+    /// A new lease of a host, without URLs.
+    pub(super) fn begin_lease(&mut self, host: HostKey) -> u64 {
+        self.last_lease += 1;
+        let domain = self.domain_of(host);
+        self.due.crowds.lease_begins(domain);
+        self.leases.insert(self.last_lease, Leased { host, domain, urls: Vec::new(), is_lent: false });
+        self.last_lease
+    }
+}

@@ -1,0 +1,230 @@
+//! The record of a host, as stored and as in the schedule.
+
+use minicbor::{Decode, Encode};
+
+use super::due::Listed;
+use super::packed::Packed;
+use super::queue::Queue;
+use crate::keys::{Rank, UrlKey};
+use crate::{Spent, Trouble};
+use seine_parse::page::EpochMs;
+use seine_policies::revisit::Trust;
+
+/// Later than every time.
+pub const NEVER: EpochMs = EpochMs::MAX;
+
+/// The stored record of a host.
+#[derive(Debug, Clone, Default, PartialEq, Encode, Decode)]
+pub struct HostRecord {
+    /// Counts hosts in the order they were first seen, and orders hosts that are due at the same time.
+    #[n(0)]
+    pub number: u64,
+    #[n(1)]
+    pub origin: Box<str>,
+    #[n(2)]
+    pub not_before: EpochMs,
+    #[n(11)]
+    pub trouble: Option<Trouble>,
+    /// The host's own delay (ms), from its last release.
+    #[n(3)]
+    pub delay_ms: u64,
+    /// Queued URLs that may be fetched any time, and those that wait for a retry or recheck.
+    #[n(4)]
+    pub ready: u64,
+    #[n(5)]
+    pub later: u64,
+    /// Pages ever admitted, for the limit.
+    #[n(6)]
+    pub pages: u64,
+    /// No URL in `ready` has a lower rank. Reading starts here, to skip deleted entries.
+    #[n(7)]
+    pub head: Rank,
+    /// The first due time in `later`; [`NEVER`] if it is empty.
+    #[n(8)]
+    pub later_first: EpochMs,
+    /// The part of `later` that is due when the host is no longer given up ([`crate::WHEN_MET_AGAIN`]).
+    #[n(9)]
+    pub parked: u64,
+    #[n(10)]
+    pub has_robots: bool,
+    /// Reliability of its hints; boxed, because most hosts have none.
+    #[n(12)]
+    pub trust: Option<Box<Trust>>,
+    /// Blocked by the operator: it is not leased, and its URLs wait.
+    #[cbor(n(13), skip_if = "std::ops::Not::not")]
+    pub is_blocked: bool,
+    /// Delay set by the operator (ms), instead of the configured one.
+    #[n(14)]
+    pub ordered_delay_ms: Option<u64>,
+    /// Maximum number of pages set by the operator, instead of the configured limit.
+    #[n(15)]
+    pub ordered_pages: Option<u64>,
+    /// The deferred part of `later` ([`crate::held`]).
+    #[cbor(n(16), default, skip_if = "is_none")]
+    pub held: u64,
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
+}
+
+impl HostRecord {
+    /// For an unknown host.
+    pub fn new(number: u64, origin: Box<str>, not_before: EpochMs) -> HostRecord {
+        HostRecord { number, origin, not_before, later_first: NEVER, ..HostRecord::default() }
+    }
+
+    pub fn work(&self) -> u64 {
+        self.ready + self.later
+    }
+
+    /// Takes over changes of leases and releases, which the schedule has first.
+    pub fn take_visits_from(&mut self, now: &HostRecord) {
+        self.not_before = now.not_before;
+        self.trouble = now.trouble;
+        self.delay_ms = now.delay_ms;
+        self.has_robots = now.has_robots;
+    }
+
+    /// See [`Counted::waits_for`].
+    pub fn waits_for(&self) -> Option<Trouble> {
+        self.counted().waits_for()
+    }
+
+    pub fn is_given_up(&self) -> bool {
+        self.trouble.is_some_and(|trouble| trouble.given_up)
+    }
+
+    /// When the first URL of `later` is due, as far as the store knows.
+    pub(super) fn first_later(&self) -> EpochMs {
+        if self.reads_parked() { 0 } else { self.later_first }
+    }
+
+    pub(super) fn reads_parked(&self) -> bool {
+        self.parked > 0 && !self.is_given_up()
+    }
+
+    pub(super) fn counted(&self) -> Counted {
+        Counted {
+            work: self.work(),
+            ready: self.ready,
+            trouble: self.trouble,
+            is_blocked: self.is_blocked,
+            is_held: self.held > 0,
+        }
+    }
+}
+
+/// What the counters need of a host.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counted {
+    pub work: u64,
+    pub ready: u64,
+    pub trouble: Option<Trouble>,
+    pub is_blocked: bool,
+    pub is_held: bool,
+}
+
+impl Counted {
+    /// The trouble that the host's URLs wait for, apart from its delay: the host is in trouble, or many of its URLs
+    /// fail together and no new URL is left.
+    pub fn waits_for(&self) -> Option<Trouble> {
+        let is_left_with_errors = |trouble: &Trouble| trouble.errors.are_many() && !trouble.given_up && self.ready == 0;
+        self.trouble.filter(|trouble| trouble.is_the_hosts() || is_left_with_errors(trouble))
+    }
+}
+
+/// A host with queued URLs, or leased. There may be millions, so rare fields are boxed.
+#[derive(Debug, Default)]
+pub struct HostState {
+    pub(super) record: Packed,
+    /// The first due time in `later` that is not in flight. May be too early (a lease corrects it), never too late.
+    pub(super) next_later: EpochMs,
+    /// The host's entry in `Schedule::due`.
+    pub(super) listed: Option<Listed>,
+    busy: Option<Box<Busy>>,
+    /// Grows with every change of the host's queues in the store, so that an outdated read is noticed.
+    pub(super) epoch: u32,
+    /// The best priority in `ready` that is not in flight. May be too good (a lease corrects it), never too bad.
+    pub(super) best: u8,
+}
+
+/// For a host that is leased, has URLs in flight, or waits because of a used-up budget.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Busy {
+    pub in_flight_ready: usize,
+    pub in_flight_later: usize,
+    pub lease: Option<u64>,
+    /// URLs that got a verdict while a lease reads the host's queues; the lease may have read them still.
+    pub finished_meanwhile: Option<Vec<UrlKey>>,
+    /// A used-up budget. Only [`super::Schedule`] changes it, because it counts them.
+    pub spent: Option<Spent>,
+}
+
+/// A million hosts must fit into 512 MB with their names, their schedule entries and the rest of the process.
+const _: () = assert!(size_of::<HostState>() <= 128);
+
+static IDLE: Busy = Busy { in_flight_ready: 0, in_flight_later: 0, lease: None, finished_meanwhile: None, spent: None };
+
+impl HostState {
+    pub(super) fn new(record: HostRecord) -> HostState {
+        let (next_later, best) = (record.first_later(), record.head.priority());
+        HostState { record: record.into(), next_later, best, ..HostState::default() }
+    }
+
+    pub(super) fn busy(&self) -> &Busy {
+        self.busy.as_deref().unwrap_or(&IDLE)
+    }
+
+    pub(super) fn busy_mut(&mut self) -> &mut Busy {
+        self.busy.get_or_insert_default()
+    }
+
+    /// These URLs got a verdict. A lease that is reading the queues may have read them still.
+    pub(super) fn finish(&mut self, urls: &[UrlKey]) {
+        if let Some(meanwhile) = self.busy.as_mut().and_then(|busy| busy.finished_meanwhile.as_mut()) {
+            meanwhile.extend_from_slice(urls);
+        }
+    }
+
+    /// Frees what is not needed any more.
+    pub(super) fn tidy(&mut self) {
+        self.busy.take_if(|busy| **busy == IDLE);
+    }
+
+    pub(super) fn has_ready(&self) -> bool {
+        self.record.ready > self.busy().in_flight_ready as u64
+    }
+
+    pub(super) fn due(&self) -> Option<EpochMs> {
+        let rested = self.record.not_before.max(self.busy().spent.map_or(0, |spent| spent.until));
+        if self.busy().lease.is_some() || self.record.is_blocked() {
+            None
+        } else if self.has_ready() {
+            Some(rested)
+        } else if self.next_later != NEVER {
+            Some(rested.max(self.next_later))
+        } else {
+            None
+        }
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        let Busy { in_flight_ready, in_flight_later, lease, .. } = self.busy();
+        self.record.work() == 0 && lease.is_none() && in_flight_ready + in_flight_later == 0
+    }
+
+    pub(super) fn took_off(&mut self, queue: Queue) {
+        match queue {
+            Queue::Ready => self.busy_mut().in_flight_ready += 1,
+            Queue::Later(_) => self.busy_mut().in_flight_later += 1,
+        }
+    }
+
+    pub(super) fn landed(&mut self, queue: Queue) {
+        match queue {
+            Queue::Ready => self.busy_mut().in_flight_ready -= 1,
+            Queue::Later(_) => self.busy_mut().in_flight_later -= 1,
+        }
+    }
+}

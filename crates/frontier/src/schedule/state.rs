@@ -1,0 +1,314 @@
+//! The state of the schedule: hosts by due time, and counters of what waits.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use super::due::Due;
+use super::host::{Counted, HostRecord, HostState};
+use super::queue::Queue;
+use super::totals::Totals;
+use crate::held::HELD;
+use crate::keys::{DomainKey, HostKey, Keys, UrlKey};
+use crate::{Cause, Counts, Spent, Trouble, Troubled, WHEN_MET_AGAIN, Waiting, WaitingHost};
+use seine_parse::page::EpochMs;
+use seine_policies::budgets::Budget;
+
+#[derive(Debug)]
+pub(super) struct Leased {
+    pub(super) host: HostKey,
+    pub(super) domain: DomainKey,
+    pub(super) urls: Vec<UrlKey>,
+    /// A remote worker visits the host, until the time in its record.
+    pub(super) is_lent: bool,
+}
+
+#[derive(Debug, Default)]
+pub struct Schedule {
+    pub totals: Totals,
+    pub(super) keys: Keys,
+    /// See [`crate::FrontierOptions::revisit_share`].
+    pub revisit_share: f64,
+    /// Boxed, because the map has room for as many again, and moves its values when it grows.
+    pub(super) hosts: HashMap<HostKey, Box<HostState>>,
+    pub(super) due: Due,
+    pub(super) in_flight: HashMap<UrlKey, Queue>,
+    pub(super) leases: HashMap<u64, Leased>,
+    pub(super) hosts_with_work: u64,
+    /// Hosts in trouble with queued URLs, and the number of these.
+    pub(super) troubled: BTreeMap<Cause, (u64, u64)>,
+    pub(super) given_up: BTreeSet<HostKey>,
+    /// Blocked hosts with queued URLs.
+    pub(super) blocked: BTreeSet<HostKey>,
+    /// Hosts with deferred URLs.
+    pub held: BTreeSet<HostKey>,
+    /// Hosts that are not leased for the time being.
+    pub(super) recalled: HashSet<HostKey>,
+    /// Hosts that are not leased before the results of their last visit are written.
+    pub(super) unwritten: HashSet<HostKey>,
+    /// Number of hosts that a used-up budget has stopped, by budget.
+    pub(super) resting: HashMap<Budget, u64>,
+    pub(super) last_lease: u64,
+    /// The time of the last claim: about now, for callers without a time.
+    pub(super) last_claim: EpochMs,
+}
+
+impl Schedule {
+    /// `ranks`: links have scores, so hosts come by their best queued URL.
+    pub fn new(totals: Totals, keys: Keys, revisit_share: f64, ranks: bool) -> Schedule {
+        Schedule { totals, keys, revisit_share, due: Due::new(ranks), ..Schedule::default() }
+    }
+
+    pub fn record(&self, host: HostKey) -> Option<HostRecord> {
+        self.hosts.get(&host).map(|state| state.record.record())
+    }
+
+    pub fn is_in_flight(&self, url: UrlKey) -> bool {
+        self.in_flight.contains_key(&url)
+    }
+
+    pub fn next_due(&self) -> Option<EpochMs> {
+        self.due.first().filter(|due| *due < HELD)
+    }
+
+    /// Implements [`crate::Frontier::next_due_well`]. Reads the hosts in trouble that come first.
+    pub fn next_due_well(&self) -> Option<EpochMs> {
+        let is_well = |host| self.hosts.get(&host).is_some_and(|state| state.record.counted().waits_for().is_none());
+        self.due.first_of(is_well).filter(|due| *due < HELD)
+    }
+
+    /// Implements [`crate::Frontier::has_work`]. Reads hosts only if all that is left are rechecks, and only
+    /// up to the first one with a due recheck.
+    pub fn has_work(&self, now: EpochMs) -> bool {
+        let is_due = |state: &HostState| state.has_ready() || state.next_later <= now;
+        let is_busy =
+            self.totals.first_time > self.totals.held || !self.leases.is_empty() || !self.in_flight.is_empty();
+        // Its due URLs are found when it is listed again.
+        let is_busy = is_busy || self.has_unwritten();
+        is_busy || self.due.hosts().any(|host| self.hosts.get(&host).is_some_and(|state| is_due(state)))
+    }
+
+    pub fn counts(&self) -> Counts {
+        let Totals { live, gone, refused, failed, withheld, alias, duplicates, half, .. } = self.totals;
+        Counts {
+            work_proposed: self.totals.work,
+            first_time: self.totals.first_time,
+            held: self.totals.held,
+            page: live + gone + refused + failed + withheld + alias,
+            live,
+            gone,
+            refused,
+            failed,
+            withheld,
+            alias,
+            duplicates,
+            half,
+            hosts: self.totals.next_host,
+            over_hosts: self.totals.over_hosts,
+            hosts_with_work: self.hosts_with_work,
+            hosts_leased: self.leases.len() as u64,
+            in_flight: self.in_flight.len() as u64,
+            links_seen: self.totals.links_seen,
+            judged: self.totals.judged,
+            relevant: self.totals.relevant,
+        }
+    }
+
+    /// Puts the stored record of a host. `finished`: its URLs with a verdict, which are no longer in flight.
+    /// `later_added`: the first due time put into `later`, or [`super::NEVER`]. `best_added`: the best priority put
+    /// into `ready`; 255: none.
+    pub fn update(
+        &mut self,
+        host: HostKey,
+        record: HostRecord,
+        finished: &[UrlKey],
+        (later_added, best_added): (EpochMs, u8),
+    ) {
+        self.count(host, Some(record.counted()));
+        let state = self.hosts.entry(host).or_insert_with(|| Box::new(HostState::new(record.clone())));
+        let was_met_again = record.reads_parked() && !state.record.reads_parked();
+        let later_added = if later_added == WHEN_MET_AGAIN { record.first_later() } else { later_added };
+        state.record = record.into();
+        state.best = state.best.min(best_added);
+        state.epoch = state.epoch.wrapping_add(1);
+        state.finish(finished);
+        let mut all_were_in_flight = true;
+        for url in finished {
+            match self.in_flight.remove(url) {
+                Some(queue) => state.landed(queue),
+                None => all_were_in_flight = false,
+            }
+        }
+        state.next_later = if all_were_in_flight && state.busy().in_flight_later > 0 && !was_met_again {
+            state.next_later.min(later_added)
+        } else {
+            // The former first URL may be gone or in flight. Then the time is too early, and a lease corrects it.
+            state.record.first_later()
+        };
+        self.list(host);
+    }
+
+    /// A used-up budget stops a host, or (none) no longer does.
+    pub(super) fn rest_for(&mut self, host: HostKey, spent: Option<Spent>) {
+        let Some(state) = self.hosts.get_mut(&host) else { return };
+        if state.busy().spent.is_none() && spent.is_none() {
+            return;
+        }
+        let before = std::mem::replace(&mut state.busy_mut().spent, spent);
+        if let Some(hosts) = before.and_then(|spent| self.resting.get_mut(&spent.budget)) {
+            *hosts -= 1;
+        }
+        if let Some(Spent { budget, .. }) = spent {
+            *self.resting.entry(budget).or_default() += 1;
+        }
+    }
+
+    /// Implements [`crate::Frontier::recall`].
+    pub fn recall(&mut self, host: HostKey, recalled: bool) {
+        match recalled {
+            true => self.recalled.insert(host),
+            false => self.recalled.remove(&host),
+        };
+        self.list(host);
+    }
+
+    pub fn has_unwritten(&self) -> bool {
+        !self.unwritten.is_empty()
+    }
+
+    /// The results of its last visit are written, or cannot be written for now.
+    pub fn written(&mut self, host: HostKey) {
+        if self.unwritten.remove(&host) {
+            self.list(host);
+        }
+    }
+
+    /// Whether nothing more may be fetched from a leased host.
+    pub fn is_recalled(&self, host: HostKey) -> bool {
+        self.recalled.contains(&host) || self.hosts.get(&host).is_some_and(|state| state.record.is_blocked())
+    }
+
+    /// Whether a URL is in flight, or may be soon because its host is leased.
+    pub fn is_busy(&self, url: UrlKey) -> bool {
+        self.is_in_flight(url) || self.hosts.get(&url.host).is_some_and(|state| state.busy().lease.is_some())
+    }
+
+    pub fn ranks(&self) -> bool {
+        self.due.ranks()
+    }
+
+    /// Switches scores on or off.
+    pub fn rank(&mut self, ranks: bool) {
+        if self.due.ranks() != ranks {
+            self.due.rank(ranks);
+            self.hosts.values_mut().for_each(|state| state.listed = None);
+            let hosts: Vec<HostKey> = self.hosts.keys().copied().collect();
+            hosts.into_iter().for_each(|host| self.list(host));
+        }
+    }
+
+    /// Budgets have changed, so hosts stopped by one are checked again.
+    pub fn wake_resting(&mut self) {
+        let resting = self.hosts.iter().filter(|(_, state)| state.busy().spent.is_some()).map(|(host, _)| *host);
+        for host in resting.collect::<Vec<_>>() {
+            self.rest_for(host, None);
+            self.list(host);
+        }
+        self.resting.clear();
+    }
+
+    /// Number of hosts stopped by this budget.
+    pub fn resting_for(&self, budget: &Budget) -> u64 {
+        self.resting.get(budget).copied().unwrap_or(0)
+    }
+
+    /// Updates the counters for a host's new record; none: it is removed.
+    pub(super) fn count(&mut self, host: HostKey, record: Option<Counted>) {
+        let before = self.hosts.get(&host).map(|state| state.record.counted()).filter(|record| record.work > 0);
+        let now = record.filter(|record| record.work > 0);
+        self.hosts_with_work += u64::from(now.is_some());
+        self.hosts_with_work -= u64::from(before.is_some());
+        let troubled = |record: Counted| {
+            // A blocked host waits for the operator, whatever its trouble.
+            let trouble = record.waits_for().filter(|_| !record.is_blocked)?;
+            Some((trouble.cause, record.work))
+        };
+        let (before, after) = (before.and_then(troubled), now.and_then(troubled));
+        if before != after {
+            if let Some((cause, urls)) = after {
+                let (hosts, all) = self.troubled.entry(cause).or_default();
+                (*hosts, *all) = (*hosts + 1, *all + urls);
+            }
+            if let Some((cause, urls)) = before
+                && let Some((hosts, all)) = self.troubled.get_mut(&cause)
+            {
+                (*hosts, *all) = (hosts.saturating_sub(1), all.saturating_sub(urls));
+            }
+            self.troubled.retain(|_, (hosts, _)| *hosts > 0);
+        }
+        let is_blocked = now.is_some_and(|record| record.is_blocked);
+        let is_held = now.is_some_and(|record| record.is_held);
+        let is_given_up = record.and_then(|record| record.trouble).is_some_and(|trouble| trouble.given_up);
+        for (hosts, is_one) in
+            [(&mut self.blocked, is_blocked), (&mut self.held, is_held), (&mut self.given_up, is_given_up)]
+        {
+            match is_one {
+                true => hosts.insert(host),
+                false => hosts.remove(&host),
+            };
+        }
+    }
+
+    /// Those of `hosts` that are given up.
+    pub fn given_up_among(&self, hosts: impl Iterator<Item = HostKey>) -> Vec<HostKey> {
+        if self.given_up.is_empty() {
+            return Vec::new();
+        }
+        hosts.filter(|host| self.given_up.contains(host)).collect()
+    }
+
+    /// Hosts whose trouble is older than `opened_at`, and whose server did not ask for a longer pause.
+    pub fn resting_of_old(&self, opened_at: EpochMs) -> Vec<(HostKey, Box<str>)> {
+        let is_old = |trouble: &Trouble| {
+            (trouble.is_the_hosts() || trouble.errors.are_many())
+                && trouble.last < opened_at
+                && trouble.asked_until.is_none_or(|until| until <= opened_at)
+        };
+        let old = self.hosts.iter().filter(|(_, state)| state.record.trouble().as_ref().is_some_and(is_old));
+        old.map(|(host, state)| (*host, state.record.origin.clone())).collect()
+    }
+
+    /// Implements [`crate::Frontier::waiting`].
+    pub fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting {
+        let troubled =
+            self.troubled.iter().map(|(cause, (hosts, urls))| Troubled { cause: *cause, hosts: *hosts, urls: *urls });
+        let rests = |host: &HostKey| self.hosts.get(host).is_some_and(|state| state.busy().spent.is_some());
+        let later = self.due.between((now + 1, HELD), at_most, |host| !rests(host));
+        let next = later.into_iter().filter_map(|(until, host)| {
+            let record = self.record(host)?;
+            let (origin, trouble) = (record.origin.to_string(), record.waits_for());
+            Some(WaitingHost { origin, until, urls: record.work(), trouble })
+        });
+        Waiting { troubled: troubled.collect(), blocked: self.blocked.len() as u64, next: next.collect() }
+    }
+
+    /// Updates the host's entry in `due`. A host without anything to do is removed; the store has it.
+    pub(super) fn list(&mut self, host: HostKey) {
+        let Some(state) = self.hosts.get_mut(&host) else { return };
+        let is_unwritten = self.unwritten.contains(&host);
+        let due = if is_unwritten || self.recalled.contains(&host) { None } else { state.due() };
+        let listed = due.map(|due| self.due.place(due, state.has_ready().then_some(state.best)));
+        let is_as_it_was = match (listed, state.listed) {
+            (Some(new), Some(old)) => new.is_as(old),
+            (new, old) => new.is_none() && old.is_none(),
+        };
+        state.tidy();
+        let is_idle = state.is_idle() && !is_unwritten;
+        if !is_as_it_was {
+            self.relist(host, listed);
+        }
+        if is_idle {
+            self.rest_for(host, None);
+            self.count(host, None);
+            self.hosts.remove(&host);
+        }
+    }
+}

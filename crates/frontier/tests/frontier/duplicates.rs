@@ -1,0 +1,233 @@
+//! Pages with the same content or nearly the same text: which one is first, and which are rechecked when it is removed.
+
+use proptest::prelude::*;
+use seine_frontier::{Batch, Change, FrontierOptions, PageRecord, PageState, Settled, Verdict};
+use seine_parse::page::{DuplicateOf, EpochMs, Likeness};
+use seine_policies::duplicates::{Content, Table, distance};
+
+use crate::support::{Store, at, embedded, fetched, page, plain, record};
+
+const TEXT: u64 = 0x0123_4567_89ab_cdef;
+
+fn url(name: &str) -> String {
+    format!("http://{name}.example/")
+}
+
+fn store() -> Store {
+    embedded(FrontierOptions { wakes_duplicates: true, ..plain() })
+}
+
+fn content(digest: u8, simhash: u64) -> Content {
+    Content::new(&[digest; 32], Some(simhash))
+}
+
+/// Asks as a worker does.
+fn claim(frontier: &Store, name: &str, content: Content) -> Option<DuplicateOf> {
+    frontier.claim_content(content, 3, &url(name)).unwrap()
+}
+
+fn near(name: &str, distance: u8, simhash: u64) -> Option<DuplicateOf> {
+    Some(DuplicateOf { url: url(name), distance, simhash: Some(simhash) })
+}
+
+fn exact(name: &str) -> Option<DuplicateOf> {
+    Some(DuplicateOf { url: url(name), distance: 0, simhash: None })
+}
+
+/// The verdict for a page with this content. It is rechecked in a day.
+fn judged(name: &str, event: u64, (digest, simhash): (u8, u64), of: Option<DuplicateOf>) -> Verdict {
+    let likeness = Some(Likeness { simhash: Some(simhash), of, within: 3 });
+    with(PageRecord { digest: Some([digest; 32]), likeness, ..record(&url(name), event) }, event)
+}
+
+fn with(record: PageRecord, event: u64) -> Verdict {
+    let due_again = Some(record.fetched_ms + 86_400_000);
+    let verdict = fetched(&record.url.clone(), event, None);
+    Verdict { change: Change::Page { record, due_again }, ..verdict }
+}
+
+fn gone(name: &str, event: u64) -> Verdict {
+    with(PageRecord { state: PageState::Gone, ..record(&url(name), event) }, event)
+}
+
+fn apply(frontier: &Store, cursor: u64, verdicts: Vec<Verdict>, now: EpochMs) {
+    frontier.apply(&Batch { verdicts, cursor: at(cursor), ..Batch::default() }, now).unwrap();
+    frontier.check_counters();
+}
+
+/// Fetches a page, and asks about its content first.
+fn bring(frontier: &Store, cursor: u64, name: &str, (digest, simhash): (u8, u64)) -> Option<DuplicateOf> {
+    let of = claim(frontier, name, content(digest, simhash));
+    apply(frontier, cursor, vec![judged(name, cursor, (digest, simhash), of.clone())], NOW);
+    of
+}
+
+const NOW: EpochMs = 1_700_000_100_000;
+
+/// The URLs that are rechecked at once.
+fn awake(frontier: &Store) -> Vec<String> {
+    let leases = frontier.lease(NOW, 100, 100).unwrap();
+    let mut awake: Vec<String> =
+        leases.iter().flat_map(|lease| lease.work.iter().map(|work| work.url.clone())).collect();
+    leases.into_iter().for_each(|lease| frontier.release(lease, Default::default()).unwrap());
+    awake.sort();
+    awake
+}
+
+proptest! {
+    /// Similar simhashes are adjacent in at least one table.
+    #[test]
+    fn near_fingerprints_stand_together_in_a_table(
+        fingerprint: u64, bits in proptest::collection::vec(0..64_u32, 0..=3),
+    ) {
+        let other = bits.iter().fold(fingerprint, |other, bit| other ^ 1 << bit);
+        for tables in [Table::chosen(), Table::all(4, 1), Table::all(6, 3)] {
+            prop_assert!(tables.iter().any(|table| table.range(fingerprint).contains(&table.permute(other))));
+            for table in &tables {
+                prop_assert_eq!(table.restore(table.permute(fingerprint)), fingerprint);
+                prop_assert!(table.range(fingerprint).contains(&table.permute(fingerprint)));
+            }
+        }
+        prop_assert!(distance(fingerprint, other) <= 3);
+    }
+}
+
+#[test]
+fn the_first_with_a_content_is_the_one_that_others_are_duplicates_of() {
+    let mut frontier = store();
+    assert_eq!(bring(&frontier, 1, "a", (1, TEXT)), None);
+    assert_eq!(bring(&frontier, 2, "b", (1, TEXT)), exact("a"));
+    assert_eq!(bring(&frontier, 3, "c", (2, TEXT)), near("a", 0, TEXT));
+    assert_eq!(bring(&frontier, 4, "d", (3, TEXT ^ 0b111)), near("a", 3, TEXT));
+    assert_eq!(
+        bring(&frontier, 5, "e", (4, TEXT ^ 0b1111)),
+        None,
+        "too far from the first, though near to a duplicate"
+    );
+    assert_eq!(
+        bring(&frontier, 6, "f", (5, TEXT ^ 0b11)),
+        near("e", 2, TEXT ^ 0b1111),
+        "both are as near, and this one is lower"
+    );
+    frontier.reopen(NOW);
+    assert_eq!(claim(&frontier, "g", content(6, TEXT ^ 0b0111)), near("e", 1, TEXT ^ 0b1111), "the nearest");
+    assert_eq!(claim(&frontier, "a", content(1, TEXT)), None, "itself");
+    assert_eq!(frontier.counts().duplicates, 4);
+    assert_eq!(frontier.claim_content(content(2, TEXT ^ 1), 0, &url("h")).unwrap(), None, "no text counts");
+    assert_eq!(frontier.claim_content(content(1, !TEXT), 0, &url("h")).unwrap(), exact("a"));
+    let look = frontier.look_at_url(&url("a")).unwrap().unwrap();
+    assert_eq!(look.duplicates.len(), 3, "{look:?}");
+    assert!(["b", "c", "d"].iter().all(|name| look.duplicates.contains(&url(name))), "{look:?}");
+}
+
+#[test]
+fn of_those_that_come_at_the_same_time_one_is_first() {
+    let frontier = store();
+    let told = std::thread::scope(|scope| {
+        let ask = |name: usize| {
+            scope.spawn({
+                let frontier = &frontier;
+                move || claim(frontier, &format!("h{name}"), content(name as u8, TEXT ^ (name as u64 & 1)))
+            })
+        };
+        let asked: Vec<_> = (0..16).map(ask).collect();
+        asked.into_iter().map(|asked| asked.join().unwrap()).collect::<Vec<_>>()
+    });
+    let first = told.iter().position(Option::is_none).unwrap();
+    for (name, of) in told.iter().enumerate().filter(|(name, _)| *name != first) {
+        assert_eq!(of.as_ref().map(|of| of.url.clone()), Some(url(&format!("h{first}"))), "{name}");
+    }
+    // Its reservation is dropped, so the next page is first.
+    frontier.settle_claim(&url(&format!("h{first}")), Settled::GivenUp);
+    assert_eq!(claim(&frontier, "next", content(99, TEXT)), None);
+}
+
+#[test]
+fn who_has_it_and_leaves_wakes_some_of_its_duplicates() {
+    let mut frontier = store();
+    let names: Vec<String> = (0..20).map(|n| format!("n{n:02}")).collect();
+    frontier.propose(&names.iter().map(|name| page(&url(name))).collect::<Vec<_>>(), NOW).unwrap();
+    for (cursor, name) in (1..).zip(&names) {
+        bring(&frontier, cursor, name, (cursor as u8, TEXT));
+    }
+    assert_eq!((frontier.counts().duplicates, awake(&frontier).len()), (19, 0));
+    apply(&frontier, 21, vec![gone("n00", 121)], NOW);
+    frontier.reopen(NOW);
+    let woken = awake(&frontier);
+    assert_eq!(woken.len(), 8);
+    let orphans: Vec<bool> = frontier.lease(NOW, 100, 1).unwrap().iter().map(|lease| lease.work[0].is_orphan).collect();
+    assert_eq!(orphans, [true; 8], "they are asked for whole");
+    frontier.reopen(NOW);
+    // The first one fetched takes the slot, and no other page is rechecked.
+    let heir = woken[0].strip_prefix("http://").unwrap().split('.').next().unwrap().to_owned();
+    assert_eq!(bring(&frontier, 22, &heir, (50, TEXT)), None);
+    assert_eq!(awake(&frontier), woken[1..]);
+    let last = names.last().unwrap();
+    assert_eq!(claim(&frontier, last, content(20, TEXT)), near(&heir, 0, TEXT));
+}
+
+#[test]
+fn one_that_takes_no_place_wakes_the_next() {
+    let frontier = store();
+    for cursor in 0..20_u64 {
+        // Each is similar to the first page, and different from all others.
+        let text = if cursor == 0 { TEXT } else { TEXT ^ (0b111 << (3 * cursor)) };
+        bring(&frontier, cursor + 1, &format!("n{cursor:02}"), (cursor as u8, text));
+    }
+    assert_eq!(frontier.counts().duplicates, 19);
+    apply(&frontier, 30, vec![gone("n00", 130)], NOW);
+    let mut seen = 0;
+    for cursor in 31.. {
+        let Some(next) = awake(&frontier).into_iter().next() else { break };
+        let name = next.strip_prefix("http://").unwrap().split('.').next().unwrap().to_owned();
+        let number: u64 = name[1..].parse().unwrap();
+        assert_eq!(bring(&frontier, cursor, &name, (number as u8, TEXT ^ (0b111 << (3 * number)))), None);
+        seen += 1;
+    }
+    assert_eq!((seen, frontier.counts().duplicates), (19, 0), "every one was looked at");
+}
+
+#[test]
+fn a_change_of_its_text_leaves_its_place_and_takes_another() {
+    let frontier = store();
+    bring(&frontier, 1, "a", (1, TEXT));
+    bring(&frontier, 2, "b", (2, TEXT ^ 1));
+    // The main text is the same, so only exact duplicates are affected.
+    assert_eq!(bring(&frontier, 3, "a", (3, TEXT)), None);
+    assert_eq!(awake(&frontier), [""; 0]);
+    assert_eq!(bring(&frontier, 4, "a", (4, !TEXT)), None);
+    assert_eq!(awake(&frontier), [url("b")]);
+    // While it is fetched, the other page becomes a duplicate of it. Neither is lost.
+    assert_eq!(claim(&frontier, "b", content(5, !TEXT)), near("a", 0, !TEXT));
+    assert_eq!(claim(&frontier, "a", content(2, TEXT ^ 1)), None, "the other is leaving that");
+    let verdicts = vec![judged("b", 50, (5, !TEXT), near("a", 0, !TEXT)), judged("a", 51, (2, TEXT ^ 1), None)];
+    apply(&frontier, 5, verdicts, NOW);
+    assert_eq!(awake(&frontier), [url("b")], "it is the duplicate of nobody");
+    assert_eq!(bring(&frontier, 60, "b", (5, !TEXT)), None);
+    assert_eq!((frontier.counts().duplicates, awake(&frontier).len()), (0, 0));
+}
+
+#[test]
+fn what_was_applied_before_changes_nothing_and_what_is_forgotten_is_none() {
+    let frontier = store();
+    bring(&frontier, 1, "a", (1, TEXT));
+    let of = bring(&frontier, 2, "b", (1, TEXT));
+    apply(&frontier, 3, vec![judged("a", 1, (1, TEXT), None), judged("b", 2, (1, TEXT), of)], NOW);
+    assert_eq!((frontier.counts().duplicates, frontier.counts().live), (1, 2));
+    frontier.forget(&[url("a")], NOW).unwrap();
+    frontier.check_counters();
+    assert_eq!(awake(&frontier), [url("b")]);
+    frontier.forget(&[url("b")], NOW).unwrap();
+    assert_eq!((frontier.counts().duplicates, claim(&frontier, "c", content(1, TEXT))), (0, None));
+    frontier.check_counters();
+}
+
+#[test]
+fn nobody_wakes_where_no_destination_leaves_duplicates_out() {
+    let frontier = embedded(plain());
+    bring(&frontier, 1, "a", (1, TEXT));
+    bring(&frontier, 2, "b", (1, TEXT));
+    apply(&frontier, 3, vec![gone("a", 103)], NOW);
+    assert_eq!(awake(&frontier), [""; 0]);
+    assert_eq!(claim(&frontier, "b", content(1, TEXT)), None, "it finds out at its own time");
+}

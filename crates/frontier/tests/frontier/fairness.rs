@@ -1,0 +1,157 @@
+//! Which host is leased, with many domains, and with domains of many hosts. The test controls the time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use seine_frontier::*;
+use seine_parse::page::EpochMs;
+
+use crate::support::*;
+
+const WORKERS: usize = 32;
+const SPARED: usize = WORKERS / 8;
+/// Delay of a host.
+const DELAY: EpochMs = 1_000;
+
+/// Workers in virtual time. A visit of a subdomain takes `slow`, of any other host 50 ms.
+struct Crawl {
+    frontier: Store,
+    now: EpochMs,
+    slow: EpochMs,
+    /// By their end.
+    visits: BTreeMap<(EpochMs, u64), Lease>,
+    /// Pages fetched from each origin that is not a subdomain, and from all subdomains.
+    pages: BTreeMap<String, u64>,
+    subdomains: u64,
+    events: u64,
+    /// Number of new subdomains found per visit of a subdomain.
+    spawns: u64,
+    next: u64,
+}
+
+fn is_subdomain(origin: &str) -> bool {
+    origin.contains(".wildcard")
+}
+
+impl Crawl {
+    fn new(good: u64, spawns: u64, slow: EpochMs) -> Crawl {
+        let frontier = embedded(plain());
+        let work: Vec<_> = (0..good)
+            .flat_map(|host| (0..200).map(move |n| page(&format!("https://www.good-{host}.com/{n}"))))
+            .collect();
+        frontier.propose(&work, 0).unwrap();
+        let (pages, visits) = (BTreeMap::new(), BTreeMap::new());
+        Crawl { frontier, now: 0, slow, visits, pages, subdomains: 0, events: 0, spawns, next: 0 }
+    }
+
+    /// New subdomains of a number of wildcard domains.
+    fn spawn(&mut self, count: u64, domains: u64) {
+        let urls: Vec<_> = (self.next..self.next + count)
+            .map(|n| page(&format!("https://s{n}.wildcard-{}.com/", n % domains)))
+            .collect();
+        self.next += count;
+        self.frontier.propose(&urls, self.now).unwrap();
+    }
+
+    /// Every visit ends with a verdict on its URL.
+    fn run(&mut self, until: EpochMs, domains: u64) {
+        while self.now < until {
+            while let Some(entry) = self.visits.first_entry().filter(|entry| entry.key().0 <= self.now) {
+                let lease = entry.remove();
+                self.end(lease);
+                self.spawn(self.spawns, domains);
+            }
+            let free = WORKERS - self.visits.len();
+            for lease in self.frontier.lease_sparing(self.now, free, 1, SPARED).unwrap() {
+                let takes = if is_subdomain(&lease.host.origin) { self.slow } else { 50 };
+                self.visits.insert((self.now + takes, lease.id), lease);
+            }
+            self.now += 10;
+        }
+    }
+
+    fn end(&mut self, lease: Lease) {
+        let url = lease.work[0].url.clone();
+        match is_subdomain(&url) {
+            true => self.subdomains += 1,
+            false => *self.pages.entry(lease.host.origin.clone()).or_default() += 1,
+        }
+        self.events += 1;
+        let release = Release { fetched: vec![url.clone()], not_before: self.now + DELAY, ..Release::default() };
+        self.frontier.release(lease, release).unwrap();
+        let verdicts = vec![fetched(&url, self.events, None)];
+        self.frontier.apply(&batch(self.events, verdicts, Vec::new()), self.now).unwrap();
+    }
+
+    fn good_pages(&self) -> u64 {
+        self.pages.values().sum()
+    }
+}
+
+/// Compares ten hosts alone with the same hosts beside domains of endless subdomains.
+fn share_of_good(domains: u64, slow: EpochMs) -> f64 {
+    let mut alone = Crawl::new(10, 0, slow);
+    alone.run(20_000, 1);
+    let mut beside = Crawl::new(10, 10, slow);
+    beside.spawn(2_000, domains);
+    beside.run(20_000, domains);
+    assert!(slow > 10_000 || beside.subdomains > 200, "what is free is used: {}", beside.subdomains);
+    beside.good_pages() as f64 / alone.good_pages() as f64
+}
+
+#[test]
+fn a_domain_with_endless_subdomains_starves_nobody() {
+    for slow in [200, 2_000, 30_000] {
+        let share = share_of_good(1, slow);
+        assert!(share >= 0.9, "good hosts keep {share:.2} of their rate beside visits of {slow} ms");
+    }
+}
+
+#[test]
+fn nor_do_twenty_such_domains() {
+    let share = share_of_good(20, 200);
+    assert!(share >= 0.9, "good hosts keep {share:.2} of their rate");
+}
+
+/// Each domain is leased once before any is leased twice.
+#[test]
+fn domains_take_turns() {
+    let frontier = embedded(plain());
+    let many = (0..50).map(|n| format!("https://s{n}.many.com/"));
+    let few = (0..5).map(|n| format!("https://www.few-{n}.com/"));
+    frontier.propose(&many.chain(few).map(|url| page(&url)).collect::<Vec<_>>(), 0).unwrap();
+    let leases = frontier.lease(1, 7, 1).unwrap();
+    let domains: Vec<&str> = leases.iter().map(|lease| lease.host.origin.split_once('.').unwrap().1).collect();
+    assert_eq!(domains.iter().filter(|domain| **domain == "many.com").count(), 2, "{domains:?}");
+    assert_eq!(domains.iter().collect::<BTreeSet<_>>().len(), 6, "{domains:?}");
+}
+
+/// Links to further hosts are left out and counted, over restarts. Known hosts, seeds and other domains are not affected.
+#[test]
+fn a_domain_has_so_many_hosts_at_most() {
+    let mut frontier = embedded(FrontierOptions { max_hosts_per_domain: Some(3), ..plain() });
+    let link = |url: &str| Proposal { depth: 1, ..page(url) };
+    let host = |n: u64| link(&format!("https://s{n}.many.co.uk/"));
+    let proposed = frontier.propose(&(0..5).map(host).collect::<Vec<_>>(), 0).unwrap();
+    assert_eq!(proposed, Proposed { added: 3, over_hosts: 2, ..Proposed::default() });
+    frontier.reopen(0);
+    let others = ["https://s0.many.co.uk/b", "https://s1.few.co.uk/", "https://a.github.io/", "https://b.github.io/"];
+    assert_eq!(frontier.propose(&others.map(link), 0).unwrap().added, 4);
+    assert_eq!(frontier.propose(&[host(7)], 0).unwrap(), Proposed { over_hosts: 1, ..Proposed::default() });
+    assert_eq!(frontier.propose(&[page("https://seed.many.co.uk/")], 0).unwrap().added, 1);
+    assert_eq!(frontier.hosts_of_domain("https://s9.many.co.uk").unwrap(), 4);
+    let counts = frontier.counts();
+    assert_eq!((counts.hosts, counts.over_hosts), (7, 3));
+    frontier.reconfigure(FrontierOptions { max_hosts_per_domain: Some(5), ..plain() });
+    assert_eq!(frontier.propose(&[host(7), host(8)], 0).unwrap().added, 1);
+    frontier.check_counters();
+}
+
+/// If no other domain is due, a domain gets all workers.
+#[test]
+fn a_domain_alone_has_all_places() {
+    let frontier = embedded(plain());
+    let urls: Vec<_> = (0..100).map(|n| page(&format!("https://s{n}.many.com/"))).collect();
+    frontier.propose(&urls, 0).unwrap();
+    let leases = frontier.lease_sparing(1, WORKERS, 1, SPARED).unwrap();
+    assert_eq!(leases.len(), WORKERS);
+}

@@ -1,0 +1,364 @@
+//! The embedded frontier's twin: the same contract, implemented naively with maps behind one lock, so that its
+//! correctness is easy to see. Every question reads everything.
+
+mod kept;
+/// The twin does not implement how new URLs and rechecks share a lease; it uses the store's own arithmetic.
+#[path = "../../../src/share.rs"]
+mod share;
+mod volatile;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use seine_delivery::Position;
+use seine_frontier::Unjudged;
+use seine_frontier::{
+    Applied, Batch, BudgetStanding, Change, Claim, Counts, Forgotten, Frontier, FrontierCopy, FrontierError,
+    FrontierOptions, Health, Host, HostLook, HostOrder, HostPause, HostTurn, Lease, Look, NoBudget, PageRecord,
+    PageState, Proposal, Proposed, QueuePlace, Ranked, Release, Remembered, Settled, Standing, Trouble, Troubled, Turn,
+    UrlLook, WHEN_MET_AGAIN, Waiting, WaitingHost, WhichHosts, Work,
+};
+use seine_parse::page::{DuplicateOf, EpochMs, Kind, Withheld};
+use seine_policies::budgets::Amounts;
+use seine_policies::duplicates::Content;
+use seine_policies::focus::Lead;
+use seine_policies::revisit::Trust;
+
+use kept::{Kept, Queue};
+use volatile::Volatile;
+
+/// A frontier that lives as long as its process.
+pub struct MemoryFrontier {
+    options: FrontierOptions,
+    kept: Mutex<Kept>,
+    volatile: Mutex<Volatile>,
+}
+
+impl MemoryFrontier {
+    pub fn new(options: FrontierOptions) -> MemoryFrontier {
+        MemoryFrontier { options, kept: Mutex::default(), volatile: Mutex::default() }
+    }
+
+    /// The state that a process finds after this one was killed.
+    pub fn reopened(&self, options: FrontierOptions, now: EpochMs) -> MemoryFrontier {
+        let mut kept = self.kept.lock().clone();
+        kept.opened_at = now;
+        let default_delay = options.default_delay.as_millis() as u64;
+        for host in kept.hosts.values_mut() {
+            if let Some(trouble) = host.trouble.filter(|trouble| trouble.last < now && !trouble.given_up) {
+                host.not_before = trouble.asked_until.unwrap_or(0);
+            }
+            host.not_before = host.not_before.max(now + default_delay.max(host.delay_ms));
+        }
+        MemoryFrontier { options, kept: Mutex::new(kept), volatile: Mutex::default() }
+    }
+}
+
+/// Parts of the contract that the model does not have and no test uses.
+macro_rules! not_modelled {
+    ($(fn $name:ident(&self $(, $arg:ident: $type:ty)*) $(-> $result:ty)?;)*) => {
+        $(fn $name(&self $(, _: $type)*) $(-> $result)? {
+            unimplemented!("the model has nothing of {}", stringify!($name))
+        })*
+    };
+}
+
+impl Frontier for MemoryFrontier {
+    fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError> {
+        self.kept.lock().propose(work, self.options.max_pages_per_host, now)
+    }
+
+    fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError> {
+        let (mut kept, volatile) = (self.kept.lock(), self.volatile.lock());
+        let mut count = 0;
+        for name in urls {
+            origin_of(name)?;
+            let rank = kept.next_rank(1);
+            let Some(url) = kept.urls.get_mut(name).filter(|_| !volatile.in_flight.contains_key(name)) else {
+                continue;
+            };
+            match url.queue {
+                Queue::Ready => continue,
+                Queue::Later(due) if due <= now => continue,
+                Queue::Later(_) => {}
+                Queue::None => url.rank = rank,
+            }
+            url.attempt = 0;
+            let was_forbidden = url.page.as_ref().is_some_and(PageRecord::was_forbidden);
+            url.page = url.page.take().filter(|page| page.state.is_there());
+            url.queue = if url.page.is_some() { Queue::Later(now) } else { Queue::Ready };
+            if was_forbidden && let Some(robots) = &mut kept.host(&origin_of(name)?, now).robots {
+                robots.expires_ms = 0;
+            }
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    fn lease_sparing(
+        &self,
+        now: EpochMs,
+        max_hosts: usize,
+        max_urls: usize,
+        _: usize,
+    ) -> Result<Vec<Lease>, FrontierError> {
+        let (kept, mut volatile) = (self.kept.lock(), self.volatile.lock());
+        let mut leases = Vec::new();
+        while leases.len() < max_hosts && max_urls > 0 {
+            volatile.last_claim = volatile.last_claim.max(now);
+            let Some(origin) = volatile.next_host(&kept, now) else { break };
+            leases.push(volatile.lease(&kept, &origin, now, (max_urls, self.options.revisit_share)));
+        }
+        Ok(leases)
+    }
+
+    fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError> {
+        let (mut kept, mut volatile) = (self.kept.lock(), self.volatile.lock());
+        if volatile.leases.values().any(|(leased, _)| leased == origin) {
+            return Ok(HostTurn::Taken);
+        }
+        let host = kept.host(origin, now).clone();
+        if host.not_before > now {
+            return Ok(HostTurn::At(host.not_before));
+        }
+        volatile.last_lease += 1;
+        let id = volatile.last_lease;
+        volatile.leases.insert(id, (origin.to_owned(), Vec::new()));
+        let host = Host { origin: origin.to_owned(), robots: host.robots, trouble: host.trouble, ordered_delay: None };
+        Ok(HostTurn::Leased(Box::new(Lease { id, host, work: Vec::new() })))
+    }
+
+    fn claim_address(&self, _: &Lease, _: IpAddr, _: Duration, _: EpochMs) -> Turn {
+        unimplemented!("turns on addresses are no part of the store: tests/frontier/addresses.rs")
+    }
+
+    fn claim_target(&self, _: &str, _: &str) -> Result<Claim, FrontierError> {
+        Ok(Claim::Granted)
+    }
+
+    fn claim_place(&self, _: &str, _: &str) -> Result<Option<Withheld>, FrontierError> {
+        Ok(None)
+    }
+
+    fn settle_claim(&self, _: &str, _: Settled) {}
+
+    fn write_visits(&self) -> Result<(), FrontierError> {
+        Ok(())
+    }
+
+    fn give_back(&self, lease: Lease, release: Release) {
+        let (mut kept, mut volatile) = (self.kept.lock(), self.volatile.lock());
+        let Some((origin, urls)) = volatile.leases.remove(&lease.id) else { return };
+        if !urls.is_empty() {
+            let now = volatile.last_claim;
+            volatile.served.insert(origin.clone(), now);
+        }
+        for url in urls.iter().filter(|url| !release.fetched.contains(url)) {
+            if volatile.in_flight.get(url) == Some(&lease.id) {
+                volatile.in_flight.remove(url);
+            }
+        }
+        if let Some(host) = kept.hosts.get_mut(&origin) {
+            host.not_before = host.not_before.max(release.not_before);
+            host.trouble = release.health.map_or(host.trouble, Health::trouble);
+            host.delay_ms = release.delay.as_millis() as u64;
+            host.robots = release.robots.or(host.robots.take());
+        }
+    }
+
+    fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError> {
+        let (mut kept, mut volatile) = (self.kept.lock(), self.volatile.lock());
+        if batch.cursor <= kept.cursor {
+            return Ok(Applied::default());
+        }
+        for url in batch.verdicts.iter().map(|verdict| &verdict.url) {
+            origin_of(url)?;
+        }
+        let mut next = kept.clone();
+        let mut applied = Applied::default();
+        let mut finished = BTreeSet::new();
+        let mut pauses: BTreeMap<String, HostPause> = BTreeMap::new();
+        for verdict in &batch.verdicts {
+            if next.apply(verdict, &volatile.in_flight, now)? {
+                applied.verdicts += 1;
+                finished.insert(&verdict.url);
+                if let Change::Retry { host, .. } = verdict.change {
+                    let pause = pauses.entry(origin_of(&verdict.url)?).or_default();
+                    pause.not_before = pause.not_before.max(host.not_before);
+                    pause.trouble = both(pause.trouble, host.trouble);
+                }
+            }
+        }
+        for (origin, HostPause { not_before, trouble }) in pauses {
+            let host = next.host(&origin, now);
+            if not_before > host.not_before {
+                host.not_before = not_before;
+                host.trouble = both(host.trouble, trouble);
+            }
+        }
+        for hint in &batch.hints {
+            origin_of(&hint.url)?;
+            next.hint(hint, finished.contains(&hint.url) || !volatile.in_flight.contains_key(&hint.url));
+        }
+        applied.proposed = next.propose(&batch.proposals, self.options.max_pages_per_host, now)?;
+        next.links_seen += batch.proposals.len() as u64;
+        next.cursor = batch.cursor;
+        *kept = next;
+        volatile.in_flight.retain(|url, _| !finished.contains(url));
+        Ok(applied)
+    }
+
+    fn cursor(&self) -> Result<Position, FrontierError> {
+        Ok(self.kept.lock().cursor)
+    }
+
+    fn durable_cursor(&self) -> Result<Position, FrontierError> {
+        self.cursor()
+    }
+
+    fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError> {
+        origin_of(url)?;
+        Ok(self.kept.lock().urls.get(url).and_then(|url| url.page.clone()))
+    }
+
+    fn trust(&self, url: &str) -> Result<Option<Trust>, FrontierError> {
+        Ok(self.kept.lock().hosts.get(&origin_of(url)?).and_then(|host| host.trust))
+    }
+
+    fn counts(&self) -> Counts {
+        let (kept, volatile) = (self.kept.lock(), self.volatile.lock());
+        let queued = || kept.urls.values().filter(|url| url.queue != Queue::None);
+        let pages = || kept.urls.values().filter(|url| url.kind == Kind::Page).filter_map(|url| url.page.as_ref());
+        let in_state = |wanted: fn(PageState) -> bool| pages().filter(|page| wanted(page.state)).count() as u64;
+        Counts {
+            held: 0,
+            work_proposed: queued().count() as u64,
+            first_time: queued().filter(|url| url.page.is_none()).count() as u64,
+            page: pages().count() as u64,
+            live: in_state(PageState::is_live),
+            gone: in_state(|state| state == PageState::Gone),
+            refused: in_state(|state| state == PageState::Refused),
+            failed: in_state(|state| matches!(state, PageState::Failed(_))),
+            withheld: in_state(|state| state == PageState::Withheld),
+            alias: in_state(|state| state == PageState::Alias),
+            duplicates: 0,
+            half: pages().filter(|page| page.is_half()).count() as u64,
+            hosts: kept.hosts.len() as u64,
+            hosts_with_work: queued().map(|url| &url.origin).collect::<BTreeSet<_>>().len() as u64,
+            hosts_leased: volatile.leases.len() as u64,
+            in_flight: volatile.in_flight.len() as u64,
+            links_seen: kept.links_seen,
+            over_hosts: 0,
+            judged: 0,
+            relevant: 0,
+        }
+    }
+
+    fn next_due(&self) -> Option<EpochMs> {
+        let (kept, volatile) = (self.kept.lock(), self.volatile.lock());
+        volatile.hosts(&kept).map(|(due, ..)| due).min().filter(|due| *due < WHEN_MET_AGAIN)
+    }
+
+    fn has_work(&self, now: EpochMs) -> bool {
+        let (kept, volatile) = (self.kept.lock(), self.volatile.lock());
+        let mut queued = kept.urls.values().filter(|url| url.queue != Queue::None);
+        let is_busy = !volatile.leases.is_empty() || !volatile.in_flight.is_empty();
+        is_busy || queued.any(|url| url.page.is_none() || url.due(&kept) <= now)
+    }
+
+    fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting {
+        let (kept, volatile) = (self.kept.lock(), self.volatile.lock());
+        let mut waiting = Waiting::default();
+        let mut next = Vec::new();
+        for (origin, host) in &kept.hosts {
+            let urls = kept.work_of(origin) as u64;
+            let trouble = host.trouble.filter(Trouble::is_the_hosts);
+            if let (Some(Trouble { cause, .. }), 1..) = (trouble, urls) {
+                match waiting.troubled.iter_mut().find(|troubled| troubled.cause == cause) {
+                    Some(troubled) => (troubled.hosts, troubled.urls) = (troubled.hosts + 1, troubled.urls + urls),
+                    None => waiting.troubled.push(Troubled { cause, hosts: 1, urls }),
+                }
+            }
+            let due = volatile.due(&kept, origin).map(|due| due.max(host.not_before));
+            if let Some(until) = due.filter(|due| (now + 1..WHEN_MET_AGAIN).contains(due)) {
+                next.push((host.number, WaitingHost { origin: origin.clone(), until, urls, trouble }));
+            }
+        }
+        waiting.troubled.sort_by_key(|troubled| troubled.cause);
+        next.sort_by_key(|(number, host)| (host.until, *number));
+        waiting.next = next.into_iter().map(|(_, host)| host).take(at_most).collect();
+        waiting
+    }
+
+    fn note(&self, name: &str) -> Result<Option<String>, FrontierError> {
+        Ok(self.kept.lock().notes.get(name).cloned())
+    }
+
+    fn set_note(&self, name: &str, value: &str) -> Result<(), FrontierError> {
+        self.kept.lock().notes.insert(name.to_owned(), value.to_owned());
+        Ok(())
+    }
+
+    fn flush(&self) -> Result<(), FrontierError> {
+        Ok(())
+    }
+
+    not_modelled! {
+        fn lend(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError>;
+        fn unjudged(&self) -> Unjudged;
+        fn fetch_again(&self, lost: &Unjudged) -> u64;
+        fn claim_content(&self, content: Content, within: u8, by: &str) -> Result<Option<DuplicateOf>, FrontierError>;
+        fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError>;
+        fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs);
+        fn traps(&self, origin: &str) -> Result<(u64, Option<Vec<u8>>), FrontierError>;
+        fn release_held(&self, of_each: usize, now: EpochMs) -> Result<u64, FrontierError>;
+        fn lead(&self, url: &str) -> Result<Option<Lead>, FrontierError>;
+        fn learned(&self) -> Result<Remembered, FrontierError>;
+        fn forget_learned(&self) -> Result<(), FrontierError>;
+        fn rank_again(&self, after: Option<QueuePlace>, at_most: usize, rank: &dyn Fn(&Ranked) -> u8, now: EpochMs) -> Result<Option<QueuePlace>, FrontierError>;
+        fn next_due_well(&self) -> Option<EpochMs>;
+        fn reserve(&self, url: &str, kind: Kind, now: EpochMs) -> Result<Result<(), NoBudget>, FrontierError>;
+        fn weigh(&self, url: &str, amounts: Amounts);
+        fn unreserve(&self, url: &str);
+        fn budgets(&self, now: EpochMs) -> Vec<BudgetStanding>;
+        fn reconfigure(&self, options: FrontierOptions);
+        fn look_again(&self, of: Option<&str>, now: EpochMs, look: &dyn Fn(&PageRecord) -> Option<Look>) -> Result<u64, FrontierError>;
+        fn brought(&self) -> Amounts;
+        fn recall(&self, origin: &str, recalled: bool);
+        fn is_recalled(&self, origin: &str) -> bool;
+        fn forget(&self, urls: &[String], now: EpochMs) -> Result<Forgotten, FrontierError>;
+        fn forget_host(&self, origin: &str, after: Option<u64>, at_most: usize, now: EpochMs) -> Result<(Forgotten, Option<u64>), FrontierError>;
+        fn origins_named(&self, name: &str) -> Result<Vec<String>, FrontierError>;
+        fn hosts_of_domain(&self, origin: &str) -> Result<u64, FrontierError>;
+        fn look_at_host(&self, origin: &str) -> Result<Option<HostLook>, FrontierError>;
+        fn look_at_hosts(&self, which: WhichHosts, at_most: usize) -> Vec<HostLook>;
+        fn look_at_url(&self, url: &str) -> Result<Option<UrlLook>, FrontierError>;
+        fn copy(&self) -> Result<Option<Box<dyn FrontierCopy + '_>>, FrontierError>;
+        fn standing(&self) -> Standing;
+        fn restore(&self) -> Result<(), FrontierError>;
+        fn order_host(&self, origin: &str, order: HostOrder, now: EpochMs) -> Result<(), FrontierError>;
+        fn records_after(&self, after: Option<&str>, at_most: usize, wanted: &dyn Fn(&PageRecord) -> bool) -> Result<Vec<PageRecord>, FrontierError>;
+    }
+}
+
+/// Scheme, name and port of a URL that may be fetched and is in normal form.
+fn origin_of(url: &str) -> Result<String, FrontierError> {
+    let origin = url::Url::parse(url).ok().filter(|parsed| matches!(parsed.scheme(), "http" | "https"));
+    let origin = origin.map(|parsed| parsed.origin().ascii_serialization());
+    let is_good = |origin: &String| url.strip_prefix(origin.as_str()).is_some_and(|rest| rest.starts_with('/'));
+    origin.filter(is_good).ok_or_else(|| FrontierError::BadUrl(url.to_owned()))
+}
+
+/// Joins two accounts of the same trouble: the earlier start, and the longer row of failures.
+fn both(one: Option<Trouble>, other: Option<Trouble>) -> Option<Trouble> {
+    let (Some(one), Some(other)) = (one, other) else { return one.or(other) };
+    let more = if one.failures >= other.failures { one } else { other };
+    Some(Trouble {
+        since: one.since.min(other.since),
+        given_up: one.given_up || other.given_up,
+        asked_until: one.asked_until.max(other.asked_until),
+        ..more
+    })
+}

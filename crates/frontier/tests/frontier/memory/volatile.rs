@@ -1,0 +1,82 @@
+//! State that ends with the process: leases, URLs in flight.
+
+use std::collections::BTreeMap;
+
+use seine_frontier::{Host, Lease};
+use seine_parse::page::EpochMs;
+
+use super::kept::{Kept, KeptHost, Queue, Url};
+use super::share::shared;
+
+/// Maximum number of due retries and rechecks of a host that are considered for a lease.
+const LATER_WINDOW: usize = 256;
+/// For this long a due retry comes after URLs that were never fetched.
+const RETRY_WAITS_MS: u64 = 600_000;
+
+#[derive(Debug, Default)]
+pub(super) struct Volatile {
+    /// Lease by URL in flight.
+    pub in_flight: BTreeMap<String, u64>,
+    /// Origin and URLs by lease.
+    pub leases: BTreeMap<u64, (String, Vec<String>)>,
+    pub last_lease: u64,
+    /// When each host's last lease ended. Each host in these tests has a domain of its own.
+    pub served: BTreeMap<String, EpochMs>,
+    /// When a host was last asked for.
+    pub last_claim: EpochMs,
+}
+
+impl Volatile {
+    /// When each host with free URLs is due.
+    pub fn hosts<'k>(&self, kept: &'k Kept) -> impl Iterator<Item = (EpochMs, &'k String, &'k KeptHost)> {
+        let due = |(origin, host): (&'k String, &'k KeptHost)| {
+            Some((self.due(kept, origin)?.max(host.not_before), origin, host))
+        };
+        kept.hosts.iter().filter_map(due)
+    }
+
+    /// The due host that has waited longest, since it was due or since its last lease ended.
+    pub fn next_host(&self, kept: &Kept, now: EpochMs) -> Option<String> {
+        let due = self.hosts(kept).filter(|(due, ..)| *due <= now);
+        let waited = |(due, origin, host): &(EpochMs, &String, &KeptHost)| {
+            ((*due).max(self.served.get(*origin).copied().unwrap_or(0)), host.number)
+        };
+        due.min_by_key(waited).map(|(_, origin, _)| origin.clone())
+    }
+
+    /// When the first URL of a host that is not leased is due.
+    pub fn due(&self, kept: &Kept, origin: &str) -> Option<EpochMs> {
+        let is_leased = self.leases.values().any(|(leased, _)| leased == origin);
+        self.free(kept, origin).map(|(_, url)| url.due(kept)).min().filter(|_| !is_leased)
+    }
+
+    /// The host's queued URLs that are not in flight.
+    pub fn free<'k>(&self, kept: &'k Kept, origin: &str) -> impl Iterator<Item = (&'k String, &'k Url)> {
+        kept.urls.iter().filter(move |(name, url)| {
+            url.origin == origin && url.queue != Queue::None && !self.in_flight.contains_key(*name)
+        })
+    }
+
+    pub fn lease(&mut self, kept: &Kept, origin: &str, now: EpochMs, (max_urls, share): (usize, f64)) -> Lease {
+        let (ready, mut later): (Vec<_>, Vec<_>) = self
+            .free(kept, origin)
+            .filter(|(_, url)| url.due(kept) <= now)
+            .partition(|(_, url)| url.queue == Queue::Ready);
+        later.sort_by_key(|(_, url)| (url.due(kept), url.rank));
+        later.truncate(LATER_WINDOW);
+        let mut due = [ready, later].concat();
+        let waits = |url: &Url| url.queue != Queue::Ready && url.page.is_none() && now - url.due(kept) < RETRY_WAITS_MS;
+        due.sort_by_key(|(_, url)| (waits(url), url.rank));
+        let (again, new) = due.into_iter().partition(|(_, url)| url.page.is_some());
+        let chosen = shared(new, again, max_urls, share, now);
+
+        self.last_lease += 1;
+        let id = self.last_lease;
+        let names: Vec<String> = chosen.iter().map(|(name, _)| (*name).clone()).collect();
+        self.in_flight.extend(names.iter().map(|name| (name.clone(), id)));
+        self.leases.insert(id, (origin.to_owned(), names));
+        let host = kept.hosts.get(origin).cloned().unwrap_or_default();
+        let host = Host { origin: origin.to_owned(), robots: host.robots, trouble: host.trouble, ordered_delay: None };
+        Lease { id, host, work: chosen.into_iter().map(|(name, url)| url.work(name)).collect() }
+    }
+}

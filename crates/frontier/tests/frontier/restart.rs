@@ -1,0 +1,128 @@
+//! State that must survive a kill: which hosts and addresses may not be visited yet. Also the results of a visit that
+//! ends during a batch.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use seine_frontier::*;
+use seine_parse::page::EpochMs;
+
+use crate::support::*;
+
+const IP: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+const SECOND: Duration = Duration::from_secs(1);
+
+fn open(folder: &Path, default_delay: Duration, now: EpochMs) -> EmbeddedFrontier {
+    let options = FrontierOptions { default_delay, cache_bytes: 1 << 20, ..FrontierOptions::default() };
+    EmbeddedFrontier::open(folder, options, now).unwrap()
+}
+
+/// A lease of an unknown host.
+fn new_host(frontier: &dyn Frontier, name: &str, now: EpochMs) -> Lease {
+    match frontier.lease_host(&format!("http://{name}.example"), now).unwrap() {
+        HostTurn::Leased(lease) => *lease,
+        turn => panic!("{turn:?}"),
+    }
+}
+
+fn claim(frontier: &dyn Frontier, name: &str, delay: Duration, now: EpochMs) -> Turn {
+    frontier.claim_address(&new_host(frontier, name, now), IP, delay, now)
+}
+
+/// The slot is at this time or one millisecond later, because the clock has whole milliseconds.
+fn is_at(turn: Turn, time: EpochMs) {
+    assert!(matches!(turn, Turn::At(at) if at == time || at == time + 1), "{turn:?}, not {time}");
+}
+
+#[test]
+fn a_new_host_on_an_address_that_was_just_visited_waits() {
+    let folder = tempfile::tempdir().unwrap();
+    let frontier = open(folder.path(), 10 * SECOND, 0);
+    assert_eq!(claim(&frontier, "a", 10 * SECOND, 100), Turn::Now, "nothing was ever visited");
+    drop(frontier);
+    let frontier = open(folder.path(), 10 * SECOND, 1_000);
+    is_at(claim(&frontier, "b", 10 * SECOND, 1_000), 11_000);
+    assert!(matches!(claim(&frontier, "c", 10 * SECOND, 1_000), Turn::At(at) if at >= 21_000), "one after the other");
+}
+
+#[test]
+fn the_delay_of_the_run_before_holds_at_the_opening() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(claim(&open(folder.path(), 10 * SECOND, 0), "a", 10 * SECOND, 100), Turn::Now);
+    // Opened and killed twice with a shorter delay, before any visit: the longer wait starts again with each opening.
+    drop(open(folder.path(), SECOND, 200));
+    let frontier = open(folder.path(), SECOND, 300);
+    is_at(claim(&frontier, "b", SECOND, 1_500), 10_300);
+}
+
+#[test]
+fn an_address_that_is_taken_for_longer_is_taken_over_a_restart() {
+    for is_held in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let frontier = open(folder.path(), SECOND, 0);
+        let lease = new_host(&frontier, "a", 0);
+        let delay = if is_held { SECOND } else { 60 * SECOND };
+        assert_eq!(frontier.claim_address(&lease, IP, delay, 0), Turn::Now);
+        if is_held {
+            frontier.hold_address(IP, 60 * SECOND, 0); // a client has the host
+        }
+        drop(frontier);
+        let frontier = open(folder.path(), SECOND, 5_000);
+        is_at(claim(&frontier, "b", SECOND, 7_000), 60_000);
+        drop(frontier);
+        let frontier = open(folder.path(), SECOND, 70_000);
+        assert_eq!(claim(&frontier, "c", SECOND, 72_000), Turn::Now, "it is over");
+    }
+}
+
+#[test]
+fn an_ordered_delay_holds_after_a_kill_in_the_first_visit() {
+    let mut frontier = embedded(FrontierOptions { default_delay: SECOND, ..plain() });
+    frontier.propose(&pages(&["http://a.example/1"]), 0).unwrap();
+    frontier.order_host("http://a.example", HostOrder::Delay(Some(60 * SECOND)), 0).unwrap();
+    assert_eq!(frontier.lease(5_000, 1, 1).unwrap().len(), 1, "and its page is being fetched");
+    frontier.reopen(6_000);
+    assert_eq!(frontier.next_due(), Some(66_000));
+}
+
+#[test]
+fn a_lent_host_is_nobody_elses_until_its_client_is_done() {
+    for client_is_done in [true, false] {
+        let frontier = embedded(plain());
+        frontier.propose(&pages(&["http://a.example/1"]), 0).unwrap();
+        let lease = lease_one(&*frontier, 10, 1);
+        assert!(frontier.lend(&lease, 60_000).unwrap());
+        assert!(frontier.lend(&lease, 90_000).unwrap(), "it is renewed");
+        let spare = lease.clone();
+        // For example because the page log is full.
+        frontier.release(lease, Release { not_before: 2_000, client_is_done, ..Release::default() }).unwrap();
+        assert_eq!(frontier.next_due(), Some(if client_is_done { 2_000 } else { 90_000 }));
+        assert!(!frontier.lend(&spare, 120_000).unwrap(), "the lease is over");
+        assert_eq!(frontier.next_due(), Some(if client_is_done { 2_000 } else { 90_000 }));
+    }
+}
+
+/// A redirect leads to a host without queued URLs. The host is visited and released while the validator's batch has a
+/// link to it.
+#[test]
+fn what_a_visit_said_of_its_host_outlives_a_batch() {
+    const ROUNDS: u64 = 150;
+    let frontier = embedded(plain());
+    let others: Vec<Proposal> = (0..200).map(|n| page(&format!("http://other.example/{n}"))).collect();
+    for round in 1..=ROUNDS {
+        let name = format!("h{round}");
+        let lease = new_host(&*frontier, &name, 10);
+        let (delay, not_before) = (Duration::from_millis(5_000 + round), 100_000 + round);
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                let first = [page(&format!("http://{name}.example/"))];
+                let proposals = [&first[..], &others].concat();
+                frontier.apply(&batch(round, Vec::new(), proposals), 20).unwrap();
+            });
+            frontier.release(lease, Release { delay, not_before, ..Release::default() }).unwrap();
+        });
+        let record = frontier.look_at_host(&format!("http://{name}.example")).unwrap().unwrap().record;
+        assert_eq!((record.delay_ms, record.not_before), (5_000 + round, 100_000 + round), "round {round}");
+    }
+}

@@ -1,0 +1,224 @@
+//! Frontiers of both kinds that can be reopened, and helpers that make their inputs.
+
+use std::time::Duration;
+
+use seine_delivery::Position;
+use seine_frontier::*;
+use seine_parse::page::{EpochMs, FailureReason, Kind};
+use seine_policies::budgets::Amounts;
+use tempfile::TempDir;
+
+use crate::memory::MemoryFrontier;
+
+/// A frontier of the kind that `make` creates.
+pub struct Store {
+    options: FrontierOptions,
+    sort: Sort,
+}
+
+enum Sort {
+    Memory(Box<MemoryFrontier>),
+    /// The folder comes last, so that it outlives the frontier.
+    Embedded(Option<Box<EmbeddedFrontier>>, TempDir),
+}
+
+/// Makes a frontier, opened at time 0.
+pub type Make = fn(FrontierOptions) -> Store;
+
+pub fn memory(options: FrontierOptions) -> Store {
+    Store { sort: Sort::Memory(Box::new(MemoryFrontier::new(options.clone()))), options }
+}
+
+pub fn embedded(options: FrontierOptions) -> Store {
+    let dir = tempfile::tempdir().unwrap();
+    let frontier = EmbeddedFrontier::open(dir.path(), options.clone(), 0).unwrap();
+    Store { sort: Sort::Embedded(Some(Box::new(frontier)), dir), options }
+}
+
+impl Store {
+    /// As after the death of the process.
+    pub fn reopen(&mut self, now: EpochMs) {
+        match &mut self.sort {
+            Sort::Memory(frontier) => **frontier = frontier.reopened(self.options.clone(), now),
+            Sort::Embedded(frontier, dir) => {
+                frontier.take();
+                let opened = EmbeddedFrontier::open(dir.path(), self.options.clone(), now).unwrap();
+                *frontier = Some(Box::new(opened));
+            }
+        }
+    }
+}
+
+impl Store {
+    /// The embedded frontier's counters equal the sums of its records.
+    pub fn check_counters(&self) {
+        if let Sort::Embedded(Some(frontier), _) = &self.sort {
+            check_counters(frontier);
+        }
+    }
+}
+
+/// For frontiers without sitemaps, whose records are not counted.
+pub fn check_counters(frontier: &EmbeddedFrontier) {
+    let (survey, counts) = (frontier.survey().unwrap(), frontier.counts());
+    assert_eq!([survey.queued, survey.queued_by_host, survey.places_queued], [counts.work_proposed; 3], "{survey:?}");
+    assert_eq!((survey.first_time(), survey.first_time_pages), (counts.first_time, counts.first_time), "{survey:?}");
+    assert_eq!(survey.admitted_by_host, counts.page + counts.first_time, "{survey:?}");
+    assert_eq!(survey.records(), survey.places_done + survey.revisits, "{survey:?}");
+    assert_eq!(survey.duplicates, counts.duplicates);
+    assert!(survey.places <= survey.firsts, "{survey:?}");
+    assert_eq!(
+        (survey.hosts, survey.live, survey.gone, survey.refused, survey.failed, survey.withheld, survey.alias),
+        (counts.hosts, counts.live, counts.gone, counts.refused, counts.failed, counts.withheld, counts.alias)
+    );
+}
+
+impl std::ops::Deref for Store {
+    type Target = dyn Frontier;
+
+    fn deref(&self) -> &(dyn Frontier + 'static) {
+        match &self.sort {
+            Sort::Memory(frontier) => &**frontier,
+            Sort::Embedded(frontier, _) => frontier.as_deref().unwrap(),
+        }
+    }
+}
+
+/// No limits, and no delay after a restart.
+pub fn plain() -> FrontierOptions {
+    FrontierOptions { default_delay: Duration::ZERO, cache_bytes: 1 << 20, ..FrontierOptions::default() }
+}
+
+pub fn page(url: &str) -> Proposal {
+    Proposal { url: url.into(), kind: Kind::Page, depth: 0, priority: 10, found: None, lead: None }
+}
+
+pub fn pages(urls: &[&str]) -> Vec<Proposal> {
+    urls.iter().map(|url| page(url)).collect()
+}
+
+/// An attempt that these tests do not examine.
+pub const ATTEMPT: Attempt = Attempt { at: 0, outcome: Cause::Status(200), counts: true, digest: None };
+
+/// An event's id; larger numbers are later events.
+pub fn id(number: u64) -> String {
+    format!("{number:032x}")
+}
+
+pub fn record(url: &str, event: u64) -> PageRecord {
+    PageRecord {
+        url: url.into(),
+        kind: Kind::Page,
+        event_id: id(event),
+        state: PageState::New,
+        status: 200,
+        digest: Some([7; 32]),
+        etag: Some(format!("\"{event}\"")),
+        last_modified: None,
+        fetched_ms: 1_700_000_000_000 + event,
+        depth: 3,
+        history: None,
+        final_url: None,
+        noindex: false,
+        preferences: None,
+        is_to_be_reread: false,
+        target: None,
+        texts: Default::default(),
+        canonical: None,
+        passed_at: None,
+        past: Default::default(),
+        judged: None,
+        likeness: None,
+        refused_since: None,
+    }
+}
+
+/// Host trouble with this number of failures.
+pub fn trouble(failures: u32) -> Trouble {
+    let cause = Cause::Failure(FailureReason::Connect);
+    Trouble {
+        since: 50,
+        last: 60,
+        failures,
+        cause,
+        suspect: None,
+        asked_until: None,
+        given_up: false,
+        errors: Errors::default(),
+    }
+}
+
+pub fn given_up() -> Trouble {
+    Trouble { given_up: true, ..trouble(9) }
+}
+
+/// A verdict without amounts.
+pub fn verdict(url: &str, event: u64, change: Change) -> Verdict {
+    let brought = Amounts::default();
+    Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), reached: None, attempt: ATTEMPT, brought, change }
+}
+
+pub fn fetched(url: &str, event: u64, due_again: Option<EpochMs>) -> Verdict {
+    let change = Change::Page { record: record(url, event), due_again };
+    verdict(url, event, change)
+}
+
+pub fn in_state(url: &str, event: u64, state: PageState) -> Verdict {
+    let record = PageRecord { state, digest: None, ..record(url, event) };
+    verdict(url, event, Change::Page { record, due_again: None })
+}
+
+pub fn retry(url: &str, event: u64, at: EpochMs, attempt: u16) -> Verdict {
+    let change = Change::Retry { at, attempt, put_off: false, cause: None, host: HostPause::default() };
+    verdict(url, event, change)
+}
+
+pub fn at(index: u64) -> Position {
+    Position { index, offset: index * 100 }
+}
+
+pub fn batch(cursor: u64, verdicts: Vec<Verdict>, proposals: Vec<Proposal>) -> Batch {
+    Batch { verdicts, proposals, cursor: at(cursor), ..Batch::default() }
+}
+
+/// Leases the only host that is due.
+pub fn lease_one(frontier: &dyn Frontier, now: EpochMs, max_urls: usize) -> Lease {
+    let mut leases = frontier.lease(now, 1, max_urls).unwrap();
+    assert_eq!(leases.len(), 1, "a host is due at {now}");
+    leases.remove(0)
+}
+
+pub fn urls(lease: &Lease) -> Vec<&str> {
+    lease.work.iter().map(|work| work.url.as_str()).collect()
+}
+
+/// Releases a host without fetching any of its URLs.
+pub fn give_back(frontier: &dyn Frontier, lease: Lease) {
+    frontier.release(lease, Release::default()).unwrap();
+}
+
+/// Releases a host with all of its URLs fetched.
+pub fn all_fetched(frontier: &dyn Frontier, lease: Lease) {
+    let fetched = lease.work.iter().map(|work| work.url.clone()).collect();
+    frontier.release(lease, Release { fetched, ..Release::default() }).unwrap();
+}
+
+/// Runs each function as a test on every frontier.
+macro_rules! on_every_frontier {
+    ($($name:ident),* $(,)?) => {
+        mod memory { $(#[test] fn $name() { super::$name(crate::support::memory); })* }
+        mod embedded { $(#[test] fn $name() { super::$name(crate::support::embedded); })* }
+    };
+}
+pub(crate) use on_every_frontier;
+
+/// URLs that are due at `now`, released at once.
+pub fn due(frontier: &Store, now: EpochMs) -> Vec<String> {
+    let mut due = Vec::new();
+    for lease in frontier.lease(now, 10, 1000).unwrap() {
+        due.extend(urls(&lease).iter().map(|url| (*url).to_owned()));
+        frontier.release(lease, Release::default()).unwrap();
+    }
+    due.sort();
+    due
+}
