@@ -69,7 +69,7 @@ docs: ## build the book, target/book, and the code's documentation, target/doc/s
 	$(CARGO) test --locked --test docs links
 	scripts/book
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private-intra-doc-links -A rustdoc::bare-urls' \
-		$(CARGO) doc --locked --no-deps --document-private-items
+		$(CARGO) doc --locked --workspace --no-deps --document-private-items
 
 dist: ## make what a release has, in target/dist: archive, Debian package, image, checksums, bill of materials
 	@scripts/need cargo $(BUILD) objcopy jq

@@ -16,7 +16,7 @@ pub enum PageChange {
     Unchanged,
     Changed,
     /// The page existed and is gone: the server answered 404 or 410 more than once. Also set when the page may no
-    /// longer be delivered ([`Withheld`]) or fetched ([`FailureReason::takes_away`]).
+    /// longer be delivered ([`Withheld`]) or fetched ([`takes_away`](super::FailureReason::takes_away)).
     Gone,
 }
 
