@@ -45,7 +45,7 @@ async fn a_request_says_who_asks_and_what_for() {
     for unasked in ["cookie", "referer", "if-none-match", "if-modified-since", "authorization"] {
         assert_eq!(asked.header(unasked), None);
     }
-    // The event's headers are those that were sent.
+    // The event has the headers that were sent.
     for (name, value) in &exchange.request_headers.0 {
         assert_eq!(asked.header(name), Some(value.as_str()), "{name}");
     }
@@ -81,7 +81,7 @@ async fn conditions_are_asked_and_a_304_is_an_answer() {
     let url = format!("{}/", site.origin(0)).parse().unwrap();
     let response = response(client.get(&url, &conditions, client.limits()).await);
     assert_eq!((response.status, response.reason.as_str(), response.body.len()), (304, "Not Modified", 0));
-    // An old validator that no header can hold is left out, not a failure.
+    // A stored validator that no header can contain is omitted, without a failure.
     let conditions = Conditions { etag: Some("bad\r\nX-Evil: 1".into()), ..Conditions::default() };
     assert_eq!(self::response(client.get(&url, &conditions, client.limits()).await).status, 200);
 }

@@ -1,4 +1,4 @@
-//! robots.txt: what each answer means, and what a host that has none to give costs.
+//! robots.txt: the meaning of each answer, and the requests spent on a host without one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -68,7 +68,7 @@ async fn a_robots_txt_that_comes_short_is_none() {
         Answer::raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nUser-\r\n"),
     ];
     for answer in answers {
-        // Whole at the second try: by then its rules hold, and the URLs have paid nothing.
+        // Complete at the second attempt: then its rules apply, and no attempt was counted for the URLs.
         let asked = AtomicU32::new(0);
         let (cut, whole) = (answer, Answer::text(rules.clone()));
         let site = site(move |_| if asked.fetch_add(1, Ordering::SeqCst) == 0 { cut.clone() } else { whole.clone() });
@@ -83,7 +83,7 @@ async fn a_robots_txt_that_comes_short_is_none() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rule_cut_at_the_limit_is_no_rule() {
-    // The limit falls behind `/p`, which would forbid `/public` too.
+    // The limit falls after `/p`, which would forbid `/public` too.
     let last = "Disallow: /private-things\n";
     let head = "User-agent: *\nDisallow: /private\n";
     let padding = MAX_ROBOTS_BYTES as usize - head.len() - "Disallow: /p".len();
