@@ -109,11 +109,9 @@ impl InputOptions {
 pub enum InputError {
     #[error("{path}: {source}; name a file, a folder, a pattern, or kafka://HOST:PORT/TOPIC")]
     Missing { path: String, source: std::io::Error },
-    #[error(
-        "{path} is a pipe or a device, and archives are looked at before they are read; put its bytes in a file first"
-    )]
+    #[error("{path} is a pipe or a device, but an archive is read more than once; copy it to a file first")]
     NoFile { path: String },
-    #[error("{path} is in the folder that is written to; choose another to write to")]
+    #[error("{path} is in the output folder; choose another output folder")]
     Destination { path: String },
     #[error("{pattern}: {problem}; * and ? stand for any characters, ** for any folders")]
     Pattern { pattern: String, problem: String },
@@ -226,8 +224,8 @@ impl ArchiveInputs {
             Ok(Detected::Beside) => return None,
             Ok(Detected::Empty) => empty(&path),
             Ok(Detected::Unknown(begins)) if is_named_as_archive(&path) => SkipReason::Unread(format!(
-                "in none of the known formats although its name says so, {begins}; seine recover with --format saves what \
-                 is whole"
+                "in none of the known formats although its name says so, {begins}; seine recover with --format saves the \
+                 intact records"
             )),
             Ok(Detected::Unknown(begins)) => SkipReason::Other(format!("in none of the known formats, {begins}")),
             Err(error) => SkipReason::Unread(error.to_string()),
@@ -300,7 +298,7 @@ fn matching(pattern: &str) -> Result<Vec<Named>, InputError> {
     let paths = glob::glob(pattern).map_err(|error| wrong(error.to_string()))?;
     let mut paths: Vec<PathBuf> = paths.collect::<Result<_, _>>().map_err(|error| wrong(error.to_string()))?;
     if paths.is_empty() {
-        return Err(wrong("nothing has such a name".into()));
+        return Err(wrong("no file matches".into()));
     }
     paths.sort_by(|a, b| by_name(&a.to_string_lossy(), &b.to_string_lossy()));
     let found = |path: PathBuf| match std::fs::metadata(&path) {

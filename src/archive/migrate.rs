@@ -50,7 +50,7 @@ pub enum MigrateError {
     NoStore(PathBuf),
     #[error("{}: {source}; nothing was lost: make it readable and writable, then run this again", path.display())]
     File { path: PathBuf, source: std::io::Error },
-    #[error("{} has a line of more than {MAX_LINE} bytes: is it a META? Mend or remove it, then run this again", .0.display())]
+    #[error("{} has a line of more than {MAX_LINE} bytes: is it a META? Repair or remove it, then run this again", .0.display())]
     LongLine(PathBuf),
     #[error("{}, line {line}: expected `url id kind language`, kind being url or rss", path.display())]
     DetailsTable { path: PathBuf, line: u64 },

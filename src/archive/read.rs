@@ -56,8 +56,8 @@ pub struct OpenError {
     problem: String,
 }
 
-const DISTRUSTED: &str = "the compressed data around it is damaged, so that what follows may be anything: seine recover saves \
-    what is behind the damage";
+const DISTRUSTED: &str = "the compressed data around it is damaged, so the rest cannot be trusted: seine recover saves \
+    the records after the damage";
 
 /// The pages of one input, in order.
 pub struct Pages {

@@ -103,7 +103,7 @@ impl PartitionReader {
                 self.lacks = records.lacks();
                 Ok(page)
             }
-            None => Err(unreadable("it breaks off".into())),
+            None => Err(unreadable("it is incomplete".into())),
         }
     }
 }

@@ -271,7 +271,7 @@ impl ArchiveFeed<'_> {
     fn lost_place(&self) -> String {
         let input = self.resume.as_ref().map_or("", |(name, _)| name.as_str());
         let file = self.transfer.state_file.as_deref().unwrap_or(Path::new("")).display();
-        format!("{input}, where an earlier run stopped, is gone; bring it back, or remove {file} to begin anew")
+        format!("{input}, where an earlier run stopped, is gone; restore it, or remove {file} to start over")
     }
 
     fn end_part(&mut self) {

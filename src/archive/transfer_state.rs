@@ -50,10 +50,10 @@ pub struct NotSent {
 pub enum TransferStateError {
     #[error("{action} {path}: {source}; progress is kept there, so seine must be able to write it")]
     File { action: &'static str, path: PathBuf, source: std::io::Error },
-    #[error("{path} holds no progress that can be read ({source}); remove it to begin anew")]
+    #[error("{path} cannot be read ({source}); remove it to start over")]
     Unreadable { path: PathBuf, source: serde_json::Error },
     #[error(
-        "{path} is of another task: it was begun with {theirs}; finish that, or choose another folder, or remove the file to begin anew"
+        "{path} belongs to another task, started with {theirs}; finish that task, choose another folder, or remove the file to start over"
     )]
     OtherTask { path: PathBuf, theirs: String },
 }

@@ -75,7 +75,7 @@ impl Drop for Draft {
             let emptied = self.empty().and_then(|()| fs::remove_file(&self.mark));
             let removed = emptied.and_then(|()| if self.was_there { Ok(()) } else { fs::remove_dir(&self.folder) });
             if let Err(error) = if_there(removed) {
-                tracing::warn!(folder = %self.folder.display(), %error, "what was begun there stays");
+                tracing::warn!(folder = %self.folder.display(), %error, "the incomplete folder could not be removed");
             }
         }
         let _ = self.lock.unlock();

@@ -78,13 +78,13 @@ impl Manifest {
         }
         let foreign = |problem: String| BackupError::Manifest { path: path.clone(), problem };
         let value: serde_json::Value =
-            serde_json::from_slice(&text).map_err(|error| foreign(format!("it is no JSON ({error})")))?;
+            serde_json::from_slice(&text).map_err(|error| foreign(format!("it is not JSON ({error})")))?;
         if value["format"] != FORMAT {
             return Err(foreign(format!("its format is {}, not {FORMAT:?}", value["format"])));
         }
         let manifest: Manifest = serde_json::from_value(value).map_err(|error| foreign(error.to_string()))?;
         match manifest.files.iter().find(|file| !is_inside(&file.path)) {
-            Some(file) => Err(foreign(format!("it names {}, which is none of a backup", file.path.display()))),
+            Some(file) => Err(foreign(format!("it names {}, which cannot be part of a backup", file.path.display()))),
             None => Ok(manifest),
         }
     }
@@ -107,11 +107,11 @@ impl KeptFile {
             read.fetch_add(length as u64, Ordering::Relaxed);
         }
         if bytes != self.bytes {
-            return Err(damaged(format!("it has {bytes} bytes and had {}", self.bytes)));
+            return Err(damaged(format!("it has {bytes} bytes instead of {}", self.bytes)));
         }
         match HEXLOWER.encode(&digest.finalize()) == self.sha256 {
             true => Ok(()),
-            false => Err(damaged("its bytes are not those that were written (SHA-256)".to_owned())),
+            false => Err(damaged("its content differs from what was written (SHA-256)".to_owned())),
         }
     }
 }

@@ -154,7 +154,7 @@ impl Files<'_> {
     fn begin(&mut self, name: &str) -> Result<(), BackupError> {
         let mut name = PathBuf::from(name);
         if !is_inside(&name) {
-            return Err(BackupError::Foreign("a file is to lie elsewhere"));
+            return Err(BackupError::Foreign("a file name points outside the backup"));
         }
         let is_table = name.starts_with(TABLES);
         if is_table {
@@ -174,7 +174,7 @@ impl Files<'_> {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), BackupError> {
-        let Some(open) = &mut self.open else { return Err(BackupError::Foreign("bytes are of no file")) };
+        let Some(open) = &mut self.open else { return Err(BackupError::Foreign("data came before any file name")) };
         let written = match &mut open.out {
             Out::Plain(out) => out.write_all(bytes),
             Out::Compressed(out) => out.write_all(bytes),

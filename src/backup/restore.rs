@@ -43,7 +43,7 @@ pub fn restore(from: &Path, to: &Path, read: &AtomicU64) -> Result<Manifest, Bac
     };
     EmbeddedFrontier::make_of_copy(&draft.folder.join(TABLES), table)?;
     if let Some(unknown) = left.first() {
-        let problem = format!("it has {}, which this seine does not know", unknown.display());
+        let problem = format!("it contains {}, which this version of seine does not know", unknown.display());
         return Err(BackupError::Manifest { path: from.join(FILE), problem });
     }
     draft.finish(|_| Ok(()))?;
@@ -92,7 +92,7 @@ impl Iterator for Table {
 
     fn next(&mut self) -> Option<Self::Item> {
         let read = self.read().map_err(|error| {
-            let problem = format!("a record of it cannot be read ({error})");
+            let problem = format!("one of its records cannot be read ({error})");
             BackupError::Damaged { path: self.path.clone(), problem }
         });
         read.transpose()

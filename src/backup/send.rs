@@ -28,10 +28,10 @@ pub enum SendError {
     Log(#[from] LogError),
     #[error("reading {}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
-    #[error("this frontier is on no disk")]
+    #[error("this frontier is not on a disk")]
     NoStore,
     /// The receiver has disconnected.
-    #[error("nobody takes the copy any more: {0}")]
+    #[error("the receiver of the copy has disconnected: {0}")]
     Gone(#[from] io::Error),
 }
 
@@ -76,7 +76,7 @@ fn send_log(log: LogCopy, pieces: &mut Pieces) -> Result<(), SendError> {
         pieces.begin(&format!("log/{}", path.file_name().unwrap_or_default().display()))?;
         let copied = copy(content, &path, pieces)?;
         if copied < bytes {
-            let source = io::Error::new(ErrorKind::UnexpectedEof, "it is shorter than what was accepted in it");
+            let source = io::Error::new(ErrorKind::UnexpectedEof, "it is shorter than its accepted events");
             return Err(SendError::File { path, source });
         }
     }

@@ -98,24 +98,24 @@ pub(super) enum Piece {
 /// The next piece. The end of the stream is an error.
 pub(super) fn next(input: &mut dyn Read) -> Result<Piece, BackupError> {
     let broken = |error: io::Error| match error.kind() {
-        ErrorKind::UnexpectedEof => BackupError::BrokenOff("it sends no more".to_owned()),
+        ErrorKind::UnexpectedEof => BackupError::BrokenOff("the data ends too early".to_owned()),
         _ => BackupError::BrokenOff(error.to_string()),
     };
     let mut head = [0; 5];
     input.read_exact(&mut head).map_err(broken)?;
     let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize;
     if length > PIECE_BYTES {
-        return Err(BackupError::Foreign("a piece is longer than it can be"));
+        return Err(BackupError::Foreign("a piece is too long"));
     }
     let mut bytes = vec![0; length];
     input.read_exact(&mut bytes).map_err(broken)?;
     match head[0] {
         DATA => Ok(Piece::Data(bytes)),
-        FILE => String::from_utf8(bytes).map(Piece::File).map_err(|_| BackupError::Foreign("a name is no text")),
+        FILE => String::from_utf8(bytes).map(Piece::File).map_err(|_| BackupError::Foreign("a file name is not text")),
         FAILED => Err(BackupError::Refused(String::from_utf8_lossy(&bytes).into_owned())),
         END => serde_json::from_slice(&bytes)
             .map(Piece::End)
-            .map_err(|_| BackupError::Foreign("its last word has other fields")),
-        _ => Err(BackupError::Foreign("a piece is of no known kind")),
+            .map_err(|_| BackupError::Foreign("its final piece has unknown fields")),
+        _ => Err(BackupError::Foreign("a piece is of an unknown kind")),
     }
 }

@@ -90,7 +90,7 @@ impl LocalStore for FilePerPage {
         }
         let path = self.make_host_folder(host)?.join(name);
         if self.comes_late && is_newer(&path, entry.event.ended_ms)? {
-            tracing::warn!(url = entry.event.url, path = %path.display(), "a newer fetch of this page is there, and stays");
+            tracing::warn!(url = entry.event.url, path = %path.display(), "the file has a newer fetch of this page, which stays");
             return Ok(Disposition::Delivered);
         }
         self.staged.write(path, &content, Some(entry.event.ended_ms))?;

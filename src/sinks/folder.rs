@@ -62,9 +62,11 @@ pub(super) fn cut(path: &Path, length: u64, ending: &[u8]) -> Result<(), SinkErr
 
 pub(super) fn file_error(action: &'static str, path: &Path, source: std::io::Error) -> SinkError {
     let remedy = match source.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room on the disk; delivery then goes on by itself",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "free space on the disk; delivery then continues by itself"
+        }
         ErrorKind::PermissionDenied => "let the user that runs seine write there",
-        _ => "look at the disk and the folder; delivery is tried again",
+        _ => "check the disk and the folder; delivery is tried again",
     };
     SinkError::File { action, path: path.display().to_string(), source, remedy }
 }

@@ -201,7 +201,7 @@ impl KafkaSink {
                 RDKafkaErrorCode::MessageSizeTooLarge => {
                     let limit = self.config.properties.get("message.max.bytes").map_or("", |it| it.expose());
                     let reason = format!(
-                        "{} bytes, of which {limit} are taken (max.request.size, and never more than buffer.memory)",
+                        "{} bytes, more than the limit of {limit} (max.request.size, and never more than buffer.memory)",
                         self.value.len()
                     );
                     return Ok(Some(MessageState::Dead(entry.clone(), reason)));

@@ -52,8 +52,8 @@ pub(super) fn held(config: &KafkaConfig, expected: &[u64]) -> Result<SinkCount, 
     if removed > 0 {
         let taken = messages + removed;
         notes.push(format!(
-            "kafka: of its {taken} messages the topic has removed {removed} (retention, compaction); whether events were \
-             lost among them cannot be told"
+            "kafka: of its {taken} messages the topic has removed {removed} (retention, compaction); it is unknown whether \
+             events were lost among them"
         ));
     }
     if without_id > 0 {
@@ -61,7 +61,7 @@ pub(super) fn held(config: &KafkaConfig, expected: &[u64]) -> Result<SinkCount, 
     }
     let repeated = messages - without_id - distinct;
     if repeated > 0 {
-        notes.push(format!("kafka: {repeated} messages repeat an event, as delivery at least once may"));
+        notes.push(format!("kafka: {repeated} messages repeat an event, which at-least-once delivery allows"));
     }
     Ok(SinkCount { what: "different events", count: distinct, removed, found: Some(found), notes })
 }

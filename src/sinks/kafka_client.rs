@@ -11,7 +11,7 @@ use super::sink::SinkError;
 use crate::config::KafkaConfig;
 use crate::shutdown::Shutdown;
 
-pub(super) const REMADE: &str = "the producer is made anew and goes on from the last acknowledged page";
+pub(super) const REMADE: &str = "the producer is recreated and continues after the last acknowledged page";
 /// Timeout of one question to the broker.
 pub(super) const ANSWER: Duration = Duration::from_secs(10);
 /// Between slices of this length, check whether any broker can be reached.
@@ -38,7 +38,7 @@ pub(super) fn code_of(error: &KafkaError) -> RDKafkaErrorCode {
 /// went to the topic before, so it must not be created.
 pub(super) fn connect(config: &KafkaConfig, is_known: bool, shutdown: &Shutdown) -> Result<Producer, SinkError> {
     let producer = Producer::new(config).map_err(|e| {
-        trouble(format!("no producer can be made: {e}"), "correct target_storage.data_format.kafka.properties")
+        trouble(format!("the producer cannot be created: {e}"), "correct target_storage.data_format.kafka.properties")
     })?;
     if !producer.has_topic(config, shutdown)? {
         if is_known {
@@ -71,7 +71,7 @@ pub(super) fn could_deliver(config: &KafkaConfig, shutdown: &Shutdown) -> bool {
 /// Fails if the broker does not show the topic.
 pub(super) fn require_topic(config: &KafkaConfig, shutdown: &Shutdown) -> Result<(), SinkError> {
     let producer = Producer::new(config)
-        .map_err(|error| trouble(format!("no client can be made: {error}"), "correct its properties"))?;
+        .map_err(|error| trouble(format!("the client cannot be created: {error}"), "correct its properties"))?;
     match producer.has_topic(config, shutdown)? {
         true => Ok(()),
         false => Err(trouble(format!("the broker shows no topic {}", config.topic), "name the crawl's own brokers")),
@@ -164,7 +164,7 @@ impl Producer {
 fn create_topic(producer: &Producer, config: &KafkaConfig) -> Result<(), SinkError> {
     let failed = |why: String| {
         trouble(
-            format!("topic {} cannot be made: {why}", config.topic),
+            format!("topic {} cannot be created: {why}", config.topic),
             "create it by hand, or correct partitions and replication_factor",
         )
     };
@@ -180,12 +180,12 @@ fn create_topic(producer: &Producer, config: &KafkaConfig) -> Result<(), SinkErr
         tracing::warn!(
             topic = config.topic,
             largest,
-            "kafka: the broker lets nobody set max.message.bytes or cleanup.policy; its own hold"
+            "kafka: the broker does not allow setting max.message.bytes or cleanup.policy; its own values apply"
         );
         refused = make(&[])?;
     }
     match refused {
-        None => tracing::info!(topic = config.topic, largest, "kafka: made the topic"),
+        None => tracing::info!(topic = config.topic, largest, "kafka: created the topic"),
         Some(RDKafkaErrorCode::TopicAlreadyExists) => {}
         Some(code) => return Err(failed(code.to_string())),
     }

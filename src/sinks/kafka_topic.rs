@@ -98,7 +98,7 @@ impl TopicWatch {
         match self.known.partitions.last().copied() {
             Some(before) if before == now => {}
             Some(before) if before > now => {
-                return Err(replaced(format!("topic {topic} was made anew: it had {before} partitions and has {now}")));
+                return Err(replaced(format!("topic {topic} was recreated: it had {before} partitions and has {now}")));
             }
             Some(before) => {
                 let cleans = self.partitioner.is_some();
@@ -160,7 +160,7 @@ impl TopicWatch {
 fn check_end(topic: &str, producer: &Producer, partition: i32, acknowledged: i64) -> Result<bool, SinkError> {
     match producer.end(topic, partition) {
         Some(end) if end <= acknowledged => Err(replaced(format!(
-            "topic {topic} was made anew, or has lost messages: partition {partition} ends at offset {end}, and offset \
+            "topic {topic} was recreated, or has lost messages: partition {partition} ends at offset {end}, and offset \
              {acknowledged} was acknowledged"
         ))),
         end => Ok(end.is_some()),

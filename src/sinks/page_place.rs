@@ -40,7 +40,7 @@ pub struct Pages {
 #[error("{0}")]
 pub struct NotTold(pub String);
 
-pub(super) const NOT_NOTED: &str = "where it went is not noted: it was delivered before that was, or too long ago";
+pub(super) const NOT_NOTED: &str = "its place was not recorded: it was delivered too long ago, or by an older version";
 
 /// The span of events around the page's event, from the sink's notes.
 pub(super) fn noted(folder: &Path, page: &SoughtPage) -> Result<Span, NotTold> {

@@ -141,7 +141,7 @@ impl Pagestore {
             let kept = write().map_err(|e| file_error("writing", &path, e))?;
             if kept < acknowledged {
                 tracing::error!(path = %path.display(), length = kept, acknowledged,
-                    "the list is shorter than what was synced to it: lines of delivered pages are lost");
+                    "the list is shorter than its synced content: lines of delivered pages are lost");
             }
             self.index.set_meta_length(&meta, kept + lines.len() as u64);
         }

@@ -130,7 +130,7 @@ impl PlaceNotes {
         if let Err(error) = written {
             self.folder = None;
             let path = folder.display();
-            tracing::warn!(%path, %error, "where pages go cannot be noted; seine why will not tell it of those from now on");
+            tracing::warn!(%path, %error, "the places of pages cannot be recorded; seine why will not know those of new pages");
         }
         self.open = Some((span, start));
         self.last_written = Some(Instant::now());

@@ -36,7 +36,7 @@ impl RollingSink {
     ) -> Result<RollingSink, SinkError> {
         let (options, folder) = (&config.options, context.folder.as_path());
         let Some(Files::Rolling(layout)) = config.format.map(|format| format.files) else {
-            let problem = format!("{} has a format with no files of many pages", config.name);
+            let problem = format!("the format of {} has no files with many pages", config.name);
             return Err(SinkError::Other { sink: "files", problem, remedy: "name another in target_storage.sinks" });
         };
         let rolling = RollingOptions { layout, suffix: (layout.suffix)(options), level, max_file_size };

@@ -74,7 +74,7 @@ pub enum SinkError {
     #[error("{action} {path}: {source}; {remedy}")]
     File { action: &'static str, path: String, source: std::io::Error, remedy: &'static str },
     /// The reader of the pipe is gone; a retry is useless.
-    #[error("stdout: whoever read standard output has gone away; keep the reading end of the pipe open")]
+    #[error("stdout: the reader of standard output has closed it; keep the reading end of the pipe open")]
     ReaderGone,
     /// The destination was replaced. The caller resets the sink's counters and opens it without a state.
     #[error("{sink}: {how}; it does not hold what was delivered before")]

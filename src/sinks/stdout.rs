@@ -190,5 +190,5 @@ fn write_error(error: std::io::Error) -> SinkError {
         return SinkError::ReaderGone;
     }
     let problem = format!("writing to standard output failed: {error}");
-    SinkError::Other { sink: "stdout", problem, remedy: "look where standard output leads" }
+    SinkError::Other { sink: "stdout", problem, remedy: "check where standard output goes" }
 }

@@ -67,7 +67,7 @@ fn a_cut_costs_the_record_it_is_in() {
     let (numbers, recovery) = recovered(&whole[..whole.len() / 2], None);
     assert!(numbers.len() > 10 && numbers == (0..numbers.len() as u64).collect::<Vec<_>>(), "{numbers:?}");
     assert_eq!(recovery.ranges, 1);
-    assert!(recovery.lost[0].why.contains("breaks off"), "{recovery:?}");
+    assert!(recovery.lost[0].why.contains("cut off"), "{recovery:?}");
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn the_command_tells_what_it_saved_and_keeps_what_is_there() {
     assert_eq!(ran.status.code(), Some(1), "something is lost");
     assert!(ran.stdout.contains("records of FILES saved in") && ran.stdout.contains("lost: bytes "), "{}", ran.stdout);
     run(&["verify", out.to_str().unwrap()]).ok();
-    run(&["recover", cut.to_str().unwrap(), out.to_str().unwrap()]).fails_naming(&["is there already"]);
+    run(&["recover", cut.to_str().unwrap(), out.to_str().unwrap()]).fails_naming(&["already exists"]);
 
     std::fs::write(at("noise"), b"\x00\x01\x02").unwrap();
     let noise = at("noise");

@@ -87,7 +87,8 @@ fn killed_replays_into_files_go_on_and_write_every_page_once() {
 
     let again = ended(place.replay("files", &[])).ok();
     assert!(again.stderr.contains("all 3,000 pages were delivered before"), "{}", again.stderr);
-    ended(place.replay("files", &["--status", "200"])).fails_naming(&["is of another task", "begun with replay"]);
+    ended(place.replay("files", &["--status", "200"]))
+        .fails_naming(&["belongs to another task", "started with replay"]);
 }
 
 #[test]

@@ -149,16 +149,16 @@ fn a_backup_that_is_damaged_or_not_whole_is_not_restored() {
     restore(&to, &again).fails_naming(&[files[0].to_str().unwrap(), "is missing"]);
     fs::rename(to.join("elsewhere"), &lost).unwrap();
     fs::rename(to.join("manifest.json"), to.join("elsewhere")).unwrap();
-    restore(&to, &again).fails_naming(&["no whole backup", "manifest.json"]);
+    restore(&to, &again).fails_naming(&["no complete backup", "manifest.json"]);
     fs::rename(to.join("elsewhere"), to.join("manifest.json")).unwrap();
     // A manifest with a path outside the backup.
     let text = fs::read_to_string(to.join("manifest.json")).unwrap();
     fs::write(to.join("manifest.json"), text.replace(files[0].to_str().unwrap(), "../seine.yml")).unwrap();
-    restore(&to, &again).fails_naming(&["../seine.yml", "none of a backup"]);
+    restore(&to, &again).fails_naming(&["../seine.yml", "cannot be part of a backup"]);
     fs::write(to.join("manifest.json"), &text).unwrap();
 
     restore(&to, &place.data()).fails_naming(&["is not empty"]);
-    restore(&to, &to.join("inside")).fails_naming(&["lies in"]);
+    restore(&to, &to.join("inside")).fails_naming(&["is inside"]);
     // The top of a volume, as it is created.
     fs::create_dir_all(again.join("lost+found")).unwrap();
     restore(&to, &again).ok();
@@ -251,12 +251,12 @@ fn a_backup_has_a_folder_of_its_own_elsewhere() {
     backup(&place, &to).fails_naming(&["is not empty"]);
     assert_eq!(fs::read(to.join("manifest.json")).unwrap(), before, "the backup that is there stays");
     let inside = place.data().join("deep/er/backup");
-    backup(&place, &inside).fails_naming(&["lies in", "elsewhere"]);
+    backup(&place, &inside).fails_naming(&["is inside", "elsewhere"]);
     assert!(!place.data().join("deep").exists());
     let by_a_link = beside(&place, "link");
     std::os::unix::fs::symlink(place.data(), &by_a_link).unwrap();
-    backup(&place, &by_a_link.join("backup")).fails_naming(&["lies in"]);
-    backup(&place, &place.data()).fails_naming(&["lies in"]);
+    backup(&place, &by_a_link.join("backup")).fails_naming(&["is inside"]);
+    backup(&place, &place.data()).fails_naming(&["is inside"]);
     let nothing = Place::new();
     backup(&nothing, &beside(&nothing, "backup")).fails_naming(&["holds no crawl"]);
     let permissions = |path: &Path| std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).unwrap().permissions());
@@ -278,7 +278,7 @@ fn one_that_was_killed_half_way_is_none_and_its_folder_can_be_used_again() {
     assert!(process.kill());
     assert!(mark.exists() && !to.join("manifest.json").exists());
     let again = beside(&place, "again");
-    restore(&to, &again).fails_naming(&["no whole backup"]);
+    restore(&to, &again).fails_naming(&["no complete backup"]);
     fs::remove_file(&pipe).unwrap();
     // A lock may outlive its process by a moment.
     eventually("the same command takes it anew", || backup(&place, &to).status.success());
@@ -305,7 +305,7 @@ fn a_crawl_that_ends_meanwhile_leaves_no_backup() {
     eventually("all is fetched", || site.visited_urls().is_superset(&site.pages()));
     process.signal("TERM");
     process.wait().ok();
-    begun.wait().fails_naming(&["broke off"]);
+    begun.wait().fails_naming(&["the connection to the crawl broke"]);
     assert!(!to.exists() && !beside(&place, "another").exists(), "nothing is left behind");
     fs::remove_file(place.data().join("orders.jsonl")).unwrap();
     backup(&place, &to).ok();

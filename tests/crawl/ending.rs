@@ -80,7 +80,7 @@ fn a_server_that_asked_to_be_left_alone_is_left_alone_by_the_next_run_too() {
     let place = Place::new();
     for _ in 0..2 {
         let ran = Process::start(place.crawl(&[site.origin(0) + "/"], &["--patience", "2s"])).wait().exits(4);
-        assert!(ran.stderr.contains("robots.txt cannot be had"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("robots.txt cannot be fetched"), "{}", ran.stderr);
     }
     assert_eq!(site.visits.len(), 1);
 }

@@ -37,7 +37,7 @@ fn a_full_log_pauses_fetching_until_its_reader_goes_on() {
     let mut text = String::new();
     out.read_to_string(&mut text).unwrap();
     let ran = process.wait().ok();
-    for word in ["full (page_log.max_size) because of stdout", "room again"] {
+    for word in ["full (page_log.max_size), because stdout", "has space again"] {
         assert!(ran.stderr.contains(word), "{word:?} is not in\n{}", ran.stderr);
     }
     assert_eq!(count(json_lines(&text).iter()).into_keys().collect::<BTreeSet<_>>(), site.pages());

@@ -106,7 +106,7 @@ fn a_letter_does_not_take_the_place_of_a_newer_page() {
     assert_eq!((held(&pages[0], 2), held(&pages[1], 1)), (1, 0));
     let done = letters(&data, &["replay", "--all"]).ok();
     assert!(done.stdout.contains("2 delivered, 0 refused again"), "{}", done.stdout);
-    assert!(done.stderr.contains("a newer fetch of this page is there"), "{}", done.stderr);
+    assert!(done.stderr.contains("the file has a newer fetch of this page"), "{}", done.stderr);
     assert_eq!((held(&pages[0], 2), held(&pages[0], 1), held(&pages[1], 1)), (1, 0, 1));
 }
 

@@ -66,7 +66,7 @@ fn endless_traps_have_a_bounded_share_and_what_is_worth_it_is_complete() {
     let host = seine(&place, &["host", &site.origin(0)]);
     for pattern in ["/calendar/#/#", "/loop", "/list?…"] {
         assert!(
-            host.lines().any(|line| line.trim_start().starts_with(pattern) && line.contains("cools down")),
+            host.lines().any(|line| line.trim_start().starts_with(pattern) && line.contains("is deferred")),
             "{host}"
         );
     }
@@ -131,7 +131,7 @@ fn a_session_is_known_by_its_effect_and_links_lose_it() {
     let ran = Process::start(place.crawl(&seeds, &["--delay", "0"])).wait_for(Duration::from_secs(110)).ok();
     assert!(ran.stderr.contains("Done: nothing is left to fetch."), "{}", ran.stderr);
     let host = seine(&place, &["host", &site.origin(0)]);
-    assert!(host.contains("links lose visitor, which carries a session"), "{host}");
+    assert!(host.contains("parameter visitor is removed from links, since it carries a session"), "{host}");
     assert!(!host.contains("lose part"), "{host}");
     let kept: BTreeSet<(String, bool)> = place
         .kept()

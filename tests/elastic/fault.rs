@@ -42,7 +42,7 @@ fn told(node: &Node, index: &str) -> String {
 pub fn an_index_that_refuses_any_page_is_an_outage(node: &Node) {
     node.put("/piped", &json!({ "settings": { "index.default_pipeline": "not-there" } }));
     let error = told(node, "piped");
-    for words in ["not-there", "index.default_pipeline", "refuses any page", "pages wait"] {
+    for words in ["not-there", "index.default_pipeline", "rejects every page", "pages wait"] {
         assert!(error.contains(words), "{words:?} is not in: {error}");
     }
     let proxy = Proxy::start(&node.url, None, None);

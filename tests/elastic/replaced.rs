@@ -43,7 +43,7 @@ pub fn another_index_is_noticed(node: &Node) {
     for sink in [&mut sink, &mut again, &mut open(&kept)] {
         let error = deliver(sink, &pages[2..]).unwrap_err();
         assert!(matches!(error, SinkError::Replaced { .. }), "{error}");
-        assert!(error.to_string().contains("index other was made anew"), "{error}");
+        assert!(error.to_string().contains("index other was recreated"), "{error}");
     }
     assert_eq!(node.count_all(index), 0);
     // An idle sink checks the index from time to time.

@@ -71,11 +71,11 @@ fn another_topic_is_noticed() {
     // Somebody created the topic again. The broker may also reject the old producer, which is then recreated.
     BROKER.make_topic("other", &[]);
     match deliver(&mut running, 60..62) {
-        Err(SinkError::Replaced { how, .. }) => assert!(how.contains("made anew"), "{how}"),
+        Err(SinkError::Replaced { how, .. }) => assert!(how.contains("recreated"), "{how}"),
         Err(_) => {}
         Ok(delivered) => panic!("{delivered:?} went to another topic"),
     }
-    assert!(refused(reopen(&config, folder.path(), &state)).contains("made anew"));
+    assert!(refused(reopen(&config, folder.path(), &state)).contains("recreated"));
 }
 
 /// The last message of each key in each partition, without tombstones: page and partition.

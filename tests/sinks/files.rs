@@ -548,7 +548,7 @@ fn a_broken_pipe_is_an_error_and_not_a_loss() {
     sink.deliver(&pages(0..1)).unwrap();
     pipe.0.lock().unwrap().1 = true;
     let error = sink.deliver(&pages(1..2)).unwrap_err().to_string();
-    assert!(error.starts_with("stdout: whoever read standard output has gone away"), "{error}");
+    assert!(error.starts_with("stdout: the reader of standard output has closed it"), "{error}");
 }
 
 #[test]

@@ -42,9 +42,9 @@ pub enum Body<'a> {
 
 #[derive(Debug, thiserror::Error)]
 pub enum CborError {
-    #[error("it is no CBOR map: {0}")]
+    #[error("it is not a CBOR map: {0}")]
     Cbor(#[from] decode::Error),
-    #[error("it is no FILESYSTEM_CBOR record: {0} is missing")]
+    #[error("it is not a FILESYSTEM_CBOR record: {0} is missing")]
     Missing(&'static str),
 }
 

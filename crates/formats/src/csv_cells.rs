@@ -13,7 +13,7 @@ pub const MAX_CELL: usize = 16 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum CellError {
     /// Reading continues with the next row.
-    #[error("row {row} is longer than {MAX_CELL} bytes and was passed over; is a quote missing?")]
+    #[error("row {row} is longer than {MAX_CELL} bytes and was skipped; is a quote missing?")]
     TooLong { row: u64 },
     /// Nothing after it can be read.
     #[error("after {rows} rows: {source}")]

@@ -12,7 +12,7 @@ const WINDOW_BITS: u8 = 15;
 /// A stream that cannot be read further. Offsets count compressed bytes from the start of the input.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
-    #[error("reading on at byte {offset} failed: {source}")]
+    #[error("reading at byte {offset} failed: {source}")]
     Io { offset: u64, source: std::io::Error },
     #[error("the compressed data is damaged at or shortly before byte {offset}: {what}")]
     Damaged { offset: u64, what: String },

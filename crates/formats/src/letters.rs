@@ -67,7 +67,7 @@ pub enum LetterError {
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
     /// Nothing after it can be found.
-    #[error("damaged at byte {offset}: {what} does not match its checksum; what lies behind is not read")]
+    #[error("damaged at byte {offset}: {what} does not match its checksum; the rest of the file is not read")]
     Damaged { offset: u64, what: &'static str },
     #[error(transparent)]
     Event(#[from] CodecError),

@@ -20,7 +20,7 @@ pub enum LinesError {
     #[error("line {line} is no {what}: {source}")]
     Record { line: u64, what: &'static str, source: serde_json::Error },
     /// Reading continues with the next line.
-    #[error("line {line} is longer than {limit} bytes and was passed over")]
+    #[error("line {line} is longer than {limit} bytes and was skipped")]
     LineTooLong { line: u64, limit: usize },
     /// Nothing after it can be read.
     #[error("after {records} records: {source}")]

@@ -64,7 +64,7 @@ pub(super) fn read_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Ep
     match Time::deserialize(deserializer)? {
         Time::Number(time) => Ok(time),
         Time::Text(text) => parse_time(&text).ok_or_else(|| {
-            serde::de::Error::custom(format!("retrieved: {text:?} is no time as 2015-04-16T07:03:50.257+0000"))
+            serde::de::Error::custom(format!("retrieved: {text:?} is not a time like 2015-04-16T07:03:50.257+0000"))
         }),
     }
 }

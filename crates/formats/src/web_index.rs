@@ -88,7 +88,7 @@ impl<R: Read> Iterator for Rows<R> {
         let cell = self.0.next()?;
         let row = self.0.row();
         let record = cell.map_err(|error| error.to_string()).and_then(|cell| {
-            serde_json::from_slice(&cell).map_err(|error| format!("row {row} is no record of a web index: {error}"))
+            serde_json::from_slice(&cell).map_err(|error| format!("row {row} is not a record of a web index: {error}"))
         });
         // A last row that is cut is not damage.
         Some(record).filter(|record| record.is_ok() || !self.0.unfinished())

@@ -150,15 +150,15 @@ fn read_slots(path: &Path, mut file: &File) -> Result<(usize, Stored), LogError>
     let unreadable = |problem: &str| LogError::Cursor { path: path.to_owned(), problem: problem.to_owned() };
     let length = file.metadata().map_err(LogError::io("look at", path))?.len();
     if length > LARGEST_FILE || length < 2 * SMALLEST_SLOT as u64 {
-        return Err(unreadable("not a cursor's size"));
+        return Err(unreadable("it cannot be a cursor by its size"));
     }
     let mut bytes = Vec::new();
     io::Read::read_to_end(&mut file, &mut bytes).map_err(LogError::io("read", path))?;
     let slot_bytes = bytes.len() / 2;
     let newest = bytes.chunks_exact(slot_bytes).filter_map(parse).max_by_key(|stored| stored.sequence);
-    let stored = newest.ok_or_else(|| unreadable("neither of its two slots is whole"))?;
+    let stored = newest.ok_or_else(|| unreadable("both of its slots are damaged"))?;
     if stored.cursor.position.index >= segment::LARGEST || stored.cursor.position.offset >= segment::LARGEST {
-        return Err(unreadable("its position cannot be"));
+        return Err(unreadable("its position is impossible"));
     }
     Ok((slot_bytes, stored))
 }

@@ -22,17 +22,17 @@ pub enum LogError {
         path.display()
     )]
     Cursor { path: PathBuf, problem: String },
-    #[error("page log: {0:?} is no name for a reader; use 1 to 64 of a-z, 0-9, - and _")]
+    #[error("page log: {0:?} is not a valid reader name; use 1 to 64 characters of a-z, 0-9, - and _")]
     ReaderName(String),
-    #[error("page log: reader {0} is open already; there can be one at a time")]
+    #[error("page log: reader {0} is already open; only one can be open at a time")]
     ReaderOpen(String),
     #[error("page log: reader {name} asked to commit event {to}, but it has read events {from} to {read}")]
     Commit { name: String, from: u64, to: u64, read: u64 },
-    #[error("page log: {url} makes a record of {bytes} bytes, the most is {most}; lower the limit on bodies")]
+    #[error("page log: {url} makes a record of {bytes} bytes, the limit is {most}; lower the limit on bodies")]
     TooLarge { url: String, bytes: usize, most: usize },
-    #[error("page log: closed before the event was accepted; its URL is still to be fetched")]
+    #[error("page log: closed before the event was accepted; its URL stays queued")]
     Closed,
-    #[error("page log: reader {name} stands at event {at}, the log ends at {end} and is being written; restart seine")]
+    #[error("page log: reader {name} is at event {at}, but the log ends at {end} and is being written; restart seine")]
     Ahead { name: String, at: u64, end: u64 },
 }
 
@@ -47,11 +47,11 @@ impl LogError {
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "free some space on this disk, nothing is lost and the log goes on by itself"
+            "free some space on this disk; nothing is lost, and the log continues by itself"
         }
         io::ErrorKind::PermissionDenied => "give this user the right to write there",
         io::ErrorKind::ReadOnlyFilesystem => "mount this disk for writing",
         io::ErrorKind::NotFound => "something removed it: do not touch the log's folder, and restart seine",
-        _ => "look after this disk",
+        _ => "check this disk",
     }
 }

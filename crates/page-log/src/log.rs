@@ -108,10 +108,10 @@ impl Inner {
                 state = "log_full",
                 reader,
                 bytes,
-                "page log: full (page_log.max_size) because of {reader}, which has the oldest of it still to take; fetching waits"
+                "page log: full (page_log.max_size), because {reader} has not read its oldest events; fetching waits"
             );
         } else if !is_full && told.is_some() && !closed {
-            tracing::info!(state = "log_room", "page log: room again, fetching goes on");
+            tracing::info!(state = "log_room", "page log: has space again; fetching continues");
         }
     }
 }

@@ -74,7 +74,7 @@ impl PageLog {
             tracing::error!(
                 end = end.index,
                 reader = ahead.index,
-                "the page log has lost accepted events at its end (readers have seen more); numbers go on behind them"
+                "the page log has lost accepted events at its end (readers have seen more); new events are numbered after them"
             );
             state.end = beyond(end, ahead);
         } else if let (Some(file), Some(last)) = (writable, state.segments.back()) {

@@ -150,7 +150,7 @@ impl PageLog {
             end = state.end.index,
             reader = from.index,
             name,
-            "the page log has lost accepted events at its end (a reader has seen more); numbers go on behind them"
+            "the page log has lost accepted events at its end (a reader has seen more); new events are numbered after them"
         );
         state.end = beyond(state.end, from);
         writer.segment = None;
@@ -265,11 +265,11 @@ impl Reader {
     pub fn release(&mut self, position: Position) {
         let cursor = match self.with_own(Cursor { position, ..self.cursor.clone() }) {
             Ok(cursor) => cursor,
-            Err(error) => return tracing::error!(%error, "a follower released what it has not read"),
+            Err(error) => return tracing::error!(%error, "a follower released events that it has not read"),
         };
         let written = if self.would_free(position) { self.file.write(&cursor) } else { Ok(()) };
         if let Err(error) = written {
-            tracing::warn!(%error, reader = self.name, "segments are kept longer");
+            tracing::warn!(%error, reader = self.name, "the cursor of a follower was not written: segments are kept longer");
         }
         let held = self.file.stored().cursor.position;
         self.moved(cursor, held);

@@ -143,8 +143,8 @@ impl SegmentFile {
             return Err(LogError::Corrupt {
                 segment: self.path.clone(),
                 offset: 0,
-                problem: "the file's header and its name disagree".into(),
-                remedy: "give it back the name it had",
+                problem: "the file's header does not match its name".into(),
+                remedy: "rename the file to its original name",
             });
         }
         Ok(true)

@@ -91,7 +91,7 @@ impl State {
         if self.damage.len() < MOST_DAMAGE && !self.damage.contains(&damage) {
             tracing::error!(
                 segment = %damage.segment.display(), offset = damage.offset, bytes = damage.bytes, events = damage.events,
-                "the page log is damaged: these events are lost, readers go on behind them; check this disk"
+                "the page log is damaged: these events are lost, and readers continue after them; check this disk"
             );
             self.damage.push(damage);
         }

@@ -174,7 +174,7 @@ impl Writer {
         self.unsure = false;
         let Some(active) = self.segment.take() else { return };
         if let Err(error) = active.file.set_len(active.length) {
-            tracing::warn!(segment = %active.path.display(), %error, "could not cut what was not accepted off a segment");
+            tracing::warn!(segment = %active.path.display(), %error, "could not cut the unaccepted end of a segment");
         }
     }
 

@@ -27,16 +27,16 @@ pub struct Decoded {
 pub enum DecodeProblem {
     #[error("content coding {coding:?} is unknown: the body is kept as received")]
     Unknown { coding: String },
-    #[error("{count} content codings on one body, at most {MAX_CODINGS} are taken off: the body is kept as received")]
+    #[error("{count} content codings on one body, at most {MAX_CODINGS} are removed: the body is kept as received")]
     TooMany { count: usize },
     #[error("the body is not {coding}, though Content-Encoding says so: it is kept as received")]
     NotCoded { coding: &'static str },
-    #[error("{coding} is cut short: it has no end after {kept} decoded bytes, which are kept")]
+    #[error("the {coding} data is cut off: it has no end after {kept} decoded bytes, which are kept")]
     Cut { coding: &'static str, kept: usize },
-    #[error("{coding} breaks off after {kept} decoded bytes ({message}): these are kept")]
+    #[error("the {coding} data is damaged after {kept} decoded bytes ({message}): these are kept")]
     Broken { coding: &'static str, kept: usize, message: String },
     #[error(
-        "more than {limit} bytes after {coding} is taken off: the rest is cut (crawler_manager.downloader.max_decoded_size)"
+        "more than {limit} bytes after decoding {coding}: the rest is cut (crawler_manager.downloader.max_decoded_size)"
     )]
     OverLimit { coding: &'static str, limit: u64 },
 }

@@ -116,7 +116,7 @@ fn a_pattern_cools_down_by_what_it_brings_and_is_warm_again_when_it_brings_somet
     assert!(matches!(traps.turn("/count/99", copy), Turn::Waits(_)), "found on what is cool it waits");
     assert!(traps.turn("/count/99", list) == Turn::Last, "found elsewhere it comes last");
     let lines = traps.lines();
-    assert!(lines.iter().any(|line| line.starts_with("/copy/# cools down")), "{lines:?}");
+    assert!(lines.iter().any(|line| line.starts_with("/copy/# is deferred")), "{lines:?}");
     // The state survives being stored.
     assert_eq!(HostTraps::from_bytes(&traps.to_bytes()), Some(traps.clone()));
     assert!(traps.to_bytes().len() < 8 << 10);

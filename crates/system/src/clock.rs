@@ -58,7 +58,7 @@ impl Clock {
         }
         tracing::warn!(
             seconds = self.ahead.as_secs(),
-            "the machine's clock has jumped ahead: pages are not dated by it; if it is right, start Seine again"
+            "the machine's clock has jumped ahead and is ignored; if it is right, restart Seine"
         );
         self.goes_on_from(steady, now)
     }

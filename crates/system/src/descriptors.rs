@@ -53,7 +53,7 @@ pub fn raise() {
         return;
     }
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
-        tracing::warn!(%error, limit = limit.current, "the limit of open files stays as it is");
+        tracing::warn!(%error, limit = limit.current, "the limit of open files cannot be raised");
     }
 }
 

@@ -21,7 +21,7 @@ use crate::formats::lines::{LOOKED_AT, MAX_LINE, append};
 use crate::formats::recovery::{RecordSplit, RecoveryError};
 use crate::sinks::whole_file::WholeFile;
 
-const NO_RECORD: &str = "no whole record";
+const NO_RECORD: &str = "no complete record";
 const NO_START: &str = "nothing that begins a stream or a record";
 /// Cost of one step of trial reading, in addition to its bytes.
 const TRIAL_STEP: u64 = 16 << 10;

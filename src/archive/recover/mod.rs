@@ -26,16 +26,18 @@ const LEVEL: u32 = 6;
 pub enum RecoverError {
     #[error("{action} {path}: {source}")]
     File { action: &'static str, path: PathBuf, source: std::io::Error },
-    #[error("{0} is no file; put its bytes in a file first")]
+    #[error("{0} is not a file; copy it to a file first")]
     NoFile(PathBuf),
-    #[error("{0} is there already; name a file that is not")]
+    #[error("{0} already exists; name another file")]
     Exists(PathBuf),
     #[error(
         "{path}: its beginning is in none of the known formats, it {begins}; say with --format what it was: {}",
         Format::names()
     )]
     Unknown { path: PathBuf, begins: String },
-    #[error("{0} is of {1}, where each page has a file of its own, whole or lost; seine verify tells which are whole")]
+    #[error(
+        "{0} has the format {1}, where each page has its own file, so there is nothing to recover; seine verify tells which files are intact"
+    )]
     SmallFiles(PathBuf, Format),
     #[error("{0} is empty: there is nothing to recover")]
     Empty(PathBuf),

@@ -114,7 +114,7 @@ pub(in crate::archive) fn is_sound(file: &File, at: u64) -> io::Result<bool> {
     }
 }
 
-const BREAKS_OFF: &str = "the compressed data breaks off";
+const BREAKS_OFF: &str = "the compressed data is cut off";
 
 /// Decompressed bytes from a position on, piece by piece.
 pub(super) struct Pieces<'a> {
@@ -204,9 +204,9 @@ impl<'a> Pieces<'a> {
             }
             Ok(_) if used + made > 0 => Got::More,
             Ok(_) if at_end => Got::Broken(BREAKS_OFF),
-            Ok(_) => Got::Broken("the compressed data leads nowhere"),
+            Ok(_) => Got::Broken("the decompressor makes no progress"),
             Err(error) if error.message().is_some_and(|it| it.contains("check")) => {
-                Got::Broken("the checksum does not match: something before it is damaged, and nobody can tell what")
+                Got::Broken("the checksum does not match: something before it is damaged, but it is unknown what")
             }
             Err(_) => Got::Broken("the compressed data is damaged"),
         })

@@ -266,7 +266,7 @@ impl BulkSender {
                 // The index may have been replaced.
                 *self.is_ready.lock().await = false;
                 let remedy = probe::remedy(&reason);
-                Err(format!("{} refuses any page: {reason}; {remedy}; pages wait meanwhile", self.config.index))
+                Err(format!("{} rejects every page: {reason}; {remedy}; pages wait meanwhile", self.config.index))
             }
         }
     }
@@ -286,7 +286,7 @@ impl BulkSender {
             // A server that closes the connection within a body may have found the body too long.
             Err(NoAnswer::Broken(reason)) => return Ok(Attempt::Broke(reason)),
         };
-        let too_long = || format!("413: {size} bytes are more than the server takes (http.max_content_length)");
+        let too_long = || format!("413: {size} bytes exceed the server's limit (http.max_content_length)");
         Ok(match answer.status {
             200 => self.judge(bulk, &answer).await,
             413 => Attempt::Halve { reason: too_long(), is_final: true },
@@ -374,11 +374,11 @@ impl BulkSender {
         let (index, waited) = (&self.config.index, patience.since.elapsed());
         if waited >= self.config.max_retry {
             let problem = format!("nothing written to {index} for {} s: {reason}", waited.as_secs());
-            let remedy = "look at the server; pages wait in the page log, and the sink goes on by itself";
+            let remedy = "check the server; pages wait in the page log, and the sink continues by itself";
             return Err(BulkFailure::Failed(other(problem, remedy)));
         }
         if !std::mem::replace(&mut patience.told, true) {
-            tracing::warn!(index, reason, "Elasticsearch does not take documents now, trying on");
+            tracing::warn!(index, reason, "Elasticsearch does not take documents now; retrying");
         }
         let pause = patience.back_off.mul_f64(0.75 + fastrand::f64() / 2.0);
         patience.back_off = (patience.back_off * 2).min(LAST_BACK_OFF);

@@ -78,7 +78,7 @@ impl IndexIdentity {
             let shown = if index == name { format!("index {name}") } else { format!("index {index} behind {name}") };
             match found.get(index) {
                 Some(now) if now == uuid => {}
-                Some(now) => return Err(replaced(format!("{shown} was made anew: its UUID was {uuid} and is {now}"))),
+                Some(now) => return Err(replaced(format!("{shown} was recreated: its UUID was {uuid} and is {now}"))),
                 None => {
                     let names = found.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
                     return Err(replaced(format!("{shown} is gone, and {name} is {names} now")));

@@ -89,12 +89,15 @@ async fn check(client: &Client, index: &str, answer: &ServerReply) -> Result<(),
         conflicts.extend(of_it.conflicts.into_iter().map(on));
         missing.extend(of_it.missing);
         if of_it.headers_are_fields {
-            tracing::warn!(index = name, "responseHeaders makes a field of every header's name; a new index would not");
+            tracing::warn!(
+                index = name,
+                "the index has a field for every name in responseHeaders; an index created by Seine would not"
+            );
         }
     }
     if !conflicts.is_empty() {
-        let problem = format!("index {index} is mapped otherwise than its documents need: {}", conflicts.join("; "));
-        let remedy = "choose another index with -e or index_name, or reindex into one that Seine makes";
+        let problem = format!("the mapping of index {index} does not fit its documents: {}", conflicts.join("; "));
+        let remedy = "choose another index with -e or index_name, or reindex into one that Seine creates";
         return Err(NotReady::Ever(other(problem, remedy)));
     }
     if missing.is_empty() { Ok(()) } else { add_fields(client, index, &missing).await }
@@ -112,8 +115,8 @@ async fn check_deletes(client: &Client, index: &str) -> Result<(), NotReady> {
         if parse_duration(given).is_ok_and(|given| wanted.as_ref().is_ok_and(|wanted| given < *wanted)) {
             tracing::warn!(
                 index = name,
-                "index.gc_deletes is {given}: a page that comes later than that, but is older than its deletion, would be there \
-                 again; PUT /{name}/_settings {{\"index.gc_deletes\": \"{GC_DELETES}\"}} mends it"
+                "index.gc_deletes is {given}: a page older than its deletion that arrives later than that would come \
+                 back; PUT /{name}/_settings {{\"index.gc_deletes\": \"{GC_DELETES}\"}} fixes it"
             );
         }
     }
@@ -140,12 +143,12 @@ async fn put_template(client: &Client, index: &str) -> Result<(), NotReady> {
     let answer = put_mapped(client, &path, |headers| template_body(index, headers)).await?;
     match answer.status {
         200..300 => {}
-        401 => return Err(unexpected(&answer, "making the index template")),
+        401 => return Err(unexpected(&answer, "creating the index template")),
         429 | 500.. => return Err(NotReady::Yet(answer.shown())),
         _ => tracing::warn!(
             answer = answer.shown(),
-            "no index template: should the index be deleted, the server would make it anew with a mapping of its own; \
-             target_storage.data_format.elasticsearch.index_template: false does without"
+            "no index template: if the index is deleted, the server would recreate it with a mapping that it guesses; \
+             target_storage.data_format.elasticsearch.index_template: false turns the template off"
         ),
     }
     Ok(())
@@ -179,7 +182,7 @@ fn unexpected(answer: &ServerReply, doing: &str) -> NotReady {
         400 => NotReady::Ever(other(format!("{doing}: {}", answer.shown()), remedy(&answer.shown()))),
         _ => NotReady::Ever(other(
             format!("{doing}: {}", answer.shown()),
-            "look whether target_storage.data_format.elasticsearch.rest.hosts are Elasticsearch 7 or newer, or OpenSearch",
+            "check that target_storage.data_format.elasticsearch.rest.hosts are Elasticsearch 7 or newer, or OpenSearch",
         )),
     }
 }

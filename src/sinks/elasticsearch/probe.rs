@@ -64,15 +64,15 @@ async fn ask(client: &Client, index: &str, beside: Option<&str>) -> ProbeResult 
 pub(super) fn remedy(reason: &str) -> &'static str {
     let says = |words: &[&str]| words.iter().any(|word| reason.contains(word));
     if says(&["data stream"]) {
-        "a data stream keeps no newest version of a page: name an index with -e or index_name"
+        "a data stream cannot replace a page by a newer version: name an index with -e or index_name"
     } else if says(&["pipeline", "processor"]) {
-        "make or mend that ingest pipeline, or take index.default_pipeline and index.final_pipeline out of the index's settings"
+        "create or repair that ingest pipeline, or remove index.default_pipeline and index.final_pipeline from the index's settings"
     } else if says(&["maximum normal shards", "maximum shards", "max_shards_per_node", "this action would add"]) {
-        "delete indices that nobody needs, or raise cluster.max_shards_per_node"
+        "delete unused indices, or raise cluster.max_shards_per_node"
     } else if says(&["write index"]) {
         "mark one index of the alias as its is_write_index"
     } else {
-        "look at the mapping and the settings of the index, or of the one that its alias points to now"
+        "check the mapping and the settings of the index, or of the one that its alias points to now"
     }
 }
 

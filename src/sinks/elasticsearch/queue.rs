@@ -117,8 +117,7 @@ pub(super) fn narrow_down(broken: QueuedBulk, reason: &str, queue: &mut VecDeque
     if breaks < MOST_BREAKS {
         return queue.push_back(QueuedBulk { breaks, ..broken });
     }
-    let why =
-        format!("{breaks} requests with this page alone came to nothing, and those without it are answered: {reason}");
+    let why = format!("{breaks} requests with this page alone failed, while requests without it succeed: {reason}");
     for item in broken.bulk {
         tracing::warn!(url = item.entry.event.url, reason, "document set aside");
         all.dead.push((item.entry, why.clone()));

@@ -58,7 +58,7 @@ impl KafkaSink {
                 let limit = *self.limit.get_or_insert_with(|| self.producer.topic_limit(&self.config.topic));
                 let limit = limit.map_or("the broker's limit".into(), |bytes| format!("{bytes}"));
                 let reason = format!(
-                    "{} bytes, compressed still more than {limit} (the topic's max.message.bytes)",
+                    "{} bytes, even when compressed more than {limit} (the topic's max.message.bytes)",
                     self.value.len()
                 );
                 self.slots.set(sequence, |entry| MessageState::Dead(entry, reason));

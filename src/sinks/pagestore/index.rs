@@ -186,6 +186,6 @@ fn failed(error: impl std::fmt::Display) -> SinkError {
     SinkError::Other {
         sink: "pagestore",
         problem: format!("its index: {error}"),
-        remedy: "look at the disk; is another process using the same base folder?",
+        remedy: "check the disk; is another process using the same base folder?",
     }
 }

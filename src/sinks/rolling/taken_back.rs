@@ -61,11 +61,11 @@ fn read_state(state: &serde_json::Value, rolling: &RollingOptions) -> Option<Sav
     match SavedState::deserialize(state) {
         Ok(saved) if saved.open.as_ref().is_none_or(|open| rolling.is_ours(&open.name)) => Some(saved),
         Ok(_) => {
-            tracing::warn!(%state, "the saved state names a file that is none of this sink's; going on without it");
+            tracing::warn!(%state, "the saved state names a file that is not this sink's; continuing without it");
             None
         }
         Err(error) => {
-            tracing::warn!(%state, %error, "the saved state cannot be read; going on without it");
+            tracing::warn!(%state, %error, "the saved state cannot be read; continuing without it");
             None
         }
     }
@@ -75,7 +75,7 @@ fn take_back(folder: &Path, saved: &SavedState, rolling: &RollingOptions) -> Res
     let reserved = rolling.prefix(saved.reserved);
     for path in list_named(folder, |name| rolling.is_ours(name) && name.starts_with(&reserved))? {
         std::fs::remove_file(&path).map_err(|e| file_error("removing", &path, e))?;
-        tracing::info!(path = %path.display(), "removed a file of which nothing was acknowledged; its pages come again");
+        tracing::info!(path = %path.display(), "removed a file without acknowledged pages; its pages are delivered again");
     }
     match &saved.open {
         Some(open) => cut_back(folder, open, rolling),
@@ -90,7 +90,7 @@ fn cut_back(folder: &Path, open: &Acknowledged, rolling: &RollingOptions) -> Res
     let path = if writing.exists() { &writing } else { &done };
     let metadata = if_there(std::fs::metadata(path)).map_err(|e| file_error("looking at", path, e))?;
     let Some(length) = metadata.map(|metadata| metadata.len()) else {
-        tracing::error!(path = %path.display(), "the file written to last is gone, with pages that were delivered");
+        tracing::error!(path = %path.display(), "the last file is missing, and delivered pages with it");
         return Ok(());
     };
     if length >= open.length {
@@ -98,7 +98,7 @@ fn cut_back(folder: &Path, open: &Acknowledged, rolling: &RollingOptions) -> Res
         cut(path, open.length, ending.as_ref().map_or(&[], |it| &it[..]))?;
     } else {
         tracing::error!(path = %path.display(), length, acknowledged = open.length,
-            "the file written to last is shorter than what was synced to it: delivered pages are lost; seine sinks refill NAME delivers them again");
+            "the last file is shorter than its synced content: delivered pages are lost; seine sinks refill NAME delivers them again");
         if let FileContent::Stream = rolling.layout.content {
             salvage::close_file(path, rolling.level)?;
         }

@@ -172,7 +172,8 @@ fn one_page(
 }
 
 fn html_page(body: Vec<u8>, url: Option<String>) -> Result<PageEvent, String> {
-    let url = url.ok_or("its name tells no URL, as when names are hashed; FILESYSTEM_HTML holds none elsewhere")?;
+    let url =
+        url.ok_or("its name contains no URL (hashed names do not), and FILESYSTEM_HTML stores the URL nowhere else")?;
     let mut event = PageEvent::read_back(url);
     if let Outcome::Response(response) = &mut event.outcome {
         response.body = body.into();
@@ -183,17 +184,17 @@ fn html_page(body: Vec<u8>, url: Option<String>) -> Result<PageEvent, String> {
 /// Reads a file with one record. The URL in the record must match the file name.
 fn record_page(bytes: &[u8], path: &Path, read: fn(&[u8]) -> Result<PageEvent, String>) -> Result<PageEvent, String> {
     if bytes.is_empty() {
-        return Err("it is empty, and should hold a record".into());
+        return Err("it is empty, but should contain a record".into());
     }
     let event = read(bytes)?;
     if is_of_another_page(path, &event.url) {
-        return Err(format!("the record in it is of {}, and its name is that of another page", event.url));
+        return Err(format!("its record is of {}, but its name is that of another page", event.url));
     }
     Ok(event)
 }
 
 fn files_record(bytes: &[u8]) -> Result<PageEvent, String> {
-    files::parse_line(bytes).map(FilesRecord::into_event).map_err(|error| format!("it is no FILES record: {error}"))
+    files::parse_line(bytes).map(FilesRecord::into_event).map_err(|error| format!("it is not a FILES record: {error}"))
 }
 
 fn cbor_record(bytes: &[u8]) -> Result<PageEvent, String> {

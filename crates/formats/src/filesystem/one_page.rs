@@ -27,7 +27,7 @@ pub(super) fn content(file: &mut dyn ReadSeek) -> Result<Vec<u8>, String> {
             stream.read_to_end(&mut plain).map_err(failed)?;
             Ok(plain)
         }
-        Err(error) if made > 0 => Err(format!("its compressed data is damaged or breaks off: {error}")),
+        Err(error) if made > 0 => Err(format!("its compressed data is damaged or cut off: {error}")),
         _ => read_limited(file),
     }
 }
@@ -48,5 +48,5 @@ fn failed(error: std::io::Error) -> String {
 }
 
 fn too_large() -> String {
-    format!("it holds more than {MAX_PAGE_FILE} bytes, as no page does")
+    format!("it has more than {MAX_PAGE_FILE} bytes, the limit of a page")
 }

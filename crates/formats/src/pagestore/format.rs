@@ -88,7 +88,7 @@ impl PageList {
                 Err(problem) => return Err(format!("{}: {problem}", whole(&path).display())),
             }
         }
-        Err(format!("{} is listed, and {} is not there", entry.url, whole(&place(entry.hash)).display()))
+        Err(format!("{} is listed, but {} does not exist", entry.url, whole(&place(entry.hash)).display()))
     }
 }
 

@@ -12,13 +12,13 @@ pub const MAX_LINE: usize = 64 << 10;
 #[derive(Debug, thiserror::Error)]
 pub enum MetaError {
     /// Reading continues with the next line.
-    #[error("line {line} is no `md5 url` or `md5 url id kind language`: {text:?}")]
+    #[error("line {line} is neither `md5 url` nor `md5 url id kind language`: {text:?}")]
     Line { line: u64, text: String },
     /// Reading continues with the next line.
-    #[error("line {line} is longer than {limit} bytes and was passed over")]
+    #[error("line {line} is longer than {limit} bytes and was skipped")]
     TooLong { line: u64, limit: usize },
     /// Nothing after it can be read.
-    #[error("reading behind line {line} failed: {source}")]
+    #[error("reading after line {line} failed: {source}")]
     Io { line: u64, source: io::Error },
 }
 

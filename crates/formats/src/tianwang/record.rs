@@ -45,9 +45,9 @@ pub enum HeadError {
     NoVersion,
     #[error("it has no property {0}")]
     Missing(&'static str),
-    #[error("{name} is {value:?}, which is no number of bytes")]
+    #[error("{name} is {value:?}, which is not a number of bytes")]
     Number { name: &'static str, value: String },
-    #[error("the line {0:?} is no property (name: value)")]
+    #[error("the line {0:?} is not a property (name: value)")]
     Line(String),
     #[error("it is longer than {} bytes", super::MAX_HEAD)]
     TooLong,
@@ -60,7 +60,7 @@ pub enum ContentError {
     Inflate(#[from] io::Error),
     #[error("DATA inflates to {found} bytes{}, and unzip-length says {stated}", if *.more { " and more" } else { "" })]
     Length { stated: u64, found: u64, more: bool },
-    #[error("the compressed DATA breaks off after {found} of {stated} bytes")]
+    #[error("the compressed DATA ends after {found} of {stated} bytes")]
     BrokenOff { stated: u64, found: u64 },
     #[error("unzip-length is {stated} bytes, and at most {} are inflated", MAX_DATA)]
     TooLong { stated: u64 },

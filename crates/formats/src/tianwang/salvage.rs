@@ -9,7 +9,7 @@ use std::rc::Rc;
 use super::{ScannedRange, TianwangReader, recover};
 use crate::recovery::{DamagedFile, RecoveryError, Salvage, begins_compressed};
 
-const NO_RECORD: &str = "no whole record";
+const NO_RECORD: &str = "no complete record";
 
 pub(super) fn save(damaged: &DamagedFile<'_>, saving: &mut dyn Salvage) -> Result<(), RecoveryError> {
     let at = Rc::new(Cell::new(0));
@@ -142,7 +142,7 @@ fn save_compressed<R: Read>(
             }
         }
     }
-    let cut = reader.truncated().then(|| "it breaks off".to_owned());
+    let cut = reader.truncated().then(|| "it is incomplete".to_owned());
     if let Some(why) = wrong.or(cut) {
         saving.lose(end.min(length - 1), length, &why);
     }

@@ -7,10 +7,10 @@ use crate::inflate::StreamError;
 #[derive(Debug, thiserror::Error)]
 pub enum WarcError {
     /// Reading continues with the next record.
-    #[error("what stands at byte {offset} is no WARC record: {problem}")]
+    #[error("there is no valid WARC record at byte {offset}: {problem}")]
     Record { offset: u64, problem: &'static str },
     /// Reading continues after it.
-    #[error("the record at byte {offset} is longer ({length} bytes) than {limit} bytes and was passed over")]
+    #[error("the record at byte {offset} is longer ({length} bytes) than {limit} bytes and was skipped")]
     TooLong { offset: u64, length: u64, limit: u64 },
     /// After damage, reading continues with the next record that can be found. After an I/O error, nothing more is
     /// read.
@@ -21,7 +21,7 @@ pub enum WarcError {
     #[error("the {what} of the record at byte {offset} has the digest {found}, and the record says {stated}")]
     Digest { what: &'static str, offset: u64, stated: String, found: String },
     /// The record is complete, but its block is not an HTTP message (only from [`WarcPages`](super::WarcPages)).
-    #[error("the block of the record at byte {offset} is no HTTP message: {source}")]
+    #[error("the block of the record at byte {offset} is not an HTTP message: {source}")]
     Http { offset: u64, source: HttpError },
 }
 

@@ -153,7 +153,7 @@ impl<R: Read> MemberReader<R> {
             self.begin_member(self.raw_start);
             self.coding = Coding::Plain;
         } else {
-            return Err(self.damage("what stands before a gzip member is none".into()));
+            return Err(self.damage("there is other data before a gzip member".into()));
         }
         Ok(true)
     }

@@ -112,7 +112,7 @@ impl<R: Read> WarcReader<R> {
         let fields = self.fields(location.offset)?;
         let length = fields.get("Content-Length").and_then(|it| it.trim().parse::<u64>().ok());
         let Some(length) = length else {
-            return Err(self.lose("Content-Length is absent or no number", location.offset));
+            return Err(self.lose("Content-Length is absent or not a number", location.offset));
         };
         if length > self.max_block {
             self.pass_over(length)?;

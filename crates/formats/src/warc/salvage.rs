@@ -28,7 +28,7 @@ pub(super) fn save(damaged: &DamagedFile<'_>, saving: &mut dyn Salvage) -> Resul
             }
         };
         if matches!(record.check_block(), DigestVerdict::Wrong { .. }) {
-            wrong.get_or_insert("the block is not what its digest says".into());
+            wrong.get_or_insert("the block does not match its digest".into());
             continue;
         }
         let offset = record.location.offset;
@@ -45,7 +45,7 @@ pub(super) fn save(damaged: &DamagedFile<'_>, saving: &mut dyn Salvage) -> Resul
         end = offset + bytes.len() as u64;
         saving.save(&bytes, end).map_err(RecoveryError::Write)?;
     }
-    let cut = reader.truncated().then(|| "it breaks off".to_owned());
+    let cut = reader.truncated().then(|| "it is incomplete".to_owned());
     if let Some(why) = wrong.or(cut) {
         saving.lose(end, damaged.length.max(end + 1), &why);
     }

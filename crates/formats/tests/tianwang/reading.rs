@@ -98,8 +98,8 @@ fn one_bad_record_does_not_end_the_file() {
         (b"version: 1.0\nurl: x\nlength: \n\nabc\n", "length is \"\""),
         (b"version: 1.0\nurl: x\nno property\nlength: 3\n\nabc\n", "the line \"no property\""),
         (b"version: 1.0\nurl: x\nlength: 2\n\nabc\n", "does not end where its length, 2, says"),
-        (b"version: 1.0\nurl: x\nlength: 3\n\nabc\n", "has no property date"),
-        (b"version: 1.0\nurl: x\nlength: 18\n\nversion: 1.0\nabcde\n", "has no property date"),
+        (b"version: 1.0\nurl: x\nlength: 3\n\nabc\n", "lacks the property date"),
+        (b"version: 1.0\nurl: x\nlength: 18\n\nversion: 1.0\nabcde\n", "lacks the property date"),
         // A head that is cut: the next one begins in its middle.
         (b"version: 1.0\nurl: x\n", "no property length"),
         (b"\0\xff \n\n\n", "does not begin with the property version"),

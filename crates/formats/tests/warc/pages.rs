@@ -201,7 +201,7 @@ fn a_block_that_is_no_message_is_an_error_and_the_next_page_is_read() {
     let told: Vec<_> = items.iter().filter_map(|it| it.as_ref().err()).map(|it| it.to_string()).collect();
     assert_eq!(items.len(), 3);
     assert_eq!(told.len(), 2);
-    assert!(told[0].starts_with("the block of the record at byte 0 is no HTTP message: "), "{told:?}");
+    assert!(told[0].starts_with("the block of the record at byte 0 is not an HTTP message: "), "{told:?}");
     assert_eq!(items[2].as_ref().unwrap().url, url(1));
     assert_eq!(&*items[2].as_ref().unwrap().crawler_id, "test");
 }

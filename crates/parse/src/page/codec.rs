@@ -13,7 +13,7 @@ pub const FORMAT: u32 = 1;
 pub enum CodecError {
     #[error("event is shorter than its own head says: {have} bytes, {need} needed")]
     Short { have: usize, need: usize },
-    #[error("event head is not what this version writes: {0}; was it written by a newer seine?")]
+    #[error("event head cannot be read: {0}; was it written by a newer seine?")]
     Head(#[from] serde_json::Error),
 }
 

@@ -44,12 +44,12 @@ impl Doubt {
     /// For people: what the last fetch showed.
     pub fn meaning(self) -> &'static str {
         match self {
-            Doubt::Missing => "it answered that it is not there",
+            Doubt::Missing => "it answered with 404 or 410",
             Doubt::Forbidden => "robots.txt forbids it",
             Doubt::Noindex => "it asked not to be indexed",
             Doubt::Elsewhere => "it redirected to another page than before, or to none",
             Doubt::Empty => "it was empty",
-            Doubt::Cut => "its body broke off",
+            Doubt::Cut => "its body was cut",
             Doubt::Named => "it named another URL as its canonical one",
         }
     }

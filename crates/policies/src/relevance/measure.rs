@@ -57,10 +57,10 @@ impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Figures { accuracy, precision, recall, f1, brier } = self;
         writeln!(f, "  accuracy  {accuracy:.3}")?;
-        writeln!(f, "  precision {precision:.3}   of the pages called relevant, the part that is")?;
-        writeln!(f, "  recall    {recall:.3}   of the relevant pages, the part that was found")?;
+        writeln!(f, "  precision {precision:.3}   share of the pages judged relevant that are")?;
+        writeln!(f, "  recall    {recall:.3}   share of the relevant pages that were found")?;
         writeln!(f, "  F1        {f1:.3}")?;
-        writeln!(f, "  Brier     {brier:.3}   mean square error of the relevance; 0 is best")
+        writeln!(f, "  Brier     {brier:.3}   mean squared error of the relevance; 0 is best")
     }
 }
 

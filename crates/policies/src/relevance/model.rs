@@ -92,7 +92,7 @@ impl Model {
         const JAVA: [u8; 4] = [0xac, 0xed, 0, 5];
         let wrong = |problem: String| Err(ModelError(problem));
         if bytes.starts_with(&JAVA) {
-            return wrong(format!("it is a Java-serialised model, which ACHE alone can read; {REMEDY}"));
+            return wrong(format!("it is a Java-serialised model, which only ACHE can read; {REMEDY}"));
         }
         /// The fields that tell whether the rest can be read.
         #[derive(Deserialize)]
@@ -110,7 +110,8 @@ impl Model {
         struct Known {
             model: Kind,
         }
-        let broken = |error: serde_json::Error| ModelError(format!("it is no model, or damaged: {error}; {REMEDY}"));
+        let broken =
+            |error: serde_json::Error| ModelError(format!("it is not a model, or it is damaged: {error}; {REMEDY}"));
         let Known { model: Kind { format, version } } = serde_json::from_slice(bytes).map_err(broken)?;
         if format.as_deref() != Some(FORMAT) {
             return wrong(format!("it does not say that its format is {FORMAT:?}; {REMEDY}"));
@@ -127,7 +128,7 @@ impl Model {
         match is_read_back && model.places.len() == model.features.len() {
             true => Ok(model),
             false => wrong(format!(
-                "its features are not as they were written: more than {MAX_FEATURES}, one of them twice, or without an idf above 0; {REMEDY}"
+                "its features are invalid: more than {MAX_FEATURES}, one of them twice, or without an idf above 0; {REMEDY}"
             )),
         }
     }
@@ -183,7 +184,7 @@ impl Model {
 }
 
 /// What to do about an invalid model.
-pub const REMEDY: &str = "make one of your examples with seine build-model -t EXAMPLES -o MODEL";
+pub const REMEDY: &str = "make one from your examples with seine build-model -t EXAMPLES -o MODEL";
 
 /// The weight factor of a feature that occurs `count` times.
 pub(super) fn frequency(count: u32) -> f64 {

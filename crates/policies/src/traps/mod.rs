@@ -140,7 +140,9 @@ impl HostTraps {
                 let is_page = fetched.is_text && said.mark != 0;
                 let learned = is_page.then(|| self.parameters.see(fetched.path_and_query, said.mark)).flatten();
                 if let Some(name) = learned {
-                    tell.push(format!("links lose {name}: its values differ, and the pages say the same"));
+                    tell.push(format!(
+                        "parameter {name} is removed from links: its values differ, and the pages are the same"
+                    ));
                     self.sweep_from = Some(0);
                 }
                 news
@@ -161,7 +163,7 @@ impl HostTraps {
         let was_cool = place.is_cool;
         place.count(news);
         if place.is_cool && !was_cool {
-            tell.push(format!("{} cools down: {}", place.name(), place.brought()));
+            tell.push(format!("{} is deferred: {}", place.name(), place.brought()));
             self.sweep_from = Some(0);
             self.allowance.spend(u32::from(place.stale));
         }
@@ -280,7 +282,7 @@ impl HostTraps {
         let was_left = self.allowance.left() > 0;
         self.allowance.released(held, released);
         if was_left && self.allowance.left() == 0 {
-            tell.push(format!("{held} URLs are held, as whatever is asked for of them leads to as many again"));
+            tell.push(format!("{held} URLs stay deferred: fetching them only leads to as many again"));
         }
     }
 
@@ -320,7 +322,7 @@ impl HostTraps {
             && u32::from(mirror.against) * u32::from(MIRRORED_AGAINST) <= u32::from(mirror.agreed);
         if is_mirror && !mirror.is_believed {
             tell.push(format!(
-                "it cools down as a mirror of {other}: {} pages at equal paths are equal",
+                "it is deferred as a mirror of {other}: {} pages at equal paths are equal",
                 mirror.agreed
             ));
             self.sweep_from = Some(0);
@@ -336,10 +338,13 @@ impl HostTraps {
     pub fn lines(&self) -> Vec<String> {
         let mirror = self.mirror.iter().filter(|mirror| mirror.is_believed);
         let mirror = mirror.map(|Mirror { of, agreed, against, .. }| {
-            format!("a mirror of {of}: {agreed} pages at equal paths were equal, {against} were not")
+            format!("a mirror of {of}: {agreed} pages at equal paths are equal, {against} differ")
         });
         let cool = self.places.iter().filter(|place| place.is_cool).map(Place::said);
-        let lost = self.sessions().iter().map(|name| format!("links lose {name}, which carries a session"));
+        let lost = self
+            .sessions()
+            .iter()
+            .map(|name| format!("parameter {name} is removed from links, since it carries a session"));
         mirror.chain(cool).chain(lost).collect()
     }
 
@@ -347,9 +352,9 @@ impl HostTraps {
     pub fn why(&self, mark: u32) -> String {
         match (mark, self.place(mark), &self.mirror) {
             (MIRROR | MIRRORED, _, Some(mirror)) => format!("its host is a mirror of {}", mirror.of),
-            (SESSIONS, ..) => "it carries a session, and is asked for without".to_owned(),
+            (SESSIONS, ..) => "it carries a session; its page is fetched without".to_owned(),
             (_, Some(place), _) => format!("its pattern {}", place.said()),
-            _ => "its pattern cools down: what was fetched of it brought nothing new".to_owned(),
+            _ => "its pattern is deferred: its fetches brought nothing new".to_owned(),
         }
     }
 

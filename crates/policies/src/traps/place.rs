@@ -86,16 +86,16 @@ impl Place {
     }
 
     pub(super) fn name(&self) -> &str {
-        if self.mark == OTHERS { "what has no pattern of its own" } else { &self.pattern }
+        if self.mark == OTHERS { "URLs without a pattern of their own" } else { &self.pattern }
     }
 
     pub(super) fn brought(&self) -> String {
-        format!("{} fetches brought {} with anything new", self.fetches, self.news)
+        format!("{} of {} fetches brought anything new", self.news, self.fetches)
     }
 
     /// Describes a cool pattern.
     pub(super) fn said(&self) -> String {
         let (name, brought, every) = (self.name(), self.brought(), self.every());
-        format!("{name} cools down: {brought}; one is asked for with every {every} pages of its host")
+        format!("{name} is deferred: {brought}; one URL is fetched per {every} pages of the host")
     }
 }

@@ -56,7 +56,7 @@ async fn others(client: &Client, name: &str, found: &IndexIdentity) -> Result<Ve
 
 fn cannot_tell(name: &str, answer: &str) -> SinkError {
     other(
-        format!("{name} has several indices, and which one is written to cannot be told: {answer}"),
+        format!("{name} has several indices, and it is unknown which one is written to: {answer}"),
         "give the user the right view_index_metadata, or leave one index behind the alias",
     )
 }
@@ -71,7 +71,7 @@ impl BulkSender {
         tracing::warn!(
             alias = self.config.index,
             others = others.join(", "),
-            "the alias writes to another index: older documents in its other indices are deleted as their pages are written again or go"
+            "the alias has a new write index: older documents in its other indices are deleted when their pages are written again or are gone"
         );
         self.turns.fetch_add(1, Ordering::Relaxed);
         *self.others.lock() = others;

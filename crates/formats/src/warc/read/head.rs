@@ -75,7 +75,7 @@ impl<R: Read> WarcReader<R> {
                 self.source.unread(&[line, b"\r\n"].concat());
                 return Err(ReadFailure::Error(WarcError::Record {
                     offset,
-                    problem: "another one begins inside its fields",
+                    problem: "another record begins inside its fields",
                 }));
             }
             match (line.first(), fields.0.last_mut()) {
