@@ -91,7 +91,7 @@ fn a_log_that_is_full_names_who_holds_it() {
     });
     process.signal("TERM");
     let ran = process.wait().exits(6);
-    assert!(ran.stderr.contains("full (page_log.max_size) because of void"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("full (page_log.max_size), because void has not read"), "{}", ran.stderr);
     sinks(&place, &["remove", "void"]).ok();
     crawl(&place, &site, &["--sink", "files"]);
     assert_eq!(place.kept().len(), site.pages().len());

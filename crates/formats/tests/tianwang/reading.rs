@@ -107,7 +107,7 @@ fn one_bad_record_does_not_end_the_file() {
         let (records, errors, truncated) = read(&file(middle));
         assert_eq!(urls(&records), expected, "{message}: {errors:?}");
         assert!(matches!(&errors[..], [error] if error.to_string().contains(message)), "{message}: {errors:?}");
-        assert!(errors[0].to_string().contains(&format!("byte {at} ")), "{}", errors[0]);
+        assert!(errors[0].to_string().contains(&format!("byte {at}")), "{}", errors[0]);
         assert!(!truncated);
     }
     let endless = [b"version: 1.0\nx: ", &[b'y'; 70_000][..], b"\n\n"].concat();
