@@ -259,10 +259,11 @@ fn the_sample_file_has_every_key_with_what_it_does() {
 
 #[test]
 fn the_sample_file_names_every_word_for_a_sink() {
-    let words = sink_words().into_iter().map(|(word, about)| format!("{} ({about})", word.to_ascii_uppercase()));
-    let said = format!("One or several of {}. ", words.collect::<Vec<_>>().join(", "));
+    let words = sink_words().into_iter().map(|(word, about)| format!("{}: {about}.", word.to_ascii_uppercase()));
+    let list = words.collect::<Vec<_>>().join(" ");
     let (_, doc) = explained().into_iter().find(|(key, _)| key == "target_storage.data_formats").unwrap();
-    assert!(doc.starts_with(&said), "{doc}\nis to begin with\n{said}");
+    let doc = doc.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(doc.ends_with(&list), "{doc}\nis to end with\n{list}");
 }
 
 /// The comments below keys without effect are the texts of their warnings.
@@ -453,7 +454,7 @@ fn what_ache_has_and_seine_lacks_is_a_warning_when_it_asks_for_something() {
 
     let robots = read("link_storage.disallow_sites_in_robots_file: false").unwrap();
     assert!(!robots.config.fetch.obey_robots);
-    assert!(robots.warnings[0].to_string().contains("robots.txt is not obeyed"));
+    assert!(robots.warnings[0].to_string().contains("does not obey robots.txt"));
 }
 
 #[test]
@@ -464,12 +465,12 @@ fn a_format_that_is_not_there_yet_is_an_error() {
             format!("target_storage.data_formats: [FILES, {format}]"),
         ] {
             let error = error(&yaml);
-            assert!(error.contains(format) && error.contains("not available"), "{error}");
+            assert!(error.contains(format) && error.contains("not supported"), "{error}");
         }
     }
     assert!(error("target_storage.data_formats: [FILES, TAPE]").contains("TAPE"));
     assert!(error("target_storage.data_formats: [FILES, FILES]").contains("twice"));
-    assert!(error("target_storage.data_formats: []").contains("VOID if pages shall go nowhere"));
+    assert!(error("target_storage.data_formats: []").contains("use VOID to deliver pages nowhere"));
 }
 
 #[test]
@@ -512,23 +513,23 @@ fn a_wrong_value_names_its_place_the_value_and_what_is_expected() {
     wrong("link_storage.cache_size:", &["no value", "a size"]);
     wrong("link_storage.link_strategy.use_scope: maybe", &["maybe", "true or false"]);
     wrong("crawler_manager.downloader.download_thread_pool_size: 0", &["from 1 to 100000"]);
-    wrong("crawler_manager.downloader.max_redirects: [1]", &["[1] is not right", "a whole number"]);
+    wrong("crawler_manager.downloader.max_redirects: [1]", &["[1] is not valid", "a whole number"]);
     wrong("link_storage.link_strategy.scope: galaxy", &["galaxy", "host, domain"]);
     wrong("link_storage.link_strategy.scope_hosts: ['http://a.test/']", &["host names"]);
-    wrong("link_storage.link_strategy.whitelist: ['(']", &["regular expressions", "( is none"]);
-    wrong("crawler_manager.downloader.valid_mime_types: [html]", &["text/html", "html is none"]);
+    wrong("link_storage.link_strategy.whitelist: ['(']", &["regular expressions", "( is not valid"]);
+    wrong("crawler_manager.downloader.valid_mime_types: [html]", &["text/html", "html is not valid"]);
     wrong("crawler_manager.downloader.static_hosts: {a.test: b.test}", &["IP addresses"]);
     wrong("crawler_manager.downloader.user_agent.name: 'Söner 1'", &["product token"]);
     wrong("crawler_manager.downloader.user_agent.string: \"a\\r\\nX: y\"", &["printable ASCII"]);
     wrong("budget.rules: 5", &["a list of budgets"]);
-    wrong("budget.rules: [5]", &["entry 1: this is no mapping"]);
+    wrong("budget.rules: [5]", &["entry 1: this is not a mapping"]);
     wrong("budget.rules: [{of: crawl, pages: 1}, {pages: 1}]", &["entry 2: of is missing", "crawl, host or domain"]);
     wrong("budget.rules: [{of: planet, pages: 1}]", &["of is \"planet\"", "crawl, host or domain"]);
     wrong("budget.rules: [{of: host, per: week, pages: 1}]", &["per is \"week\"", "life, run or day"]);
     wrong("budget.rules: [{of: host, pages: 0}]", &["pages is \"0\"", "from 1 up"]);
     wrong("budget.rules: [{of: host, bytes_received: much}]", &["bytes_received is \"much\"", "a size such as"]);
-    wrong("budget.rules: [{of: host, sites: 1}]", &["sites is none of of, per, pages"]);
-    wrong("budget.rules: [{of: host, per: day}]", &["entry 1: no amount"]);
+    wrong("budget.rules: [{of: host, sites: 1}]", &["sites is not one of of, per, pages"]);
+    wrong("budget.rules: [{of: host, per: day}]", &["entry 1: the amount is missing"]);
     wrong("budget.rules: [{of: host, pages: 1}, {of: host, pages: 2}]", &["entry 2: a second budget of pages"]);
     wrong("crawler_id: ../other", &["../other", "letters"]);
     wrong("http.host: localhost.example", &["IP address"]);
@@ -572,7 +573,7 @@ fn a_file_full_of_errors_is_told_briefly_and_soon() {
 #[test]
 fn a_key_set_twice_is_an_error() {
     let told = error("http.port: 1\nhttp:\n  port: 2\n");
-    assert!(told.contains("seine.yml:3: http.port is set a second time") && told.contains("seine.yml:1"), "{told}");
+    assert!(told.contains("seine.yml:3: http.port is set twice") && told.contains("seine.yml:1"), "{told}");
     error("http.port: 1\nhttp.port: 1\n");
     error("target_storage.data_format.type: FILES\ntarget_storage.data_formats: [FILES]\n");
 }
@@ -736,7 +737,7 @@ fn bad_seeds_are_told_all_at_once() {
     let told = error.to_string();
     for part in [
         "seeds.txt",
-        "no URL (24)",
+        "not URLs (24)",
         "line 2: \"example.com\": write it in full, such as https://example.com",
         "line 3: \"ftp://a.test/\"",
         "line 4: \"https://\"",
@@ -750,8 +751,8 @@ fn bad_seeds_are_told_all_at_once() {
 #[test]
 fn files_that_are_no_seeds_are_refused() {
     let told = |content: &[u8]| read_seeds(&file("seeds.txt", content).path).unwrap_err().to_string();
-    assert!(told(b"").contains("hold no URL"));
-    assert!(told(b"# only\n\n").contains("hold no URL"));
+    assert!(told(b"").contains("has no URL"));
+    assert!(told(b"# only\n\n").contains("has no URL"));
     assert!(told(b"\x7fELF\x00\x01").contains("zero bytes"));
     assert!(told(b"https://a.test/caf\xe9").contains("UTF-8"));
     let told = read_seeds(Path::new("/nowhere/seeds.txt")).unwrap_err().to_string();
@@ -895,15 +896,15 @@ fn what_is_wrong_with_a_sink_is_said() {
         ("{name: a, format: PDF}", "a sink's format to be one of FILES, CDR31"),
         ("{name: a}", "each sink to have a destination or a format"),
         ("{name: A/b, format: FILES}", "a sink's name to be 1 to 64 lower-case letters"),
-        ("{name: log, format: FILES}", "none of frontier, log, validator"),
-        ("{name: a, format: FILES, optoins: {}}", "optoins is none"),
+        ("{name: log, format: FILES}", "not one of frontier, log, validator"),
+        ("{name: a, format: FILES, optoins: {}}", "not optoins"),
         ("{name: a, format: FILES, options: {topic_name: x}}", "keys of target_storage.data_format.files"),
         ("{name: a, format: FILES, options: {max_file_size: -1}}", "files.max_file_size: expected"),
-        ("{name: a, destination: elasticsearch, format: FILES}", "an index takes ELASTIC documents alone"),
-        ("{name: a, destination: files, format: PAGESTORE}", "PAGESTORE goes into pagestore"),
-        ("{name: a, destination: kafka, format: PAGESTORE}", "PAGESTORE is folders, no messages"),
-        ("{destination: stdout, format: WARC}", "WARC has no lines to print"),
-        ("{name: a, format: FILES}, {name: a, format: WARC}", "each sink a name of its own; a is there twice"),
+        ("{name: a, destination: elasticsearch, format: FILES}", "an index takes only ELASTIC documents"),
+        ("{name: a, destination: files, format: PAGESTORE}", "PAGESTORE needs the destination pagestore"),
+        ("{name: a, destination: kafka, format: PAGESTORE}", "PAGESTORE writes folders and cannot be a message"),
+        ("{destination: stdout, format: WARC}", "WARC is not made of lines"),
+        ("{name: a, format: FILES}, {name: a, format: WARC}", "each sink needs a name of its own; a is used twice"),
         (
             "{name: a, destination: kafka, options: {topic_name: x, removed: delete}}",
             "kafka.removed: expected one of tombstone, event, keep",
@@ -969,15 +970,15 @@ fn some_pages_have_intervals_of_their_own() {
 
     let first = "{host: a.test, interval: 1h}";
     for (entry, words) in [
-        ("{host: a.test}", "it says no interval"),
+        ("{host: a.test}", "it has no interval"),
         ("{interval: 1h}", "a host or a pattern"),
-        ("{host: a.test, pattern: b, interval: 1h}", "one of them only"),
+        ("{host: a.test, pattern: b, interval: 1h}", "either a host or a pattern"),
         ("{host: a.test, interval: soon}", "interval to be a duration"),
         ("{host: a.test, interval: 0}", "at least 1ms"),
-        ("{host: a.test, every: 1h}", "every is none of host"),
+        ("{host: a.test, every: 1h}", "every is not one of host"),
         ("{pattern: '(', interval: 1h}", "regular expressions"),
-        ("{host: a.test, min_interval: 2h, max_interval: 1h}", "above its max_interval"),
-        ("a.test", "no mapping"),
+        ("{host: a.test, min_interval: 2h, max_interval: 1h}", "longer than its max_interval"),
+        ("a.test", "not a mapping"),
     ] {
         let told = error(&format!("link_storage.recrawl.overrides: [{first}, {entry}]"));
         assert!(told.contains("entry 2") && told.contains(words), "{told}");
@@ -1041,20 +1042,20 @@ fn a_variable_replaces_a_secret_and_its_file_and_no_file_is_read_in_vain() {
 #[test]
 fn a_secret_that_is_given_twice_or_cannot_be_read_names_key_path_and_remedy() {
     let told = error(&format!("http.api.read_token: {TOKEN}\nhttp.api.read_token_file: /run/x\n"));
-    assert!(told.contains("seine.yml:2: http.api.read_token_file is set, and so is http.api.read_token"), "{told}");
-    assert!(told.contains("keep one of the two") && !told.contains(TOKEN), "{told}");
+    assert!(told.contains("seine.yml:2: http.api.read_token_file is set, and http.api.read_token too"), "{told}");
+    assert!(told.contains("remove one of them") && !told.contains(TOKEN), "{told}");
     let both = [("SEINE__HTTP__API__READ_TOKEN", TOKEN), (TOKEN_FILE, "/run/x")];
     let told = with_env("", &both).unwrap_err();
     assert!(told.contains(TOKEN_FILE) && told.contains("variable SEINE__HTTP__API__READ_TOKEN)"), "{told}");
     let told = error("target_storage.data_format.kafka.properties: {sasl.password: x, sasl.password_file: /run/x}\n");
-    assert!(told.contains("one of sasl.password and sasl.password_file, and not both"), "{told}");
+    assert!(told.contains("only one of sasl.password and sasl.password_file"), "{told}");
     let told = error(
         "target_storage.sinks: [{destination: elasticsearch, options: {rest.password: x, rest.password_file: /y}}]\n",
     );
     assert!(told.contains("one of rest.password and rest.password_file"), "{told}");
 
     let told = with_env("", &[(TOKEN_FILE, "/nowhere/token")]).unwrap_err();
-    for part in [TOKEN_FILE, "http.api.read_token_file", "/nowhere/token", "check the path and who may read it"] {
+    for part in [TOKEN_FILE, "http.api.read_token_file", "/nowhere/token", "check the path and its permissions"] {
         assert!(told.contains(part), "{part}: {told}");
     }
     let empty = file("empty", "\n");
@@ -1096,7 +1097,7 @@ fn each_client_has_a_name_and_a_token_of_its_own() {
     assert_eq!(names, ["alice", "bob"]);
     let cases = [
         (format!("alice:{token} bob:{token}"), "bob and alice have the same token"),
-        (format!("alice:{token} alice:{token}2"), "alice is there twice"),
+        (format!("alice:{token} alice:{token}2"), "alice is listed twice"),
         (format!("../alice:{token}"), "a name has up to 64 letters"),
         ("alice:short".to_owned(), "as the token of alice 16 or more letters"),
         ("alice".to_owned(), "an entry has no colon"),

@@ -1,4 +1,4 @@
-//! What the commands over archives share: how an archive is named, which of its pages are meant, and what is told.
+//! Shared by the commands for archives: which archives and pages are meant, and the output.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -23,28 +23,28 @@ use crate::telemetry::progress::{Screen, grouped};
 /// How archives are read.
 #[derive(clap::Args)]
 pub(super) struct ReadingArgs {
-    /// The format of what is read, instead of looking at the content: FILES, CDR31, ELASTIC, WEB_INDEX, FILESYSTEM_HTML, …
+    /// Format of the archive: FILES, CDR31, ELASTIC, WEB_INDEX, FILESYSTEM_HTML, … By default it is detected.
     #[arg(long, value_name = "FORMAT", value_parser = Format::parse)]
     format: Option<Format>,
-    /// A configuration file, or a folder with seine.yml or ache.yml in it.
+    /// Configuration file, or a folder with seine.yml or ache.yml.
     #[arg(short, long, value_name = "FILE|DIR")]
     pub config: Option<PathBuf>,
 }
 
-/// Which pages are meant.
+/// Selects pages.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Only pages")]
 pub(super) struct FilterArgs {
-    /// whose URL, asked for or final, this regular expression matches somewhere.
+    /// whose URL, or redirect target, has a match of this regular expression.
     #[arg(long, value_name = "REGEX")]
     url: Option<Regex>,
-    /// of this host; `.example.com`: and of all below it. Repeatable.
+    /// of this host; `.example.com` includes all hosts below it. Repeatable.
     #[arg(long = "host", value_name = "HOST")]
     hosts: Vec<String>,
-    /// fetched on this day or later (2026-11-21, or 2026-11-21T14:30:00Z).
+    /// fetched on or after this day (2026-11-21) or time (2026-11-21T14:30:00Z).
     #[arg(long, value_name = "TIME", value_parser = filter::parse_from)]
     from: Option<u64>,
-    /// fetched on this day or before, or before this moment.
+    /// fetched on or before this day, or before this time.
     #[arg(long, value_name = "TIME", value_parser = filter::parse_until)]
     until: Option<u64>,
     /// with this status: 200, 4xx, 200-299. Repeatable.
@@ -60,7 +60,8 @@ impl ReadingArgs {
         Ok(InputOptions { format: self.format, kafka: self.kafka_properties()?, without: None })
     }
 
-    /// The configuration and one sink. `name`: of one that it has, or as in `target_storage.data_formats`.
+    /// The configuration, and the sink with this name in it, or the sink for this word of
+    /// `target_storage.data_formats`.
     pub fn with_sink(&self, name: &str) -> anyhow::Result<(Config, SinkConfig)> {
         let mut loaded = config::load(self.config.as_deref(), &config::environment())?;
         match loaded.config.sinks.iter().position(|sink| sink.name.eq_ignore_ascii_case(name)) {
@@ -72,17 +73,17 @@ impl ReadingArgs {
         }
     }
 
-    /// The configuration, and the sink that a word of `target_storage.data_formats` stands for.
+    /// The configuration, and the sink for a word of `target_storage.data_formats`.
     pub fn with_word(&self, word: &str) -> anyhow::Result<(Config, SinkConfig)> {
         let options = [("target_storage.data_formats", word.to_owned())];
         let mut loaded = config::load_with(self.config.as_deref(), &config::environment(), &options)?;
         let sink = loaded.config.sinks.pop();
         let sink =
-            sink.with_context(|| format!("{word} is no sink; `seine check-config --defaults` lists those there are"))?;
+            sink.with_context(|| format!("{word} is not a sink; `seine check-config --defaults` lists all sinks"))?;
         Ok(told(loaded, sink))
     }
 
-    /// Who we are to a broker that is read from: what the configuration says of the one that is written to.
+    /// Login and TLS settings for reading from a broker: those of the configuration for writing.
     fn kafka_properties(&self) -> anyhow::Result<BTreeMap<String, String>> {
         let Some(path) = &self.config else { return Ok(BTreeMap::new()) };
         let loaded = config::load(Some(path), &config::environment())?;
@@ -96,7 +97,7 @@ impl ReadingArgs {
     }
 }
 
-/// With what the user should know of the configuration said.
+/// Prints the warnings of the configuration.
 fn told(loaded: Loaded, sink: SinkConfig) -> (Config, SinkConfig) {
     for warning in &loaded.warnings {
         eprintln!("seine: {warning}");
@@ -105,7 +106,7 @@ fn told(loaded: Loaded, sink: SinkConfig) -> (Config, SinkConfig) {
 }
 
 impl FilterArgs {
-    /// A command with what it is for, in words that are the same for the same choice.
+    /// A description of the task. The same choice gives the same description, so an interrupted task can be recognised.
     pub fn task(&self, command: &str, from_names: &[String], to: impl Display) -> Vec<String> {
         let mut words = vec![command.to_owned()];
         words.extend(from_names.iter().map(|name| absolute(name)));
@@ -119,7 +120,7 @@ impl FilterArgs {
         words
     }
 
-    /// As a transfer wants it.
+    /// The selection of pages for a transfer.
     pub fn wanted(self) -> Wanted {
         let filter = self.filter();
         Box::new(move |page| Ok(filter.takes(page)))
@@ -132,7 +133,7 @@ impl FilterArgs {
     }
 }
 
-/// A name as it is found from anywhere.
+/// An archive's name that is valid in any working directory.
 fn absolute(name: &str) -> String {
     match name.contains("://") {
         true => name.to_owned(),
@@ -140,15 +141,15 @@ fn absolute(name: &str) -> String {
     }
 }
 
-/// What a conversion or replay tells while it runs.
+/// Output of a conversion or replay.
 pub(super) struct Told {
     pub ticker: Ticker,
-    /// The format that is written, when it is one and what is lost in it is to be said.
+    /// The format written, if Seine should report what it cannot hold.
     pub to: Option<Format>,
 }
 
 impl Told {
-    /// The exit status, and a word when it is because of nothing.
+    /// The exit status. Prints a message if nothing could be read.
     pub fn status(&self, summary: &Summary) -> ExitCode {
         if summary.is_nothing_read() && summary.unread + summary.not_sent.unreadable == 0 {
             self.ticker.screen.print(NOTHING_READ);
@@ -156,7 +157,7 @@ impl Told {
         if summary.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 
-    /// What was passed over or breaks off, and the figures.
+    /// Prints which inputs were skipped or end early, and the figures.
     pub fn summary(&mut self, summary: &Summary, to: &str, folder: &Path) {
         self.ticker.end();
         self.ticker.tell_untold();
@@ -185,24 +186,24 @@ impl TransferObserver for Told {
     }
 }
 
-/// Names what was passed over or breaks off.
+/// Prints which inputs were skipped or end early.
 fn tell_odd_parts(screen: &Screen, summary: &Summary) {
     for input in &summary.truncated {
         screen.print(&format!("seine: {input}: {ENDS_EARLY}\n"));
     }
     for (name, why) in &summary.passed_over {
-        screen.print(&format!("seine: {name}: passed over, {why}\n"));
+        screen.print(&format!("seine: {name}: skipped, {why}\n"));
     }
     if summary.unnamed > 0 {
-        screen.print(&format!("seine: and {} more were passed over\n", grouped(summary.unnamed)));
+        screen.print(&format!("seine: and {} more were skipped\n", grouped(summary.unnamed)));
     }
 }
 
 pub(super) const ENDS_EARLY: &str =
-    "ends early, as when its writer was killed or still writes; every whole record was read";
+    "ends early, because its writer was killed or still writes; all complete records were read";
 
-/// An archive of which nothing could be read is no archive, or nothing is left of it.
-pub(super) const NOTHING_READ: &str = "seine: not one page could be read; is this the right place?\n";
+/// Not a single page could be read: the input is not an archive, or it is destroyed.
+pub(super) const NOTHING_READ: &str = "seine: no page could be read; check the name of the archive\n";
 
 fn summary_text(summary: &Summary, to: &str, folder: &Path, took: Duration) -> String {
     let Summary { delivered, skipped, dead, not_sent, cut, before, .. } = summary;
@@ -220,12 +221,12 @@ fn summary_text(summary: &Summary, to: &str, folder: &Path, took: Duration) -> S
         }
     };
     line(delivered, "delivered", "");
-    line(before, "  before", "of these and those below, settled by earlier runs");
-    line(skipped, "skipped", "not held by the format");
+    line(before, "  before", "of these and the ones below, done by earlier runs");
+    line(skipped, "skipped", "cannot be stored in this format");
     line(dead, "refused", "kept as dead letters");
-    line(left_out, "left out", "not asked for");
-    line(without_content, "no content", "left out: their archive does not hold it");
-    line(cut, "cut", "bodies that decode to more than is taken of one");
+    line(left_out, "left out", "not selected");
+    line(without_content, "no content", "left out: the archive has no content for them");
+    line(cut, "cut", "bodies that are too large after decompression");
     line(unreadable, "unreadable", "records");
     text + &format!("  {:<12}in {}\n", "", folder.display())
 }

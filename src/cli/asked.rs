@@ -1,4 +1,4 @@
-//! The crawl in a data folder, asked: through its socket while it runs, in its folder while it rests.
+//! Questions to the crawl in a data folder: through its socket while it runs, otherwise by reading the folder.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -15,15 +15,15 @@ use crate::crawl::console::{Console, Said, no_url};
 use crate::page_log::LogError;
 use crate::telemetry::progress::span;
 
-/// Orders that are given here are noted as given by this.
+/// Who gave the order, in the list of orders.
 pub(super) const BY: &str = "command line";
 
-/// How long a crawl is waited for that is just starting or ending, and how often it is looked for.
+/// How long to wait for a crawl that is just starting or ending, and how often to try.
 const PATIENCE: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_millis(100);
-/// Bytes of a URL that a request can name, whatever has to be escaped of it.
+/// Maximum length of a URL in a request, so that it still fits when all its bytes are escaped.
 const NAMEABLE: usize = 16 << 10;
-/// Seeds that a running crawl is given at once.
+/// Number of seeds sent to a running crawl in one request.
 const SEEDS: usize = 20_000;
 
 pub enum Asked {
@@ -39,7 +39,7 @@ impl Asked {
             (true, false) => return Err(half("log", "frontier").into()),
             (false, true) => return Err(half("frontier", "log").into()),
             (false, false) => bail!(
-                "{} holds no crawl: there is no frontier/ and log/ in it; name the folder that was given to seine crawl with -o",
+                "{} has no crawl: it has no frontier/ and log/; give the folder that you gave to seine crawl with -o",
                 folder.display()
             ),
         }
@@ -50,10 +50,10 @@ impl Asked {
             }
             match Console::of_folder(folder) {
                 Ok(console) => return Ok(Asked::Resting(Box::new(console))),
-                // It is just starting, or ending, or another command like this one has a look.
+                // The crawl is just starting or ending, or another command is reading the folder.
                 Err(error) if is_in_use(&error) && began.elapsed() < PATIENCE => std::thread::sleep(AGAIN),
                 Err(error) if is_in_use(&error) => bail!(
-                    "a process works in {} and does not answer there for {} s: it is starting or ending, or of another version; see \
+                    "a process uses {} and has not answered for {} s: it is starting, ending, or another version; see \
                      its log, or the crawl's /metrics",
                     folder.display(),
                     PATIENCE.as_secs()
@@ -67,7 +67,7 @@ impl Asked {
         matches!(self, Asked::Running(_))
     }
 
-    /// `path`: where a crawl that runs is asked; one that rests is asked `at_rest`.
+    /// Asks a running crawl by HTTP, or calls `at_rest` for a stopped one. `path` is the path of the request.
     fn ask<A: DeserializeOwned>(
         &self,
         path: &str,
@@ -97,7 +97,7 @@ impl Asked {
     }
 
     pub fn why(&self, url: &str) -> anyhow::Result<Why> {
-        // No request could name it.
+        // A longer URL does not fit into a request.
         anyhow::ensure!(url.len() <= NAMEABLE, no_url(url));
         let query = serde_urlencoded::to_string([("url", url), ("delivered", "true")])?;
         self.ask(&format!("/url?{query}"), |console| console.why(url, true))
@@ -114,12 +114,12 @@ impl Asked {
         })
     }
 
-    /// Of a running crawl alone: a start reads the configuration anyway.
+    /// Only for a running crawl; a stopped one reads the configuration at its next start.
     pub fn reload(&self) -> anyhow::Result<Reloaded> {
         match self {
             Asked::Running(client) => Ok(client.post("/reload", &())?),
             Asked::Resting(console) => bail!(
-                "no crawl runs in {}: there is nothing to reload, the next start reads the configuration",
+                "no crawl runs in {}, so there is nothing to reload; the next start reads the configuration",
                 console.folder.display()
             ),
         }
@@ -133,7 +133,7 @@ impl Asked {
     }
 }
 
-/// However long the list: none of its parts takes as long as an answer is waited for.
+/// Sends a long list in parts, so that each request is answered before its timeout.
 fn in_parts(client: &Client, urls: &[String]) -> anyhow::Result<SeedsAdded> {
     let mut sum = SeedsAdded::default();
     for part in urls.chunks(SEEDS) {
@@ -150,12 +150,12 @@ fn is_in_use(error: &CrawlError) -> bool {
     }
 }
 
-/// What an order could not do besides.
+/// Prints the part of an order that could not be done.
 pub fn warn(warning: &Option<String>) {
     warning.iter().for_each(|warning| crate::telemetry::progress::say("WARN", warning));
 }
 
-/// A time for people: how long ago, or in how long.
+/// A time relative to now: "5 s ago" or "in 5 s".
 pub fn ago(time_ms: u64, now_ms: u64) -> String {
     let is_past = time_ms <= now_ms;
     let span = span(time_ms.abs_diff(now_ms) / 1000);

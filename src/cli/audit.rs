@@ -1,4 +1,4 @@
-//! `seine audit`: whether the books of a crawl balance.
+//! `seine audit`: checks that the counters of a crawl balance.
 
 use std::process::ExitCode;
 
@@ -12,21 +12,21 @@ use crate::crawl::audit::{Audit, Book, Figure, Rule, audit};
 use crate::page_log::LogError;
 use crate::telemetry::progress::grouped;
 
-/// Prove from a stopped crawl's folder that its books balance: nothing accepted is lost.
+/// Check a stopped crawl: no accepted event may be lost. All counters must balance.
 ///
-/// Reads the page log, the frontier and the dead letters to their ends and adds everything up again: minutes for a hundred
-/// million URLs. Exit status 1 when a book does not balance.
+/// Counts everything in the page log, the frontier and the dead letters again. This takes minutes for a hundred million
+/// URLs. Exit status: 0 if all counters balance, otherwise 1.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     folder: NamedFolder,
-    /// Look at the destinations too: FILES' records, Elasticsearch's documents by their ids, the events in Kafka's topic. The topic is
-    /// read whole, once for each 16 million messages, with 128 MiB of memory at most.
+    /// Also check the destinations: the records of FILES, the documents of Elasticsearch by id, the events in the Kafka
+    /// topic. The topic is read once for each 16 million messages, with at most 128 MiB of memory.
     #[arg(long)]
     destinations: bool,
     #[command(flatten)]
     destination: Destination,
-    /// One JSON object instead of a table.
+    /// Print one JSON object instead of a table.
     #[arg(long)]
     json: bool,
 }
@@ -35,7 +35,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     for part in ["frontier", "log"] {
         if !args.folder.path().join(part).is_dir() {
             bail!(
-                "{} holds no crawl: there is no {part}/ in it; name the folder that was given to -o",
+                "{} has no crawl: it has no {part}/; give the folder that you gave to seine crawl with -o",
                 args.folder.path().display()
             );
         }
@@ -43,24 +43,24 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let destinations = if args.destinations { args.destinations()? } else { Vec::new() };
     let audit = audit(args.folder.path(), &destinations).map_err(|error| match error {
         CrawlError::Log(LogError::Locked { .. }) => anyhow!(
-            "the crawl in {} is running, and its books change all the time; stop it first (its /metrics show its books \
+            "the crawl in {} is running, so its counters change; stop it first (its /metrics show the counters \
              meanwhile)",
             args.folder.path().display()
         ),
         other => other.into(),
     })?;
     let text = if args.json { format!("{}\n", json(&audit)) } else { table(&audit) };
-    // Whoever reads it: what the exit status says is known all the same.
+    // The exit status does not depend on whether somebody reads the output.
     super::print(&text)?;
     if audit.balances() {
         return Ok(ExitCode::SUCCESS);
     }
     let wrong: Vec<String> = audit.books.iter().filter(|book| !book.balances()).map(sentence).collect();
-    bail!("the books of {} do not balance: {}", args.folder.path().display(), wrong.join("; "))
+    bail!("the counters of {} do not balance: {}", args.folder.path().display(), wrong.join("; "))
 }
 
 impl Args {
-    /// Those of the crawl; FILES needs no configuration.
+    /// The destinations of the crawl. FILES needs no configuration.
     fn destinations(&self) -> anyhow::Result<Vec<SinkConfig>> {
         let mut sinks = self.destination.of_crawl(self.folder.path())?.config.sinks;
         let files = SinkConfig::files();
@@ -70,14 +70,16 @@ impl Args {
         for name in ["kafka", "elasticsearch"] {
             let has_cursor = self.folder.path().join("log/cursors").join(format!("{name}.cursor")).exists();
             if has_cursor && !sinks.iter().any(|sink| sink.name() == name) {
-                bail!("the configuration has no destination {name}, and this crawl has; name the crawl's own with -c");
+                bail!(
+                    "the configuration has no destination {name}, but this crawl has; give the crawl's configuration with -c"
+                );
             }
         }
         Ok(sinks)
     }
 }
 
-/// One line a book, and one a note.
+/// One line per balance, then one per note.
 fn table(audit: &Audit) -> String {
     let width = audit.books.iter().map(|book| book.name.len()).max().unwrap_or_default();
     let line = |book: &Book| {

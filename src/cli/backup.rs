@@ -1,4 +1,4 @@
-//! `seine backup` and `seine restore`: a copy of a crawl, taken while it runs, and a crawl made of it.
+//! `seine backup` and `seine restore`: copy a crawl while it runs, and make a crawl from the copy.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,40 +9,40 @@ use super::ticker::Ticker;
 use crate::backup::{self, Manifest};
 use crate::telemetry::progress::{Screen, bytes, grouped};
 
-/// Copy a crawl, running or at rest, into a new folder, from which seine restore makes it again.
+/// Copy a crawl, running or stopped, into a new folder. seine restore makes a crawl from it.
 ///
-/// The copy is of one moment: the frontier, the page log with what sinks have still to take, their cursors, dead letters, orders, and what
-/// the crawl was started with. The crawl goes on meanwhile. What sinks have written (FILES, WARC …) is not copied: copy it yourself,
-/// after this.
+/// The copy is a snapshot: the frontier, the page log with all that sinks have not delivered, their offsets, dead
+/// letters, orders, and the settings of the start. The crawl continues meanwhile. The output of sinks (FILES, WARC …)
+/// is not copied; copy it yourself after the backup.
 ///
-/// Exit status: 0 when the backup is whole and on the disk; 1 otherwise, and nothing is left behind.
+/// Exit status: 0 if the backup is complete and on disk, otherwise 1. After a failure nothing is left behind.
 #[derive(clap::Args)]
 pub struct Backup {
-    /// A folder that is empty or not there yet, outside of the data folder.
+    /// New or empty folder, outside the data folder.
     #[arg(value_name = "DEST")]
     to: PathBuf,
     #[command(flatten)]
     folder: Folder,
-    /// Leave out the passwords and tokens that the crawl was given as variables or options.
+    /// Leave out passwords and tokens that were set by variables or options.
     #[arg(long)]
     without_secrets: bool,
-    /// Print nothing but errors.
+    /// Print only errors.
     #[arg(short, long)]
     quiet: bool,
 }
 
-/// Make a data folder of a backup; seine crawl -o goes on in it.
+/// Make a data folder from a backup. seine crawl -o continues the crawl in it.
 ///
-/// Compares every file of the backup with its size and digest before anything is made.
+/// First checks the size and checksum of every file of the backup.
 #[derive(clap::Args)]
 pub struct Restore {
-    /// The folder that seine backup has made.
+    /// Folder made by seine backup.
     #[arg(value_name = "SRC")]
     from: PathBuf,
-    /// The new data folder: one that is empty or not there yet.
+    /// New or empty data folder.
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// Print nothing but errors.
+    /// Print only errors.
     #[arg(short, long)]
     quiet: bool,
 }
@@ -59,7 +59,7 @@ pub fn backup(args: Backup) -> anyhow::Result<ExitCode> {
         Asked::Resting(console) => {
             let (mut copy, mut out) = std::io::pipe()?;
             std::thread::scope(|scope| {
-                // What goes wrong there is said in the copy, and who hangs up here knows why.
+                // An error there is reported in the copy. If this side ends the copy, it reports the reason itself.
                 scope.spawn(move || console.backup(&mut out, super::asked::BY));
                 let received = backup::receive(&mut copy, folder, &args.to, with_secrets, ticker.read());
                 drop(copy);
@@ -82,36 +82,36 @@ pub fn restore(args: Restore) -> anyhow::Result<ExitCode> {
 }
 
 fn taken(manifest: &Manifest, folder: &Path, to: &Path) -> String {
-    let mut text = format!("\n  {} is copied to {}\n\n{}", folder.display(), to.display(), figures(manifest));
+    let mut text = format!("\n  Copied {} to {}\n\n{}", folder.display(), to.display(), figures(manifest));
     for sink in &manifest.left_out {
         let sink = folder.join(sink);
-        text +=
-            &format!("  not in it: {}, which that sink has written; copy it now, after the backup\n", sink.display());
+        text += &format!("  not included: {}, the output of a sink; copy it now, after the backup\n", sink.display());
     }
     if !manifest.secrets.is_empty() {
         text += &format!(
-            "  it holds passwords or tokens in clear, as the crawl was given them ({}): keep it as secret as they are, or take it \
+            "  it contains passwords or tokens of the crawl in plain text ({}): keep it secret, or make it \
              with --without-secrets\n",
             manifest.secrets.join(", ")
         );
     }
-    text + &format!("\n  This makes the crawl again:\n    seine restore {} -o NEWFOLDER\n", to.display())
+    text + &format!("\n  To restore the crawl:\n    seine restore {} -o NEWFOLDER\n", to.display())
 }
 
 fn restored(manifest: &Manifest, from: &Path, to: &Path) -> String {
-    let mut text = format!("\n  {} is restored to {}\n\n{}", from.display(), to.display(), figures(manifest));
+    let mut text = format!("\n  Restored {} to {}\n\n{}", from.display(), to.display(), figures(manifest));
     for sink in &manifest.left_out {
         let (name, place) = (sink.display(), to.join(sink));
         text += &format!(
-            "  not in it: what the sink {name} had written; put your copy of it into {} before the crawl goes on\n",
+            "  not included: the output of the sink {name}; put your copy of it into {} before the crawl continues\n",
             place.display()
         );
     }
     if !manifest.secrets_left_out.is_empty() {
         let names = manifest.secrets_left_out.join(", ");
-        text += &format!("  not in it, on request: the values of {names}; give them again when the crawl goes on\n");
+        text +=
+            &format!("  not included, as requested: the values of {names}; set them again when the crawl continues\n");
     }
-    text + &format!("\n  It goes on by the command that it was started with, with -o {}\n", to.display())
+    text + &format!("\n  To continue, run the command of the crawl with -o {}\n", to.display())
 }
 
 fn figures(manifest: &Manifest) -> String {

@@ -1,4 +1,4 @@
-//! `seine build-model`: a page classifier made of examples.
+//! `seine build-model`: makes a page classifier from examples.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,25 +11,27 @@ use crate::folders;
 use crate::relevance::{Examples, FEWEST, Feature, Figures, Model, Trained, calibration, view};
 use crate::telemetry::progress::{Screen, grouped};
 
-/// Make a page classifier of examples, for seine crawl -m.
+/// Make a page classifier from examples, for seine crawl -m.
 ///
-/// EXAMPLES has two folders, positive and negative: pages that are relevant, and pages that are not, as files of HTML or archives of
-/// any format, in any language. MODEL gets pageclassifier.yml and model.json, which people can read. The same examples make the same model.
+/// EXAMPLES has two folders: positive with relevant pages, and negative with other pages. They contain HTML files or
+/// archives of any format, in any language. MODEL gets pageclassifier.yml and model.json, which people can read. The
+/// same examples give the same model.
 ///
-/// What is printed is measured on pages that the model was not made of, five times on a fifth of them, nor of others of their sites, where
-/// each class is of ten sites or more: else the figures hold for these sites alone. A relevance is a probability
-/// among pages like the examples: where relevant ones are rarer, it is too high.
+/// The printed figures come from cross-validation: five times, a model made of four fifths is tested on the rest. If
+/// each class has at least ten sites, all pages of a site are in the same fifth; with fewer sites, the figures hold for
+/// these sites only. A relevance is a probability among pages like the examples. If relevant pages are rarer in the
+/// crawl, it is too high.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  seine build-model -t examples -o ebola      learn; examples/positive and examples/negative have pages
-  seine test-model -m ebola -t others         try it on pages that it has not seen
-  seine crawl -s seeds.txt -o data -m ebola   every page says how relevant it is")]
+  seine build-model -t examples -o ebola      make a model from examples/positive and examples/negative
+  seine test-model -m ebola -t others         test it on other pages
+  seine crawl -s seeds.txt -o data -m ebola   deliver each page with its relevance")]
 pub struct Args {
-    /// The folder of the examples.
+    /// Folder with the examples.
     #[arg(short = 't', long = "trainingDataDir", value_name = "EXAMPLES")]
     examples: PathBuf,
-    /// The model's folder; a model that is there already is replaced.
+    /// Folder for the model; an existing model is replaced.
     #[arg(short, long = "outputDir", value_name = "MODEL")]
     output: PathBuf,
 }
@@ -47,24 +49,20 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let fewest = positive.min(negative);
     if fewest < FEWEST {
         let folder = args.examples.join(class);
-        bail!(
-            "{fewest} pages in {} are too few; {FEWEST} of each class are needed, and some hundreds are good",
-            folder.display()
-        );
+        bail!("{fewest} pages in {} are too few; each class needs {FEWEST}, better some hundreds", folder.display());
     }
     let screen = Screen::new(false);
     let mut done = 0;
     let Trained { model, judged, is_by_site } = examples.train(&mut || {
         done += 1;
-        screen.now_and_then(|| format!("learning, {done} of 6 parts done"));
+        screen.now_and_then(|| format!("training, {done} of 6 parts done"));
     });
     screen.clear();
     write(&args.output, &model)?;
     let (positive, negative) = (grouped(positive as u64), grouped(negative as u64));
     let others = if is_by_site { "other sites' pages" } else { "other pages" };
-    let heading = format!(
-        "{positive} relevant pages and {negative} others, each judged by a model that was made of {others}:\n\n"
-    );
+    let heading =
+        format!("{positive} relevant pages and {negative} others, each classified by a model made from {others}:\n\n");
     super::print(&format!("{heading}{}", report(&Figures::of(&judged), &calibration(&judged))))?;
     super::print(&format!("\n{}\n{}\n", words(&model), written(&args.output, &model)))
 }
@@ -72,11 +70,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 /// Figures and calibration.
 pub(super) fn report(figures: &Figures, calibration: &str) -> String {
     format!(
-        "{figures}\n{calibration}  The bar is the part that is relevant; it should end at the mark, the mean relevance.\n"
+        "{figures}\n{calibration}  The bar is the share of relevant pages. It should end at the mark, the mean relevance.\n"
     )
 }
 
-/// What speaks most for and against.
+/// The features with the largest weights.
 fn words(model: &Model) -> String {
     const SHOWN: usize = 20;
     let row =
@@ -90,7 +88,7 @@ fn written(folder: &Path, model: &Model) -> String {
     format!("  {folder}: {features} features\n  Use it: seine crawl -m {folder} …, or target_storage.model: {folder}")
 }
 
-/// The model first: what names it comes when it is whole.
+/// Writes the model before the file that names it.
 fn write(folder: &Path, model: &Model) -> anyhow::Result<()> {
     const YML: &str = "\
 # A page classifier, made by seine build-model. ACHE's other types can stand here, too.

@@ -1,4 +1,4 @@
-//! `seine cat`: prints what archives hold, one JSON object a page and a line.
+//! `seine cat`: prints the pages of archives, one JSON object per line.
 
 use std::collections::BTreeSet;
 use std::io::{BufWriter, IsTerminal, Write};
@@ -22,26 +22,26 @@ use crate::formats::text::{IsoTime, text_of};
 use crate::page::{Headers, Relevance, Truncated};
 use crate::parse::decode::{DecodeProblem, decode_body};
 
-/// Of a body, decompressed, no more is looked at.
+/// Maximum size of a decompressed body.
 const MAX_DECODED_BYTES: u64 = 256 << 20;
 
-/// Show what archives hold: one JSON line a page.
+/// Print the pages of archives, one JSON line per page.
 ///
-/// Takes files of every format, told apart by their content, compressed or not, ACHE's too, also truncated and open ones;
-/// folders with all below them; patterns; and topics of Kafka, which are read to their present end. What a folder holds
-/// besides is named and passed over. A line has only what its format holds.
+/// Reads files of every format, also ACHE's, compressed, truncated or still open; folders with all below them;
+/// patterns; and Kafka topics up to their present end. The content of a file decides its format. Other files in a
+/// folder are listed and skipped. A line has only the fields that its format has.
 ///
-/// Exit status: 0; 1 when something could not be read, or there was nothing to read; 2 for arguments that are not understood.
+/// Exit status: 0; 1 if something could not be read, or there was nothing to read; 2 for wrong arguments.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Files, folders, patterns, kafka://HOST:PORT/TOPIC.
     #[arg(value_name = "FROM", required = true)]
     from_names: Vec<String>,
-    /// Print the bodies too: as "content" when it is text, else as "content_base64".
+    /// Also print bodies: as "content" if they are text, else as "content_base64".
     #[arg(long)]
     content: bool,
-    /// Print where each page is: file, number of the record, byte.
+    /// Also print the location of each page: file, record number, byte.
     #[arg(long)]
     place: bool,
     #[command(flatten)]
@@ -57,7 +57,7 @@ Examples:
   seine cat 'old/*.gz' --host example.com --content         pages of a host, with their content
   seine cat kafka://localhost:9092/pages --from 2026-11-01  a topic's pages of this month";
 
-/// Prints pages to standard output, and what was wrong to standard error.
+/// Prints pages to standard output and problems to standard error.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let options = args.reading.source_options()?;
     let ticker = Ticker::new(&args.from_names, &options, false);
@@ -90,7 +90,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 struct Cat<W: Write> {
     out: W,
-    /// The live line must be out of the way of each page.
+    /// The progress line must be cleared before each page.
     on_terminal: bool,
     filter: PageFilter,
     content: bool,
@@ -102,14 +102,14 @@ struct Cat<W: Write> {
     line: Vec<u8>,
 }
 
-/// What there was, printed or not.
+/// Counts of what was found, printed or not.
 #[derive(Default)]
 struct Seen {
     pages: u64,
     parts: u64,
-    /// Parts that break off.
+    /// Inputs that end early.
     cut: u64,
-    /// Files of pages with nothing in them, as a crawl has them that has just begun.
+    /// Archive files without pages, as a new crawl has them.
     emptied: u64,
 }
 
@@ -129,7 +129,7 @@ impl<W: Write> Cat<W> {
                     self.damaged |= matches!(why, SkipReason::Unread(_));
                     self.seen.emptied += u64::from(why == SkipReason::Emptied);
                     if told.len() < 100 && told.insert(name.clone()) {
-                        self.ticker.screen.print(&format!("seine: {name}: passed over, {why}\n"));
+                        self.ticker.screen.print(&format!("seine: {name}: skipped, {why}\n"));
                     }
                 }
             }
@@ -163,7 +163,10 @@ impl<W: Write> Cat<W> {
         self.line.clear();
         let decoded = page.event.response().map(|it| decode_body(it, MAX_DECODED_BYTES)).unwrap_or_default();
         if let Some(DecodeProblem::OverLimit { limit, .. }) = decoded.problem {
-            let text = format!("the body of {} decodes to more than {limit} bytes, and was cut there", page.event.url);
+            let text = format!(
+                "the body of {} has more than {limit} bytes after decompression and was cut there",
+                page.event.url
+            );
             self.damaged = true;
             self.ticker.problem(&Problem { place: page.place.clone(), text });
         }
@@ -179,25 +182,25 @@ impl<W: Write> Cat<W> {
     }
 }
 
-/// What is printed of a page.
+/// The fields printed for a page.
 #[serde_with::skip_serializing_none]
 #[derive(Serialize)]
 struct PageLine<'a> {
     url: &'a str,
-    /// Null: not redirected. Left out: not held.
+    /// Null: no redirect. Missing: the format does not have it.
     redirected_url: Option<Option<&'a str>>,
     status: Option<u16>,
-    /// Null: not sent.
+    /// Null: the server sent none.
     content_type: Option<Option<&'a str>>,
     fetch_time: Option<IsoTime>,
     ip: Option<IpAddr>,
-    /// Bytes of the body, content codings removed.
+    /// Size of the body without content codings.
     size: Option<usize>,
     relevance: Option<Relevance>,
-    /// The page classifier that said so.
+    /// Name of the page classifier.
     relevance_model: Option<&'a str>,
     crawler_id: Option<&'a str>,
-    /// Why the body is shorter than what the server had.
+    /// Why the body is shorter than on the server.
     truncated: Option<Truncated>,
     response_headers: Option<Gathered<'a>>,
     content: Option<&'a str>,
@@ -213,7 +216,7 @@ struct PlaceLine<'a> {
     offset: Option<u64>,
 }
 
-/// An object in the headers' order.
+/// A JSON object in the order of the headers.
 struct Gathered<'a>(&'a Headers);
 
 impl Serialize for Gathered<'_> {

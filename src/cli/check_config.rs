@@ -1,17 +1,17 @@
-//! `seine check-config`: what a configuration means, before anything runs.
+//! `seine check-config`: prints the configuration in force.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::config;
 
-/// Check a configuration and show what is in force, each value with where it comes from. Secrets are masked.
+/// Check a configuration and print all values in force with their sources. Secrets are masked.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A configuration file, or a folder with seine.yml or ache.yml in it; without it, defaults and environment.
+    /// Configuration file, or a folder with seine.yml or ache.yml. Without it: defaults and environment.
     #[arg(short, long, value_name = "FILE|DIR")]
     config: Option<PathBuf>,
-    /// Print every key with its default and what it does, as a configuration file.
+    /// Print every key with its default and an explanation, as a configuration file.
     #[arg(long, conflicts_with = "config")]
     defaults: bool,
 }

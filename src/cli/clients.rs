@@ -1,4 +1,4 @@
-//! `seine clients`: the crawlers that take work from this one.
+//! `seine clients`: the remote workers of a crawl.
 
 use std::process::ExitCode;
 
@@ -8,23 +8,23 @@ use crate::api::said::Order;
 use crate::api::said::work::ClientStatus;
 use crate::telemetry::progress::grouped;
 
-/// List the crawlers that take work from this one (work.clients): what they have, have brought, and how far they are believed.
+/// List remote workers (work.clients): their hosts, their pages, and whether they are trusted.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
     action: Option<Action>,
     #[command(flatten)]
     folder: Folder,
-    /// One JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     json: bool,
 }
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Let a client take work again that was shut out. All of its pages are fetched twice until it has proven itself.
+    /// Admit a worker again that was shut out. Seine fetches all of its pages itself too, until the worker is trusted.
     Readmit {
-        /// As work.clients names it.
+        /// Name in work.clients.
         client: String,
     },
 }
@@ -39,7 +39,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         text += &super::told(client, args.json, lines)?;
     }
     if text.is_empty() && !args.json {
-        text = "no crawler takes work from this one: work.clients names those that may\n".into();
+        text = "no remote workers; work.clients names those that may connect\n".into();
     }
     super::print(&text)
 }
@@ -47,12 +47,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 fn lines(client: &ClientStatus) -> String {
     let ClientStatus { name, hosts, max_hosts, accepted, held, refused, agreed, disagreed, lapsed, .. } = client;
     let belief = match (&client.shut_out, client.is_proven) {
-        (Some(why), _) => format!("shut out: {why}; {} of its pages are fetched again", grouped(client.in_question)),
-        (None, true) => "proven".to_owned(),
-        (None, false) => "not proven yet: all of its pages are fetched again".to_owned(),
+        (Some(why), _) => format!("shut out: {why}; {} of its pages are being refetched", grouped(client.in_question)),
+        (None, true) => "trusted".to_owned(),
+        (None, false) => "not trusted yet: Seine fetches all of its pages itself".to_owned(),
     };
     format!(
-        "{name:<16} {:>13} pages accepted, {} looked at ourselves, {} refused; {hosts} hosts of {max_hosts}\n{:<16} {belief}; \
+        "{name:<16} {:>13} pages accepted, {} being compared, {} refused; {hosts} hosts of {max_hosts}\n{:<16} {belief}; \
          {} pages agreed, {} did not; {} leases lapsed\n",
         grouped(*accepted),
         grouped(*held),

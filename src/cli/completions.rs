@@ -1,15 +1,14 @@
-//! `seine completions`: what a shell completes by, made from the command line's own definition.
+//! `seine completions`: shell completions, generated from the definition of the command line.
 
 use std::process::ExitCode;
 
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-/// Print what a shell completes seine's commands and options by.
+/// Print shell completions for seine's commands and options.
 ///
-/// bash: seine completions bash > ~/.local/share/bash-completion/completions/seine
-/// zsh: seine completions zsh > a folder of $fpath, as _seine
-/// fish: seine completions fish > ~/.config/fish/completions/seine.fish
+/// bash: seine completions bash > ~/.local/share/bash-completion/completions/seine zsh: seine completions zsh > a
+/// folder of $fpath, as _seine fish: seine completions fish > ~/.config/fish/completions/seine.fish
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {

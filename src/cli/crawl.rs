@@ -1,4 +1,4 @@
-//! `seine crawl`: crawl anything.
+//! `seine crawl`: runs a crawl.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -24,78 +24,79 @@ const DELAY: &str = "link_storage.scheduler.host_min_access_interval";
 pub(super) const ALLOW_PRIVATE: &str = "crawler_manager.downloader.allow_private_addresses";
 pub(super) const CONCURRENCY: &str = "crawler_manager.downloader.download_thread_pool_size";
 
-/// Crawl from seeds until nothing is left to fetch.
+/// Crawl from seeds until no URL is left to fetch.
 ///
-/// Without -c: polite (one request a second to a host, robots.txt obeyed), only the seeds' hosts, private addresses
-/// refused, pages to FILES under the data folder. Run it again with the same -o to go on where it stopped.
+/// Without -c, Seine is polite (one request per second and host, robots.txt obeyed), stays on the hosts of the seeds,
+/// refuses private addresses, and writes FILES to the data folder. Run it again with the same -o to continue.
 #[derive(clap::Args)]
 #[command(after_help = exit::HELP)]
 pub struct Args {
-    /// A URL to start from; repeatable.
+    /// URL to start from; repeatable.
     #[arg(long = "seed", value_name = "URL")]
     seeds: Vec<String>,
-    /// A file of URLs to start from, one a line; # begins a comment. -: standard input.
+    /// File with URLs to start from, one per line; # begins a comment. -: standard input.
     #[arg(short = 's', long = "seeds", value_name = "FILE")]
     seed_file: Option<PathBuf>,
-    /// The data folder.
+    /// Data folder.
     #[arg(short, long, value_name = "DIR", default_value = super::DATA_FOLDER)]
     output: PathBuf,
-    /// A configuration file, or a folder with seine.yml or ache.yml in it.
+    /// Configuration file, or a folder with seine.yml or ache.yml.
     #[arg(short, long, value_name = "FILE|DIR")]
     config: Option<PathBuf>,
-    /// Where pages go; repeatable. Instead of what the configuration says.
+    /// Destination or file format; repeatable. Overrides the configuration.
     #[arg(long = "sink", value_name = "NAME", value_parser = sink_names(), ignore_case = true)]
     sinks: Vec<String>,
-    /// An archive of this crawl, such as data/files: a sink that is new gets from it what the page log does not hold any more; repeatable.
+    /// Archive of this crawl, such as data/files. A new sink gets from it the pages that the page log no longer has;
+    /// repeatable.
     #[arg(long, value_name = "FROM")]
     from_archive: Vec<String>,
-    /// The Elasticsearch index, for --sink elasticsearch.
+    /// Elasticsearch index for --sink elasticsearch.
     #[arg(short, long = "elasticIndex", value_name = "INDEX")]
     elastic_index: Option<String>,
-    /// Taken as in ACHE and not used: servers from Elasticsearch 7 on have no types.
+    /// No effect, accepted for ACHE: servers since Elasticsearch 7 have no types.
     #[arg(short = 't', long = "elasticType", value_name = "TYPE")]
     elastic_type: Option<String>,
-    /// The topic, for --sink kafka.
+    /// Topic for --sink kafka.
     #[arg(long, value_name = "TOPIC")]
     kafka_topic: Option<String>,
-    /// The brokers to begin with, for --sink kafka. Instead of bootstrap.servers in the configuration's properties.
+    /// Bootstrap servers for --sink kafka. Overrides bootstrap.servers in the configuration.
     #[arg(long, value_name = "HOST:PORT,...")]
     kafka_servers: Option<String>,
-    /// Which links are followed: those to the seeds' hosts, to their domains, or any.
+    /// Which links to follow: those to the hosts of the seeds, to their domains, or all.
     #[arg(long, value_name = "RULE", value_parser = ["host", "domain", "any"])]
     scope: Option<String>,
-    /// A page classifier's folder, ACHE's or one that seine build-model has made: what it says of a page goes with it.
+    /// Folder of a page classifier, ACHE's or made by seine build-model. Its relevance is delivered with each page.
     #[arg(short, long, value_name = "DIR")]
     model: Option<String>,
-    /// Stop after so many pages.
+    /// Stop after this many pages.
     #[arg(long, value_name = "N", value_parser = of_key(MAX_PAGES))]
     max_pages: Option<String>,
-    /// Follow links so far from a seed and no further; seeds have depth 0.
+    /// Maximum number of links between a seed and a page; a seed has depth 0.
     #[arg(long, value_name = "N", value_parser = of_key(MAX_DEPTH))]
     max_depth: Option<String>,
-    /// Between visits to one host, such as 1s or 500ms; a bare number is milliseconds. robots.txt may ask for more.
+    /// Delay between requests to one host, such as 1s or 500ms; a bare number is milliseconds. robots.txt can ask for
+    /// more.
     #[arg(long, value_name = "TIME", value_parser = of_key(DELAY))]
     delay: Option<String>,
-    /// Hosts fetched from at the same time.
+    /// Number of hosts fetched from at the same time.
     #[arg(long, value_name = "N", value_parser = of_key(CONCURRENCY))]
     concurrency: Option<String>,
-    /// Fetch from loopback and private addresses too.
+    /// Also fetch from loopback and private addresses.
     #[arg(long)]
     allow_private: bool,
-    /// Answer a host name with this address instead of asking DNS; repeatable.
+    /// Resolve a host name to this address, without DNS; repeatable.
     #[arg(long = "resolve", value_name = "NAME=IP", value_parser = parse_resolve)]
     resolve: Vec<(String, IpAddr)>,
-    /// Serve /metrics, /healthz and /readyz here. Instead of what the configuration says.
+    /// Serve the API, /metrics, /healthz and /readyz here. Overrides the configuration.
     #[arg(long, value_name = "HOST:PORT", value_parser = parse_listen)]
     listen: Option<SocketAddr>,
-    /// Keep running when nothing is left to do.
+    /// Keep running when nothing is left to fetch.
     #[arg(long)]
     stay: bool,
-    /// When all that is left waits (for hosts in trouble, name servers, the network, or a sink that does not move), wait so
-    /// long for it, and end.
+    /// If every remaining URL must wait (host, DNS, network or sink down), wait this long, then end.
     #[arg(long, value_name = "TIME", default_value = PATIENCE, value_parser = config::parse_duration, conflicts_with = "stay")]
     patience: Duration,
-    /// No progress and no summary.
+    /// Print no progress and no summary.
     #[arg(short, long)]
     quiet: bool,
 }
@@ -112,12 +113,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 const PATIENCE: &str = "1m";
 
-/// Of a command that has no option for it.
+/// The default, for commands without this option.
 pub(super) fn patience() -> Duration {
     config::parse_duration(PATIENCE).expect("it is a duration")
 }
 
-/// Runs a crawl and prints its summary; `startCrawl` ends here too.
+/// Runs a crawl and prints its summary. `startCrawl` uses this too.
 pub(super) fn start(crawl: Crawl) -> anyhow::Result<ExitCode> {
     let (screen, stays) = (crawl.screen.clone(), crawl.patience.is_none());
     logging::start(&crawl.loaded.config.logging, &screen)?;
@@ -135,9 +136,9 @@ pub(super) fn start(crawl: Crawl) -> anyhow::Result<ExitCode> {
     if !screen.is_quiet() {
         screen.print_with(&summary.to_string(), || summary.to_json());
         let goes_on = match summary.ended {
-            Ended::BudgetSpent(_) => Some("goes on, as far as budgets allow"),
-            Ended::Waiting(_) => Some("goes on, and tries at once what waits"),
-            _ if summary.is_pending() => Some("goes on, and delivers what is pending"),
+            Ended::BudgetSpent(_) => Some("continues, as far as budgets allow"),
+            Ended::Waiting(_) => Some("continues and retries at once what waits"),
+            _ if summary.is_pending() => Some("continues and delivers what is pending"),
             _ => None,
         };
         if let Some(goes_on) = goes_on {
@@ -151,14 +152,15 @@ pub(super) fn start(crawl: Crawl) -> anyhow::Result<ExitCode> {
 pub(super) fn read_seeds(given: &[String], file: Option<&std::path::Path>) -> anyhow::Result<Vec<String>> {
     let in_file = file.map(config::read_seeds).transpose()?.unwrap_or_default();
     let normalised = |seed: &String| {
-        parse::url::parse(seed)
-            .with_context(|| format!("seed {seed:?} is no http or https URL; write for example https://example.com/"))
+        parse::url::parse(seed).with_context(|| {
+            format!("seed {seed:?} is not an http or https URL; write for example https://example.com/")
+        })
     };
     given.iter().chain(&in_file).map(normalised).collect()
 }
 
 impl Args {
-    /// What the options stand for: keys with their values, laid over the configuration.
+    /// The keys that the options set, which override the configuration.
     fn keys(&self) -> Vec<(String, String)> {
         let mut keys = given(&[
             (INDEX, &self.elastic_index),
@@ -200,14 +202,14 @@ impl Args {
                 set("http.host", listen.ip().to_string());
                 set("http.port", listen.port().to_string());
             }
-            // Who only tries a crawl wants no server.
+            // A crawl without a configuration is a trial and needs no server.
             None if self.config.is_none() => set("http.enabled", "false".into()),
             None => {}
         }
         keys
     }
 
-    /// Names, each with all of its addresses.
+    /// Host names, each with all addresses given for it.
     fn resolved(&self) -> BTreeMap<&str, Vec<IpAddr>> {
         let mut hosts: BTreeMap<&str, Vec<IpAddr>> = BTreeMap::new();
         for (name, ip) in &self.resolve {
@@ -217,19 +219,20 @@ impl Args {
     }
 }
 
-/// Checks a value as the key does that it is of, so that what is wrong is told by the option's name.
+/// Checks a value as its key does, so that the error names the option.
 fn of_key(key: &'static str) -> impl Fn(&str) -> Result<String, String> + Clone {
     move |text| config::check_value(key, text).map(|()| text.to_owned())
 }
 
-/// In lower case, as people type.
+/// The words for sinks, in lower case.
 fn sink_names() -> PossibleValuesParser {
     let value =
         |(name, about): (&str, &'static str)| PossibleValue::new(&*name.to_ascii_lowercase().leak()).help(about);
     PossibleValuesParser::new(config::sink_words().into_iter().map(value))
 }
 
-/// An address, or a name of this machine. Of several addresses an IPv4 one: that is what people mean by localhost.
+/// Parses an address or a name of this machine. Of several addresses it takes an IPv4 one, which localhost usually
+/// means.
 fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     let expected = |why: String| format!("{why}; write HOST:PORT, for example localhost:8080 or 0.0.0.0:8080");
     if text.rsplit_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_err()) {
@@ -242,6 +245,6 @@ fn parse_listen(text: &str) -> Result<SocketAddr, String> {
 
 fn parse_resolve(text: &str) -> Result<(String, IpAddr), String> {
     let (name, ip) = text.split_once('=').ok_or("write NAME=IP, for example shop.test=127.0.0.2")?;
-    let ip = ip.parse().map_err(|_| format!("{ip:?} is no IP address"))?;
+    let ip = ip.parse().map_err(|_| format!("{ip:?} is not an IP address"))?;
     Ok((name.to_ascii_lowercase(), ip))
 }

@@ -1,4 +1,4 @@
-//! `seine dead-letters`: what a destination refused for good: look at it, deliver it after all, or drop it.
+//! `seine dead-letters`: lists, re-sends or deletes the pages that a destination refused for good.
 
 mod replay;
 mod selection;
@@ -20,10 +20,11 @@ use crate::page::{Outcome, PageEvent, Response};
 use crate::sinks::dead_letters::{self, LetterAction};
 use crate::telemetry::progress::grouped;
 
-/// Look at what a destination refused for good, deliver it after all, or drop it.
+/// List, re-send or delete pages that a destination refused for good.
 ///
-/// Letters stay until they are dropped or delivered. A running crawl's newest file can be read; replay and drop leave
-/// it for later. Letters of a destination that writes files are replayed while the crawl stands still.
+/// A dead letter stays until you delete it or it is delivered. While the crawl runs, its newest file can only be read;
+/// replay and drop skip it. Dead letters of a destination that writes files can be replayed only while the crawl is
+/// stopped.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -32,22 +33,22 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// One line a letter: when, how often refused, URL, reason.
+    /// Print one line per dead letter: time, number of refusals, URL, reason.
     List {
         #[command(flatten)]
         place: SinkArgs,
-        /// One JSON object a line.
+        /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
     },
-    /// Print letters whole, event and content, one JSON object a line.
+    /// Print whole dead letters, event and content, one JSON object per line.
     Show {
         #[command(flatten)]
         place: SinkArgs,
         #[command(flatten)]
         selection: LetterSelection,
     },
-    /// Deliver them again; what is refused again stays.
+    /// Deliver them again. Those refused again stay.
     Replay {
         #[command(flatten)]
         place: SinkArgs,
@@ -56,7 +57,7 @@ enum Action {
         #[command(flatten)]
         destination: Destination,
     },
-    /// Remove them for good.
+    /// Delete them.
     Drop {
         #[command(flatten)]
         place: SinkArgs,
@@ -111,8 +112,8 @@ fn show(folder: &Path, selection: &LetterSelection) -> anyhow::Result<ExitCode> 
     Ok(if code == ExitCode::SUCCESS { selection.check(&found) } else { code })
 }
 
-/// The event with its body as received: as text where it is some. Without what tells who asked for the page, which events of
-/// before it was cut out at once have, and those that WARC wants whole.
+/// The event with its body as received, as text if possible. Credentials are removed from its request: events of old
+/// versions, and events kept for WARC, contain them.
 fn letter_line(note: &Note, event: &PageEvent) -> anyhow::Result<serde_json::Value> {
     let mut event = event.clone();
     event.request_headers = std::mem::take(&mut event.request_headers).redacted();
@@ -134,7 +135,7 @@ fn letter_line(note: &Note, event: &PageEvent) -> anyhow::Result<serde_json::Val
 
 type Event<'a> = dyn FnMut() -> anyhow::Result<PageEvent> + 'a;
 
-/// Visits every letter. What cannot be read is told, and the exit status is then 1.
+/// Visits every dead letter. Unreadable ones are reported, and the exit status is 1.
 fn each(folder: &Path, visit: &mut dyn FnMut(Note, &mut Event<'_>) -> anyhow::Result<()>) -> anyhow::Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for path in dead_letters::files(folder)? {
@@ -167,6 +168,6 @@ fn drop_letters(folder: &Path, selection: &LetterSelection) -> anyhow::Result<Ex
             LetterAction::Dropped
         })?;
     }
-    print(&format!("{} dropped\n", grouped(dropped.len() as u64)))?;
+    print(&format!("{} deleted\n", grouped(dropped.len() as u64)))?;
     Ok(selection.check(&dropped))
 }

@@ -1,4 +1,4 @@
-//! `seine demo`: a real crawl of a website that the program itself serves on loopback.
+//! `seine demo`: crawls a website that the program itself serves on loopback.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,13 +13,13 @@ use crate::demo;
 use crate::telemetry::logging;
 use crate::telemetry::progress::Screen;
 
-/// Watch a crawl: seine serves a small website on loopback and crawls it, until nothing is left.
+/// Watch a crawl: seine serves a small website on this machine and crawls it.
 ///
-/// The website has several hosts, robots.txt, sitemaps, redirects and a loop of them, compressed bodies, five charsets,
-/// a slow page, failing pages and a calendar without end.
+/// The website has several hosts, robots.txt, sitemaps, redirects and a redirect loop, compressed bodies, five
+/// charsets, a slow page, failing pages and an endless calendar.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The data folder; an earlier demo in it is replaced.
+    /// Data folder; an earlier demo in it is replaced.
     #[arg(short, long, value_name = "DIR", default_value = "data/demo")]
     output: PathBuf,
     /// Only serve the website, until Ctrl-C.
@@ -27,11 +27,11 @@ pub struct Args {
     serve: bool,
 }
 
-/// Marks a folder as a demo's, so that nothing else is ever replaced.
+/// Marks the folder of a demo. Only such folders are replaced.
 const MARK: &str = "made-by-seine-demo";
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    // The website has threads of its own: what the crawler does to its own runtime does not touch it.
+    // The website has its own runtime, so the crawler's load does not slow it down.
     let site_runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     if args.serve {
         let site = site_runtime.block_on(demo::start_for_visitors())?;
@@ -65,7 +65,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(exit::status(&summary, false))
 }
 
-/// The demo's own configuration: keys laid over the defaults, as a user's options are.
+/// The configuration of the demo: keys that override the defaults, like a user's options.
 fn configuration(site: &demo::DemoSite) -> anyhow::Result<(Loaded, StartedWith)> {
     let millis = |time: Duration| time.as_millis().to_string();
     let hosts: Vec<&str> = site.hosts.keys().map(String::as_str).collect();
@@ -73,7 +73,7 @@ fn configuration(site: &demo::DemoSite) -> anyhow::Result<(Loaded, StartedWith)>
         ("crawler_id", "demo".to_owned()),
         ("http.enabled", "false".to_owned()),
         ("link_storage.scheduler.host_min_access_interval", millis(demo::HOST_DELAY)),
-        // A host has an address of its own here.
+        // Each host of the demo has an address of its own.
         ("link_storage.scheduler.ip_min_access_interval", "0".to_owned()),
         ("link_storage.scheduler.backoff_base", millis(demo::BACKOFF_BASE)),
         ("crawler_manager.downloader.max_retry_count", demo::MAX_RETRIES.to_string()),
@@ -92,12 +92,10 @@ fn configuration(site: &demo::DemoSite) -> anyhow::Result<(Loaded, StartedWith)>
 fn clear_earlier(folder: &Path) -> anyhow::Result<()> {
     if folder.join(MARK).exists() {
         std::fs::remove_dir_all(folder)
-            .with_context(|| format!("the earlier demo in {} cannot be removed", folder.display()))?;
+            .with_context(|| format!("cannot remove the earlier demo in {}", folder.display()))?;
     } else if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-        bail!("{} holds something that is no demo's; choose another folder with -o", folder.display());
+        bail!("{} has files that are not from a demo; choose another folder with -o", folder.display());
     }
     let made = crate::folders::make_private(folder).and_then(|()| std::fs::write(folder.join(MARK), ""));
-    made.with_context(|| {
-        format!("data folder {} cannot be made; choose one you may write to with -o", folder.display())
-    })
+    made.with_context(|| format!("cannot make the data folder {}; choose a writable one with -o", folder.display()))
 }

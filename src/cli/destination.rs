@@ -1,22 +1,22 @@
-//! Where a crawl's pages went, for the commands that come after it: as the crawl was told, unless told otherwise.
+//! The destinations of a crawl, for commands that run after it. Options override the crawl's own settings.
 
 use std::path::{Path, PathBuf};
 
 use crate::config::{self, Loaded, StartedWith};
 
-/// Options that stand in the place of the crawl's own.
+/// Options that override the settings of the crawl.
 #[derive(clap::Args)]
 pub(super) struct Destination {
-    /// A configuration instead of the crawl's own: a file, or a folder with seine.yml or ache.yml in it.
+    /// Configuration file, or a folder with seine.yml or ache.yml. Default: the crawl's own.
     #[arg(short, long, value_name = "FILE|DIR")]
     config: Option<PathBuf>,
-    /// The Elasticsearch index, instead of the crawl's own.
+    /// Elasticsearch index. Default: the crawl's own.
     #[arg(short, long = "elasticIndex", value_name = "INDEX")]
     elastic_index: Option<String>,
-    /// The topic, instead of the crawl's own.
+    /// Kafka topic. Default: the crawl's own.
     #[arg(long, value_name = "TOPIC")]
     kafka_topic: Option<String>,
-    /// The brokers to begin with, instead of the crawl's own.
+    /// Bootstrap servers. Default: the crawl's own.
     #[arg(long, value_name = "HOST:PORT,...")]
     kafka_servers: Option<String>,
 }
@@ -33,13 +33,13 @@ impl Destination {
     }
 }
 
-/// The keys that options of a destination stand for.
+/// The keys that the options set.
 pub(super) const INDEX: &str = "target_storage.data_format.elasticsearch.index_name";
 pub(super) const TYPE: &str = "target_storage.data_format.elasticsearch.type_name";
 pub(super) const TOPIC: &str = "target_storage.data_format.kafka.topic_name";
 pub(super) const SERVERS: &str = "target_storage.data_format.kafka.properties.bootstrap.servers";
 
-/// Keys whose options were given, with their values.
+/// The keys of the options that were given, with their values.
 pub(super) fn given(options: &[(&str, &Option<String>)]) -> Vec<(String, String)> {
     options.iter().filter_map(|(key, value)| Some(((*key).to_owned(), value.as_ref()?.clone()))).collect()
 }

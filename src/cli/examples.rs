@@ -1,4 +1,4 @@
-//! Pages that a classifier learns from or is tried on: files of HTML, and archives of any format.
+//! Pages that a classifier is trained or tested on: HTML files, and archives of any format.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -17,21 +17,21 @@ use crate::large;
 use crate::page::{Headers, PageEvent, Response};
 use crate::parse::{self, DeriveOptions, Derived};
 
-/// Of a file of HTML; more is no page.
+/// Maximum size of an HTML file.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// The folder's two classes: what is relevant, and what is not.
+/// The two folders of the examples: relevant pages and others.
 pub(super) const CLASSES: [(&str, bool); 2] = [("positive", true), ("negative", false)];
 
-/// Takes a page, by the name of where it is.
+/// Receives a page with the name of its location.
 type Take<'a> = dyn FnMut(&str, &PageEvent, &Derived) -> anyhow::Result<()> + 'a;
 
-/// Reads pages one by one, and says what it passes over.
+/// Reads pages one by one and reports what it skips.
 pub(super) struct PageReader {
     pub ticker: Ticker,
     options: DeriveOptions,
     read: u64,
-    /// Pages that are none to be judged: not HTML, or no success.
+    /// Pages that are not HTML or not successful.
     pub others: u64,
     pub passed_over: u64,
 }
@@ -47,7 +47,8 @@ impl PageReader {
         }
     }
 
-    /// Gives `take` every page of what is named, with the name of where it is. A file that is no archive is a page of HTML, if it is text.
+    /// Calls `take` for every page of the named inputs. A file that is not an archive counts as an HTML page if it is
+    /// text.
     pub fn each(&mut self, name: &str, take: &mut Take<'_>) -> anyhow::Result<()> {
         let names = [name.to_owned()];
         let inputs = match ArchiveInputs::open(&names, InputOptions::default()) {
@@ -61,9 +62,7 @@ impl PageReader {
                     self.file(Path::new(&*name), take)?;
                 }
                 Ok(FoundInput::PassedOver { name, why: SkipReason::Unread(why) }) => {
-                    bail!(
-                        "{name}: {why}; every example must be readable: give it back its permissions, or take it away"
-                    )
+                    bail!("{name}: {why}; every example must be readable: change its permissions, or remove it")
                 }
                 Ok(FoundInput::PassedOver { .. }) => self.passed_over += 1,
                 Err(InputError::Unknown { path, .. }) => self.file(Path::new(&path), take)?,
@@ -93,8 +92,8 @@ impl PageReader {
     fn file(&mut self, path: &Path, take: &mut Take<'_>) -> anyhow::Result<()> {
         let mut bytes = Vec::new();
         let read = File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes));
-        read.with_context(|| format!("cannot read {}; give it back its permissions, or take it away", path.display()))?;
-        // What has bytes of zero is no text, or in UTF-16, as a page's mark says.
+        read.with_context(|| format!("cannot read {}; change its permissions, or remove it", path.display()))?;
+        // Text has no zero bytes, except in UTF-16 with a byte order mark.
         let is_text = !bytes.contains(&0) || bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
         if bytes.is_empty() || bytes.len() as u64 > MAX_FILE_BYTES || !is_text {
             self.passed_over += 1;
@@ -119,7 +118,7 @@ impl PageReader {
         take(name, event, &derived)
     }
 
-    /// What was not read, and why.
+    /// Prints what was not read, and why.
     pub fn end(&mut self) {
         self.ticker.end();
         self.ticker.tell_untold();
@@ -131,8 +130,7 @@ pub(super) fn each_example(
     folder: &Path,
     take: &mut dyn FnMut(&str, &PageEvent, &Derived, bool) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let remedy =
-        "put pages that are relevant into its folder positive, and others into negative: files of HTML, or archives";
+    let remedy = "put relevant pages into its folder positive and others into negative, as HTML files or archives";
     let name = |class: &str| folder.join(class).display().to_string();
     for (class, _) in CLASSES {
         if !folder.join(class).is_dir() {
@@ -150,7 +148,7 @@ pub(super) fn each_example(
             match seen.get(&derived.digest) {
                 Some((known, _)) if *known == is_relevant => twice += 1,
                 Some((_, other)) => {
-                    bail!("the same page is in both classes: {other} and {place}; take one of them away")
+                    bail!("the same page is in both classes: {other} and {place}; remove one of them")
                 }
                 None => {
                     seen.insert(derived.digest, (is_relevant, place.to_owned()));
@@ -168,9 +166,9 @@ pub(super) fn each_example(
             screen.print(&format!("seine: {count} {what}\n"));
         }
     };
-    say(twice, "pages are there twice with the same content, and count once");
-    say(reader.others, "pages are no HTML or no success, and were left out");
-    say(reader.passed_over, "files are no pages, and were passed over");
+    say(twice, "pages have the same content as another; counted once");
+    say(reader.others, "pages are not HTML or not successful; skipped");
+    say(reader.passed_over, "files are not pages; skipped");
     for (class, is_relevant) in CLASSES {
         if counts[usize::from(is_relevant)] == 0 {
             bail!("there is no page in {}; {remedy}", name(class));

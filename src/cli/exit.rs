@@ -1,33 +1,33 @@
-//! What the exit status of a crawl says; `--help` and the README list the same.
+//! The exit status of a crawl. `--help` and the documentation list the same values.
 
 use std::process::ExitCode;
 
 use crate::crawl::{Ended, Summary};
 
-/// Nothing could be fetched: no seed brought a page.
+/// No seed could be fetched.
 pub const NO_SEED: u8 = 3;
-/// Ended while hosts, name servers or the network were waited for.
+/// All remaining URLs wait for hosts, DNS or the network.
 pub const WAITING: u8 = 4;
-/// Ended with pages that a destination has not got: pending, or among its dead letters.
+/// Some pages are not delivered: pending or dead letters.
 pub const UNDELIVERED: u8 = 5;
-/// Told to end by a signal, or by whoever read standard output, before it was done.
+/// Stopped before the end, by a signal or because standard output was closed.
 pub const STOPPED: u8 = 6;
 
-/// For the help of the commands that crawl.
+/// Part of the help of commands that crawl.
 pub const HELP: &str = "\
 Exit status:
-  0    done: nothing is left to fetch, or the limit of pages is reached, or a budget is spent, and all of it is delivered;
-       with --stay, told to end
-  1    it failed; the error says why
-  2    the arguments are not understood
-  3    no seed brought a page
-  4    all that is left waits, for longer than --patience: the same command goes on, and tries it at once
-  5    pages are not delivered: a sink has not moved for --patience, and the same command goes on; or it has dead letters,
-       of this run or an earlier one, until they are replayed or dropped (seine dead-letters)
-  6    stopped by a signal, or nobody read standard output any more: the same command goes on
-  130  stopped at once, by a second signal: the same command goes on";
+  0    done: nothing is left to fetch, the page limit is reached or a budget is used up, and all pages are delivered;
+       with --stay: stopped by a signal
+  1    failed; the error says why
+  2    wrong arguments
+  3    no seed could be fetched
+  4    all remaining URLs must wait longer than --patience; the same command continues and retries at once
+  5    some pages are not delivered: a sink was stuck for --patience (the same command continues), or it has dead letters
+       of this or an earlier run (replay or drop them: seine dead-letters)
+  6    stopped by a signal, or standard output was closed; the same command continues
+  130  stopped at once by a second signal; the same command continues";
 
-/// `stays`: it was started to be told to end.
+/// `stays`: the crawl was started with `--stay`, so only a signal can end it.
 pub fn status(summary: &Summary, stays: bool) -> ExitCode {
     let code = match summary.ended {
         Ended::Stopped => return stopped(stays),
@@ -41,12 +41,12 @@ pub fn status(summary: &Summary, stays: bool) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Of a crawl that was told to end; one that `stays` was started for that.
+/// For a crawl that was stopped. With `stays` this is its normal end.
 pub fn stopped(stays: bool) -> ExitCode {
     if stays { ExitCode::SUCCESS } else { ExitCode::from(STOPPED) }
 }
 
-/// The command line of this process as a shell takes it.
+/// The command line of this process, quoted for a shell.
 pub fn this_command() -> String {
     let words: Vec<String> = std::env::args().map(|word| shown(&word)).collect();
     words.join(" ")

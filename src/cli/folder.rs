@@ -1,22 +1,22 @@
-//! Which crawl a command is for: its data folder, named by `-o`, or where the command takes nothing else by the argument.
+//! The data folder that a command works on: the option `-o`, or an argument if the command has no others.
 
 use std::path::{Path, PathBuf};
 
-/// Of commands with arguments of their own.
+/// For commands with other arguments.
 #[derive(clap::Args)]
 pub struct Folder {
-    /// The data folder of the crawl, running or at rest.
+    /// Data folder of the crawl, running or stopped.
     #[arg(short, long = "output", value_name = "DIR", default_value = super::DATA_FOLDER, global = true)]
     pub output: PathBuf,
 }
 
-/// Of commands without.
+/// For commands without other arguments.
 #[derive(clap::Args)]
 pub struct NamedFolder {
-    /// The data folder of the crawl, running or at rest.
+    /// Data folder of the crawl, running or stopped.
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// The same.
+    /// The same, as an option.
     #[arg(short, long, value_name = "DIR", conflicts_with = "folder")]
     output: Option<PathBuf>,
 }

@@ -1,15 +1,16 @@
-//! `seine forget`: URLs and hosts, as if nothing had ever led to them.
+//! `seine forget`: removes URLs and hosts from the frontier.
 
 use std::process::ExitCode;
 
 use super::folder::Folder;
 use crate::api::said::{self, Order};
 
-/// Forget URLs, or all URLs of a host, as if nothing had ever led to them; a link or a seed that does brings them back.
+/// Remove URLs, or all URLs of a host, from the crawl, as if no link had led to them. A new link or seed adds them
+/// again.
 ///
-/// Their places in the queue and their records go; what they were counted as in budgets stays, and so do the host's delays and
-/// whatever was ordered of it. Destinations are not told, and keep what they have: to take pages away, put them out of scope first
-/// (seine reload), which removes them. A host that is to stay forgotten is blocked first, or put out of scope.
+/// Their queue entries and records are deleted. Budgets, delays of hosts and orders stay. Destinations are not told and
+/// keep their pages; to remove those, put the URLs out of scope first (seine reload). To keep a host out, block it or
+/// put it out of scope first.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -18,7 +19,7 @@ Examples:
 pub struct Args {
     #[arg(value_name = "URL", required_unless_present = "hosts")]
     urls: Vec<String>,
-    /// example.com, or https://example.com:8443; repeatable.
+    /// Host: example.com or https://example.com:8443; repeatable.
     #[arg(long = "host", value_name = "HOST")]
     hosts: Vec<String>,
     #[command(flatten)]

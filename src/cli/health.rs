@@ -1,4 +1,4 @@
-//! `seine health`: asks a running service whether it is ready, for container health checks.
+//! `seine health`: asks a running service whether it is ready, for health checks of containers.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -7,15 +7,15 @@ use anyhow::Context;
 
 use crate::config::Config;
 
-/// Ask a running service whether it is ready. Exit status 0: yes; 1: no, with the reasons.
+/// Ask a running service whether it is ready. Exit status: 0 if ready; 1 if not, with the reasons.
 #[derive(clap::Args)]
 pub struct Args {
-    /// What to ask.
+    /// URL to ask.
     #[arg(long, default_value_t = ready())]
     url: String,
 }
 
-/// Where a service is asked that has no configuration.
+/// The URL of a service with the default configuration.
 fn ready() -> String {
     let listen = Config::default().http.listen.expect("defaults.yml has a server");
     format!("http://{listen}/readyz")

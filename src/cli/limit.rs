@@ -1,4 +1,4 @@
-//! `seine limit`: raise or lower what a crawl may bring, while it runs or rests.
+//! `seine limit`: changes the limits of a crawl, running or stopped.
 
 use std::process::ExitCode;
 
@@ -8,26 +8,26 @@ use crate::api::said::{BudgetStatus, Order};
 use crate::config;
 use crate::telemetry::progress::grouped;
 
-/// Show the limits of a crawl, or raise or lower one, whatever is configured; it holds over restarts.
+/// Show the limits of a crawl, or change one. The change overrides the configuration and survives restarts.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Limits:
-  pages                      of all runs together, as --max-pages (target_storage.visited_page_limit): the crawl ends with it
-  host-pages                 admitted of each host (link_storage.max_pages_per_domain)
+  pages                      all runs together, as --max-pages (target_storage.visited_page_limit); then the crawl ends
+  host-pages                 per host (link_storage.max_pages_per_domain)
   OF/PER/WHAT                a budget, as in budget.rules: crawl, host or domain; life, run or day; pages, bytes_received or
                              bytes_decoded. host/pages is host/life/pages
 
 Examples:
-  seine limit -o data                               what is limited, and how far it is spent
-  seine limit pages 5000 -o data                    so many pages and no more
-  seine limit crawl/day/bytes_received 50GiB        a budget
-  seine limit host/day/pages none                   no such budget
-  seine limit pages default                         as configured again
-  seine host example.com pages 200                  of one host")]
+  seine limit -o data                               show limits and how much is used
+  seine limit pages 5000 -o data                    end after 5000 pages
+  seine limit crawl/day/bytes_received 50GiB        set a budget
+  seine limit host/day/pages none                   remove a budget
+  seine limit pages default                         use the configured value again
+  seine host example.com pages 200                  limit one host")]
 pub struct Args {
     #[arg(requires = "most")]
     limit: Option<String>,
-    /// Pages, or bytes as 64MB or 1GiB; none: any number; default: as configured.
+    /// Pages, or bytes such as 64MB or 1GiB; none: no limit; default: as configured.
     most: Option<String>,
     #[command(flatten)]
     folder: Folder,
@@ -41,7 +41,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             "none" => Order::SetLimit { limit, most: None },
             most => {
                 let bytes =
-                    config::parse_size(most).map_err(|wanted| anyhow::anyhow!("{most:?} is no limit: {wanted}"))?;
+                    config::parse_size(most).map_err(|wanted| anyhow::anyhow!("{most:?} is not a limit: {wanted}"))?;
                 Order::SetLimit { limit, most: Some(bytes) }
             }
         };
@@ -54,13 +54,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             Some(spent) => format!("{} of {}", grouped(*spent), grouped(*limit)),
             None => format!("{} each", grouped(*limit)),
         };
-        let resting =
-            if *resting_hosts > 0 { format!(", {} hosts rest", grouped(*resting_hosts)) } else { String::new() };
+        let resting = if *resting_hosts > 0 {
+            format!(", {} hosts have used it up", grouped(*resting_hosts))
+        } else {
+            String::new()
+        };
         text += &format!("{:<28} {spent}{resting}\n", format!("{of}/{per}/{what}"));
     }
     for (limit, most) in &status.ordered_limits {
         let most = most.map_or_else(|| "none".to_owned(), grouped);
-        text += &format!("{limit:<28} {most}, by order; seine limit {limit} default undoes it\n");
+        text += &format!("{limit:<28} {most}, by order; undo with: seine limit {limit} default\n");
     }
-    super::print(if text.is_empty() { "nothing is limited\n" } else { &text })
+    super::print(if text.is_empty() { "no limits\n" } else { &text })
 }

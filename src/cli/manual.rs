@@ -1,4 +1,4 @@
-//! `seine manual`: man pages and shell completions, made from the command line's own definition. For packages.
+//! `seine manual`: man pages and shell completions for packages, generated from the definition of the command line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use clap_complete::Shell;
 /// Write man pages and shell completions, for packages.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The folder that gets `man1` and `completions`.
+    /// Folder for `man1` and `completions`.
     folder: PathBuf,
 }
 
@@ -31,7 +31,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A page of each command and of those below it: `seine-dead-letters-list.1`.
+/// Writes a page for each command and subcommand: `seine-dead-letters-list.1`.
 fn write_pages(command: Command, folder: &Path) -> anyhow::Result<()> {
     for below in command.get_subcommands().filter(|below| !below.is_hide_set() && below.get_name() != "help") {
         write_pages(below.clone(), folder)?;

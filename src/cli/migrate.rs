@@ -1,4 +1,4 @@
-//! `seine migrate`: archives in an old form made new.
+//! `seine migrate`: upgrades archives in an old form.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use indicatif::ProgressBar;
 
 use crate::archive::migrate::{self, DetailsTable};
 
-/// Make an archive in an old form new, in place.
+/// Upgrade an archive in an old form, in place.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -19,18 +19,18 @@ enum What {
     Pagestore(PagestoreArgs),
 }
 
-/// Give the META files of an old pagestore the ids, kinds and languages that new ones have.
+/// Add ids, kinds and languages to the META files of an old pagestore.
 ///
-/// What a line lacks comes from the table, else from looking at the page: a feed is known by its contents, a language by
-/// what the page says of itself (und: nothing), and ids go on behind the largest that is known. contents.html is never
-/// touched. Each META is put in its place whole; a migration that was broken off is simply run again. Exit status 1 when
-/// there were lines that say nothing that could be understood: they stay as they are.
+/// A missing value comes from the table, or from the page: its content shows whether it is a feed, and the page
+/// declares its language (und if it does not). New ids follow the largest known one. contents.html is never changed.
+/// Each META file is replaced atomically; run an interrupted migration again. Exit status 1 if some lines could not be
+/// parsed; they stay as they are.
 #[derive(clap::Args)]
 struct PagestoreArgs {
-    /// The base folder, with the folders of the years in it.
+    /// Base folder, with the folders of the years.
     #[arg(value_name = "FOLDER")]
     base: PathBuf,
-    /// What is known from elsewhere: a line a page, `url id kind language`, kind being url or rss.
+    /// Table with known values: one page per line, `url id kind language`; kind is url or rss.
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
 }
@@ -38,7 +38,7 @@ struct PagestoreArgs {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let What::Pagestore(args) = args.what;
     let table = args.table.as_deref().map_or(Ok(DetailsTable::new()), migrate::read_table)?;
-    // Draws at a terminal only.
+    // Drawn only on a terminal.
     let bar = ProgressBar::new_spinner();
     let done = migrate::migrate(&args.base, &table, |list| {
         bar.set_message(list.display().to_string());
@@ -47,11 +47,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     bar.finish_and_clear();
     let new = done.from_table + done.by_looking;
     super::print(&format!(
-        "{} lists read, {} written anew\n{new} lines enriched: {} from the table, {} by looking; {} had it all\n",
+        "{} lists read, {} rewritten\n{new} lines completed: {} from the table, {} from the page; {} were complete\n",
         done.lists, done.rewritten, done.from_table, done.by_looking, done.kept
     ))?;
     for line in done.unreadable.iter().take(100) {
-        eprintln!("seine: left as it is: {line}");
+        eprintln!("seine: unchanged: {line}");
     }
     if done.unreadable.len() > 100 {
         eprintln!("seine: and {} more", done.unreadable.len() - 100);

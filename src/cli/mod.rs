@@ -1,4 +1,4 @@
-//! The command line: one file a command.
+//! The command line: one file per command.
 
 mod archive;
 mod asked;
@@ -51,7 +51,7 @@ use crate::api::said::Order;
 use crate::config;
 use crate::telemetry::progress;
 
-/// Where data is that no option places elsewhere.
+/// The default data folder.
 const DATA_FOLDER: &str = "data";
 
 /// A streaming crawl service: pages are accepted durably once and delivered at least once.
@@ -73,12 +73,12 @@ const EXAMPLES: &str = "\
 Examples:
   seine demo                                        watch a crawl of a website that seine itself serves
   seine crawl --seed https://example.com -o data    crawl one site into data/files
-  seine cat data/files                              show what was stored, one JSON line a page
-  seine replay data/files --to kafka -c config      send it on, years later
-  seine status -o data; seine why -o data URL       what it does; why a page is there or not
+  seine cat data/files                              print the stored pages, one JSON line per page
+  seine replay data/files --to kafka -c config      send them to Kafka later
+  seine status -o data; seine why -o data URL       what the crawl does; the state of a URL
   seine crawl --seed https://example.com -o ten --max-pages 10 --sink stdout | jq .title
 
-A crawl that was stopped, or killed, goes on when it is started again with the same -o.";
+To continue a crawl that was stopped or killed, start it again with the same -o.";
 
 #[derive(Subcommand)]
 enum Command {
@@ -99,15 +99,15 @@ enum Command {
     Hosts(steer::Hosts),
     Host(steer::Host),
     Seeds(steer::Seeds),
-    /// Pause a crawl: nothing more is fetched, what is accepted is delivered; until it is resumed, over restarts, too.
+    /// Pause a crawl: no more fetches, but accepted pages are delivered. The pause survives restarts.
     Pause(NamedFolder),
-    /// Let a paused crawl go on.
+    /// Resume a paused crawl.
     Resume(NamedFolder),
-    /// Let a running crawl read its configuration again, as SIGHUP does: all that has changed is in force from then on, or nothing is.
+    /// Make a running crawl read its configuration again, as SIGHUP does.
     ///
-    /// What is read is what the crawl was started with: its file, and over it the environment and the options of then. A file that is
-    /// wrong, or that changes what cannot be changed while it runs (destinations, the client, the store), changes nothing; which
-    /// keys those are is said.
+    /// It reads the file that the crawl was started with; the environment and options of the start still override it.
+    /// If the file is wrong, or changes keys that need a restart (destinations, HTTP client, store), nothing changes
+    /// and Seine lists those keys.
     Reload(NamedFolder),
     Limit(limit::Args),
     Forget(forget::Args),
@@ -131,11 +131,11 @@ enum Command {
     Manual(manual::Args),
 }
 
-/// Parses the arguments and runs the command they name. Errors go to standard error; the exit status is 0 when all went
-/// well, 1 for a failure, 2 for arguments that are not understood.
+/// Parses the arguments and runs a command. Errors go to standard error. The exit status is 0 for success, 1 for a
+/// failure, 2 for wrong arguments.
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let seine = Seine::parse_from(start_crawl::with_long_names(arguments));
-    // What is wrong with the configuration is told before it is known: its file cannot say how.
+    // Errors of the configuration are printed before it is loaded, so only the environment can ask for JSON.
     let wants_json = |(name, value): &(String, String)| {
         name.eq_ignore_ascii_case("SEINE__LOGGING__FORMAT") && value.eq_ignore_ascii_case("json")
     };
@@ -190,12 +190,12 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Prints what a command has found, which has gone well so far. That nobody reads on, as with `| head`, is no failure.
+/// Prints the result of a command. A closed pipe, as with `| head`, is not a failure.
 fn print(text: &str) -> anyhow::Result<ExitCode> {
     is_printed(text).map(|_| ExitCode::SUCCESS)
 }
 
-/// False when nobody reads on.
+/// False if the reader closed the pipe.
 fn is_printed(text: &str) -> anyhow::Result<bool> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -204,7 +204,7 @@ fn is_printed(text: &str) -> anyhow::Result<bool> {
     }
 }
 
-/// As a line of JSON, or in words.
+/// The result as a line of JSON or as text.
 fn told<T: Serialize>(said: &T, as_json: bool, words: impl FnOnce(&T) -> String) -> anyhow::Result<String> {
     Ok(if as_json { format!("{}\n", serde_json::to_string(said)?) } else { words(said) })
 }
@@ -213,7 +213,7 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
-/// An error and its causes, each said once: most of our errors name their cause themselves.
+/// An error and its causes. Most of our errors already contain the text of their cause, which is not repeated.
 fn explain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {

@@ -1,12 +1,12 @@
-//! Proxies in the environment: they are not used, and that is said.
+//! Warns that Seine does not use the proxies set in the environment.
 
 use std::env;
 
-/// By which programs are told of a proxy; in small letters, too.
+/// Variables that set a proxy for many programs; also in lower case.
 const VARIABLES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
 
-/// Says so where a proxy is set. Through one, Seine would neither know which addresses it visits (private ones are refused) nor
-/// how often it visits each.
+/// Warns if a proxy is set. Through a proxy, Seine could neither refuse private addresses nor limit the requests to an
+/// address.
 pub fn tell() {
     let is_set = |name: &String| env::var_os(name).is_some_and(|value| !value.is_empty());
     let names = VARIABLES.iter().flat_map(|name| [(*name).to_owned(), name.to_lowercase()]);
@@ -15,8 +15,8 @@ pub fn tell() {
         return;
     }
     tracing::warn!(
-        "{} set, and Seine uses no proxy: it checks itself which addresses it visits and how often. Run it where the web can be \
-         reached directly (seine work fetches there for a crawl that runs here), or unset the variable if it is not for Seine",
+        "{} set, but Seine uses no proxy, because it must control which addresses it fetches from and how often. Run it where the web can be \
+         reached directly (or run seine work there for a crawl here), or unset the variable",
         match set.as_slice() {
             [one] => format!("{one} is"),
             several => format!("{} are", several.join(", ")),

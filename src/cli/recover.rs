@@ -1,4 +1,4 @@
-//! `seine recover`: what can be saved of a damaged file.
+//! `seine recover`: saves the intact records of a damaged file.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,22 +9,22 @@ use crate::archive::recover::{RecoveryReport, recover};
 use crate::formats::Format;
 use crate::telemetry::progress::{Screen, bytes, grouped};
 
-/// Save what is whole in a damaged file as a clean file of the same format, and say what is lost.
+/// Save the intact records of a damaged file in a new file of the same format, and list what is lost.
 ///
-/// The damaged file is not touched. Every record that is whole is saved, in its own words; the rest is named by ranges of
-/// bytes, which are exact in plain files and those of the nearest few kilobytes in compressed ones.
+/// The damaged file is not changed. Intact records are copied byte for byte. Losses are listed as ranges of bytes:
+/// exact in plain files, to a few kilobytes in compressed files.
 ///
-/// Exit status: 0 when nothing was lost; 1 when something was, or on failure; 2 for arguments that are not understood.
+/// Exit status: 0 if nothing was lost; 1 if something was lost, or on failure; 2 for wrong arguments.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The damaged file.
+    /// Damaged file.
     #[arg(value_name = "DAMAGED")]
     damaged: PathBuf,
-    /// The file to write; it must not be there.
+    /// File to write; it must not exist.
     #[arg(value_name = "OUT")]
     out: PathBuf,
-    /// What the file was, when its beginning does not tell any more.
+    /// Format of the file, if its beginning is damaged.
     #[arg(long, value_name = "FORMAT", value_parser = Format::parse)]
     format: Option<Format>,
 }
@@ -33,7 +33,7 @@ const EXAMPLES: &str = "\
 Examples:
   seine verify data/files                                               which files are damaged?
   seine recover data/files/crawl_data-1795271825985-3.deflate saved.deflate
-  seine recover disk.img saved.deflate --format FILES                   all of its records that can be found";
+  seine recover disk.img saved.deflate --format FILES                   all records that can be found";
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let length = std::fs::metadata(&args.damaged).map_or(0, |it| it.len());
@@ -56,11 +56,11 @@ fn text(recovery: &RecoveryReport, args: &Args) -> String {
     }
     let unnamed = recovery.ranges - recovery.lost.len() as u64;
     if unnamed > 0 {
-        text += &format!("and {} ranges more\n", grouped(unnamed));
+        text += &format!("and {} more ranges\n", grouped(unnamed));
     }
     let share = recovery.lost_bytes as f64 / recovery.length.max(1) as f64 * 100.0;
     if recovery.ranges == 0 {
-        return text + "nothing is lost\n";
+        return text + "nothing was lost\n";
     }
     text + &format!("{} of {} lost, {share:.2} %\n", bytes(recovery.lost_bytes), bytes(recovery.length))
 }

@@ -1,4 +1,4 @@
-//! `seine replay`: an archive's pages to a destination, as if they came from a crawl.
+//! `seine replay`: sends the pages of an archive to a destination.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,32 +16,32 @@ use crate::sinks::{SinkContext, SinkError};
 use crate::telemetry::logging;
 use crate::telemetry::progress::{grouped, say};
 
-/// Send an archive's pages to a destination, as if they came from a crawl.
+/// Send the pages of an archive to a destination, as a crawl would.
 ///
-/// The destination is set up by the configuration (-c), as for a crawl. Progress is kept under -o with every
-/// acknowledgement: a replay that was stopped, or killed, goes on where its destination had acknowledged when the same
-/// command is run again. What a server refuses for good is kept there too: seine dead-letters list --sink NAME -o DIR.
+/// The configuration (-c) sets up the destination, as for a crawl. Progress is saved under -o with every
+/// acknowledgement, so the same command continues an interrupted replay. Pages that a server refuses for good are kept
+/// as dead letters: seine dead-letters list --sink NAME -o DIR.
 ///
-/// Exit status: 0; 1 when something failed, could not be read or was refused; 2 for arguments that are not understood.
+/// Exit status: 0; 1 if something failed, could not be read or was refused; 2 for wrong arguments.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Files, folders, patterns, kafka://HOST:PORT/TOPIC.
     #[arg(value_name = "FROM", required = true)]
     from_names: Vec<String>,
-    /// The destination: kafka, elasticsearch, files, stdout, or another that a crawl can have.
+    /// Destination: kafka, elasticsearch, files, stdout, or any other sink of a crawl.
     #[arg(long, value_name = "SINK")]
     to: String,
-    /// Where progress and dead letters are kept, in a folder named after the destination; files are written there too.
+    /// Folder for progress, dead letters and written files; each destination has a subfolder.
     #[arg(short, long, value_name = "DIR", default_value = "replay")]
     output: PathBuf,
-    /// At most so many pages a second.
+    /// Maximum number of pages per second.
     #[arg(long, value_name = "PAGES/S", value_parser = parse_rate)]
     rate: Option<f64>,
-    /// Send everything once more, although an earlier replay is done or was broken off.
+    /// Send everything again, even if an earlier replay finished or was interrupted.
     #[arg(long)]
     again: bool,
-    /// Print nothing but errors.
+    /// Print only errors.
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  seine replay data/files --to kafka -c config                 years later, to a broker
+  seine replay data/files --to kafka -c config                 to a Kafka broker
   seine replay data/files --to elasticsearch -c config --rate 200
   seine replay old.deflate --to stdout | jq .title
   seine replay kafka://localhost:9092/pages --to elasticsearch --from 2026-11-01";
@@ -65,7 +65,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut told = Told { ticker, to: sink.format.filter(|_| !args.quiet) };
     logging::start(&config.logging, &told.ticker.screen)?;
     let (state, state_file) = match sink.destination {
-        // What was printed cannot be taken back, and whoever read it may not have it any more.
+        // Printed lines may be lost after an interruption, so a replay to stdout always starts at the beginning.
         Destination::Stdout | Destination::Void => (TransferState::default(), None),
         _ => {
             keep_for_letters(&args)?;
@@ -75,7 +75,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     if state.done {
         let pages = grouped(state.cursor.position.index);
-        say("INFO", &format!("all {pages} pages were delivered before; --again delivers them once more"));
+        say("INFO", &format!("all {pages} pages were already delivered; --again delivers them again"));
         return Ok(ExitCode::SUCCESS);
     }
     let name = sink.name.clone();
@@ -94,7 +94,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Err(error) if matches!(error.downcast_ref(), Some(SinkError::ReaderGone)) => return Ok(ExitCode::SUCCESS),
         Err(error) if state_file.is_some() => {
             told.ticker.end();
-            return Err(error.context("the replay stopped; run the same command again to go on"));
+            return Err(error.context("the replay stopped; run the same command again to continue"));
         }
         ran => ran?,
     };
@@ -104,10 +104,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(told.status(&summary))
 }
 
-/// `seine dead-letters replay` goes where this goes. A crawl's own folder has what the crawl was started with.
+/// Stores the settings, so that `seine dead-letters replay` uses the same destination. A crawl's folder has them
+/// already.
 fn keep_for_letters(args: &Args) -> anyhow::Result<()> {
     let folder = &args.output;
-    std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     if folder.join("log").is_dir() {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! `seine retry`: puts what failed back into `work_proposed`.
+//! `seine retry`: queues failed URLs again.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -10,34 +10,35 @@ use crate::crawl::console::reasons;
 use crate::crawl::meaning;
 use crate::telemetry::progress::grouped;
 
-/// Put what failed back among the URLs to fetch, with all of its attempts before it.
+/// Queue failed URLs again, with all of their attempts.
 ///
-/// Of a crawl that runs, they are fetched by it; of one that rests, by the next seine crawl with the same -o. Without --reason,
-/// everything that failed, half pages (cut), and what was answered with status 429 or 5xx; other answers (4xx, gone) only when named.
+/// A running crawl fetches them; a stopped one does with the next seine crawl -o. Without --reason: all failed URLs,
+/// truncated pages (cut), and answers with status 429 or 5xx. Other answers (4xx, gone) are retried only if you name
+/// them.
 ///
-/// Exit status: 0, also when there was nothing; 1 when something failed; 2 for arguments that are not understood.
+/// Exit status: 0, also if there is nothing to retry; 1 if something failed; 2 for wrong arguments.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  seine retry -o data                              all that failed
+  seine retry -o data                              all failed URLs
   seine retry -o data --reason timeout --reason connect
   seine retry -o data --host example.com           of one host
   seine retry -o data --pattern '.*/news/.*'       URLs like these
-  seine retry -o data --reason 4xx --dry-run       how many would be tried again")]
+  seine retry -o data --reason 4xx --dry-run       how many would be retried")]
 pub struct Args {
     #[command(flatten)]
     folder: NamedFolder,
-    /// Only what failed for this reason: any name that the summary of a crawl counts by (timeout, connect, 5xx, refused,
-    /// gone, …); repeatable.
+    /// Only URLs that failed for this reason, as named in the summary of a crawl (timeout, connect, 5xx, refused, gone,
+    /// …); repeatable.
     #[arg(long = "reason", value_name = "NAME", value_parser = parse_reason)]
     reasons: Vec<String>,
     /// Only URLs of this host, example.com or https://example.com:8443; repeatable.
     #[arg(long = "host", value_name = "HOST")]
     hosts: Vec<String>,
-    /// Only URLs that this regular expression matches as a whole, as in scope.
+    /// Only URLs with a match of this regular expression.
     #[arg(long, value_name = "REGEX")]
     pattern: Option<String>,
-    /// Count, and leave everything as it is.
+    /// Count only; change nothing.
     #[arg(long)]
     dry_run: bool,
 }
@@ -53,13 +54,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let total: u64 = done.counts.iter().map(|count| count.urls).sum();
     let _ = match (total, dry_run) {
-        (0, _) => writeln!(text, "Nothing to try again."),
-        (_, true) => writeln!(text, "{} would be tried again.", grouped(total)),
+        (0, _) => writeln!(text, "Nothing to retry."),
+        (_, true) => writeln!(text, "{} would be retried.", grouped(total)),
         (_, false) if asked.is_running() => {
-            writeln!(text, "{} to fetch again, by the crawl that is running.", grouped(total))
+            writeln!(text, "{} queued; the running crawl fetches them.", grouped(total))
         }
         (_, false) => {
-            writeln!(text, "{} to fetch again: seine crawl -o {}", grouped(total), folder.path().display())
+            writeln!(text, "{} queued; fetch them with: seine crawl -o {}", grouped(total), folder.path().display())
         }
     };
     super::print(&text)

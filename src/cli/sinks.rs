@@ -1,4 +1,4 @@
-//! `seine sinks`: a crawl's sinks: how far each is, what is kept for it, and pausing it or giving it up.
+//! `seine sinks`: lists, pauses, refills and removes the sinks of a crawl.
 
 use std::process::ExitCode;
 
@@ -9,40 +9,43 @@ use crate::api::said::{Order, SinkStatus};
 use crate::clock::now_ms;
 use crate::telemetry::progress::{bytes, grouped};
 
-/// List a crawl's sinks: how far behind each is, what the page log keeps for it, and why it does not get on; pause one, or give it up.
+/// List the sinks of a crawl: events pending for each, bytes kept in the page log, and why a sink is stuck.
 ///
-/// The page log keeps every event until all sinks have it, those too that later runs did without.
+/// The page log keeps every event until all sinks have it, including sinks that later runs do not use.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
     action: Option<Action>,
     #[command(flatten)]
     folder: Folder,
-    /// One JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     json: bool,
 }
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Give a sink up: what it has not delivered is kept for it no longer. What it has written, and its dead letters, stay.
+    /// Remove a sink. Seine no longer keeps events for it. Its output and its dead letters stay.
     Remove {
-        /// As listed: kafka, elasticsearch, files …
+        /// Name in the list: kafka, elasticsearch, files …
         name: String,
     },
-    /// Fill its destination again, which has lost what it held: from an archive, or with --refetch from the web. Its books begin anew.
+    /// Deliver all pages again to a destination that lost them (backfill): from an archive, or with --refetch from the
+    /// web. The sink's counters start at zero.
     ///
-    /// The crawl goes on meanwhile; one at rest does it with its next start. Pages that have left since are not delivered.
+    /// The crawl continues meanwhile; a stopped crawl does this at its next start. Pages that are gone now are not
+    /// delivered.
     Refill {
         name: String,
-        /// An archive of this crawl: a file, a folder, a pattern or a topic. Without any, the one that a sink of the crawl keeps.
+        /// Archive of this crawl: a file, folder, pattern or topic. Default: the archive that another sink of the crawl
+        /// writes.
         #[arg(long, value_name = "ARCHIVE", conflicts_with = "refetch")]
         from_archive: Vec<String>,
-        /// Fetch every page again, without conditions.
+        /// Refetch every page, without conditional requests.
         #[arg(long)]
         refetch: bool,
     },
-    /// Deliver nothing more to it until it is resumed; what comes is kept for it.
+    /// Stop deliveries to a sink. The page log keeps events for it until you resume it.
     Pause {
         name: String,
     },
@@ -75,14 +78,14 @@ fn list(folder: &Folder, as_json: bool) -> anyhow::Result<ExitCode> {
         text += &if as_json { object(sink)? } else { lines(folder, sink) };
     }
     if text.is_empty() && !as_json {
-        text = "no sink has a place in this log\n".into();
+        text = "this log has no sinks\n".into();
     }
     super::print(&text)
 }
 
 fn lines(folder: &Folder, sink: &SinkStatus) -> String {
     let mut text = format!(
-        "{:<16} {:>13} delivered, {} pending ({} kept for it), {} dead letters ({} on disk)\n",
+        "{:<16} {:>13} delivered, {} pending ({} in the log), {} dead letters ({} on disk)\n",
         sink.name,
         grouped(sink.delivered),
         grouped(sink.pending),
@@ -94,12 +97,12 @@ fn lines(folder: &Folder, sink: &SinkStatus) -> String {
     let (name, folder) = (&sink.name, folder.output.display());
     let missed = grouped(sink.missed);
     if let (Some(at), Some(why)) = (sink.anew_ms, &sink.anew_because) {
-        more(format!("began anew {}: {why}", ago(at, now_ms())));
+        more(format!("started again {}: {why}", ago(at, now_ms())));
     }
     match (sink.missed, sink.anew_ms) {
         (0, _) => {}
-        (_, None) => more(format!("came later: {missed} events before it were not in the log any more")),
-        (_, Some(_)) => more(format!("{missed} events before that were not in the log any more")),
+        (_, None) => more(format!("added later: {missed} earlier events were no longer in the log")),
+        (_, Some(_)) => more(format!("{missed} earlier events were no longer in the log")),
     }
     if sink.is_paused {
         more(format!("paused: seine sinks resume {name} -o {folder}"));
@@ -108,12 +111,12 @@ fn lines(folder: &Folder, sink: &SinkStatus) -> String {
         more(format!("waits: {error}"));
     }
     if !sink.in_use {
-        more(format!("not among the last run's sinks: seine sinks remove {name} -o {folder} gives it up"));
+        more(format!("not a sink of the last run; remove it with: seine sinks remove {name} -o {folder}"));
     }
     text
 }
 
-/// All but what was accepted, which is the sum of the rest.
+/// All fields except `accepted`, which is the sum of the others.
 fn object(sink: &SinkStatus) -> anyhow::Result<String> {
     let mut object = serde_json::to_value(sink)?;
     object.as_object_mut().map(|fields| fields.remove("accepted"));

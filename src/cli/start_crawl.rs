@@ -1,4 +1,4 @@
-//! `seine startCrawl`: what ACHE's command of this name takes (its options are kept for its users).
+//! `seine startCrawl`: accepts the options of ACHE's command of the same name.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,33 +14,33 @@ use crate::telemetry::progress::Screen;
 #[derive(clap::Args)]
 #[command(after_help = super::exit::HELP)]
 pub struct Args {
-    /// A configuration file, or a folder with ache.yml or seine.yml in it.
+    /// Configuration file, or a folder with ache.yml or seine.yml.
     #[arg(short, long, value_name = "FILE|DIR")]
     config: PathBuf,
-    /// A file of URLs to start from, one a line. -: standard input.
+    /// File with URLs to start from, one per line. -: standard input.
     #[arg(short, long, value_name = "FILE")]
     seeds: PathBuf,
-    /// The output folder; the crawl's data is in a folder below it, named after the crawler id.
+    /// Output folder. The data folder is a subfolder named after the crawler id.
     #[arg(short, long = "outputDir", value_name = "DIR")]
     output: PathBuf,
-    /// A page classifier's folder.
+    /// Folder of a page classifier.
     #[arg(short, long = "modelDir", value_name = "DIR")]
     model: Option<String>,
-    /// The Elasticsearch index.
+    /// Elasticsearch index.
     #[arg(short, long = "elasticIndex", value_name = "INDEX")]
     elastic_index: Option<String>,
-    /// The Elasticsearch type.
+    /// Elasticsearch type.
     #[arg(short = 't', long = "elasticType", value_name = "TYPE")]
     elastic_type: Option<String>,
-    /// The crawler id (-cid).
+    /// Crawler id (-cid).
     #[arg(long = "crawlerId", value_name = "ID")]
     crawler_id: Option<String>,
-    /// Fetch from loopback and private addresses too.
+    /// Also fetch from loopback and private addresses.
     #[arg(long)]
     allow_private: bool,
 }
 
-/// ACHE's `-cid` is no short option that a parser of today knows.
+/// Replaces ACHE's `-cid`, which clap cannot parse.
 pub fn with_long_names(arguments: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
     arguments.map(|argument| if argument == "-cid" { OsString::from("--crawlerId") } else { argument })
 }
@@ -60,7 +60,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let started_with = StartedWith::new(Some(&args.config), &environment, &options);
     let has_elastic = loaded.config.sinks.iter().any(|sink| matches!(sink.destination, Destination::Elasticsearch(_)));
     if args.elastic_index.is_some() && !has_elastic {
-        let text = "taken but not used: ELASTICSEARCH is not among target_storage.data_formats";
+        let text = "no effect: ELASTICSEARCH is not in target_storage.data_formats";
         loaded.warnings.push(Warning { at: Origin::CommandLine, key: "-e", text: text.into() });
     }
     let seeds = crawl::read_seeds(&[], Some(&args.seeds))?;

@@ -1,4 +1,4 @@
-//! `seine stats`: the sizes of the data model's three tables, from the stores' own counters.
+//! `seine stats`: sizes of the three tables, from the counters of the stores.
 
 use std::process::ExitCode;
 
@@ -7,14 +7,14 @@ use super::folder::NamedFolder;
 use crate::api::said::{SinkStatus, Status};
 use crate::telemetry::progress::grouped;
 
-/// Show how far a crawl is: work_proposed, page_proposed, page, processed, remaining, by state.
+/// Show the progress of a crawl: work_proposed, page_proposed, page, processed, remaining, by state.
 ///
-/// Reads counters, not tables: as quick for 600 million URLs as for six. Of a crawl that is running it asks the process.
+/// Reads counters, so it is as fast for 600 million URLs as for six. It asks a running crawl over its socket.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     folder: NamedFolder,
-    /// One JSON object instead of a table.
+    /// Print one JSON object instead of a table.
     #[arg(long)]
     json: bool,
 }
@@ -45,26 +45,26 @@ pub(super) fn as_table(status: &Status) -> String {
     let tables = [
         ("work_proposed", counts.work_proposed, "URLs to fetch"),
         ("  first time", counts.first_time, "never fetched yet"),
-        ("  held", counts.held, "their patterns bring nothing new"),
+        ("  deferred", counts.held, "belong to crawl traps or mirrors"),
         ("page_proposed", *page_proposed, "accepted, not yet validated"),
         ("page", counts.page, "validated"),
-        ("  live", counts.live, "there at the last look"),
-        ("    duplicates", counts.duplicates, "of these: the same content or text as another"),
-        ("    half pages", counts.half, "of these: the body broke off; fetched again until whole"),
-        ("  gone", counts.gone, "were there before"),
+        ("  live", counts.live, "answered with a page at the last fetch"),
+        ("    duplicates", counts.duplicates, "of these: same content or text as another page"),
+        ("    truncated", counts.half, "of these: the body ended early; refetched until complete"),
+        ("  gone", counts.gone, "were live before"),
         ("  refused", counts.refused, "answered, but not with a page"),
-        ("  failed", counts.failed, "given up for good"),
-        ("  withheld", counts.withheld, "ask not to be indexed or used, or are not relevant and not wanted"),
-        ("  aliases", counts.alias, "lead to pages of other URLs"),
+        ("  failed", counts.failed, "all attempts failed"),
+        ("  withheld", counts.withheld, "not delivered: noindex, opted out, or not relevant"),
+        ("  aliases", counts.alias, "delivered under another URL"),
         ("processed", counts.page + page_proposed, "page + page_proposed"),
         ("remaining", counts.work_proposed, "work_proposed"),
         ("hosts", counts.hosts, ""),
-        ("  left out", counts.over_hosts, "links to new hosts of domains with link_storage.max_hosts_per_domain"),
+        ("  left out", counts.over_hosts, "links to new hosts above link_storage.max_hosts_per_domain"),
     ];
     let mut text: String = tables.map(|(name, count, what)| row(name, count, what)).concat();
     if counts.live > 0 {
         let links = counts.links_seen as f64 / counts.live as f64;
-        text += &format!("{:<16} {links:>13.1}   links found, by page\n", "links per page");
+        text += &format!("{:<16} {links:>13.1}   links found on a page\n", "links per page");
     }
     status.sinks.iter().for_each(|sink| text += &sink_rows(sink));
     text
@@ -72,7 +72,7 @@ pub(super) fn as_table(status: &Status) -> String {
 
 fn sink_rows(sink: &SinkStatus) -> String {
     let mut text = format!(
-        "sink {:<11} {:>13}   delivered, {} not held by the format, {} dead letters, {} lost to a damaged disk, \
+        "sink {:<11} {:>13}   delivered, {} skipped, {} dead letters, {} lost to a damaged disk, \
          {} pending, of {} accepted\n",
         sink.name,
         grouped(sink.delivered),
@@ -83,8 +83,8 @@ fn sink_rows(sink: &SinkStatus) -> String {
         grouped(sink.accepted),
     );
     if sink.missed > 0 {
-        let name = if sink.anew_ms.is_some() { "  began anew" } else { "  came later" };
-        text += &row(name, sink.missed, "events before it were not in the page log any more");
+        let name = if sink.anew_ms.is_some() { "  restarted" } else { "  added later" };
+        text += &row(name, sink.missed, "earlier events were no longer in the page log");
     }
     if sink.dead_letter_bytes > 0 {
         text += &row("  dead letters", sink.dead_letter_bytes, "bytes on disk; see seine dead-letters");

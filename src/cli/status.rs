@@ -11,22 +11,22 @@ use crate::api::said::{HarvestStatus, Live, Rate, Status};
 use crate::supervisor::Phase;
 use crate::telemetry::progress::{bytes, grouped};
 
-/// Show what a crawl is doing: how quickly, what went wrong, how far each sink is; of one at rest, how far it is.
+/// Show what a crawl is doing: its rate, failures, and the progress of each sink. For a stopped crawl: its progress.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     folder: NamedFolder,
-    /// One JSON object, as the API gives it.
+    /// Print one JSON object, as the API does.
     #[arg(long)]
     json: bool,
 }
 
-/// Show what a running crawl is doing, again and again, until Ctrl-C.
+/// Show the status of a running crawl continuously, until Ctrl-C.
 #[derive(clap::Args)]
 pub struct Top {
     #[command(flatten)]
     folder: NamedFolder,
-    /// Seconds between two looks.
+    /// Seconds between two updates.
     #[arg(short, long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
     interval: u64,
 }
@@ -39,11 +39,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 pub fn top(args: Top) -> anyhow::Result<ExitCode> {
     let is_terminal = std::io::stdout().is_terminal();
     loop {
-        // Asked for anew each time: the crawl may have been started anew meanwhile.
+        // Connect again each time, because the crawl may have restarted.
         let asked = Asked::of(args.folder.path())?;
         let text = shown(&asked.status()?);
         let text = match is_terminal {
-            // Home, then each line to its end, then the rest of the screen.
+            // Move to the top left, clear each line to its end, then clear the rest of the screen.
             true => format!("\x1b[H{}\x1b[J", text.replace('\n', "\x1b[K\n")),
             false => format!("{text}\n"),
         };
@@ -56,8 +56,10 @@ pub fn top(args: Top) -> anyhow::Result<ExitCode> {
 
 fn shown(status: &Status) -> String {
     let mut text = match &status.running {
-        None if status.is_paused => format!("{} is at rest, and paused: seine resume -o {0}\n", status.folder),
-        None => format!("{} is at rest: seine crawl -o {0} goes on\n", status.folder),
+        None if status.is_paused => {
+            format!("{} is stopped and paused; resume it with: seine resume -o {0}\n", status.folder)
+        }
+        None => format!("{} is stopped; continue it with: seine crawl -o {0}\n", status.folder),
         Some(live) => head(status, live),
     };
     text += "\n";
@@ -79,7 +81,7 @@ fn head(status: &Status, live: &Live) -> String {
     if let Some(HarvestStatus { life, last }) = live.harvest {
         let percent = |part: Option<f64>| part.map_or("none".to_owned(), |part| format!("{:.1} %", part * 100.0));
         text += &format!(
-            "  {:<16} {} of the last pages are relevant, {} of all\n",
+            "  {:<16} of the latest pages are relevant: {}; of all: {}\n",
             "harvest",
             percent(last),
             percent(life)

@@ -1,4 +1,4 @@
-//! What an operator orders: `seine pause`, `resume`, `reload`, `host`, `hosts`, `seeds`, `orders`.
+//! Orders of an operator: `seine pause`, `resume`, `reload`, `host`, `hosts`, `seeds`, `orders`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,32 +13,32 @@ use crate::frontier::WhichHosts;
 use crate::parse::url::port_problem;
 use crate::telemetry::progress::grouped;
 
-/// Show hosts: which are busy, in trouble, blocked, and when each may be visited next.
+/// List hosts: which are busy, in trouble or blocked, and when each is due.
 #[derive(clap::Args)]
 pub struct Hosts {
     #[command(flatten)]
     folder: NamedFolder,
     #[arg(long, value_enum, default_value = "all")]
     which: WhichHosts,
-    /// At most so many; 1000 at most.
+    /// Maximum number of hosts, up to 1000.
     #[arg(long, default_value_t = 20)]
     limit: usize,
-    /// One JSON object, as the API gives it.
+    /// Print one JSON object, as the API does.
     #[arg(long)]
     json: bool,
 }
 
-/// Show one host, or block it, unblock it, or change the delay between its visits or how many of its pages are admitted.
+/// Show a host, block or unblock it, or change its delay or its limit of pages.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  seine host example.com -o data                    what is known of it
-  seine host example.com -o data block              its URLs wait
-  seine host https://example.com:8443 delay 30s     at least so long between two visits
-  seine host example.com delay default              as configured again
-  seine host example.com pages 200                  so many of its pages are admitted at most")]
+  seine host example.com -o data                    show its state
+  seine host example.com -o data block              stop fetching from it
+  seine host https://example.com:8443 delay 30s     set its delay
+  seine host example.com delay default              use the configured delay again
+  seine host example.com pages 200                  limit its pages")]
 pub struct Host {
-    /// example.com, or https://example.com:8443.
+    /// Host: example.com or https://example.com:8443.
     host: String,
     #[command(subcommand)]
     action: Option<HostAction>,
@@ -48,20 +48,21 @@ pub struct Host {
 
 #[derive(clap::Subcommand)]
 enum HostAction {
-    /// Leave it alone; its URLs wait.
+    /// Stop fetching from it; its URLs stay queued.
     Block,
     Unblock,
-    /// So many pages of it are admitted at most; default: as configured.
+    /// Limit the pages of this host; default: as configured.
     Pages {
         pages: String,
     },
-    /// The delay between two visits, such as 30s; default: as configured. What robots.txt asks for holds if it is longer.
+    /// Set the delay between two requests, such as 30s; default: as configured. A longer delay in robots.txt still
+    /// applies.
     Delay {
         delay: String,
     },
 }
 
-/// Add seeds to a crawl, running or at rest; their hosts are in its scope from then on.
+/// Add seeds to a crawl, running or stopped. Their hosts come into scope.
 #[derive(clap::Args)]
 pub struct Seeds {
     #[command(subcommand)]
@@ -73,7 +74,7 @@ enum SeedsAction {
     Add {
         #[arg(value_name = "URL")]
         urls: Vec<String>,
-        /// A file of URLs, one a line. -: standard input.
+        /// File with URLs, one per line. -: standard input.
         #[arg(short, long, value_name = "FILE")]
         seeds: Option<PathBuf>,
         #[command(flatten)]
@@ -81,12 +82,12 @@ enum SeedsAction {
     },
 }
 
-/// Show what was ordered: who did what, the latest first.
+/// List orders and who gave them, latest first.
 #[derive(clap::Args)]
 pub struct Orders {
     #[command(flatten)]
     folder: NamedFolder,
-    /// One JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     json: bool,
 }
@@ -96,7 +97,7 @@ pub fn reload(folder: &Path) -> anyhow::Result<ExitCode> {
     warn(&warning);
     let mut text = String::new();
     for KeyChanged { key, before, now, .. } in &changed {
-        let values = if before == now { "changed, and not shown".to_owned() } else { format!("{before} → {now}") };
+        let values = if before == now { "changed (not shown)".to_owned() } else { format!("{before} → {now}") };
         text += &format!("{key}: {values}\n");
     }
     super::print(if changed.is_empty() { format!("{done}\n") } else { text }.as_str())
@@ -148,11 +149,11 @@ pub fn host(args: Host) -> anyhow::Result<ExitCode> {
 }
 
 fn host_pages(text: &str) -> anyhow::Result<u64> {
-    text.parse().map_err(|_| anyhow::anyhow!("{text:?} is no number of pages, nor default"))
+    text.parse().map_err(|_| anyhow::anyhow!("{text:?} is neither a number of pages nor `default`"))
 }
 
 fn delay_ms(text: &str) -> anyhow::Result<u64> {
-    let delay = config::parse_duration(text).map_err(|wanted| anyhow::anyhow!("{text:?} is no delay: {wanted}"))?;
+    let delay = config::parse_duration(text).map_err(|wanted| anyhow::anyhow!("{text:?} is not a delay: {wanted}"))?;
     Ok(delay.as_millis() as u64)
 }
 
@@ -161,13 +162,13 @@ pub fn seeds(args: Seeds) -> anyhow::Result<ExitCode> {
     if let Some(file) = seeds {
         urls.extend(config::read_seeds(&file)?);
     }
-    anyhow::ensure!(!urls.is_empty(), "no seeds: name URLs, or a file of them with -s");
+    anyhow::ensure!(!urls.is_empty(), "no seeds; give URLs, or a file of URLs with -s");
     let SeedsAdded { added, known, bad, bad_count, warning } = Asked::of(&folder.output)?.add_seeds(&urls)?;
     warn(&warning);
-    let mut text = format!("{} new, {} known already and looked at again\n", grouped(added), grouped(known));
+    let mut text = format!("{} new; {} already known, to be refetched\n", grouped(added), grouped(known));
     if bad_count > 0 {
         text += &format!(
-            "{} left out, as no http or https URLs; write them in full, such as https://example.com/: {}\n",
+            "{} left out, not http or https URLs; write them like https://example.com/: {}\n",
             grouped(bad_count),
             bad.iter().map(|url| format!("{url}{}", port_problem(url))).collect::<Vec<_>>().join(" ")
         );

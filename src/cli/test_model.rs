@@ -1,4 +1,4 @@
-//! `seine test-model`: what a page classifier says of pages, and how right it is.
+//! `seine test-model`: what a page classifier says about pages, and how accurate it is.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,27 +10,27 @@ use crate::page::{PageEvent, Relevance};
 use crate::parse::Derived;
 use crate::relevance::{Figures, Judged, PageClassifier, calibration};
 
-/// Examples that were judged wrongly are shown up to so many.
+/// Maximum number of wrongly classified examples to print.
 const SHOWN: usize = 20;
 
-/// Say what a page classifier says of pages, and why; or how right it is about examples.
+/// Show how a page classifier rates pages, and why; or how accurate it is on examples.
 #[derive(clap::Args)]
 #[command(
     alias = "testTargetClassifier",
     after_help = "\
 Examples:
-  seine test-model -m ebola -t others        how right it is about pages that are known to be relevant or not
-  seine test-model -m ebola page.html        what it says of a page, and why
-  seine test-model -m ebola data/files       of every page of an archive"
+  seine test-model -m ebola -t others        its accuracy on labelled examples
+  seine test-model -m ebola page.html        its rating of a page, and why
+  seine test-model -m ebola data/files       its rating of every page of an archive"
 )]
 pub struct Args {
-    /// The page classifier's folder, with pageclassifier.yml in it.
+    /// Folder of the page classifier, with pageclassifier.yml.
     #[arg(short, long, value_name = "MODEL")]
     model: PathBuf,
-    /// The folder of the examples: positive and negative.
+    /// Folder of the examples: positive and negative.
     #[arg(short = 't', long = "trainingDataDir", value_name = "EXAMPLES", required_unless_present = "from_names")]
     examples: Option<PathBuf>,
-    /// Files of HTML, archives, folders, patterns, kafka://HOST:PORT/TOPIC.
+    /// HTML files, archives, folders, patterns, kafka://HOST:PORT/TOPIC.
     #[arg(value_name = "FROM", conflicts_with = "examples")]
     from_names: Vec<String>,
 }
@@ -61,7 +61,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 fn said(classifier: &PageClassifier, place: &str, event: &PageEvent, derived: &Derived) -> String {
     let Some((Relevance { relevance, .. }, reasons)) = classifier.explain(event, derived) else {
-        return format!("-         irrelevant  {place}\n    no HTML, or no success: not asked\n");
+        return format!("-         irrelevant  {place}\n    not HTML, or not successful: not rated\n");
     };
     let verdict = classifier.judge(event, derived, 1.0).map_or("", Relevance::name);
     let reasons: String = reasons.iter().map(|reason| format!("    {reason}\n")).collect();
@@ -71,7 +71,7 @@ fn said(classifier: &PageClassifier, place: &str, event: &PageEvent, derived: &D
 struct Tried {
     classifier: PageClassifier,
     judged: Vec<Judged>,
-    /// By how far it is wrong.
+    /// Wrongly classified examples, each with the size of the error.
     wrong: Vec<(f64, String)>,
 }
 
@@ -90,14 +90,14 @@ impl Tried {
     fn told(mut self) -> String {
         let (all, relevant) = (self.judged.len(), self.judged.iter().filter(|it| it.is_relevant).count());
         let mut text = format!(
-            "{relevant} relevant pages and {} others, judged by {}:\n\n",
+            "{relevant} relevant pages and {} others, classified by {}:\n\n",
             all - relevant,
             self.classifier.name()
         );
         text += &report(&Figures::of(&self.judged), &calibration(&self.judged));
         self.wrong.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         if !self.wrong.is_empty() {
-            text += &format!("\n{} were judged wrongly, the worst first:\n", self.wrong.len());
+            text += &format!("\n{} classified wrongly, the worst first:\n", self.wrong.len());
         }
         text + &self.wrong.into_iter().take(SHOWN).map(|(_, line)| line).collect::<String>()
     }

@@ -16,34 +16,34 @@ use crate::parse::clean_text::{CleanText, Extractor, TextOptions, clean_text};
 use crate::parse::decode::decode_body;
 use crate::parse::url::parse;
 
-/// Of a page, decompressed, no more is read.
+/// Maximum size of a decompressed page.
 const MAX_PAGE_BYTES: u64 = 256 << 20;
 
-/// Print the main text of a page: a file of HTML, standard input, or a URL out of archives.
+/// Print the main text of a page: an HTML file, standard input, or a URL in archives.
 ///
-/// What is printed is what a crawl with these settings would deliver as `text`. boilerpipe gives articles as ACHE has them, and
-/// nothing of most short pages; readable is for pages of all kinds.
+/// The output is what a crawl with these settings delivers as `text`. boilerpipe extracts articles as ACHE does, and
+/// nothing from most short pages. readable works for pages of all kinds.
 ///
-/// Exit status: 0; 1 when there is no such page; 2 for arguments that are not understood.
+/// Exit status: 0; 1 if there is no such page; 2 for wrong arguments.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// A file of HTML, - for standard input, or the URL of a page in an archive.
+    /// HTML file, - for standard input, or the URL of a page in an archive.
     #[arg(value_name = "PAGE")]
     page: String,
-    /// Of a URL: the archives that may have it (files, folders, patterns, topics). The latest page is taken.
+    /// For a URL: archives to search (files, folders, patterns, topics). The latest page is used.
     #[arg(value_name = "FROM", default_value = "data/files")]
     from_names: Vec<String>,
-    /// What tells the text from what stands around it [default: boilerpipe, of Markdown readable].
+    /// Extractor of the main text [default: boilerpipe, or readable with --markdown].
     #[arg(long, value_parser = Extractor::NAMES)]
     extractor: Option<String>,
-    /// Print Markdown. It is what the readable extractor gives.
+    /// Print Markdown, made by the readable extractor.
     #[arg(long)]
     markdown: bool,
-    /// Print one line of JSON: text, markdown and confidence, where they are asked for.
+    /// Print one line of JSON: text, markdown and confidence, as far as requested.
     #[arg(long)]
     json: bool,
-    /// Of a file: the URL that its links are relative to.
+    /// For a file: base URL of its links.
     #[arg(long, value_name = "URL")]
     base: Option<String>,
     #[command(flatten)]
@@ -56,13 +56,13 @@ Examples:
   curl -s https://example.com | seine text --extractor readable -
   seine text https://example.com/a data/files --json            a page of a crawl, with its confidence";
 
-/// A page as text, and where it is from.
+/// A page as text, with its source.
 struct Html {
     text: String,
     url: Option<String>,
 }
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[serde_with::skip_serializing_none]
 #[derive(Serialize)]
 struct Line {
@@ -75,7 +75,7 @@ struct Line {
 /// Prints the page's text to standard output.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.markdown && args.extractor.as_deref() == Some("boilerpipe") {
-        eprintln!("seine: boilerpipe gives no Markdown: leave out --extractor boilerpipe or --markdown");
+        eprintln!("seine: boilerpipe cannot make Markdown; leave out --extractor boilerpipe or --markdown");
         return Ok(ExitCode::from(2));
     }
     let default = if args.markdown { "readable" } else { "boilerpipe" };
@@ -102,12 +102,12 @@ fn of_file(args: &Args) -> anyhow::Result<Html> {
             std::fs::File::open(PathBuf::from(name)).and_then(|file| file.take(MAX_PAGE_BYTES).read_to_end(&mut body))
         }
     };
-    read.with_context(|| format!("{} cannot be read", args.page))?;
+    read.with_context(|| format!("cannot read {}", args.page))?;
     let text = charset::decode_text(&body, charset::detect(&body, None)).into_owned();
     Ok(Html { text, url: args.base.clone() })
 }
 
-/// The latest successful page of the URL.
+/// The latest successful fetch of the URL.
 fn of_archives(args: &Args) -> anyhow::Result<Html> {
     let options = args.reading.source_options()?;
     let mut ticker = Ticker::new(&args.from_names, &options, false);
@@ -133,9 +133,9 @@ fn of_archives(args: &Args) -> anyhow::Result<Html> {
     ticker.end();
     ticker.tell_untold();
     let page = found.with_context(|| {
-        format!("{} is not in {}: name the archives that have it behind the URL", args.page, args.from_names.join(", "))
+        format!("{} is not in {}; give the archives to search after the URL", args.page, args.from_names.join(", "))
     })?;
-    let response = page.event.response().context("the page has no answer")?;
+    let response = page.event.response().context("the event has no response")?;
     let body = decode_body(response, MAX_PAGE_BYTES).body;
     let text = charset::decode_text(&body, charset::detect(&body, response.content_type())).into_owned();
     Ok(Html { text, url: Some(page.event.final_url.clone()) })

@@ -1,4 +1,5 @@
-//! How far a command over archives is: a live line on a terminal, a plain line every few seconds elsewhere. And what could not be read.
+//! Progress of commands for archives: a live line on a terminal, otherwise a line every few seconds. Also reports
+//! unreadable parts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,41 +11,41 @@ use crate::archive::inputs::{ArchiveInputs, InputOptions};
 use crate::archive::read::Problem;
 use crate::telemetry::progress::{PLAIN_EVERY, Screen, bytes, grouped};
 
-/// An archive of nothing but bad records must not fill the screen.
+/// Maximum number of problems to print, so that a bad archive does not fill the screen.
 const MAX_TOLD: u64 = 100;
 const LIVE_EVERY: Duration = Duration::from_millis(100);
 
-/// Tells from a thread of its own: from one record to the next may be gigabytes. Whoever reads keeps the figures up to date.
+/// Prints progress from a thread of its own, because one record may take long to read. The reader updates the figures.
 pub(super) struct Ticker {
     pub screen: Screen,
     figures: Arc<Figures>,
-    /// Ends when its sender is dropped.
+    /// The thread ends when its sender is dropped.
     teller: Option<(Sender<()>, JoinHandle<()>)>,
-    /// Problems, those that were told by name and those that were not.
+    /// Number of problems printed, and of further ones.
     told: u64,
     untold: u64,
 }
 
 struct Figures {
-    /// What is counted: pages, records; empty: bytes alone.
+    /// What is counted: pages, records. Empty: only bytes.
     what: &'static str,
     started: Instant,
     count: AtomicU64,
-    /// Bytes from disk.
+    /// Bytes read from disk.
     read: Arc<AtomicU64>,
-    /// To be read in all; 0 when nobody knows.
+    /// Total bytes to read; 0 if unknown.
     total: u64,
 }
 
 impl Ticker {
-    /// For the pages of what is named.
+    /// For reading the pages of the named archives.
     pub fn new(names: &[String], options: &InputOptions, quiet: bool) -> Ticker {
         let screen = Screen::new(quiet);
         let total = if screen.is_live() { ArchiveInputs::measure(names, options) } else { 0 };
         Ticker::start(screen, "pages", total)
     }
 
-    /// `what`: is counted. `total`: bytes to be read; 0 when nobody knows.
+    /// `what` is counted. `total` is the number of bytes to read; 0 if unknown.
     pub fn start(screen: Screen, what: &'static str, total: u64) -> Ticker {
         let (count, read) = (AtomicU64::new(0), Arc::default());
         let figures = Arc::new(Figures { what, started: Instant::now(), count, read, total });
@@ -56,17 +57,17 @@ impl Ticker {
         Ticker { screen, figures, teller, told: 0, untold: 0 }
     }
 
-    /// Has the bytes read from disk added.
+    /// The reader adds the bytes read from disk here.
     pub fn read(&self) -> &Arc<AtomicU64> {
         &self.figures.read
     }
 
-    /// So many so far.
+    /// Sets the number of pages or records so far.
     pub fn count(&self, count: u64) {
         self.figures.count.store(count, Ordering::Relaxed);
     }
 
-    /// Tells of a problem, of the first of them by name.
+    /// Prints one of the first problems, and counts the others.
     pub fn problem(&mut self, problem: &Problem) {
         if self.told == MAX_TOLD {
             self.untold += 1;
@@ -76,7 +77,7 @@ impl Ticker {
         self.screen.print(&format!("seine: {problem}\n"));
     }
 
-    /// How many problems there were besides.
+    /// Prints how many problems were not printed.
     pub fn tell_untold(&self) {
         if self.untold > 0 {
             self.screen.print(&format!("seine: and {} more that could not be read\n", grouped(self.untold)));
@@ -87,11 +88,11 @@ impl Ticker {
         self.figures.started.elapsed()
     }
 
-    /// Nothing more is told, and the live line is taken away.
+    /// Stops printing and clears the live line.
     pub fn end(&mut self) {
         let Some((end, teller)) = self.teller.take() else { return };
         drop(end);
-        // One that panicked has said so itself.
+        // If the thread panicked, the panic was already printed.
         let _ = teller.join();
         self.screen.clear();
     }
@@ -107,7 +108,7 @@ fn tell(screen: &Screen, figures: &Figures, ended: &Receiver<()>) {
     let every = if screen.is_live() { LIVE_EVERY } else { PLAIN_EVERY };
     let mut told = (0, 0);
     while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-        // Who reads what we print may have stopped to look at it: no word while nothing happens.
+        // If the reader of our output has stopped it, nothing changes, and repeated lines would pile up.
         let now = (figures.count.load(Ordering::Relaxed), figures.read.load(Ordering::Relaxed));
         if now != told {
             told = now;

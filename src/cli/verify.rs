@@ -1,4 +1,4 @@
-//! `seine verify`: is everything in an archive whole?
+//! `seine verify`: checks that archives are intact.
 
 use std::io::{BufWriter, Write};
 use std::process::ExitCode;
@@ -12,22 +12,21 @@ use crate::archive::inputs::{ArchiveInputs, FoundInput, SkipReason};
 use crate::archive::verify::{VerifyReport, verify};
 use crate::telemetry::progress::{bytes, grouped};
 
-/// Check that archives are whole: structure, lengths, checksums. One line a file.
+/// Check that archives are intact: structure, lengths, checksums. One line per file.
 ///
-/// A file is whole; or open: its writer has not ended it, and it is whole so far; or cut: it breaks off; or damaged.
-/// What is cut or damaged can be saved with seine recover. Where a format has no checksums (pages in files of their own,
-/// JSON lines, CSV), a changed byte inside a text is not seen. A file that is named after its page and holds no record
-/// any more is told by the files beside it.
+/// A file is whole; open: still being written, and intact so far; cut: it ends early; or damaged. seine recover saves
+/// the intact records of files that are cut or damaged. Formats without checksums (one file per page, JSON lines, CSV)
+/// do not show a changed byte inside a text. An emptied file named after its page is recognised by the files beside it.
 ///
-/// Exit status: 0 when every file is whole or open; 1 when one is not, or could not be read, or was a sink's file and
-/// holds nothing that is known any more, or there was no file; 2 for arguments that are not understood.
+/// Exit status: 0 if every file is whole or open; 1 if one is not, could not be read, or is a sink's file without any
+/// known content, or if there was no file; 2 for wrong arguments.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Files, folders, patterns, kafka://HOST:PORT/TOPIC.
     #[arg(value_name = "FROM", required = true)]
     from_names: Vec<String>,
-    /// One JSON object a file instead of a line.
+    /// Print one JSON object per file instead of a line.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -41,7 +40,7 @@ Examples:
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match check(&args) {
-        // Not everything was looked at.
+        // The reader closed the pipe, so not every file was checked.
         Err(error) if is_closed_pipe(&error) => Ok(ExitCode::FAILURE),
         checked => checked,
     }
@@ -57,7 +56,7 @@ fn check(args: &Args) -> anyhow::Result<ExitCode> {
             FoundInput::Input(input) => input,
             FoundInput::PassedOver { name, why } => {
                 unread += u64::from(matches!(why, SkipReason::Unread(_) | SkipReason::Emptied));
-                ticker.screen.print(&format!("seine: {name}: passed over, {why}\n"));
+                ticker.screen.print(&format!("seine: {name}: skipped, {why}\n"));
                 continue;
             }
         };

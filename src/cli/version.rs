@@ -1,10 +1,10 @@
-//! What `seine --version` says beside the version: the commit, and the formats of a data folder.
+//! The text of `seine --version`: the version, the commit, and the formats of a data folder.
 
 use std::sync::LazyLock;
 
 use crate::{frontier, page, page_log};
 
-/// The version, the commit it was built from, and what it writes into a data folder.
+/// The version, its commit, and the formats that it writes to a data folder.
 pub static LONG: LazyLock<String> = LazyLock::new(|| {
     format!(
         "{}\ncommit       {}\ndata folder  page log {}, event {}, frontier {}",

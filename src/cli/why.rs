@@ -1,4 +1,4 @@
-//! `seine why`: the story of one URL.
+//! `seine why`: everything that is known about one URL.
 
 use std::process::ExitCode;
 
@@ -12,9 +12,9 @@ use crate::clock::now_ms;
 use crate::frontier::Refused;
 use crate::telemetry::progress::grouped;
 
-/// Say why a URL is there or not: scope, robots.txt, its host, its place in the queue, its last answer, and each sink.
+/// Explain the state of a URL: scope, robots.txt, its host, its position in the queue, its last answer, and each sink.
 ///
-/// Asks the crawl that runs in the data folder, or reads the folder of one that rests.
+/// Asks the running crawl, or reads the data folder of a stopped one.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -25,7 +25,7 @@ pub struct Args {
     urls: Vec<String>,
     #[command(flatten)]
     folder: Folder,
-    /// One JSON object a URL, as the API gives it.
+    /// Print one JSON object per URL, as the API does.
     #[arg(long)]
     json: bool,
 }
@@ -48,15 +48,15 @@ fn told(why: &Why, now: u64) -> String {
     row("refused", why.scope.refused.as_ref().map(|refused| told_of_refused(refused, now)));
     row("robots.txt", Some(robots(why, now)));
     for (number, said) in why.preferences.iter().enumerate() {
-        row(if number == 0 { "asks" } else { "" }, Some(told_of_preference(said)));
+        row(if number == 0 { "publisher" } else { "" }, Some(told_of_preference(said)));
     }
     row("host", why.host.as_ref().map(|host| told_of_host(host, now)));
     let Discovery { first, last } = &why.found;
     row("found", first.as_ref().map(|found| told_of_link(found, now)));
     row("last link", last.as_ref().filter(|_| first != last).map(|found| told_of_link(found, now)));
     if let Some(queue) = &why.queue {
-        row("rank", queue.rank.as_ref().map(told_of_rank));
-        row(if queue.is_revisit { "next look" } else { "queue" }, Some(told_of_queue(queue, now)));
+        row("score", queue.rank.as_ref().map(told_of_rank));
+        row(if queue.is_revisit { "recheck" } else { "queue" }, Some(told_of_queue(queue, now)));
     }
     for (number, attempt) in why.attempts.last.iter().enumerate() {
         let all = (number == 0).then_some(&why.attempts);
@@ -86,15 +86,15 @@ fn told_of_rank(RankStory { rank, reasons }: &RankStory) -> String {
 
 fn told_of_queue(queue: &QueuePlace, now: u64) -> String {
     listed([
-        queue.ahead.map(|ahead| format!("{ahead} URLs of its host before it")),
+        queue.ahead.map(|ahead| format!("{ahead} URLs of its host come first")),
         queue.due_ms.map(|due| format!("due {}", ago(due, now))),
         Some(format!("{} links from a seed", queue.depth)),
         Some(format!("{} attempts so far", queue.attempts)),
-        queue.last_failure.as_ref().map(|failure| format!("the last failed with {failure}")),
+        queue.last_failure.as_ref().map(|failure| format!("last failure: {failure}")),
     ])
 }
 
-/// What there is to say, with commas.
+/// Joins all parts that are present with commas.
 fn listed<const N: usize>(said: [Option<String>; N]) -> String {
     said.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
@@ -102,7 +102,7 @@ fn listed<const N: usize>(said: [Option<String>; N]) -> String {
 fn told_of_sink(sink: &SinkPlace) -> String {
     let mut said = sink.state.clone();
     if let Some(ahead) = sink.ahead {
-        said += &format!(", {ahead} events before it");
+        said += &format!(", {ahead} events come first");
     }
     if let Some(reason) = &sink.reason {
         said += &format!(": {reason}");
@@ -111,7 +111,7 @@ fn told_of_sink(sink: &SinkPlace) -> String {
         said += &format!(": {}", told_of_place(place));
     }
     if let Some(why) = &sink.place_unknown {
-        said += &format!("; where is not known: {why}");
+        said += &format!("; its location is unknown: {why}");
     }
     said
 }
@@ -134,7 +134,7 @@ fn told_of_link(found: &FoundLink, now: u64) -> String {
     let way = match found.way.as_str() {
         "seed" => "given as a seed",
         "added" => "given as a seed later",
-        "robots_txt" => "named by",
+        "robots_txt" => "listed in",
         "sitemap" => "in the sitemap",
         "feed" => "in the feed",
         "canonical" => "named as canonical by",
@@ -145,16 +145,16 @@ fn told_of_link(found: &FoundLink, now: u64) -> String {
         (Some(on), _) => format!(" {on}"),
         (None, Some(by)) => format!(" by {by}"),
         (None, None) if matches!(found.way.as_str(), "seed" | "added") => String::new(),
-        (None, None) => " a page that is not known any more".to_owned(),
+        (None, None) => " a page that is no longer known".to_owned(),
     };
     format!("{way}{on}, {}", ago(found.at_ms, now))
 }
 
-/// `all`: for the first that is told.
+/// Describes one attempt. `all` is given for the first one described.
 fn told_of_attempt(attempt: &AttemptStory, all: Option<&Attempts>, now: u64) -> String {
     let mut said = format!("{}: {}", ago(attempt.at_ms, now), attempt.outcome);
     if !attempt.counts {
-        said += ", its host's trouble";
+        said += ", host trouble";
     }
     if let Some(digest) = &attempt.digest {
         said += &format!(", content sha256:{digest}…");
@@ -168,14 +168,14 @@ fn told_of_attempt(attempt: &AttemptStory, all: Option<&Attempts>, now: u64) -> 
 fn told_of_preference(preference: &PreferenceSaid) -> String {
     let PreferenceSaid { statement, text, forbids } = preference;
     let text = text.as_ref().map(|text| format!(", {text:?}")).unwrap_or_default();
-    let forbids = forbids.as_ref().map(|purpose| format!(": it is not for {purpose}")).unwrap_or_default();
+    let forbids = forbids.as_ref().map(|purpose| format!(": forbids {purpose}")).unwrap_or_default();
     format!("{statement}{text}{forbids}")
 }
 
 fn robots(why: &Why, now: u64) -> String {
     let robots = &why.robots;
     let mut said = match robots.verdict.as_str() {
-        "unknown" => "never asked for".to_owned(),
+        "unknown" => "never fetched".to_owned(),
         verdict => verdict.to_owned(),
     };
     match (&robots.line, robots.line_number) {
@@ -184,7 +184,7 @@ fn robots(why: &Why, now: u64) -> String {
         _ => {}
     }
     if let Some(fetched) = robots.fetched_ms {
-        said += &format!(", as fetched {}", ago(fetched, now));
+        said += &format!(", fetched {}", ago(fetched, now));
     }
     if let Some(until) = robots.expires_ms.filter(|until| *until > now && robots.verdict == "denied") {
         said += &format!(", and to be fetched anew {} at the earliest", ago(until, now));
@@ -195,12 +195,12 @@ fn robots(why: &Why, now: u64) -> String {
 pub(super) fn told_of_host(host: &HostStatus, now: u64) -> String {
     let trouble = |it: &HostTrouble| format!("{} since {} ({} in a row)", it.cause, ago(it.since_ms, now), it.failures);
     let mut said = listed([
-        Some(format!("{}: {}, {} URLs to fetch", host.host, host.state, host.urls)),
+        Some(format!("{}: {}, {} URLs queued", host.host, host.state, host.urls)),
         host.trouble.as_ref().map(trouble),
-        host.ordered_delay_ms.map(|delay| format!("{delay} ms between two visits by order")),
-        host.ordered_pages.map(|pages| format!("{pages} pages admitted at most by order")),
-        host.due_ms.filter(|due| *due > now).map(|due| format!("to be visited {}", ago(due, now))),
-        (host.urls_held > 0).then(|| format!("{} URLs held", host.urls_held)),
+        host.ordered_delay_ms.map(|delay| format!("delay of {delay} ms by order")),
+        host.ordered_pages.map(|pages| format!("at most {pages} pages by order")),
+        host.due_ms.filter(|due| *due > now).map(|due| format!("due {}", ago(due, now))),
+        (host.urls_held > 0).then(|| format!("{} URLs deferred", host.urls_held)),
     ]);
     said.extend(host.robots.as_ref().map(|robots| format!("\n  {}", told_of_robots(robots, now))));
     host.traps.iter().for_each(|trap| said += &format!("\n  {trap}"));
@@ -221,15 +221,18 @@ fn told_of_robots(robots: &HostRobots, now: u64) -> String {
 }
 
 fn told_of_page(page: &PageStory, now: u64) -> [(&'static str, Option<String>); 8] {
-    let changes = page.changes_a_day.map(|rate| format!("believed to change {rate:.2} times a day"));
+    let changes = page.changes_a_day.map(|rate| format!("estimated {rate:.2} changes per day"));
     let seen = |alive| listed([Some(ago(alive, now)), Some(format!("{} changes seen", page.changes)), changes]);
     let verdict = if page.is_relevant == Some(true) { "relevant" } else { "irrelevant" };
     let judged = page.relevance.zip(page.relevance_model.as_ref());
     [
-        ("last look", Some(format!("{}, status {}", ago(page.fetched_ms, now), page.status))),
-        ("last there", page.alive_ms.map(seen)),
-        ("doubted", page.doubt.map(|doubt| format!("since {}: {}", ago(doubt.since_ms, now), doubt.what.meaning()))),
-        ("leads to", page.final_url.clone()),
+        ("last fetch", Some(format!("{}, status {}", ago(page.fetched_ms, now), page.status))),
+        ("last live", page.alive_ms.map(seen)),
+        (
+            "unconfirmed",
+            page.doubt.map(|doubt| format!("since {}: {}", ago(doubt.since_ms, now), doubt.what.meaning())),
+        ),
+        ("redirects to", page.final_url.clone()),
         ("alias of", page.alias_of.clone()),
         ("relevance", judged.map(|(relevance, model)| format!("{relevance:.3}, {verdict}, by {model}"))),
         ("digest", page.digest.as_ref().map(|digest| format!("sha256:{digest}"))),

@@ -1,4 +1,4 @@
-//! `seine work`: a crawler that works for another.
+//! `seine work`: runs a remote worker.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,31 +11,31 @@ use crate::telemetry::logging;
 use crate::telemetry::progress::Screen;
 use crate::work::Worker;
 
-/// Fetch for a crawl that runs elsewhere: take hosts from it, send pages back.
+/// Run as a remote worker: fetch pages for a crawl on another machine.
 ///
-/// It keeps nothing: as many as you like may run anywhere, and be killed at any time. The crawl (the server) decides what is fetched and
-/// when; its configuration names each client with a token (work.clients).
+/// A remote worker stores nothing, so you can run any number of them and kill them at any time. The crawl (the server)
+/// decides what to fetch and when. Its configuration has the name and token of each worker (work.clients).
 #[derive(clap::Args)]
 pub struct Args {
-    /// Where the crawl is, as in http://crawl.example:8080.
+    /// URL of the crawl, such as http://crawl.example:8080.
     #[arg(long, value_name = "URL")]
     server: url::Url,
-    /// A file with this client's token. Without it, the environment variable SEINE_WORK_TOKEN.
+    /// File with this worker's token. Default: the environment variable SEINE_WORK_TOKEN.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// A configuration file, or a folder with seine.yml or ache.yml in it: how it fetches.
+    /// Configuration file, or a folder with seine.yml or ache.yml: how to fetch.
     #[arg(short, long, value_name = "FILE|DIR")]
     config: Option<PathBuf>,
-    /// Hosts fetched from at the same time, as far as the server gives them.
+    /// Maximum number of hosts fetched from at the same time. The server may give fewer.
     #[arg(long, value_name = "N")]
     concurrency: Option<u32>,
-    /// Fetch from loopback and private addresses too.
+    /// Also fetch from loopback and private addresses.
     #[arg(long)]
     allow_private: bool,
-    /// End when the server cannot be reached for so long.
+    /// End if the server cannot be reached for this long.
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = config::parse_duration)]
     patience: Duration,
-    /// No progress and no summary.
+    /// Print no progress and no summary.
     #[arg(short, long)]
     quiet: bool,
 }
@@ -56,7 +56,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let token = token(args.token_file)?;
     anyhow::ensure!(
         matches!(args.server.scheme(), "http" | "https"),
-        "--server is a URL of http or https, not {}",
+        "--server must be an http or https URL, not {}",
         args.server
     );
     let worker = Worker {
@@ -76,12 +76,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 fn token(file: Option<PathBuf>) -> anyhow::Result<Secret> {
     const VARIABLE: &str = "SEINE_WORK_TOKEN";
     let token = match file {
-        Some(path) => std::fs::read_to_string(&path).with_context(|| format!("cannot read the token's file {}", path.display()))?,
-        None => std::env::var(VARIABLE)
-            .ok()
-            .with_context(|| format!("no token: --token-file names a file with it, or {VARIABLE} has it; it is one of the server's work.clients"))?,
+        Some(path) => {
+            std::fs::read_to_string(&path).with_context(|| format!("cannot read the token file {}", path.display()))?
+        }
+        None => std::env::var(VARIABLE).ok().with_context(|| {
+            format!(
+                "no token; give a file with --token-file, or set {VARIABLE}; the token is in the server's work.clients"
+            )
+        })?,
     };
-    // As it may be copied from there.
+    // The file may have NAME:TOKEN, copied from the configuration of the server.
     let token = token.trim();
     Ok(Secret::new(token.split_once(':').map_or(token, |(_, token)| token)))
 }

@@ -24,7 +24,7 @@ pub(super) fn budgets(node: &Node) -> Result<Vec<Budget>, String> {
 }
 
 fn one(node: &Node) -> Result<Vec<Budget>, String> {
-    let Value::Map(entries) = &node.value else { return Err("this is no mapping".into()) };
+    let Value::Map(entries) = &node.value else { return Err("this is not a mapping".into()) };
     let (mut of, mut per, mut amounts) = (None, Period::Life, Vec::new());
     for (name, value) in entries {
         let word = text(value).map_err(|_| format!("{name} has no value"))?;
@@ -36,12 +36,12 @@ fn one(node: &Node) -> Result<Vec<Budget>, String> {
             "pages" => amounts.push((What::Pages, count(value, 1, u64::MAX).map_err(|what| expected(&what))?)),
             "bytes_received" => amounts.push((What::BytesReceived, bytes()?)),
             "bytes_decoded" => amounts.push((What::BytesDecoded, bytes()?)),
-            other => return Err(format!("{other} is none of of, per, pages, bytes_received and bytes_decoded")),
+            other => return Err(format!("{other} is not one of of, per, pages, bytes_received and bytes_decoded")),
         }
     }
     let of = of.ok_or("of is missing: crawl, host or domain")?;
     if amounts.is_empty() {
-        return Err("no amount: pages, bytes_received or bytes_decoded".into());
+        return Err("the amount is missing: pages, bytes_received or bytes_decoded".into());
     }
     Ok(amounts.into_iter().map(|(what, most)| Budget { of, what, per, most }).collect())
 }

@@ -37,7 +37,7 @@ pub(super) const TABLE: &[Kind] = &[
     },
     Kind {
         name: "filesystem",
-        about: "one file a page",
+        about: "one file per page",
         is_word: false,
         format: |_| None,
         refuses: |format| in_files(format, "filesystem"),
@@ -45,7 +45,7 @@ pub(super) const TABLE: &[Kind] = &[
     },
     Kind {
         name: "pagestore",
-        about: "a folder a day",
+        about: "one folder per day",
         is_word: false,
         format: |_| Some(crate::formats::pagestore::FORMAT),
         refuses: |format| in_files(format, "pagestore"),
@@ -53,23 +53,21 @@ pub(super) const TABLE: &[Kind] = &[
     },
     Kind {
         name: "kafka",
-        about: "one message a page in a topic",
+        about: "one message per page in a topic",
         is_word: true,
         format: |draft| draft.sinks.kafka_format,
         refuses: |format| match format.map(|format| (format, format.files)) {
-            Some((format, Files::Store)) => Some(format!("{format} is folders, no messages")),
+            Some((format, Files::Store)) => Some(format!("{format} writes folders and cannot be a message")),
             _ => None,
         },
         build: |draft, _| Destination::Kafka(draft.sinks.kafka.clone()),
     },
     Kind {
         name: "elasticsearch",
-        about: "one document a page in an index of Elasticsearch or OpenSearch",
+        about: "one document per page in an index of Elasticsearch or OpenSearch",
         is_word: true,
         format: |_| Some(elastic::FORMAT),
-        refuses: |format| {
-            (format != Some(elastic::FORMAT)).then(|| "an index takes ELASTIC documents alone".to_owned())
-        },
+        refuses: |format| (format != Some(elastic::FORMAT)).then(|| "an index takes only ELASTIC documents".to_owned()),
         build: |draft, _| Destination::Elasticsearch(Box::new(super::elastic::finish(draft))),
     },
     Kind {
@@ -80,16 +78,16 @@ pub(super) const TABLE: &[Kind] = &[
         refuses: |format| match format.map(|format| (format, format.files)) {
             None => None,
             Some((_, Files::Rolling(shape))) if shape.record_end.ends_with(b"\n") => None,
-            Some((format, _)) => Some(format!("{format} has no lines to print")),
+            Some((format, _)) => Some(format!("{format} is not made of lines, so stdout cannot print it")),
         },
         build: |_, _| Destination::Stdout,
     },
     Kind {
         name: "void",
-        about: "nowhere: pages are counted and dropped",
+        about: "no destination; pages are counted and dropped",
         is_word: true,
         format: |_| None,
-        refuses: |format| format.map(|_| "void keeps nothing, in no format".to_owned()),
+        refuses: |format| format.map(|_| "void writes nothing, so it takes no format".to_owned()),
         build: |_, _| Destination::Void,
     },
 ];
@@ -98,7 +96,7 @@ pub(super) const TABLE: &[Kind] = &[
 fn in_files(format: Option<Format>, name: &str) -> Option<String> {
     let Some(format) = format else { return Some(format!("{name} needs a format")) };
     let right = Kind::of_files(format).name;
-    (right != name).then(|| format!("{format} goes into {right}"))
+    (right != name).then(|| format!("{format} needs the destination {right}"))
 }
 
 impl Kind {
@@ -107,7 +105,7 @@ impl Kind {
         let found = TABLE.iter().find(|kind| kind.name.eq_ignore_ascii_case(word));
         found.ok_or_else(|| {
             let names: Vec<&str> = TABLE.iter().map(|kind| kind.name).collect();
-            format!("a sink's destination to be one of {}; {word} is none", names.join(", "))
+            format!("a sink's destination to be one of {}, not {word}", names.join(", "))
         })
     }
 

@@ -104,33 +104,33 @@ pub(super) fn contradictions(config: &Config) -> Vec<Problem> {
     if config.frontier.backoff_base > config.frontier.backoff_max {
         add(
             "link_storage.scheduler.backoff_base and backoff_max",
-            "the first rest is longer than the longest; raise backoff_max",
+            "the first back-off is longer than the longest one; raise backoff_max",
         );
     }
     let revisit = &config.frontier.revisit;
     if revisit.min_interval > revisit.max_interval {
         add(
             "link_storage.recrawl.min_interval and max_interval",
-            "no interval is as long as the one and as short as the other; raise max_interval",
+            "min_interval is longer than max_interval; raise max_interval",
         );
     }
     if config.log.segment_bytes > config.log.max_bytes / 2 {
         add(
             "page_log.segment_size and page_log.max_size",
-            "the log needs room for two segments at least; raise max_size or lower segment_size",
+            "the log needs room for at least two segments; raise max_size or lower segment_size",
         );
     }
     if config.fetch.max_body_bytes > MAX_BODY_BYTES {
         add(
             "crawler_manager.downloader.max_body_size and the page log",
-            "an event of the log holds a body of 200 MiB at most; lower max_body_size",
+            "an event of the log holds a body of at most 200 MiB; lower max_body_size",
         );
     }
     let mut skipping = config.sinks.iter().filter(|sink| sink.upkeep.skip_duplicates);
     if skipping.next().is_some() && config.frontier.duplicates.is_none() {
         add(
             "target_storage.data_format.*.skip_duplicates and duplicates.enabled",
-            "nobody looks for the duplicates that a destination is to skip; set duplicates.enabled: true",
+            "Seine must detect duplicates so that a destination can skip them; set duplicates.enabled: true",
         );
     }
     for sink in &config.sinks {
@@ -156,7 +156,7 @@ fn is_plain_name(text: &str) -> bool {
 
 pub(super) fn set_crawler_id(draft: &mut Draft, id: &str) -> Result<(), String> {
     if !is_plain_name(id) {
-        return Err("1 to 64 letters, digits, `-`, `_` and `.`, no `.` first".into());
+        return Err("1 to 64 letters, digits, `-`, `_` and `.`, not beginning with `.`".into());
     }
     draft.config.crawler_id = id.to_owned();
     Ok(())
@@ -169,7 +169,7 @@ fn set_each<C: FromIterator<T>, T>(
     expected: &str,
     meaning: impl Fn(&str) -> Option<T>,
 ) -> Result<(), String> {
-    let meant = words.iter().map(|word| meaning(word).ok_or_else(|| format!("{expected}; {word} is none")));
+    let meant = words.iter().map(|word| meaning(word).ok_or_else(|| format!("{expected}; {word} is not valid")));
     meant.collect::<Result<C, String>>().map(|meant| *place = meant)
 }
 
@@ -199,7 +199,7 @@ pub(super) fn set_patterns(place: &mut Vec<String>, patterns: Vec<String>) -> Re
 pub(super) fn set_requisites(draft: &mut Draft, names: Vec<String>) -> Result<(), String> {
     let mut wanted = Requisites::default();
     if let Some(odd) = names.iter().find(|name| !wanted.want(name)) {
-        return Err(format!("any of images, styles, scripts, media; {odd} is none"));
+        return Err(format!("any of images, styles, scripts, media; {odd} is not one of them"));
     }
     draft.config.scope.requisites = wanted;
     Ok(())
@@ -211,14 +211,14 @@ pub(super) fn set_drop_parameters(draft: &mut Draft, patterns: Vec<String>) -> R
         let is_name = !name.is_empty() && name.bytes().all(|it| it.is_ascii_graphic() && !b"*&=#?".contains(&it));
         is_name.then(|| text.to_owned())
     };
-    let expected = "names of parameters such as fbclid, or how they begin, such as utm_*";
+    let expected = "names of parameters such as fbclid, or prefixes such as utm_*";
     set_each(&mut draft.config.scope.drop_parameters, &patterns, expected, pattern)
 }
 
 pub(super) fn set_obey_robots(draft: &mut Draft, obey: bool) {
     draft.config.fetch.obey_robots = obey;
     if !obey {
-        draft.notes.push("robots.txt is not obeyed, as configured; fetch only what you may".into());
+        draft.notes.push("Seine does not obey robots.txt, as configured; crawl only sites that allow it".into());
     }
 }
 
@@ -303,7 +303,7 @@ pub(super) fn set_http_host(draft: &mut Draft, host: &str) -> Result<(), String>
 
 /// `NAME:TOKEN`, separated by blanks or newlines.
 pub(super) fn set_clients(clients: &mut Vec<(String, Secret)>, text: Option<&str>) -> Result<(), String> {
-    const EXPECTED: &str = "NAME:TOKEN, one a line or with blanks between them";
+    const EXPECTED: &str = "NAME:TOKEN, separated by blanks or newlines";
     let mut read: Vec<(String, Secret)> = Vec::new();
     for entry in text.unwrap_or_default().split_whitespace() {
         let (name, token) = entry.split_once(':').ok_or_else(|| format!("{EXPECTED}; an entry has no colon"))?;
@@ -311,7 +311,7 @@ pub(super) fn set_clients(clients: &mut Vec<(String, Secret)>, text: Option<&str
             return Err(format!("{EXPECTED}; a name has up to 64 letters, digits, dots, hyphens and underscores"));
         }
         if read.iter().any(|(other, _)| other == name) {
-            return Err(format!("{EXPECTED}; {name} is there twice"));
+            return Err(format!("{EXPECTED}; {name} is listed twice"));
         }
         let secret =
             secret_token(token).map_err(|expected| format!("{EXPECTED}; as the token of {name} {expected}"))?;

@@ -23,7 +23,7 @@ pub(super) fn contradictions(config: &ElasticConfig, add: &mut impl FnMut(&'stat
     if config.username.is_some() && config.api_key.is_some() {
         add(
             "target_storage.data_format.elasticsearch.rest.username and api_key",
-            "either says who asks; remove one of them",
+            "only one way of authentication can be used; remove one of them",
         );
     }
     if config.username.is_none() && config.password.is_some() {
@@ -41,17 +41,17 @@ fn host_url(text: &str) -> Result<Url, String> {
     let expected = |what: &str| format!("URLs such as http://node1:9200; {what}");
     // This check comes first, because the other errors show the text.
     if text.contains('@') {
-        return Err(expected("user and password have keys of their own, rest.username and rest.password"));
+        return Err(expected("user and password belong into the keys rest.username and rest.password"));
     }
-    let mut url = Url::parse(text).map_err(|_| expected(&format!("{text} is none")))?;
+    let mut url = Url::parse(text).map_err(|_| expected(&format!("{text} is not one")))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(expected(&format!("{text} is none")));
+        return Err(expected(&format!("{text} is not one")));
     }
     if url.query().is_some() || url.fragment().is_some() {
         return Err(expected(&format!("{text} has more than a path")));
     }
     if !names_port(text) {
-        url.set_port(Some(9200)).map_err(|()| expected(&format!("{text} is none")))?;
+        url.set_port(Some(9200)).map_err(|()| expected(&format!("{text} is not one")))?;
     }
     Ok(url)
 }
@@ -76,7 +76,7 @@ pub(super) fn set_index(draft: &mut Draft, name: &str) -> Result<(), String> {
     let is_right =
         !name.is_empty() && name.len() <= 255 && !name.starts_with(['-', '_', '+', '.']) && !name.contains(forbidden);
     if !is_right {
-        return Err("an index name: lower case, at most 255 bytes, none of \\ / * ? \" < > | , # : % and blanks, and no - _ + . first".into());
+        return Err("an index name: lower case, at most 255 bytes, without \\ / * ? \" < > | , # : % and blanks, not beginning with - _ + .".into());
     }
     draft.elastic.index = name.to_owned();
     Ok(())
@@ -84,7 +84,7 @@ pub(super) fn set_index(draft: &mut Draft, name: &str) -> Result<(), String> {
 
 pub(super) fn set_type(draft: &mut Draft, name: &str) -> Result<(), String> {
     if name != "page" {
-        draft.notes.push("taken but not used: servers from Elasticsearch 7 on have no types".into());
+        draft.notes.push("accepted, no effect: servers since Elasticsearch 7 have no types".into());
     }
     Ok(())
 }
@@ -104,7 +104,7 @@ pub(super) fn set_password(draft: &mut Draft, password: Option<&str>) -> Result<
 
 pub(super) fn set_api_key(draft: &mut Draft, key: Option<&str>) -> Result<(), String> {
     if key.is_some_and(|key| key.is_empty() || !is_header_value(key) || key.contains(char::is_whitespace)) {
-        return Err("the `encoded` key that Elasticsearch showed when it made it".into());
+        return Err("the value `encoded` that Elasticsearch showed for the new key".into());
     }
     draft.elastic.api_key = key.map(Secret::new);
     Ok(())
@@ -121,9 +121,9 @@ pub(super) fn set_ca_file(draft: &mut Draft, path: Option<&str>) -> Result<(), S
 pub(super) fn set_transport_host(draft: &mut Draft, host: Option<&str>) -> Result<(), String> {
     let Some(host) = host else { return Ok(()) };
     let expected = || match host.contains('@') {
-        // A password may stand before it.
-        true => "a host's name or address alone".to_owned(),
-        false => format!("a host's name or address; {host} is none"),
+        // The text may contain a password, so the error does not show it.
+        true => "only a host name or address".to_owned(),
+        false => format!("a host name or address; {host} is not one"),
     };
     let mut url = Url::parse(&format!("http://{host}")).map_err(|_| expected())?;
     if url.path() != "/" || !url.username().is_empty() || url.query().is_some() {
@@ -140,7 +140,7 @@ pub(super) fn set_transport_host(draft: &mut Draft, host: Option<&str>) -> Resul
 
 pub(super) fn set_cluster_name(draft: &mut Draft, name: Option<&str>) -> Result<(), String> {
     if name.is_some() {
-        draft.notes.push("deprecated, and not used: over HTTP the hosts say which cluster it is".into());
+        draft.notes.push("deprecated, no effect: with HTTP, the hosts determine the cluster".into());
     }
     Ok(())
 }

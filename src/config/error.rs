@@ -26,9 +26,9 @@ pub enum Problem {
     Yaml { at: Origin, problem: String },
     #[error("{at}: unknown key {key}; {hint}")]
     UnknownKey { at: Origin, key: String, hint: String },
-    #[error("{at}: {key} is set a second time (first: {first}); keep one of the two")]
+    #[error("{at}: {key} is set twice (first: {first}); remove one of them")]
     Twice { at: Origin, first: Origin, key: String },
-    #[error("{at}: {key} is set, and so is {other} (there: {first}); keep one of the two")]
+    #[error("{at}: {key} is set, and {other} too ({first}); remove one of them")]
     BothWays { at: Origin, key: String, first: Origin, other: String },
     /// `problem` says what is expected, and names the value unless it is secret.
     #[error("{at}: {key}: {problem}")]

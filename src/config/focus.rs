@@ -57,9 +57,9 @@ pub(super) fn set_link_classifier(draft: &mut Draft, name: &str) {
         "LinkClassifierBaseline" => (true, false, None),
         "LinkClassifierImpl" => (true, true, None),
         "LinkClassifierHub" | "LinkClassifierAuthority" => {
-            (true, true, Some("not supported: hubs and authorities are not told apart; as LinkClassifierImpl"))
+            (true, true, Some("not supported: Seine does not detect hubs and authorities; used as LinkClassifierImpl"))
         }
-        "LinkClassifierRandom" => (false, false, Some("not supported: links are taken breadth first")),
+        "LinkClassifierRandom" => (false, false, Some("not supported: Seine crawls breadth first")),
         _ => (false, false, None),
     };
     draft.notes.extend(note.map(str::to_owned));
@@ -79,7 +79,7 @@ pub(super) fn set_selector(draft: &mut Draft, name: &str) {
     if name != SELECTORS[0] {
         draft
             .notes
-            .push("not supported: the best links are taken first where they are ranked, else hosts take turns".into());
+            .push("not supported: links with scores are fetched best first; without scores, hosts take turns".into());
     }
 }
 
@@ -88,7 +88,7 @@ pub(super) fn set_min_relevance(draft: &mut Draft, relevance: f64) -> Result<(),
     draft.config.frontier.focus.min_rank = match relevance {
         0.0..=1.0 => relevance,
         1.0..=300.0 => ((relevance - 200.0) / 100.0).max(0.0),
-        _ => return Err("a rank from 0 to 1, or of ACHE's up to 300".into()),
+        _ => return Err("a score from 0 to 1, or on ACHE's scale up to 300".into()),
     };
     Ok(())
 }

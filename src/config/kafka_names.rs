@@ -20,11 +20,11 @@ pub(super) enum Rule {
 
 use Rule::{Buffer, Kibibytes, Named, None, Same, Silent, Store};
 
-const FOR_EVER: &str = "no effect: a page is sent until the broker has it, however long that takes";
-const NO_COUNTERPART: &str = "no effect: librdkafka has nothing like it";
+const FOR_EVER: &str = "no effect: Seine retries until the broker has the page";
+const NO_COUNTERPART: &str = "no effect: librdkafka has no such property";
 const NO_JAVA: &str = "no effect: names a Java class";
-const NO_TRANSACTIONS: &str = "no effect: pages are not sent in transactions";
-const NO_SASL: &str = "no effect: of the logins, only PLAIN and SCRAM are built in";
+const NO_TRANSACTIONS: &str = "no effect: Seine does not use transactions";
+const NO_SASL: &str = "no effect: Seine supports only PLAIN and SCRAM logins";
 
 /// Properties of the Java producer (Apache Kafka 4.1), and those of librdkafka that would break the sink's guarantees.
 pub(super) const JAVA: &[(&str, Rule)] = &[
@@ -118,7 +118,7 @@ pub(super) const JAVA: &[(&str, Rule)] = &[
     ("ssl.keystore.key", Store),
     ("ssl.key.password", Same),
     ("ssl.endpoint.identification.algorithm", Same),
-    ("ssl.cipher.suites", None("no effect: OpenSSL has other names for them")),
+    ("ssl.cipher.suites", None("no effect: OpenSSL uses other names for cipher suites")),
     ("ssl.enabled.protocols", None(NO_COUNTERPART)),
     ("ssl.protocol", None(NO_COUNTERPART)),
     ("ssl.provider", None(NO_JAVA)),

@@ -64,7 +64,7 @@ pub(super) fn translate(
     add_defaults(&mut found, notes);
     check(&found)?;
     if number(&found, "batch.size").is_some_and(|bytes| bytes < 1000) {
-        notes.push("batch.size: counts bytes; so small, every page is a request of its own".into());
+        notes.push("batch.size: counts bytes; with so few, each page is sent in a request of its own".into());
     }
     Ok(found.into_iter().map(|(name, value)| (name, Secret::new(value))).collect())
 }
@@ -75,7 +75,7 @@ fn with_files(given: &BTreeMap<String, String>) -> Result<BTreeMap<String, Strin
     for (name, value) in given {
         match secret_file::secret_of(name) {
             Some(secret) if given.contains_key(secret) => {
-                return Err(format!("one of {secret} and {name}, and not both; keep one of the two"));
+                return Err(format!("only one of {secret} and {name}; remove the other"));
             }
             Some(secret) => {
                 let value = secret_file::read(value.trim()).map_err(|what| format!("{name} to be {what}"))?;
@@ -102,7 +102,7 @@ fn rule(name: &str) -> Result<&'static Rule, String> {
         Some((nearest, likeness)) if likeness >= 0.65 => format!("did you mean {nearest}?"),
         _ => "see the producer configurations of Apache Kafka or librdkafka's CONFIGURATION.md".into(),
     };
-    Err(format!("properties of the Java producer or of librdkafka; {} is neither's, {hint}", short.escape_debug()))
+    Err(format!("properties of the Java producer or of librdkafka; {} is unknown, {hint}", short.escape_debug()))
 }
 
 fn kibibytes(name: &str, value: &str) -> Result<String, String> {
@@ -198,7 +198,7 @@ fn add_defaults(found: &mut BTreeMap<String, String>, notes: &mut Vec<String>) {
     let acks_all = found.get("acks").is_some_and(|acks| matches!(acks.trim(), "all" | "-1"));
     found.entry("enable.idempotence".into()).or_insert_with(|| acks_all.to_string());
     if !acks_all {
-        notes.push("acks: without all, what is counted as delivered can be lost when a broker fails".into());
+        notes.push("acks: without all, pages counted as delivered can be lost when a broker fails".into());
     }
     // The broker decides how large a message may be. Our limit is the size of the buffer.
     let buffer = number(found, "queue.buffering.max.kbytes").unwrap_or_default().saturating_mul(1024);
@@ -225,7 +225,7 @@ fn check(found: &BTreeMap<String, String>) -> Result<(), String> {
     }
     if is("security.protocol", "sasl_ssl") || is("security.protocol", "sasl_plaintext") {
         if !MECHANISMS.iter().any(|known| is("sasl.mechanisms", known)) {
-            return Err(format!("sasl.mechanism to be one of {}; others are not built in", MECHANISMS.join(", ")));
+            return Err(format!("sasl.mechanism to be one of {}; Seine supports no others", MECHANISMS.join(", ")));
         }
         if !found.contains_key("sasl.username") || !found.contains_key("sasl.password") {
             return Err("sasl.jaas.config, or sasl.username and sasl.password, with a SASL protocol".into());
@@ -250,7 +250,7 @@ fn ask_librdkafka(found: &BTreeMap<String, String>) -> Result<(), String> {
             format!("another value for {name}, as the producer configurations of Kafka and librdkafka list them")
         }
         KafkaError::ClientConfig(_, _, name, _) => {
-            format!("a property that this build of librdkafka knows; {name} is none")
+            format!("a property that this build of librdkafka knows; it does not know {name}")
         }
         _ => "properties that librdkafka takes".into(),
     })

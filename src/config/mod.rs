@@ -207,6 +207,6 @@ impl Reader {
 
 fn refused(key: &Key, node: &yaml::Node, at: Origin, expected: &str) -> Problem {
     let hidden = key.secret || matches!(key.kind, keys::Kind::Cookies(_));
-    let found = if hidden { "its value, not shown here," } else { &values::shown_node(node) };
-    Problem::Value { at, key: key.name.to_owned(), problem: format!("{found} is not right; expected {expected}") }
+    let found = if hidden { "its value (not shown)" } else { &values::shown_node(node) };
+    Problem::Value { at, key: key.name.to_owned(), problem: format!("{found} is not valid; expected {expected}") }
 }

@@ -16,7 +16,7 @@ pub(super) fn read(node: &Node) -> Result<Vec<Override>, String> {
 }
 
 fn entry(node: &Node) -> Result<Override, String> {
-    let Value::Map(entries) = &node.value else { return Err("this is no mapping".into()) };
+    let Value::Map(entries) = &node.value else { return Err("this is not a mapping".into()) };
     let mut which = Vec::new();
     let (mut interval, mut min_interval, mut max_interval) = (None, None, None);
     for (name, value) in entries {
@@ -34,20 +34,22 @@ fn entry(node: &Node) -> Result<Override, String> {
             "interval" => interval = Some(Some(time()?)),
             "min_interval" => min_interval = Some(time()?),
             "max_interval" => max_interval = Some(time()?),
-            other => return Err(format!("{other} is none of host, pattern, interval, min_interval and max_interval")),
+            other => {
+                return Err(format!("{other} is not one of host, pattern, interval, min_interval and max_interval"));
+            }
         }
     }
     if let (Some(least), Some(most)) = (min_interval, max_interval)
         && least > most
     {
-        return Err("its min_interval is above its max_interval".into());
+        return Err("its min_interval is longer than its max_interval".into());
     }
     if interval.is_none() && min_interval.is_none() && max_interval.is_none() {
-        return Err("it says no interval".into());
+        return Err("it has no interval".into());
     }
     match <[Which; 1]>::try_from(which) {
         Ok([which]) => Ok(Override { which, interval, min_interval, max_interval }),
-        Err(_) => Err("a host or a pattern is wanted, and one of them only".into()),
+        Err(_) => Err("either a host or a pattern is needed, not both".into()),
     }
 }
 

@@ -38,7 +38,7 @@ pub fn page_classifier(folder: &Path) -> Result<PageClassifier, String> {
     if !folder.join(FILE).exists() {
         let is_ache = ["pageclassifier.model", "pageclassifier.features"].iter().any(|name| folder.join(name).exists());
         let what = if is_ache {
-            format!("is of before ACHE had {FILE}, with a Java-serialised model")
+            format!("has a Java-serialised model from before ACHE had {FILE}")
         } else {
             format!("has no {FILE}")
         };
@@ -82,9 +82,9 @@ fn method(root: &Node, files: &mut Files) -> Result<Method, Wrong> {
         "keep_link_relevance" => Ok(Method::KeepLink(Some(Box::new(trained(parameters, files)?)))),
         "trained" => trained(parameters, files),
         "smile" | "weka" => {
-            Err((kind.line, format!("{word} models are Java-serialised, and ACHE alone can read them; {REMEDY}")))
+            Err((kind.line, format!("{word} models are Java-serialised, and only ACHE can read them; {REMEDY}")))
         }
-        _ => Err((kind.line, format!("there is no type {word:?}; it is one of {TYPES}"))),
+        _ => Err((kind.line, format!("unknown type {word:?}; use one of {TYPES}"))),
     }
 }
 
@@ -133,7 +133,10 @@ fn regex(parameters: &Node) -> Result<Method, Wrong> {
 fn trained(parameters: &Node, files: &mut Files) -> Result<Method, Wrong> {
     let fields = Fields::of(parameters, &["model_file", "relevance_threshold", "features_file", "stopwords_file"])?;
     if let Some(node) = fields.get("features_file").or(fields.get("stopwords_file")) {
-        return Err((node.line, format!("this is of a Java-serialised model, which ACHE alone can read; {REMEDY}")));
+        return Err((
+            node.line,
+            format!("this belongs to a Java-serialised model, which only ACHE can read; {REMEDY}"),
+        ));
     }
     let threshold = match fields.get("relevance_threshold").filter(|node| !node.is_null()) {
         Some(node) => {
@@ -153,7 +156,7 @@ fn trained(parameters: &Node, files: &mut Files) -> Result<Method, Wrong> {
 }
 
 fn some<T>(given: Vec<T>, fields: &Fields) -> Result<Vec<T>, Wrong> {
-    if given.is_empty() { Err(fields.wrong("not one regular expression is given")) } else { Ok(given) }
+    if given.is_empty() { Err(fields.wrong("there is no regular expression")) } else { Ok(given) }
 }
 
 fn expecting(node: &Node, expected: &str) -> Wrong {
@@ -171,7 +174,7 @@ impl<'n> Fields<'n> {
         let expected = || format!("a mapping of {}", known.join(", "));
         let Value::Map(entries) = &node.value else { return Err(expecting(node, &expected())) };
         match entries.iter().find(|(name, _)| !known.contains(&name.as_str())) {
-            Some((name, value)) => Err((value.line, format!("{name:?} is unknown here; expected {}", expected()))),
+            Some((name, value)) => Err((value.line, format!("{name:?} is unknown; expected {}", expected()))),
             None => Ok(Fields { line: node.line, entries }),
         }
     }
@@ -217,7 +220,7 @@ impl Files<'_> {
         let shown = path.display();
         let bytes = read_at_most(&path, most)
             .map_err(|error| format!("cannot read {shown}: {error}; check its name and permissions"))?
-            .ok_or_else(|| format!("{shown} is larger than {} MiB: it is another kind of file", most >> 20))?;
+            .ok_or_else(|| format!("{shown} is larger than {} MiB; it is probably another kind of file", most >> 20))?;
         self.digest.update((bytes.len() as u64).to_le_bytes());
         self.digest.update(&bytes);
         Ok(bytes)

@@ -47,16 +47,16 @@ pub(super) fn content(path: &Node) -> Result<Node, String> {
 pub(super) fn read(path: &str) -> Result<String, String> {
     // A later command may run in another directory, so the path must be absolute.
     if !path.starts_with('/') {
-        return Err(format!("the whole path of a file, from / on; {path:?} is none"));
+        return Err(format!("the absolute path of a file; {path:?} is not absolute"));
     }
     let bytes = read_at_most(Path::new(path), MAX_BYTES).map_err(|error| {
-        format!("a file that can be read, and {path:?} cannot ({error}); check the path and who may read it")
+        format!("a readable file; {path:?} cannot be read ({error}); check the path and its permissions")
     })?;
-    let bytes = bytes.ok_or_else(|| format!("a file with a secret alone; {path:?} is larger than 1 MiB"))?;
-    let text = String::from_utf8(bytes).map_err(|_| format!("a file of UTF-8 text; {path:?} is none"))?;
+    let bytes = bytes.ok_or_else(|| format!("a file that contains only a secret; {path:?} is larger than 1 MiB"))?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("a file of UTF-8 text; {path:?} is not UTF-8"))?;
     let text = text.strip_suffix('\n').map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));
     if text.trim().is_empty() {
-        return Err(format!("a file with a secret in it; {path:?} is empty"));
+        return Err(format!("a file that contains a secret; {path:?} is empty"));
     }
     Ok(text.to_owned())
 }

@@ -15,13 +15,13 @@ const SHOWN: usize = 10;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SeedsError {
-    #[error("cannot read the seeds {path}: {source}; check the path given with -s and its permissions", path = .path.display())]
+    #[error("cannot read the seed file {path}: {source}; check the path given with -s and its permissions", path = .path.display())]
     Read { path: PathBuf, source: std::io::Error },
-    #[error("the seeds {path} are no text: {problem}; a seed file has one URL a line, in UTF-8", path = .path.display())]
+    #[error("the seed file {path} is not text: {problem}; write one URL per line, in UTF-8", path = .path.display())]
     NotText { path: PathBuf, problem: &'static str },
-    #[error("the seeds {path} hold no URL; write one a line, such as https://example.com/", path = .path.display())]
+    #[error("the seed file {path} has no URL; write one per line, such as https://example.com/", path = .path.display())]
     Empty { path: PathBuf },
-    #[error("the seeds {path} have lines that are no URL ({total}):{}", listed(.lines, *.total), path = .path.display())]
+    #[error("the seed file {path} has lines that are not URLs ({total}):{}", listed(.lines, *.total), path = .path.display())]
     Lines { path: PathBuf, lines: Vec<BadSeed>, total: usize },
 }
 
@@ -78,10 +78,10 @@ fn read(path: &Path) -> Result<String, SeedsError> {
     };
     input.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(not_text("larger than 256 MiB"));
+        return Err(not_text("it is larger than 256 MiB"));
     }
     if bytes.contains(&0) {
-        return Err(not_text("there are zero bytes"));
+        return Err(not_text("it has zero bytes"));
     }
     let text = String::from_utf8(bytes).map_err(|_| not_text("not UTF-8"))?;
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))

@@ -108,9 +108,9 @@ impl Reader<'_> {
     fn refuse(&mut self, name: String, node: &Node) {
         let at = self.at(node.line);
         self.problems.push(if name.is_empty() {
-            Problem::Yaml { at, problem: "keys with values are expected, such as `crawler_id: news`".into() }
+            Problem::Yaml { at, problem: "expected keys with values, such as `crawler_id: news`".into() }
         } else if is_group(&name) {
-            let problem = "stands for a group of keys and has no value of its own".into();
+            let problem = "is a group of keys and cannot have a value".into();
             Problem::Value { at, key: name, problem }
         } else {
             Problem::UnknownKey { at, hint: keys::hint(&name), key: values::shown_key(&name) }
@@ -154,7 +154,7 @@ pub(super) fn from_environment(env: &[(String, String)], problems: &mut Vec<Prob
         let at = Origin::Environment(name.clone());
         let Some(rest) = name.strip_prefix(PREFIX) else {
             problems.extend(meant(name).map(|key| {
-                let hint = format!("two underscores stand for a dot: {}", variable_name(&key));
+                let hint = format!("write two underscores for a dot: {}", variable_name(&key));
                 Problem::UnknownKey { at, key: values::shown_key(name), hint }
             }));
             continue;

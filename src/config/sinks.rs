@@ -106,18 +106,18 @@ pub(super) fn set_formats(draft: &mut Draft, names: Vec<String>) -> Result<(), S
             let name = name.to_ascii_uppercase();
             return Err(match name.as_str() {
                 "ROCKSDB" => {
-                    format!("{available}; {name} is not available in this version, and its pages would be lost")
+                    format!("{available}; {name} is not supported, so its pages would be lost")
                 }
-                _ => format!("{available}; {name} is none"),
+                _ => format!("{available}; {name} is not one of them"),
             });
         };
         if wanted.contains(&found) {
-            return Err(format!("each format once; {} is there twice", name.to_ascii_uppercase()));
+            return Err(format!("each format once; {} is listed twice", name.to_ascii_uppercase()));
         }
         wanted.push(found);
     }
     if wanted.is_empty() {
-        return Err(format!("{available}; VOID if pages shall go nowhere"));
+        return Err(format!("{available}; use VOID to deliver pages nowhere"));
     }
     draft.sinks.short = wanted;
     Ok(())
@@ -167,7 +167,7 @@ pub(super) fn join(draft: &mut Draft) -> Vec<String> {
     for (wanted, built) in short.chain(long) {
         match built {
             Ok(sink) if sinks.iter().any(|other| other.name == sink.name) => {
-                problems.push(format!("each sink a name of its own; {} is there twice", sink.name));
+                problems.push(format!("each sink needs a name of its own; {} is used twice", sink.name));
             }
             Ok(sink) => sinks.push(sink),
             Err(problem) => problems.push(format!("sink {}: {problem}", wanted.name)),
@@ -227,11 +227,11 @@ impl Long {
                 "destination" => destination = Some(Kind::find(word()?)?),
                 "format" => {
                     let word = word()?;
-                    let none = |others| format!("a sink's format to be {others}; {word} is none");
+                    let none = |others| format!("a sink's format to be {others}; {word} is not one of them");
                     format = Some(format_of(word).map_err(none)?);
                 }
                 "options" => options = Some(node),
-                other => return Err(format!("a sink to have name, destination, format and options; {other} is none")),
+                other => return Err(format!("a sink to have only name, destination, format and options, not {other}")),
             }
         }
         let destination = destination.or(format.map(Kind::of_files));
@@ -242,7 +242,7 @@ impl Long {
         });
         check_name(&name)?;
         if destination.name == STDOUT && name != STDOUT {
-            return Err(format!("the sink that prints to be called {STDOUT}; {name} is not"));
+            return Err(format!("the sink with destination stdout to have the name {STDOUT}, not {name}"));
         }
         let mut long = Long { wanted: Wanted { name, destination, format }, options: Vec::new() };
         if let Some(options) = options {
@@ -264,7 +264,7 @@ impl Long {
                     if key.secret && self.options.iter().any(|(other, _)| other.name == key.name) {
                         let secret = if in_file { secret_file::secret_of(&path).unwrap_or_default() } else { &path };
                         let file = secret_file::name_of(secret);
-                        return Err(format!("one of {secret} and {file}, and not both; keep one of the two"));
+                        return Err(format!("only one of {secret} and {file}; remove the other"));
                     }
                     let read = || secret_file::content(node).map_err(|what| format!("{path} to be {what}"));
                     self.options.push((key, if in_file { read()? } else { node.clone() }));
@@ -272,7 +272,7 @@ impl Long {
                 None if matches!(node.value, Value::Map(_)) => self.read_options(&path, node)?,
                 None => {
                     return Err(format!(
-                        "options of {} to be keys of {GROUP}{}; {path} is none",
+                        "options of {} to be keys of {GROUP}{}; {path} is not one of them",
                         self.wanted.name,
                         self.groups().join(" or ")
                     ));
@@ -331,7 +331,7 @@ fn check_name(name: &str) -> Result<(), String> {
     match is_right && !taken.contains(&name) {
         true => Ok(()),
         false => Err(format!(
-            "a sink's name to be 1 to 64 lower-case letters, digits, - and _, and none of {}; {name} is not",
+            "a sink's name to be 1 to 64 lower-case letters, digits, - and _, and not one of {}; {name} is not allowed",
             taken.join(", ")
         )),
     }

@@ -27,7 +27,7 @@ pub struct StartedWith {
 
 #[derive(Debug, thiserror::Error)]
 pub enum StartedWithError {
-    #[error("{action} {path}: {source}; what the crawl was started with is kept there")]
+    #[error("{action} {path}: {source}; the file stores the configuration that the crawl was started with")]
     File { action: &'static str, path: PathBuf, source: std::io::Error },
     #[error(
         "{path} is damaged ({source}); remove it, and name the crawl's configuration with -c and its other options"

@@ -180,7 +180,7 @@ pub(super) fn of_entry(form: &str, index: usize, expected: &str) -> String {
 
 fn cookie(node: &Node) -> Result<Cookie, String> {
     let expected = |what: &str| format!("each cookie to have a domain, a cookie and perhaps a path: {what}");
-    let Value::Map(entries) = &node.value else { return Err(expected("this is no mapping")) };
+    let Value::Map(entries) = &node.value else { return Err(expected("this is not a mapping")) };
     let (mut domain, mut path, mut cookie) = (None, "/".to_owned(), None);
     for (name, value) in entries {
         let value = text(value).map_err(|_| expected(&format!("{name} has no value")))?.to_owned();
@@ -188,13 +188,13 @@ fn cookie(node: &Node) -> Result<Cookie, String> {
             "domain" => domain = Some(value.trim_start_matches('.').to_ascii_lowercase()),
             "path" => path = value,
             "cookie" => cookie = Some(value),
-            other => return Err(expected(&format!("{other} is none of these"))),
+            other => return Err(expected(&format!("{other} is not one of these"))),
         }
     }
     let domain = domain.filter(|domain| !domain.is_empty()).ok_or_else(|| expected("the domain is missing"))?;
     let cookie = cookie.filter(|cookie| !cookie.is_empty()).ok_or_else(|| expected("the cookie is missing"))?;
     if !is_header_value(&cookie) {
-        return Err(expected("the cookie has characters no header may have"));
+        return Err(expected("the cookie has characters that are not allowed in a header"));
     }
     if !path.starts_with('/') {
         return Err(expected("the path does not begin with /"));

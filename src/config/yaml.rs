@@ -82,8 +82,8 @@ impl Builder {
                 Some(Open::Map { line, entries, .. }) => self.place(Node { line, value: Value::Map(entries) }),
                 None => Err("an end without a beginning"),
             },
-            Event::Alias(_) => Err("aliases (`*name`) are not supported; write the value out"),
-            Event::DocumentStart if self.root.is_some() => Err("a second document; one is expected"),
+            Event::Alias(_) => Err("aliases (`*name`) are not supported; repeat the value"),
+            Event::DocumentStart if self.root.is_some() => Err("a second document; only one is allowed"),
             _ => Ok(()),
         }
     }

@@ -16,11 +16,11 @@ use crate::telemetry::fetch_log::FetchLogError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CrawlError {
-    #[error("data folder {path} cannot be made: {source}; choose one you may write to with -o")]
+    #[error("cannot make the data folder {path}: {source}; choose a writable one with -o")]
     Folder { path: PathBuf, source: std::io::Error },
     /// Without the socket, commands could not reach the crawl.
     #[error(
-        "{folder}/api.sock is a folder with something in it, and a socket for the crawl's commands belongs there: move it away"
+        "{folder}/api.sock is a folder that is not empty, but must be a socket for the crawl's commands: move it away"
     )]
     Socket { folder: PathBuf },
     #[error("no seeds: give --seed URL or -s FILE (or -o with the folder of an earlier crawl)")]
@@ -56,11 +56,11 @@ pub enum CrawlError {
     Archive(#[from] InputError),
     #[error(transparent)]
     Filling(#[from] TransferStateError),
-    /// By a signal, before it began.
-    #[error("stopped while it waited for room on the disk; the same command goes on")]
+    /// Stopped by a signal before it began.
+    #[error("stopped while waiting for free disk space; the same command continues")]
     Stopped,
-    #[error("the runtime cannot be started: {0}")]
+    #[error("cannot start the runtime: {0}")]
     Runtime(#[source] std::io::Error),
-    #[error("{0} did not end in time and was left behind; what it had is on disk and goes on with the next start")]
+    #[error("{0} did not end in time; its events are on disk, and the next start continues")]
     Unfinished(String),
 }

@@ -46,7 +46,9 @@ impl OrderedLimits {
     pub fn order(&self, frontier: &dyn Frontier, name: &str, most: Option<Option<u64>>) -> Result<String, Refusal> {
         let name = Limit::named(name)?.name();
         if most == Some(Some(0)) {
-            return Err(Refusal::Bad("a limit is 1 at least; pause the crawl, or block the host".to_owned()));
+            return Err(Refusal::Bad(
+                "a limit is at least 1; to stop fetching, pause the crawl or block the host".to_owned(),
+            ));
         }
         let mut ordered = self.0.lock();
         let mut changed = ordered.clone();
@@ -71,8 +73,8 @@ impl OrderedLimits {
                     config.budgets.retain(|budget| !budget.is_twin_of(&twin));
                     config.budgets.extend(most.map(|most| Budget { most, ..twin }));
                 }
-                // Of a later version.
-                Err(error) => tracing::warn!(limit = name, %error, "an ordered limit is passed over"),
+                // Written by a later version.
+                Err(error) => tracing::warn!(limit = name, %error, "an ordered limit is ignored"),
             }
         }
     }
@@ -81,11 +83,7 @@ impl OrderedLimits {
     pub fn tell(&self) {
         for (limit, most) in self.0.lock().iter() {
             let most = most.map_or_else(|| "none".to_owned(), |most| most.to_string());
-            tracing::warn!(
-                limit,
-                most,
-                "limited by the operator's order, whatever is configured: seine limit {limit} default undoes it"
-            );
+            tracing::warn!(limit, most, "limited by the operator's order; undo with: seine limit {limit} default");
         }
     }
 }
@@ -103,7 +101,7 @@ impl Limit {
         };
         limit.ok_or_else(|| {
             Refusal::Bad(format!(
-                "{name:?} is no limit: it is pages (of the crawl, as --max-pages), host-pages (of each host, as \
+                "{name:?} is not a limit; use pages (of the crawl, as --max-pages), host-pages (of each host, as \
                  link_storage.max_pages_per_domain), or a budget as crawl/day/pages: crawl, host or domain, then life, run or day, \
                  then pages, bytes_received or bytes_decoded"
             ))

@@ -120,13 +120,13 @@ impl fmt::Display for Waits {
     fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
         writeln!(
             out,
-            "Ended: all that is left waits: {} of {}.",
+            "Ended: all remaining URLs must wait: {} of {}.",
             some(self.spent.urls, "URL"),
             some(self.spent.hosts, "host")
         )?;
         for Away { part, since, example } in &self.away {
             let what = match part {
-                Part::Resolver => "the name servers",
+                Part::Resolver => "the DNS servers",
                 Part::Network => "the network",
                 Part::Files => "open files",
             };
@@ -139,7 +139,7 @@ impl fmt::Display for Waits {
         if self.waiting.blocked > 0 {
             writeln!(
                 out,
-                "  {}: blocked by their operator's order (seine hosts --which blocked)",
+                "  {}: blocked by the operator (seine hosts --which blocked)",
                 some(self.waiting.blocked, "host")
             )?;
         }
@@ -147,7 +147,7 @@ impl fmt::Display for Waits {
         for WaitingHost { origin, until, urls, trouble } in &self.waiting.next {
             let wait = span(until.saturating_sub(self.at).div_ceil(1000));
             let urls = some(*urls, "URL");
-            write!(out, "    {origin}  {urls}, to be tried in {wait}")?;
+            write!(out, "    {origin}  {urls}, next attempt in {wait}")?;
             match trouble {
                 Some(Trouble { cause, failures: 0, .. }) => {
                     writeln!(out, " ({}, many URLs together)", meaning(*cause))?;

@@ -46,12 +46,13 @@ impl Console {
         let Some(sink) = self.config.sink(name).filter(|sink| can_be_filled(sink)) else {
             let names: Vec<_> =
                 self.config.sinks.iter().filter(|sink| can_be_filled(sink)).map(SinkConfig::name).collect();
-            return Err(Refusal::NotFound(format!("no sink {name} can be filled; these can: {}", names.join(", "))));
+            return Err(Refusal::NotFound(format!(
+                "the sink {name} cannot be filled; these can: {}",
+                names.join(", ")
+            )));
         };
         if refetch && !archives.is_empty() {
-            return Err(Refusal::Bad(
-                "name an archive, or order that the pages are fetched again: not both".to_owned(),
-            ));
+            return Err(Refusal::Bad("give an archive or refetch, not both".to_owned()));
         }
         let names = match archives {
             _ if refetch => Vec::new(),
@@ -59,25 +60,25 @@ impl Console {
             given => given.to_vec(),
         };
         if let Some(relative) = names.iter().find(|name| !name.contains("://") && !Path::new(name).is_absolute()) {
-            return Err(Refusal::Bad(format!("{relative}: name archives by absolute paths")));
+            return Err(Refusal::Bad(format!("{relative}: give absolute paths of archives")));
         }
         if !refetch {
             ArchiveInputs::open(&names, filling::without_own(&self.folder, sink))
                 .map_err(|problem| Refusal::Bad(problem.to_string()))?;
         }
         self.keep_order(name, &names)?;
-        let from = if refetch { "the web: every page is fetched again".to_owned() } else { names.join(", ") };
+        let from = if refetch { "the web: every page is refetched".to_owned() } else { names.join(", ") };
         Ok(format!(
-            "{name} is filled anew from {from}; its books begin anew (with the next start, if the crawl does not run)"
+            "{name} is filled again from {from}; its counters start at zero (at the next start, if the crawl is stopped)"
         ))
     }
 
     fn own_archive_for(&self, sink: &SinkConfig) -> Result<String, Refusal> {
         let archive = own_archive(&self.log.status(), &self.config, &self.folder, sink.name());
         let archive = archive.ok_or_else(|| {
-            let problem = "no sink of this crawl keeps an archive of everything that it brought";
+            let problem = "no sink of this crawl has an archive of all pages";
             Refusal::Conflict(format!(
-                "{problem}: name an archive with --from-archive, or fetch every page again with --refetch"
+                "{problem}; give an archive with --from-archive, or refetch every page with --refetch"
             ))
         })?;
         let absolute = std::path::absolute(&archive).unwrap_or(archive);
@@ -86,7 +87,7 @@ impl Console {
 
     fn keep_order(&self, sink: &str, names: &[String]) -> Result<(), Refusal> {
         let place = self.folder.join(FILLINGS);
-        let failed = |why: String| Refusal::Failed(format!("the order cannot be kept: {why}"));
+        let failed = |why: String| Refusal::Failed(format!("the order cannot be stored: {why}"));
         make_private(&place).map_err(|error| failed(format!("{}: {error}", place.display())))?;
         let task = [TASK.to_owned()].into_iter().chain(names.iter().cloned()).collect();
         let order = TransferState { task, ..TransferState::default() };

@@ -30,14 +30,14 @@ impl Running {
         let fixed: Vec<String> = changed.iter().filter(|change| !change.is_live).map(told).collect();
         if !fixed.is_empty() {
             let fixed = fixed.join(", ");
-            let detail = format!("restart to change {fixed}: this cannot be changed while the crawl runs; {AS_IT_WAS}");
+            let detail = format!("{fixed} cannot change while the crawl runs, so restart it; {AS_IT_WAS}");
             return Err(Refusal::Conflict(detail));
         }
         self.put(&loaded.config)?;
         self.follow();
         *in_force = loaded;
         let done = match &changed[..] {
-            [] => "the configuration is what it was".to_owned(),
+            [] => "the configuration has not changed".to_owned(),
             changed => format!("changed: {}", changed.iter().map(told).collect::<Vec<_>>().join(", ")),
         };
         let order =
@@ -94,20 +94,20 @@ impl Running {
                 Ok(()) => changed.send_replace(()),
                 Err(error) => tracing::error!(
                     %error,
-                    "what is known already was not brought in line with the configuration: the next start, or the next seine reload, does it"
+                    "known URLs were not re-evaluated; the next start or seine reload does that"
                 ),
             }
         });
     }
 }
 
-const AS_IT_WAS: &str = "the configuration is as it was";
+const AS_IT_WAS: &str = "the configuration is unchanged";
 
 /// `logging.filter (info → debug)`.
 fn told(change: &KeyChanged) -> String {
     let KeyChanged { key, before, now, .. } = change;
     match before == now {
-        true => format!("{key} (its value is not shown)"),
+        true => format!("{key} (value not shown)"),
         false => format!("{key} ({before} → {now})"),
     }
 }

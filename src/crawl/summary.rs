@@ -142,7 +142,7 @@ fn why_none(running: &Running, page: PageRecord) -> Result<Option<String>, Front
         PageState::Gone | PageState::Refused => Some(format!("answered with status {}", page.status)),
         PageState::Failed(FailureReason::RobotsDenied) => Some(forbidden(running, &page.url)?),
         PageState::Failed(reason) => Some(reason.meaning().to_owned()),
-        PageState::Withheld => Some("asks not to be indexed, or used for this".to_owned()),
+        PageState::Withheld => Some("noindex, or opted out".to_owned()),
     })
 }
 
@@ -199,18 +199,16 @@ impl Summary {
     pub fn how(&self) -> String {
         let is_undelivered = self.is_pending() || self.has_letters();
         let how = match &self.ended {
-            Ended::Done | Ended::PageLimit if self.has_no_seed() => "Ended: no seed brought a page.",
-            Ended::Done if is_undelivered => "Ended: nothing is left to fetch, but not everything is delivered.",
-            Ended::PageLimit if is_undelivered => {
-                "Ended: the limit of pages is reached, but not everything is delivered."
-            }
+            Ended::Done | Ended::PageLimit if self.has_no_seed() => "Ended: no seed could be fetched.",
+            Ended::Done if is_undelivered => "Ended: nothing is left to fetch, but some pages are not delivered.",
+            Ended::PageLimit if is_undelivered => "Ended: the page limit is reached, but some pages are not delivered.",
             Ended::Done => "Done: nothing is left to fetch.",
-            Ended::PageLimit => "Done: the limit of pages is reached.",
+            Ended::PageLimit => "Done: the page limit is reached.",
             Ended::BudgetSpent(spent) => &spent.to_string(),
             Ended::Waiting(waits) => &waits.to_string(),
-            Ended::LogFull => "Ended: the page log is full (page_log.max_size), and no sink takes anything from it.",
-            Ended::Stopped => "Stopped. The same command goes on from here.",
-            Ended::ReaderGone => "Stopped: nobody reads standard output any more. The same command goes on from here.",
+            Ended::LogFull => "Ended: the page log is full (page_log.max_size), and no sink makes progress.",
+            Ended::Stopped => "Stopped. The same command continues from here.",
+            Ended::ReaderGone => "Stopped: standard output was closed. The same command continues from here.",
         };
         how.trim_end().to_owned()
     }
@@ -240,12 +238,12 @@ impl fmt::Display for Summary {
 impl Summary {
     fn write_failed_seeds(&self, out: &mut fmt::Formatter) -> fmt::Result {
         for (seed, why) in self.failed_seeds.iter().take(SHOWN_SEEDS) {
-            writeln!(out, "  no page from the seed {seed}: {why}")?;
+            writeln!(out, "  the seed {seed} failed: {why}")?;
         }
         match self.failed_seeds.len().saturating_sub(SHOWN_SEEDS) {
             0 if self.failed_seeds.is_empty() => return Ok(()),
             0 => {}
-            more => writeln!(out, "  … and from {more} more")?,
+            more => writeln!(out, "  … and {more} more")?,
         }
         if let (true, Some((seed, _))) = (self.has_no_seed(), self.failed_seeds.first()) {
             let folder = self.folder.display();
@@ -270,29 +268,25 @@ impl Summary {
     fn write_tables(&self, out: &mut fmt::Formatter) -> fmt::Result {
         let counts = &self.counts;
         for (table, count, what) in [
-            ("pages", counts.live, "fetched and kept"),
-            ("duplicates", counts.duplicates, "of these: the same content or text as another"),
+            ("pages", counts.live, "live pages"),
+            ("duplicates", counts.duplicates, "of these: same content or text as another page"),
             (
-                "half pages",
+                "truncated",
                 counts.half,
-                "of these: the body broke off; they are fetched again until they are whole (at once: seine retry --reason cut)",
+                "of these: the body ended early; refetched until complete (at once: seine retry --reason cut)",
             ),
-            ("gone", counts.gone, "were there before"),
+            ("gone", counts.gone, "were live before"),
             ("refused", counts.refused, "answered, but not with a page"),
-            ("failed", counts.failed, "given up for good"),
-            ("withheld", counts.withheld, "ask not to be indexed or used, or are not relevant and not wanted"),
-            ("aliases", counts.alias, "lead to pages of other URLs"),
-            ("to fetch", counts.work_proposed, "still in work_proposed"),
-            (
-                "held",
-                counts.held,
-                "of them, as their patterns bring nothing new (seine host NAME, seine why URL), most of them at",
-            ),
+            ("failed", counts.failed, "all attempts failed"),
+            ("withheld", counts.withheld, "not delivered: noindex, opted out, or not relevant"),
+            ("aliases", counts.alias, "delivered under another URL"),
+            ("to fetch", counts.work_proposed, "still queued"),
+            ("deferred", counts.held, "of them: crawl traps and mirrors (seine host NAME, seine why URL), most at"),
             ("hosts", counts.hosts, ""),
             (
                 "over hosts",
                 counts.over_hosts,
-                "links left out: their domains have as many hosts as link_storage.max_hosts_per_domain allows",
+                "links left out: their domains have more hosts than link_storage.max_hosts_per_domain",
             ),
         ] {
             if count > 0 {
@@ -303,13 +297,13 @@ impl Summary {
             writeln!(out, "    {:<18} {:>9}", host, grouped(*held))?;
         }
         if !self.held_at.is_empty() {
-            writeln!(out, "    link_storage.link_strategy.traps: false has the next run ask for all of it")?;
+            writeln!(out, "    with link_storage.link_strategy.traps: false the next run fetches them")?;
         }
         if let Some(ratio) = self.harvest() {
             let (relevant, judged) = (grouped(counts.relevant), grouped(counts.judged));
             writeln!(
                 out,
-                "  {:<11} {:>8.1}%   {relevant} of {judged} pages that came were relevant",
+                "  {:<11} {:>8.1}%   {relevant} of {judged} fetched pages are relevant",
                 "harvest",
                 ratio * 100.0
             )?;
@@ -322,16 +316,16 @@ impl Summary {
         write!(out, "\n  {:<11} {:>9}   delivered", sink.name, grouped(delivered))?;
         let letters = match sink.letters {
             letters if letters == dead => "dead letters".to_owned(),
-            letters => format!("dead letters ({} still there)", grouped(letters)),
+            letters => format!("dead letters ({} left)", grouped(letters)),
         };
-        for (count, what) in [(skipped, "not held by the format"), (dead, &letters), (pending, "pending")] {
+        for (count, what) in [(skipped, "skipped"), (dead, &letters), (pending, "pending")] {
             if count > 0 {
                 write!(out, ", {} {what}", grouped(count))?;
             }
         }
         writeln!(out)?;
         if sink.is_filling {
-            writeln!(out, "              not all of the archive that it is filled from: the next run goes on")?;
+            writeln!(out, "              the backfill is not finished: the next run continues it")?;
         }
         if let Some(trouble) = &sink.trouble {
             writeln!(out, "              waits: {trouble}")?;
@@ -342,7 +336,7 @@ impl Summary {
         }
         if sink.letters > 0 {
             let place = format!("--sink {} -o {}", sink.name, self.folder.display());
-            writeln!(out, "              dead letters are kept until they are delivered after all, or dropped:")?;
+            writeln!(out, "              dead letters stay until you replay or drop them:")?;
             writeln!(out, "              seine dead-letters list {place}")?;
             writeln!(out, "              seine dead-letters replay --all {place}")?;
         }
@@ -354,8 +348,8 @@ impl Summary {
 pub(crate) fn meaning(outcome: &str) -> &'static str {
     match outcome {
         "2xx" => "pages and sitemaps",
-        "3xx" => "redirects to pages of other URLs or to nowhere, or not modified",
-        "4xx" => "not there, or not for us",
+        "3xx" => "redirects, and pages that are unchanged",
+        "4xx" => "not found, or not allowed",
         "5xx" => "the server failed",
         reason => FailureReason::by_name(reason).map_or("", FailureReason::meaning),
     }

@@ -109,7 +109,7 @@ impl Readings {
         let format = crate::frontier::FORMAT.to_string();
         self.gauges(
             "seine_build_info",
-            "1, with what this program was built from.",
+            "1, with the version of this program.",
             ["version", "commit", "frontier_format"],
             [([env!("CARGO_PKG_VERSION"), env!("SEINE_COMMIT"), &format], 1.0)],
         );
@@ -131,7 +131,7 @@ impl Readings {
         ];
         self.gauges(
             "seine_frontier_urls",
-            "URLs, each once: never fetched with a final answer (first_time), held as their patterns bring nothing new (held), or by the state of their page.",
+            "URLs, each once: without a final answer so far (first_time), deferred (held), or by the state of their page.",
             ["state"],
             urls.map(|(state, urls)| ([state], urls as f64)),
         );
@@ -144,33 +144,33 @@ impl Readings {
         ];
         self.gauges(
             "seine_frontier_hosts",
-            "Hosts, each once: asked just now (leased), with work for later (waiting), with none (idle).",
+            "Hosts, each once: leased, with queued URLs (waiting), without (idle).",
             ["state"],
             hosts.map(|(state, hosts)| ([state], hosts as f64)),
         );
         self.gauge(
             "seine_frontier_work_proposed_urls",
-            "URLs to fetch, those that wait for a retry or for their next look included.",
+            "Queued URLs, including retries and rechecks.",
             counts.work_proposed as f64,
         );
         self.gauge(
             "seine_frontier_in_flight_urls",
-            "Of the URLs to fetch: being fetched, or fetched and not yet validated.",
+            "Queued URLs that are being fetched, or fetched and not yet validated.",
             counts.in_flight as f64,
         );
         self.gauge(
             "seine_frontier_overdue_seconds",
-            "How long the host that is due first has waited; 0: none is.",
+            "How long the host that is due first has waited; 0: no host is due.",
             snapshot.overdue.as_secs_f64(),
         );
         self.gauge(
             "seine_frontier_away",
-            "1 while the frontier's store takes no writes and waits to be opened again.",
+            "1 while the frontier's store is closed after a failed write.",
             one_if(snapshot.frontier_away),
         );
         self.gauge(
             "seine_crawl_stalled",
-            "1 while URLs are due, nothing keeps Seine from fetching them, and nothing happens: a bug; start it again.",
+            "1 while URLs are due, nothing prevents fetching, and nothing happens: a bug; restart Seine.",
             one_if(snapshot.is_stalled),
         );
     }
@@ -178,14 +178,14 @@ impl Readings {
     fn read_harvest(&mut self, Counts { judged, relevant, .. }: Counts, last: Harvest) {
         self.counters(
             "seine_harvest_pages_total",
-            "Pages that came over the crawl's life, by whether they were relevant; without a page classifier HTML is.",
+            "Pages fetched over the crawl's life, by relevance; without a page classifier HTML is relevant.",
             ["relevant"],
             [(["true"], relevant as f64), (["false"], judged.saturating_sub(relevant) as f64)],
         );
         let ratio = |harvest: Harvest| harvest.ratio().unwrap_or(0.0);
         self.gauges(
             "seine_harvest_ratio",
-            "Of the pages that came, the part that was relevant: over the crawl's life (life), of the last 1000 (last).",
+            "Harvest rate, the relevant part of the fetched pages: over the crawl's life (life), of the last 1000 (last).",
             ["over"],
             [(["life"], ratio(Harvest { judged, relevant })), (["last"], ratio(last))],
         );
@@ -194,7 +194,11 @@ impl Readings {
     fn read_log(&mut self, snapshot: &Snapshot) {
         let Snapshot { log, log_limit, lacks_room, .. } = *snapshot;
         self.gauge("seine_log_size_bytes", "Bytes of the page log on disk.", log.bytes as f64);
-        self.gauge("seine_log_limit_bytes", "The page log's disk limit: at it, fetching waits.", log_limit as f64);
+        self.gauge(
+            "seine_log_limit_bytes",
+            "Maximum size of the page log; when it is reached, fetching waits.",
+            log_limit as f64,
+        );
         self.gauge("seine_log_segments", "Segment files of the page log.", log.segments as f64);
         self.gauge(
             "seine_log_page_proposed_events",
@@ -203,22 +207,22 @@ impl Readings {
         );
         self.gauge(
             "seine_disk_reserve_bytes",
-            "With less free on the page log's disk, fetching waits (page_log.disk_reserve).",
+            "With fewer free bytes on the page log's disk, fetching waits (page_log.disk_reserve).",
             log.reserve_bytes as f64,
         );
         self.gauge(
             "seine_log_full",
-            "1 while the page log is at its disk limit and fetching waits.",
+            "1 while the page log has its maximum size and fetching waits.",
             one_if(!log.room),
         );
         self.gauge(
             "seine_disk_free_bytes",
-            "Bytes free on the page log's disk; -1: not known.",
+            "Free bytes on the page log's disk; -1: unknown.",
             log.free_bytes.map_or(-1.0, |free| free as f64),
         );
         self.gauge(
             "seine_disk_full",
-            "1 while fetching waits for room on the disk (page_log.disk_reserve).",
+            "1 while fetching waits for free disk space (page_log.disk_reserve).",
             one_if(lacks_room),
         );
     }
@@ -236,19 +240,19 @@ impl Readings {
         });
         self.counters(
             "seine_sink_events_total",
-            "What became of the events that a sink was given: accepted = delivered + skipped + dead_lettered + damaged + pending.",
+            "Events of a sink by result: accepted = delivered + skipped + dead_lettered + damaged + pending.",
             ["sink", "book"],
             books,
         );
         self.counters(
             "seine_sink_accepted_events_total",
-            "Events accepted since each sink is there.",
+            "Events accepted since each sink was added.",
             ["sink"],
             log.sinks().map(|(sink, books)| ([sink], books.accepted as f64)),
         );
         self.gauges(
             "seine_sink_pending_events",
-            "Accepted events that a sink has not dealt with yet.",
+            "Accepted events that a sink has not processed yet.",
             ["sink"],
             log.sinks().map(|(sink, books)| ([sink], books.pending as f64)),
         );
@@ -271,25 +275,25 @@ impl Readings {
         );
         self.counters(
             "seine_dns_lookups_total",
-            "Look-ups of host names: known (cached), asked for and told (answered), asked for in vain (failed).",
+            "DNS lookups: from the cache (cached), answered, or failed.",
             ["result"],
             snapshot.dns.map(|(result, count)| ([result], count as f64)),
         );
         self.counters(
             "seine_dns_refused_private_total",
-            "Hosts refused because their addresses are private.",
+            "Hosts refused because of private addresses.",
             [],
             [([], snapshot.dns_private as f64)],
         );
         self.gauges(
             "seine_machine_away",
-            "1 while this machine's name servers (resolver), its network or files to open are away and fetching waits for them.",
+            "1 while fetching waits for this machine's DNS servers (resolver), its network, or its limit of open files.",
             ["part"],
             snapshot.away.map(|(part, is_away)| ([part], one_if(is_away))),
         );
         self.counters(
             "seine_request_failures_total",
-            "Requests without an answer that can be used, by reason; robots.txt and redirects included.",
+            "Requests without a usable response, by reason; includes robots.txt and redirects.",
             ["reason"],
             snapshot.requests.failed().map(|(reason, count)| ([reason.name()], count as f64)),
         );
@@ -305,19 +309,19 @@ impl Readings {
         };
         self.gauges(
             "seine_budget_limit",
-            "Budgets: at most so many pages or bytes.",
+            "Budgets: maximum pages or bytes.",
             labels,
             each().map(|(budget, standing)| (budget, standing.budget.most as f64)),
         );
         self.gauges(
             "seine_budget_spent",
-            "What the crawl has spent of its budgets, in their period.",
+            "Used part of the crawl's budgets, in their period.",
             labels,
             each().filter_map(|(budget, standing)| Some((budget, standing.spent? as f64))),
         );
         self.gauges(
             "seine_budget_resting_hosts",
-            "Hosts with work that rest because a budget is spent.",
+            "Hosts with queued URLs that wait because a budget is used up.",
             labels,
             each().map(|(budget, standing)| (budget, standing.resting as f64)),
         );

@@ -49,7 +49,7 @@ impl Default for Metrics {
         let counters =
             |name: &str, help: &str, label: &str| keep(&registry, IntCounterVec::new(Opts::new(name, help), &[label]));
         let delivery =
-            seconds("seine_delivery_duration_seconds", "One batch through a sink, until it is durable there.");
+            seconds("seine_delivery_duration_seconds", "Time of one batch in a sink until it is durable there.");
         let metrics = Metrics {
             fetches: counters(
                 "seine_fetches_total",
@@ -58,34 +58,34 @@ impl Default for Metrics {
             ),
             fetch_seconds: histogram(
                 "seine_fetch_duration_seconds",
-                "From request to the last byte of the body, redirects included.",
+                "Time from the request to the last byte of the body, with redirects.",
             ),
             fetch_bytes: counter("seine_fetch_body_bytes_total", "Bytes of bodies as received."),
             robots_fetches: counter("seine_robots_fetches_total", "Requests for robots.txt."),
             accept_seconds: histogram(
                 "seine_log_commit_duration_seconds",
-                "From handing an event to the page log until it is fsynced.",
+                "Time until the page log has fsynced an event.",
             ),
             pages: counters(
                 "seine_validated_total",
-                "Validated events, by what they meant for their page; kept: nothing, it is as it was.",
+                "Validated events by verdict; kept: the record did not change.",
                 "change",
             ),
             judged: counters(
                 "seine_relevance_total",
-                "Pages fetched, by what the page classifier said; without one, HTML is relevant.",
+                "Fetched pages by the result of the page classifier; without one, HTML is relevant.",
                 "relevance",
             ),
             duplicates: counters(
                 "seine_duplicates_total",
-                "New and changed pages that are duplicates of others: of the same content, or of nearly the same text.",
+                "New and changed pages that are duplicates: with the same content, or nearly the same text.",
                 "kind",
             ),
-            links: counters("seine_links_total", "Links proposed, by what became of them.", "result"),
+            links: counters("seine_links_total", "Links found, by result.", "result"),
             delivery_seconds: keep(&registry, HistogramVec::new(delivery, &["sink"])),
             sinks_replaced: counters(
                 "seine_sink_replaced_total",
-                "How often a destination did not hold any more what was delivered, and its books began anew.",
+                "How often a destination had lost its pages, and the sink started again with empty counters.",
                 "sink",
             ),
             readings: Mutex::new(Readings::new(&registry)),

@@ -24,7 +24,7 @@ impl Readings {
         self.gauge("process_virtual_memory_bytes", "Memory that the process has mapped.", bytes("VmSize"));
         self.gauge("process_threads", "Threads of the process.", number("Threads").unwrap_or(0.0));
         self.gauge("process_open_fds", "Open file descriptors.", open_files as f64);
-        self.gauge("process_max_fds", "As many file descriptors may be open.", Shares::now().limit as f64);
+        self.gauge("process_max_fds", "Maximum number of open file descriptors.", Shares::now().limit as f64);
         let cpu = [([], cpu_seconds().unwrap_or(0.0))];
         self.counters("process_cpu_seconds_total", "CPU time, user and system, in seconds.", [], cpu);
     }

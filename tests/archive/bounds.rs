@@ -133,7 +133,8 @@ fn a_body_that_is_cut_where_it_decodes_to_too_much_is_no_success() {
     let mut event = events::page(1, std::fs::read(&packed).unwrap());
     events::response(&mut event).headers.push("content-encoding", "gzip");
     write(crate::WARC, &[event], &folder.path().join("warc"));
-    let ran = run(&["cat", text(&folder.path().join("warc"))]).fails_naming(&["decodes to more than 268435456 bytes"]);
+    let ran = run(&["cat", text(&folder.path().join("warc"))])
+        .fails_naming(&["has more than 268435456 bytes after decompression"]);
     assert_eq!(ran.json_lines()[0]["size"], 268_435_456_u64, "what was decoded is there");
 }
 

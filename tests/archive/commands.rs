@@ -104,7 +104,7 @@ fn convert_says_what_it_fills_in_and_leaves_out_what_has_no_content() {
 
     archive(&at("index"), crate::WEB_INDEX);
     let ran = seine(&["convert", text(&at("index")), text(&at("files")), "--to", "FILES"])
-        .fails_naming(&["no content", "left out: their archive does not hold it"]);
+        .fails_naming(&["no content", "left out: the archive has no content for them"]);
     assert_eq!(ran.status.code(), Some(1));
     assert!(std::fs::read_dir(at("files")).unwrap().next().is_none() || pages(&at("files")).is_empty());
     let dated = seine(&["cat", text(&at("html")), "--from", "1971-01-01"]).ok();
@@ -175,9 +175,7 @@ fn a_folder_is_read_in_order_and_everything_odd_in_it_is_named() {
     assert_eq!(printed.len(), 1 + 8 + 10, "CDR holds no images");
     assert_eq!(printed[0], "http://first.example/");
     assert!(!ran.json_lines()[1].as_object().unwrap().contains_key("status"), "CDR before FILES: 9 before 10");
-    for told in
-        ["a.jsonl: line 2", "notes.txt: passed over", "begins \"remember the milk\"", "nothing: passed over, empty"]
-    {
+    for told in ["a.jsonl: line 2", "notes.txt: skipped", "begins \"remember the milk\"", "nothing: skipped, empty"] {
         assert!(ran.stderr.contains(told), "{told} is not in {}", ran.stderr);
     }
 }
@@ -207,7 +205,7 @@ fn convert_writes_what_a_crawl_would_have_and_says_what_is_lost() {
     let told = [
         "from ELASTIC: FILES holds no status, page classifier, event id",
         "delivered            8\n",
-        "left out             2   not asked for\n",
+        "left out             2   not selected\n",
     ];
     for told in told {
         assert!(ran.stderr.contains(told), "{told} is not in {}", ran.stderr);
@@ -216,7 +214,7 @@ fn convert_writes_what_a_crawl_would_have_and_says_what_is_lost() {
     assert_eq!(names.len(), 1, "{names:?}: the files, and no others");
 
     seine(&["convert", text(&at("elastic")), text(&at("files")), "--to", "files"])
-        .fails_naming(&["holds something already"]);
+        .fails_naming(&["is not empty; give a new folder"]);
     seine(&["convert", text(&at("elastic")), text(&at("x")), "--to", "tar"]).fails_naming(&["tar", "FILES"]);
 }
 
@@ -382,17 +380,13 @@ fn a_sink_s_file_that_is_nothing_any_more_is_not_whole() {
     let bytes = std::fs::read(&file).unwrap();
 
     std::fs::write(&file, "").unwrap();
-    let ran = seine(&["verify", text(&at("files"))]).fails_naming(&["passed over, empty", "1 more could not be read"]);
+    let ran = seine(&["verify", text(&at("files"))]).fails_naming(&["skipped, empty", "1 more could not be read"]);
     assert_eq!(ran.stdout, "");
     seine(&["cat", text(&at("files"))]).ok(); // a crawl may have just begun it
 
     std::fs::write(&file, [b"X", &bytes[1..]].concat()).unwrap();
     for name in ["verify", "cat"] {
-        seine(&[name, text(&at("files"))]).fails_naming(&[
-            ".deflate: passed over",
-            "although its name says so",
-            "recover",
-        ]);
+        seine(&[name, text(&at("files"))]).fails_naming(&[".deflate: skipped", "although its name says so", "recover"]);
     }
     let (from, to) = (at("files"), at("out"));
     let ran = seine(&["convert", text(&from), text(&to), "--to", "CDR31", "--quiet"])
@@ -412,7 +406,7 @@ fn a_pipe_is_refused_and_not_half_read() {
     let out = folder.path().join("out");
     seine(&["recover", text(&pipe), text(&out), "--format", "FILES"])
         .fails_naming(&["pipe", "is not a file; copy it to a file first"]);
-    seine(&["cat", text(folder.path())]).fails_naming(&["not one page could be read"]);
+    seine(&["cat", text(folder.path())]).fails_naming(&["no page could be read"]);
 }
 
 #[test]

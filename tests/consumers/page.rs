@@ -93,7 +93,7 @@ fn where_a_token_is_wanted_the_page_asks_for_it() {
     eventually("it is there", || get(address, "/healthz").is_some_and(|(status, _)| status == 200));
     let browser = Browser::start(1200, 1000);
     browser.open(&format!("http://{address}/"));
-    browser.eventually_says("#token-form", "wants a token");
+    browser.eventually_says("#token-form", "needs a token");
     browser.type_into("#token", "0123456789abcdef-read");
     browser.click("#token-form button");
     browser.eventually_says("#phase", "running, started");

@@ -83,7 +83,7 @@ fn without_tokens_this_machine_alone_may_ask_and_no_foreign_page() {
     refused(ask(address, "POST /api/v1/orders", &[JSON], "{\"order\": \"pause"), 400, "");
     refused(ask(address, "POST /api/v1/orders", &[JSON], &" ".repeat(2 << 20)), 413, "1048576 bytes at most");
     refused(ask(address, "GET /api/v1/url", &[], ""), 400, "url");
-    refused(ask(address, "GET /api/v1/url?url=mailto:x", &[], ""), 400, "no http or https URL");
+    refused(ask(address, "GET /api/v1/url?url=mailto:x", &[], ""), 400, "not an http or https URL");
     refused(ask(address, "GET /api/v1/hosts?which=odd", &[], ""), 400, "odd");
     refused(ask(address, "GET /api/v1/hosts/nobody.test", &[], ""), 404, "nothing has led to");
     refused(ask(address, "GET /api/v2/status", &[], ""), 404, "/api/v1/openapi.json");
@@ -212,7 +212,7 @@ fn what_the_http_library_refuses_is_said_in_our_words() {
     let long = format!("GET /api/v1/url?url=http://a.test/{}", "a".repeat(70_000));
     refused(ask(address, &long, &[], ""), 414, "4096");
     let long = format!("GET /api/v1/url?url=http://a.test/{}", "a".repeat(20_000));
-    refused(ask(address, &long, &[], ""), 400, "20014 bytes is in no crawl");
+    refused(ask(address, &long, &[], ""), 400, "20014 bytes is too long");
     refused(ask(address, "GET /api/v1/status", &["no header"], ""), 400, "HTTP/1.1");
     let data = place.data();
     for length in [20_000, 70_000, 120_000] {

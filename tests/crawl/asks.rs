@@ -102,7 +102,7 @@ fn what_a_crawl_is_for_decides_what_is_delivered_and_another_purpose_is_for_what
     for (path, by) in WAYS {
         let said = why(&place, &format!("{origin}{path}"));
         let by = if path == "/by-header" { "content-usage: search=y, train-ai=n (header)" } else { by };
-        let expected = format!("its publisher does not want it used for train-ai: {by}");
+        let expected = format!("its publisher objects to its use for train-ai: {by}");
         assert_eq!((&said["state"], &said["reason"]), (&"withheld".into(), &expected.into()));
         let last = asked.lock().unwrap().iter().rfind(|(it, _)| it == path).unwrap().1.clone();
         assert_eq!(last, Some(format!("\"{path}\"")), "{path} was asked for as what is known");
@@ -111,7 +111,7 @@ fn what_a_crawl_is_for_decides_what_is_delivered_and_another_purpose_is_for_what
     assert_eq!(said["preferences"][0]["text"], "Content-Usage: /by-robots train-ai=n");
     let told = run(&["why", "-o", place.data().to_str().unwrap(), &(origin.clone() + "/by-robots")]).ok().stdout;
     assert!(
-        told.contains("asks        content-usage: train-ai=n (robots.txt, line 2), \"Content-Usage: /by-robots"),
+        told.contains("publisher   content-usage: train-ai=n (robots.txt, line 2), \"Content-Usage: /by-robots"),
         "{told}"
     );
 
@@ -172,8 +172,7 @@ fn who_gives_the_page_says_what_is_asked_and_a_licence_is_to_be_agreed_to() {
     assert_eq!(said["state"], "withheld", "{said}");
     assert!(said["reason"].as_str().unwrap().ends_with("content-usage: train-ai=n (robots.txt, line 2)"), "{said}");
     let said = why(&place, &seeds[0]);
-    let expected =
-        "its publisher does not want it used for train-ai: rsl: https://terms.example/rsl (robots.txt, line 1)";
+    let expected = "its publisher objects to its use for train-ai: rsl: https://terms.example/rsl (robots.txt, line 1)";
     assert_eq!(said["reason"], expected);
     assert_eq!(why(&place, &seeds[1])["state"], "live");
     assert_eq!(times(&asked, "/.well-known/tdmrep.json"), 1, "robots.txt of the other forbids it");

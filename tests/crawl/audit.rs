@@ -169,7 +169,7 @@ fn tampering_is_found_and_named() {
 #[test]
 fn what_is_no_crawl_is_said_to_be_none() {
     let folder = tempfile::tempdir().unwrap();
-    audit(folder.path(), &[]).fails_naming(&["holds no crawl"]);
+    audit(folder.path(), &[]).fails_naming(&["has no crawl"]);
     assert!(fs::read_dir(folder.path()).unwrap().next().is_none(), "an audit makes nothing");
     let place = crawled();
     audit(&place.data(), &["--destinations", "-c", "/nowhere/seine.yml"]).fails_naming(&["/nowhere/seine.yml"]);

@@ -64,7 +64,7 @@ fn taken_while_pages_flow_the_crawl_goes_on_from_it_when_all_else_is_lost() {
         eventually("pages flow", || site.visits().len() > number * PAGES / 8);
         let to = beside(&place, &format!("backup-{number}"));
         let said = backup(&place, &to).ok();
-        assert!(said.stderr.contains("data/files, which that sink has written"), "{}", said.stderr);
+        assert!(said.stderr.contains("data/files, the output of a sink"), "{}", said.stderr);
         assert!(!manifest(&to)["facts"]["readers"].as_array().unwrap().is_empty());
         taken.push(to);
         // After the backup, as docs/backup.md says.
@@ -258,7 +258,7 @@ fn a_backup_has_a_folder_of_its_own_elsewhere() {
     backup(&place, &by_a_link.join("backup")).fails_naming(&["is inside"]);
     backup(&place, &place.data()).fails_naming(&["is inside"]);
     let nothing = Place::new();
-    backup(&nothing, &beside(&nothing, "backup")).fails_naming(&["holds no crawl"]);
+    backup(&nothing, &beside(&nothing, "backup")).fails_naming(&["has no crawl"]);
     let permissions = |path: &Path| std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).unwrap().permissions());
     assert_eq!(permissions(&to) & 0o77, 0, "a backup is for its owner alone");
     assert_eq!(permissions(&to.join("started-with.json")) & 0o77, 0);

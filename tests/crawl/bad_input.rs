@@ -58,7 +58,7 @@ fn seeds() {
     let binary = file("binary.txt", b"http://ok.test/\n\0\xff\xfe");
     crawl(&["-s", &binary]).fails_naming(&["binary.txt", "UTF-8"]);
     let empty = file("empty.txt", b"# nothing yet\n\n");
-    crawl(&["-s", &empty]).fails_naming(&["empty.txt", "one a line"]);
+    crawl(&["-s", &empty]).fails_naming(&["empty.txt", "one per line"]);
     let folder = place.data().parent().unwrap().to_str().unwrap().to_owned();
     crawl(&["-s", &folder]).fails_naming(&[&folder]);
     assert!(!data.exists());

@@ -99,7 +99,7 @@ fn max_pages_counts_what_the_crawl_brings_and_ends_it() {
     for (limit, stay) in [("7", true), ("7", false), ("11", true)] {
         let stay: &[&str] = if stay { &["--stay"] } else { &[] };
         let ran = crawl(&place, &seeds, &[&["--max-pages", limit], stay].concat());
-        assert!(ran.stderr.contains("Done: the limit of pages is reached."), "{}", ran.stderr);
+        assert!(ran.stderr.contains("Done: the page limit is reached."), "{}", ran.stderr);
         let answered = site.visits.all().iter().filter(|visit| ["/", "/1", "/2"].contains(&&*visit.path)).count();
         assert_eq!(answered.to_string(), limit);
     }

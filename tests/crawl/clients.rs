@@ -175,7 +175,7 @@ fn what_a_client_sends_is_checked_until_it_is_proven_and_taken_then() {
     assert!(all.iter().all(|url| pages.contains_key(url)), "{:?}", pages.keys());
     assert_eq!(pages.len(), all.len());
     let said = seine(&crawl.place, &["clients"]).ok().stdout;
-    assert!(said.contains("alice") && said.contains(" proven; ") && said.contains("not proven yet"), "{said}");
+    assert!(said.contains("alice") && said.contains(" trusted; ") && said.contains("not trusted yet"), "{said}");
     // Nobody requests what robots.txt forbids, and the server follows redirects.
     assert!(!crawl.site.visits.all().iter().any(|visit| visit.path == "/private"));
     crawl.process.signal("TERM");
@@ -201,7 +201,7 @@ fn what_is_not_the_clients_to_say_is_refused() {
     crawl.refuses(ALICE, &with("status", json!(99)), "no status");
     crawl.refuses(ALICE, &with("body", json!("%%%")), "no base64");
     crawl.refuses(ALICE, &with("digest", json!(format!("sha256:{}", "0".repeat(64)))), "digest is another");
-    crawl.refuses(ALICE, &with("headers", json!([["content-type", "text/html\r\nx: y"]])), "no header may have");
+    crawl.refuses(ALICE, &with("headers", json!([["content-type", "text/html\r\nx: y"]])), "not allowed in a header");
     crawl.refuses(ALICE, &with("failure", json!({"reason": "timeout"})), "either a status or a failure");
     let not_modified = json!({"lease": root["lease"], "url": urls(&root)[0], "status": 304});
     crawl.refuses(ALICE, &not_modified, "without conditions");
@@ -466,7 +466,7 @@ fn one_lie_costs_the_trust_and_an_order_ends_a_verdict_that_a_reload_keeps() {
     assert_eq!((status, why["detail"].as_str().unwrap().contains("shut out")), (403, true), "{why}");
     seine(&crawl.place, &["clients", "readmit", "eve"]).fails_naming(&["eve", "alice, bob"]);
     let said = seine(&crawl.place, &["clients", "readmit", "alice"]).ok().stdout;
-    assert!(said.contains("may take work again"), "{said}");
+    assert!(said.contains("is admitted again"), "{said}");
     assert_eq!(crawl.said(&other, "POST /api/v1/work/leases", &json!({"hosts": 1})).0, 200);
     assert_eq!(crawl.client("alice")["is_proven"], false);
     process.signal("TERM");

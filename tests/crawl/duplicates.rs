@@ -104,7 +104,7 @@ fn each_page_says_whose_duplicate_it_is() {
     let data = data.to_str().unwrap();
     let why = |path: &str| run(&["why", "-o", data, &format!("{}{path}", site.origin(0))]).ok().stdout;
     assert!(why("/near").contains("nearly the same as"), "{}", why("/near"));
-    assert!(why("/copy").contains("byte for byte") && why("/copy").contains("this sink skips duplicates"));
+    assert!(why("/copy").contains("identical to") && why("/copy").contains("this sink skips duplicates"));
     assert!(
         why("/first").lines().any(|line| line.contains("duplicates") && line.contains("/copy")),
         "{}",

@@ -95,12 +95,8 @@ fn when_no_seed_brings_a_page_that_is_no_success() {
     });
     let (missing, there) = (site.origin(0) + "/missing", site.origin(0) + "/there");
     let ran = Process::start(Place::new().crawl(std::slice::from_ref(&missing), &["--delay", "0"])).wait().exits(3);
-    assert!(
-        ran.stderr.contains(&format!("no page from the seed {missing}: answered with status 404")),
-        "{}",
-        ran.stderr
-    );
-    assert!(ran.stderr.contains("Ended: no seed brought a page."), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("the seed {missing} failed: answered with status 404")), "{}", ran.stderr);
+    assert!(ran.stderr.contains("Ended: no seed could be fetched."), "{}", ran.stderr);
     assert!(!ran.stderr.contains("Done"), "{}", ran.stderr);
     let ran = Process::start(Place::new().crawl(&[missing.clone(), there], &["--delay", "0"])).wait().ok();
     assert!(ran.stderr.contains(&missing), "{}", ran.stderr);
@@ -177,7 +173,8 @@ fn stopped_before_it_was_done_is_told_apart_from_told_to_end() {
 fn the_exit_statuses_are_listed() {
     for command in ["crawl", "startCrawl"] {
         let help = run(&[command, "--help"]).ok().stdout;
-        for line in ["  0    done", "  3    no seed", "  4    all that is left waits", "  5    ", "  6    ", "  130  "]
+        for line in
+            ["  0    done", "  3    no seed", "  4    all remaining URLs must wait", "  5    ", "  6    ", "  130  "]
         {
             assert!(help.contains(line), "{command}: {line:?} is not in\n{help}");
         }
@@ -237,13 +234,13 @@ fn retry_puts_back_what_failed_by_reason_and_by_host() {
     let retry = |more: &[&str]| run(&[&["retry", "-o", data.to_str().unwrap()], more].concat());
     retry(&["--reason", "weather"]).fails_naming(&["--reason", "timeout", "refused"]);
     run(&["retry", "-o", "/nowhere/at/all"]).fails_naming(&["/nowhere/at/all", "-o"]);
-    assert!(retry(&["--reason", "timeout"]).ok().stdout.contains("Nothing to try again."));
-    assert!(retry(&["--host", "three.test"]).ok().stdout.contains("Nothing to try again."));
+    assert!(retry(&["--reason", "timeout"]).ok().stdout.contains("Nothing to retry."));
+    assert!(retry(&["--host", "three.test"]).ok().stdout.contains("Nothing to retry."));
     let told = retry(&["--dry-run"]).ok().stdout;
-    assert!(told.contains("private_address") && told.contains("2 would be tried again"), "{told}");
+    assert!(told.contains("private_address") && told.contains("2 would be retried"), "{told}");
     assert_eq!(place.stats()["remaining"], 0);
     let told = retry(&["--reason", "private_address", "--host", "two.test"]).ok().stdout;
-    assert!(told.contains("1 to fetch again: seine crawl -o"), "{told}");
+    assert!(told.contains("1 queued; fetch them with: seine crawl -o"), "{told}");
     run(&["audit", data.to_str().unwrap()]).ok();
     let stats = place.stats();
     assert_eq!((&stats["remaining"], &stats["frontier"]["failed"]), (&1.into(), &1.into()));

@@ -63,7 +63,7 @@ fn a_host_whose_bodies_always_break_off_is_delivered_as_half_pages() {
     let ran = Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
     let stats = place.stats();
     assert_eq!((&stats["frontier"]["live"], &stats["frontier"]["half"]), (&13.into(), &12.into()), "{stats}");
-    let line = ran.stderr.lines().find(|line| line.trim_start().starts_with("half pages")).unwrap_or_default();
+    let line = ran.stderr.lines().find(|line| line.trim_start().starts_with("truncated")).unwrap_or_default();
     assert!(line.contains("12") && line.contains("--reason cut"), "{}", ran.stderr);
     assert!(ran.stderr.lines().any(|line| line.trim_start().starts_with("cut ")), "{}", ran.stderr);
     run(&["audit".as_ref(), place.data().as_os_str()]).ok();
@@ -96,7 +96,7 @@ fn a_half_page_is_marked_and_fetched_again() {
     crawl();
     let page = site.origin(0) + "/page";
     let said = why(&place, &page);
-    assert!(said["reason"].as_str().unwrap().contains("half page"), "{said}");
+    assert!(said["reason"].as_str().unwrap().contains("truncated"), "{said}");
     let (due, fetched) = (said["queue"]["due_ms"].as_u64().unwrap(), said["page"]["fetched_ms"].as_u64().unwrap());
     assert_eq!(due - fetched, 3_600_000, "it is fetched again in an hour though pages are not looked at again");
     let marks = |sink: &str| {
@@ -109,7 +109,7 @@ fn a_half_page_is_marked_and_fetched_again() {
 
     let data = place.data().display().to_string();
     let retry = |more: &[&str]| run(&[&["retry", "-o", &data, "--reason", "cut"], more].concat()).ok().stdout;
-    assert!(retry(&["--dry-run"]).contains("1 would be tried again"));
+    assert!(retry(&["--dry-run"]).contains("1 would be retried"));
     is_mended.store(true, Ordering::SeqCst);
     retry(&[]);
     crawl();

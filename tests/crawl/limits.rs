@@ -15,7 +15,7 @@ fn max_pages_is_kept_to_and_may_be_raised_later() {
     for most in [1, 25, 60] {
         let limit = most.to_string();
         let ran = Process::start(place.crawl(&site.seeds(), &["--delay", "5", "--max-pages", &limit])).wait().ok();
-        assert!(ran.stderr.contains("Done: the limit of pages is reached."), "{}", ran.stderr);
+        assert!(ran.stderr.contains("Done: the page limit is reached."), "{}", ran.stderr);
         assert_eq!(place.stats()["frontier"]["live"], most);
         assert_eq!(place.kept().len(), most);
     }

@@ -97,7 +97,7 @@ fn name_servers_that_are_away_cost_neither_urls_nor_hosts() {
         }
     });
     let settings = format!("crawler_manager.downloader.dns.servers: [\"{}\"]\n", server.address);
-    goes_on_by_itself("resolver", "the name servers are", &settings, &named(port), || {
+    goes_on_by_itself("resolver", "the DNS servers are", &settings, &named(port), || {
         is_back.store(true, Ordering::Relaxed);
     });
 }
@@ -169,7 +169,7 @@ fn robots_at_a_private_address() {
     ));
     let seed = format!("http://198.20.0.1:{port}/");
     let ran = Process::start(place.crawl(std::slice::from_ref(&seed), &["--delay", "0"])).wait().exits(3);
-    assert!(ran.stderr.contains(&format!("no page from the seed {seed}: answered with status 500")), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("the seed {seed} failed: answered with status 500")), "{}", ran.stderr);
     assert_eq!(place.stats()["remaining"], 0);
     namespace::done();
 }

@@ -101,7 +101,7 @@ fn a_page_is_in_the_record_that_is_told_live_after_a_kill_and_at_rest() {
 
     // The reader of archives skips the notes.
     let read = run(&["cat", place.data().join("cdr31").to_str().unwrap()]).ok();
-    assert!(!read.stderr.contains("passed over"), "{}", read.stderr);
+    assert!(!read.stderr.contains("skipped"), "{}", read.stderr);
     // A deleted file is reported.
     let place_of = |sink: &str| places(&place, &urls[..1])[&(urls[0].clone(), sink.to_owned())].clone();
     std::fs::remove_file(place_of("cdr31")["place"]["file"].as_str().unwrap()).unwrap();

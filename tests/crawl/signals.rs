@@ -23,7 +23,7 @@ fn after_a_signal_it_ends_cleanly_and_goes_on_where_it_stopped() {
         let signalled = Instant::now();
         let ran = process.wait_for(Duration::from_secs(20)).exits(6);
         println!("SIG{signal}: ended after {:?}", signalled.elapsed());
-        assert!(ran.stderr.contains("Stopped. The same command goes on from here."), "{}", ran.stderr);
+        assert!(ran.stderr.contains("Stopped. The same command continues from here."), "{}", ran.stderr);
         let stats = place.stats();
         assert_eq!(stats["page_proposed"], 0, "what was accepted is validated");
         assert!(stats["remaining"].as_u64() > Some(0));

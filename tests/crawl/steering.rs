@@ -76,7 +76,7 @@ fn a_blocked_host_waits_while_others_go_on_and_a_delay_is_kept() {
     let (site, place) = (site(2), Place::new());
     let seeds = [site.origin(0) + "/", site.origin(1) + "/"];
     // Before the first start there is nothing to steer.
-    seine(&place, &["host", "a.test", "block"]).fails_naming(&["holds no crawl"]);
+    seine(&place, &["host", "a.test", "block"]).fails_naming(&["has no crawl"]);
     Process::start(place.crawl(&seeds, &["--delay", "0", "--max-pages", "2"])).wait().ok();
     seine(&place, &["host", &site.origin(0), "block"]).ok();
     let before = asked(&site, 0);
@@ -140,7 +140,7 @@ fn a_paused_sink_is_kept_waiting_and_one_not_configured_is_given_up_while_it_run
         answers(&place) && sink("files").is_some_and(|files| files["pending"].as_u64().unwrap() >= PAGES as u64 - 5)
     });
     assert_eq!(sink("files").unwrap()["is_paused"], true);
-    seine(&place, &["sinks", "remove", "files"]).fails_naming(&["is among the sinks of this run"]);
+    seine(&place, &["sinks", "remove", "files"]).fails_naming(&["is a sink of this run"]);
     seine(&place, &["sinks", "remove", "void"]).ok();
     assert!(sink("void").is_none());
     seine(&place, &["sinks", "pause", "kafka"]).fails_naming(&["has no sink kafka", "files"]);
@@ -165,9 +165,9 @@ fn what_failed_is_tried_again_by_the_crawl_that_runs() {
     let refused = || status(&place)["frontier"]["refused"].as_u64();
     eventually("both are refused", || answers(&place) && refused() == Some(2));
     let dry = seine(&place, &["retry", "--reason", "refused", "--pattern", ".*/late", "--dry-run"]).ok().stdout;
-    assert!(dry.contains("1 would be tried again"), "{dry}");
+    assert!(dry.contains("1 would be retried"), "{dry}");
     let told = seine(&place, &["retry", "--reason", "refused", "--pattern", ".*/late"]).ok().stdout;
-    assert!(told.contains("1 to fetch again, by the crawl that is running"), "{told}");
+    assert!(told.contains("1 queued; the running crawl fetches them"), "{told}");
     eventually("it is there now", || refused() == Some(1) && status(&place)["frontier"]["live"] == 2);
     seine(&place, &["retry", "--pattern", "("]).fails_naming(&["the pattern"]);
     process.signal("TERM");
@@ -239,7 +239,7 @@ fn a_redirect_to_a_blocked_host_waits_for_it() {
     let why: Value = serde_json::from_str(&seine(&place, &["why", "--json", &moved]).ok().stdout).unwrap();
     assert_eq!((&why["state"], &why["queue"]["attempts"]), (&"waiting".into(), &0.into()), "{why}");
     seine(&place, &["host", &site.origin(1), "unblock"]).ok();
-    // By itself it would be tried again after an hour.
+    // By itself it would be retried after an hour.
     seine(&place, &["seeds", "add", &moved]).ok();
     Process::start(place.crawl(&[], &more)).wait().ok();
     assert_eq!((asked(&site, 1) > 0, status(&place)["frontier"]["live"].as_u64()), (true, Some(3)));
@@ -251,7 +251,7 @@ fn an_order_that_cannot_be_noted_is_done_and_says_so() {
     Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
     std::fs::create_dir(place.data().join("orders.jsonl")).unwrap();
     let said = seine(&place, &["pause"]).ok();
-    assert!(said.stderr.contains("this is done, and not in the log of orders"), "{}", said.stderr);
+    assert!(said.stderr.contains("done, but not recorded in the log of orders"), "{}", said.stderr);
     assert_eq!(status(&place)["is_paused"], true);
     let process = Process::start(place.crawl(&[], &["--stay"]));
     eventually("it can be asked", || answers(&place));

@@ -71,7 +71,7 @@ fn with_a_log_for_machines_every_line_is_an_object() {
     assert_eq!(message(&lines[0]), "seine crawl");
     assert!(lines.iter().any(|line| message(line) == "progress" && line["fields"]["queue"].is_u64()));
     let summary = lines.iter().find(|line| line["fields"]["sinks"].is_array()).expect("a summary");
-    assert_eq!(message(summary), "Ended: nothing is left to fetch, but not everything is delivered.");
+    assert_eq!(message(summary), "Ended: nothing is left to fetch, but some pages are not delivered.");
     let sink = |name: &str| summary["fields"]["sinks"].as_array().unwrap().iter().find(|sink| sink["name"] == name);
     assert_eq!(sink("files").unwrap()["delivered"], site.pages().len());
     assert!(sink("elasticsearch").unwrap()["pending"].as_u64() > Some(0));

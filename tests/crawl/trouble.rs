@@ -305,7 +305,7 @@ fn names_that_do_not_exist_fail_and_the_crawl_ends() {
     assert_eq!((&frontier["live"], &frontier["failed"]), (&2.into(), &6.into()), "{frontier}");
     assert!(began.elapsed() < Duration::from_secs(45), "it waited for its patience: {:?}", began.elapsed());
     let told = run(&["retry", "-o", place.data().to_str().unwrap(), "--dry-run"]).ok().stdout;
-    assert!(told.contains("unknown_host") && told.contains("6 would be tried again"), "{told}");
+    assert!(told.contains("unknown_host") && told.contains("6 would be retried"), "{told}");
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn a_seed_with_a_typo_in_its_host_ends_the_crawl_soon_and_is_named() {
     let seed = "http://godo.example/".to_owned();
     let began = Instant::now();
     let ran = Process::start(place.crawl(&[seed], &["--patience", "60s"])).wait().exits(3);
-    let told = "no page from the seed http://godo.example/: the host name does not exist, or has no address";
+    let told = "the seed http://godo.example/ failed: the host name does not exist, or has no address";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
 }

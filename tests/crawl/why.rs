@@ -14,7 +14,7 @@ const EACH: usize = 40;
 
 /// How URLs end, and the expected report: state, words of the reason, and the state at a sink that keeps everything.
 const ENDS: [(&str, &str, &str, &str); 8] = [
-    ("page", "live", "was there", "delivered"),
+    ("page", "live", "found a page", "delivered"),
     ("missing", "refused", "status 404", "passed"),
     ("forbidden", "refused", "status 403", "passed"),
     ("private", "failed", "robots_denied", "passed"),
@@ -168,7 +168,7 @@ fn what_waits_says_for_what() {
         let sock = place.data().join("api.sock").exists();
         sock && said(&broken)["state"] == "waiting"
             && said(&broken)["host"]["trouble"]["cause"] == "status 500"
-            && said(&broken)["reason"].as_str().unwrap().contains("rests for")
+            && said(&broken)["reason"].as_str().unwrap().contains("waits for")
             && said(&broken)["queue"]["last_failure"] == "status 500"
             && said(&broken)["attempts"]["last"][0]["outcome"] == "status 500"
     });
@@ -180,5 +180,5 @@ fn what_waits_says_for_what() {
     process.wait().ok();
     assert_eq!(said(&broken)["state"], "waiting");
     run(&["why", "-o", place.data().to_str().unwrap(), "mailto:nobody@example.com"])
-        .fails_naming(&["no http or https URL"]);
+        .fails_naming(&["not an http or https URL"]);
 }

@@ -111,8 +111,8 @@ fn of_two_replays_at_once_the_second_is_refused_and_no_letter_is_lost() {
     go_on.send(()).unwrap();
     let first = first.wait().ok();
     assert!(first.stdout.contains("0 delivered, 5 refused again"), "{}", first.stdout);
-    second.fails_naming(&["another", "wait until it has ended"]);
-    dropping.fails_naming(&["another", "wait until it has ended"]);
+    second.fails_naming(&["another", "wait until it ends"]);
+    dropping.fails_naming(&["another", "wait until it ends"]);
     let left = run(&[&["dead-letters", "list", "--json"], &of[..]].concat()).ok();
     assert_eq!(left.json_lines().len(), 5);
 }

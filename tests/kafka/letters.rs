@@ -182,7 +182,7 @@ fn letters_are_listed_shown_and_dropped() {
     assert!(lines(&seine(data.path(), &["list", "--json"])).is_empty());
 
     let nothing = seine(&data.path().join("elsewhere"), &["list"]);
-    assert!(String::from_utf8_lossy(&nothing.stderr).contains("holds nothing of a destination kafka"));
+    assert!(String::from_utf8_lossy(&nothing.stderr).contains("has no destination kafka"));
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn a_replay_delivers_what_is_taken_now_and_keeps_what_is_refused_again() {
     assert_eq!((counted(&seen).len(), seen.len()), (4, 4));
 
     let without = seine(data.path(), &["replay", "--all"]);
-    assert!(String::from_utf8_lossy(&without.stderr).contains("name the crawl's own with -c"), "{without:?}");
+    assert!(String::from_utf8_lossy(&without.stderr).contains("give the crawl's configuration with -c"), "{without:?}");
 }
 
 /// Given on the command line only, not in the configuration.

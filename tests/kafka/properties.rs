@@ -148,7 +148,7 @@ fn what_is_unknown_or_wrong_is_an_error_that_says_so() {
     for (name, value, part) in [
         ("bootstrap.server", "a:1", "did you mean bootstrap.servers?"),
         ("lingerms", "1", "did you mean linger.ms?"),
-        ("colour", "red", "is neither's"),
+        ("colour", "red", "is unknown"),
         ("linger.ms", "soon", "linger.ms"),
         ("buffer.memory", "64MB", "buffer.memory to be a number of bytes"),
         ("compression.type", "zip", "compression.type"),

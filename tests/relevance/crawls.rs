@@ -153,7 +153,7 @@ fn negative_pages_are_not_stored_where_nobody_wants_them() {
     assert_eq!(frontier(), (3, 2));
     let data = place.data().to_str().unwrap().to_owned();
     let why = |path: &str| run(&["why", "-o", &data, &(site.origin(0) + path)]).ok().stdout;
-    assert!(why("/football").contains("holds it not relevant (store_negative_pages)"), "{}", why("/football"));
+    assert!(why("/football").contains("rates it as not relevant (store_negative_pages)"), "{}", why("/football"));
 
     // Irrelevant pages are now wanted: they are fetched without conditions, and delivered as new.
     place.set(STORES, "true");
@@ -251,11 +251,11 @@ fn another_model_holds_after_a_reload_and_a_wrong_one_changes_nothing() {
     let data = place.data().to_str().unwrap().to_owned();
     let reload = || run(&["reload", "-o", &data]);
     model(&place, "rules", "type: title_regex\nparameters: {regular_expression: '('}");
-    reload().fails_naming(&[KEY, "a regular expression", "the configuration is as it was"]);
+    reload().fails_naming(&[KEY, "a regular expression", "the configuration is unchanged"]);
     model(&place, "rules", "type: title_regex\nparameters: {regular_expression: foot}");
     let said = reload().ok().stdout;
     assert!(said.contains(&format!("{KEY}: rules@")) && said.matches("rules@").count() == 2, "{said}");
-    assert!(reload().ok().stdout.contains("is what it was"));
+    assert!(reload().ok().stdout.contains("has not changed"));
     run(&["seeds", "add", "-o", &data, &(site.origin(0) + "/thread/2?again")]).ok();
     eventually("the new page is judged", || judged("irrelevant") == Some(3) && judged("relevant") == Some(3));
     let why = |path: &str| run(&["why", "--json", "-o", &data, &(site.origin(0) + path)]).ok().json_lines().remove(0);

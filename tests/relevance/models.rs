@@ -108,7 +108,7 @@ fn examples_that_nothing_can_be_learnt_from_are_named_with_the_remedy() {
         build(&examples, &out).fails_naming(words);
         assert!(!out.exists(), "nothing may be left of what failed");
     };
-    fails(&["has no folder positive", "files of HTML, or archives"]);
+    fails(&["has no folder positive", "as HTML files or archives"]);
     fs::create_dir_all(examples.join("positive")).unwrap();
     fails(&["has no folder negative"]);
     fs::create_dir_all(examples.join("negative")).unwrap();
@@ -183,14 +183,14 @@ fn a_folder_that_is_no_classifier_says_what_is_wrong_and_what_to_do() {
             "type: body_regex\nparameters:\n  regular_expression: x",
             &["line 3", "regular_expression", "regular_expressions"],
         ),
-        ("type: body_regex\nparameters:\n  regular_expressions: []", &["not one regular expression"]),
-        ("type: body_regex", &["not one regular expression"]),
+        ("type: body_regex\nparameters:\n  regular_expressions: []", &["there is no regular expression"]),
+        ("type: body_regex", &["there is no regular expression"]),
         ("type: url_regex\nparameters:\n  regular_expressions:\n  - '(?<=x)y'", &["look-around", "(?<=x)y"]),
         ("type: url_regex\nparameters:\n  regular_expressions: ['(a{1000}){1000}']", &["smaller regular expression"]),
         ("type: url_regex\nparameters: {whitelist_file: gone.txt}", &["line 2", "gone.txt", "No such file"]),
         ("type: title_regex\nparameters: {regular_expression: ''}", &["line 2", "a regular expression"]),
         ("type: regex\nparameters: {boolean_operator: XOR, url: {regexes: [a]}}", &["AND or OR"]),
-        ("type: regex\nparameters: {boolean_operator: OR}", &["not one regular expression"]),
+        ("type: regex\nparameters: {boolean_operator: OR}", &["there is no regular expression"]),
         ("type: regex\nparameters: {url: [a]}", &["a mapping of boolean_operator, regexes"]),
         ("type: trained", &["model.json", "No such file"]),
         ("type: [", &["not valid YAML"]),

@@ -33,7 +33,7 @@ use seine_system::clock::now_ms;
 
 pub const FORMAT: Format = Format(&FormatSpec {
     name: "CDR31",
-    about: "Memex CDR 3.1, JSON lines",
+    about: "Memex CDR 3.1, as JSON lines",
     schema: "cdr-3.1",
     holds: &[
         (Field::FinalUrl, Held::Whole),

@@ -47,7 +47,7 @@ use seine_parse::{PageText, language};
 
 pub const FORMAT: Format = Format(&FormatSpec {
     name: "ELASTIC",
-    about: "the documents that Elasticsearch gets, JSON lines",
+    about: "the documents that ELASTICSEARCH writes, as JSON lines",
     schema: "elastic",
     holds: &[
         (Field::Url, Held::Whole),

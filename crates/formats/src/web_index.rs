@@ -32,7 +32,7 @@ use seine_parse::url;
 
 pub const FORMAT: Format = Format(&FormatSpec {
     name: "WEB_INDEX",
-    about: "what pages say, for search, as CSV",
+    about: "title, headings and other facts of each page, as CSV",
     schema: "web-index",
     holds: &[
         (Field::Url, Held::Whole),

@@ -17,10 +17,10 @@ pub fn expression(written: &str) -> String {
 pub fn check(written: &str) -> Result<(), String> {
     match compile(written) {
         Ok(_) => Ok(()),
-        Err(regex::Error::CompiledTooBig(_)) => Err(format!("a smaller regular expression than {written}")),
+        Err(regex::Error::CompiledTooBig(_)) => Err(format!("a smaller regular expression; {written} is too large")),
         Err(error) if error.to_string().contains("Unicode") => Err(format!(
-            "regular expressions of ASCII classes, such as [a-z]: URLs are bytes here; {written} has others"
+            "regular expressions with ASCII classes, such as [a-z], because URLs are bytes; {written} has other classes"
         )),
-        Err(_) => Err(format!("regular expressions, without look-around and back-references; {written} is none")),
+        Err(_) => Err(format!("regular expressions without look-around and back-references; {written} is not valid")),
     }
 }

@@ -94,19 +94,19 @@ function show(status) {
     ['pages a second', some(rate.pages)],
     ['failures a second', some(rate.failures), rate.failures > rate.pages ? 'bad' : ''],
     ['received a second', bytes(rate.bytes)],
-    ['pages there', grouped(counts.live)],
-    ['URLs to fetch', grouped(counts.work_proposed)],
-    ['hosts with work', grouped(counts.hosts_with_work)],
+    ['live pages', grouped(counts.live)],
+    ['URLs queued', grouped(counts.work_proposed)],
+    ['hosts with queued URLs', grouped(counts.hosts_with_work)],
     ['hosts being visited', grouped(counts.hosts_leased)],
     ['gone, refused, failed', [counts.gone, counts.refused, counts.failed].map(grouped).join(', ')],
-    ...live.harvest ? [['harvest, of the last pages and of all', [live.harvest.last, live.harvest.life].map(percent).join(', ')]] : [],
+    ...live.harvest ? [['harvest rate, latest pages and all', [live.harvest.last, live.harvest.life].map(percent).join(', ')]] : [],
   ]);
   rows('sinks', status.sinks.map(sink => {
     const state = sink.error ? [sink.error, 'bad wide'] : sink.is_paused ? 'paused' : sink.in_use ? ['well', 'good'] : 'not configured';
     const number = count => [grouped(count), 'number'];
     return [sink.name, number(sink.delivered), number(sink.pending), number(sink.dead_lettered), state];
   }));
-  const log = status.log, full = log.is_full ? ' It is full: fetching waits for the sinks.' : '';
+  const log = status.log, full = log.is_full ? ' It is full, so fetching waits for the sinks.' : '';
   at('log').textContent = 'The page log holds ' + bytes(log.bytes) + ' of ' + bytes(log.limit_bytes) + ' for them.' + full;
   at('log').className = log.is_full ? 'bad' : 'quiet';
   const stuck = live.parts.filter(part => part.is_stuck || part.phase === 'backing_off');
@@ -119,12 +119,12 @@ function chart(title, points, shown) {
   const figure = element('figure'), caption = element('figcaption');
   const top = Math.max(...points.map(([, value]) => value), 0);
   const last = points.length ? points[points.length - 1][1] : 0;
-  caption.append(title + ': ', element('strong', shown(last)), ' now, at most ' + shown(top));
+  caption.append(title + ': ', element('strong', shown(last)), ' now, maximum ' + shown(top));
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   svg.setAttribute('viewBox', '0 0 100 40');
   svg.setAttribute('preserveAspectRatio', 'none');
   svg.setAttribute('role', 'img');
-  svg.setAttribute('aria-label', title + ': ' + shown(last) + ' now, at most ' + shown(top) + ' over ' +
+  svg.setAttribute('aria-label', title + ': ' + shown(last) + ' now, maximum ' + shown(top) + ' over ' +
     (points.length > 1 ? span(last && points[points.length - 1][0] - points[0][0]) : 'no time yet'));
   if (points.length > 1) {
     const from = points[0][0], width = points[points.length - 1][0] - from || 1;
@@ -155,12 +155,12 @@ function showHistory(samples) {
 }
 
 function showHosts(hosts, now) {
-  at('hosts-count').textContent = grouped(hosts.with_work) + ' of ' + grouped(hosts.known) + ' known have work, ' +
+  at('hosts-count').textContent = grouped(hosts.with_work) + ' of ' + grouped(hosts.known) + ' known hosts have queued URLs, ' +
     grouped(hosts.blocked) + ' are blocked';
   rows('hosts', hosts.hosts.map(host => {
     const why = [];
     if (host.trouble) why.push(host.trouble.cause + ' since ' + ago(host.trouble.since_ms, now));
-    if (host.ordered_delay_ms !== null) why.push(host.ordered_delay_ms + ' ms between visits, by order');
+    if (host.ordered_delay_ms !== null) why.push(host.ordered_delay_ms + ' ms delay, by order');
     if (host.due_ms !== null && host.due_ms > now) why.push('due ' + ago(host.due_ms, now));
     const state = ['troubled', 'given_up'].includes(host.state) ? [host.state, 'bad'] : host.state;
     return [[host.host, 'wide'], state, [grouped(host.urls), 'number'], why.join('; ')];
@@ -176,15 +176,15 @@ function showWhy(why) {
   add('robots.txt', robots);
   if (why.host) add('host', why.host.state + (why.host.trouble ? ', ' + why.host.trouble.cause : ''));
   if (why.queue) {
-    add('queue', [why.queue.ahead !== null ? why.queue.ahead + ' before it' : '', why.queue.due_ms ? 'due ' + ago(why.queue.due_ms, now) : '',
+    add('queue', [why.queue.ahead !== null ? why.queue.ahead + ' URLs come first' : '', why.queue.due_ms ? 'due ' + ago(why.queue.due_ms, now) : '',
       why.queue.attempts + ' attempts so far'].filter(Boolean).join(', '));
   }
   if (why.queue && why.queue.rank) {
     add('rank', why.queue.rank.rank.toFixed(3) + ': ' + why.queue.rank.reasons.map(it => it.of + ' ' + it.adds.toFixed(2)).join(', '));
   }
   if (why.page) {
-    add('last look', ago(why.page.fetched_ms, now) + ', status ' + why.page.status);
-    add('leads to', why.page.final_url);
+    add('last fetch', ago(why.page.fetched_ms, now) + ', status ' + why.page.status);
+    add('redirects to', why.page.final_url);
     add('digest', why.page.digest);
   }
   for (const [name, found] of [['found', why.found.first], ['last link', why.found.last]]) {

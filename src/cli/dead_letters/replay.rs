@@ -1,5 +1,5 @@
-//! Letters delivered after all, through the sink that they were refused by, to where it delivers. A letter is taken out
-//! when its page is there.
+//! Delivers dead letters again through the sink that refused them, to its present destination. A dead letter is removed
+//! when its page is delivered.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use crate::sinks::{self, Sink, SinkContext};
 use crate::telemetry::logging;
 use crate::telemetry::progress::{Screen, grouped, say};
 
-/// File by file: a replay that is broken off has done the files before, and repeats the one it was at.
+/// Works file by file. An interrupted replay has finished the earlier files and repeats the current one.
 pub(super) fn replay(
     place: &SinkArgs,
     selection: &LetterSelection,
@@ -31,7 +31,7 @@ pub(super) fn replay(
     let folder = place.folder()?;
     let loaded = destination.of_crawl(&place.output)?;
     let sink = loaded.config.sinks.iter().find(|sink| sink.name() == place.sink).with_context(|| {
-        format!("the configuration has no destination {}; name the crawl's own with -c", place.sink)
+        format!("the configuration has no destination {}; give the crawl's configuration with -c", place.sink)
     })?;
     logging::start(&loaded.config.logging, &Screen::new(true))?;
     let _alone = lock_all(&folder)?;
@@ -40,15 +40,15 @@ pub(super) fn replay(
     if let config::Destination::Kafka(_) = sink.destination {
         say(
             "WARN",
-            "a topic keeps what comes late behind what is newer: readers go by the larger fetch time or event_id, and a \
-             compacted topic keeps the letter of a page that was fetched again meanwhile",
+            "a late message stands behind newer ones in a topic, so readers must compare fetch times or event ids; a \
+             compacted topic keeps the dead letter instead of a newer fetch of the same page",
         );
     }
     if sink.upkeep.removed == Removed::Delete {
         say(
             "WARN",
-            "an index knows what was deleted for as long as its index.gc_deletes says, and until its shard moves or its \
-             server starts anew: the letter of a page that has gone since then brings its document back",
+            "an index remembers deletions only for index.gc_deletes, and until its shard moves or its \
+             server restarts; after that, the dead letter of a page that is gone creates its document again",
         );
     }
     let mut chosen = HashSet::new();
@@ -65,11 +65,12 @@ pub(super) fn replay(
 struct Replay<'a> {
     sink: &'a SinkConfig,
     deriver: Arc<Deriver>,
-    /// The sink's own.
+    /// The folder of the sink.
     folder: PathBuf,
-    /// For what is refused again.
+    /// Folder for pages that are refused again.
     scratch: PathBuf,
-    /// The crawl's reader for a sink on files, which keeps its state. It keeps the crawl from running meanwhile.
+    /// The crawl's reader of a sink that writes files. The reader stores the sink's state, and keeps the crawl from
+    /// starting.
     reader: Option<Reader>,
 }
 
@@ -77,12 +78,12 @@ impl Replay<'_> {
     fn new<'a>(place: &SinkArgs, folder: PathBuf, sink: &'a SinkConfig, config: &Config) -> anyhow::Result<Replay<'a>> {
         let log = place.output.join("log");
         let reader = match sink.destination {
-            // Two may write to a server.
+            // A server accepts several writers, so the crawl may run meanwhile.
             _ if sink.destination.is_server() => None,
             _ if log.is_dir() => Some(reader_of(place, &log, config)?),
-            // Of `seine replay`, which keeps no letters of others.
+            // A folder of `seine replay`, which keeps only its own dead letters.
             config::Destination::Filesystem(_) => None,
-            _ => bail!("{} holds no crawl: there is no log/ in it", place.output.display()),
+            _ => bail!("{} has no crawl: it has no log/", place.output.display()),
         };
         let deriver = Deriver::new(DeriveOptions::from(config));
         let scratch = folder.join("dead_letters").join("replay");
@@ -104,7 +105,7 @@ impl Replay<'_> {
         }
     }
 
-    /// Sends the chosen letters of a file, and takes those out that are there then. Returns how many were refused again.
+    /// Sends the chosen dead letters of a file, and removes those delivered. Returns how many were refused again.
     fn file(&mut self, path: &Path, selection: &LetterSelection, chosen: &mut HashSet<String>) -> anyhow::Result<u64> {
         remove_folder(&self.scratch)?;
         let before = chosen.len();
@@ -122,7 +123,7 @@ impl Replay<'_> {
         Ok(refused.len() as u64)
     }
 
-    /// Returns when every one is durable at the destination, or refused and in the scratch folder.
+    /// Returns when each is durable at the destination, or refused and in the scratch folder.
     fn send(&mut self, path: &Path, selection: &LetterSelection, chosen: &mut HashSet<String>) -> anyhow::Result<()> {
         let state = self.reader.as_ref().map(|reader| reader.cursor().state.clone()).unwrap_or_default();
         let context = SinkContext { letters: self.scratch.clone(), ..SinkContext::new(&self.folder) };
@@ -145,8 +146,8 @@ impl Replay<'_> {
         sink.close()?;
         if skipped > 0 {
             bail!(
-                "{} of the letters in {} are of pages that {} does not hold as it is set up now, and would be lost; \
-                 nothing was taken out: replay them with the crawl's own configuration",
+                "{} of the dead letters in {} are of pages that {} does not take with its present settings, so they would be lost; \
+                 nothing was removed; replay them with the crawl's own configuration",
                 grouped(skipped),
                 path.display(),
                 self.sink.name()
@@ -155,8 +156,8 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Waits until everything up to `end` is settled, and keeps the sink's state with its place in the log, which stays.
-    /// Returns how much the sink left out.
+    /// Waits until everything up to `end` is settled, and stores the sink's state. Its offset in the log does not
+    /// change. Returns how many events the sink left out.
     fn commit(&mut self, sink: &mut dyn Sink, end: Position) -> anyhow::Result<u64> {
         let delivered = loop {
             let delivered = sink.flush()?;
@@ -173,12 +174,12 @@ impl Replay<'_> {
     }
 }
 
-/// The sink's reader in the log of a crawl that stands still.
+/// The sink's reader in the log of a stopped crawl.
 fn reader_of(place: &SinkArgs, log: &Path, config: &Config) -> anyhow::Result<Reader> {
     let (log, recovery) =
         PageLog::open(log, &config.log, DeriveOptions::from(config)).map_err(|error| match error {
             LogError::Locked { .. } => anyhow!(
-                "the crawl in {} is running, and {} writes to the same files; stop it first",
+                "the crawl in {} is running and its sink {} writes the same files; stop it first",
                 place.output.display(),
                 place.sink
             ),
@@ -186,7 +187,7 @@ fn reader_of(place: &SinkArgs, log: &Path, config: &Config) -> anyhow::Result<Re
         })?;
     if !recovery.readers.iter().any(|(name, _)| *name == place.sink) {
         bail!(
-            "{} has no destination {} any more: there is no log/cursors/{}.cursor; make it one of the crawl's again",
+            "{} has no destination {} any more (no log/cursors/{}.cursor); add it to the crawl again",
             place.output.display(),
             place.sink,
             place.sink
@@ -195,7 +196,7 @@ fn reader_of(place: &SinkArgs, log: &Path, config: &Config) -> anyhow::Result<Re
     Ok(log.reader(&place.sink)?)
 }
 
-/// By id.
+/// Refusals by event id.
 fn refusals(folder: &Path) -> anyhow::Result<HashMap<String, Note>> {
     let mut refused = HashMap::new();
     for path in dead_letters::files(folder)? {
@@ -210,5 +211,5 @@ fn refusals(folder: &Path) -> anyhow::Result<HashMap<String, Note>> {
 
 fn remove_folder(folder: &Path) -> anyhow::Result<()> {
     let removed = folders::if_there(std::fs::remove_dir_all(folder));
-    removed.with_context(|| format!("{} cannot be removed", folder.display())).map(drop)
+    removed.with_context(|| format!("cannot remove {}", folder.display())).map(drop)
 }

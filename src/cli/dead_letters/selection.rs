@@ -1,4 +1,4 @@
-//! Which dead letters are meant.
+//! Selects dead letters.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -13,10 +13,10 @@ use crate::telemetry::progress::say;
 
 #[derive(clap::Args)]
 pub(super) struct SinkArgs {
-    /// The destination: kafka, elasticsearch, filesystem_html …
+    /// Name of the sink: kafka, elasticsearch, filesystem_html …
     #[arg(long, value_name = "NAME")]
     pub sink: String,
-    /// The data folder.
+    /// Data folder.
     #[arg(short, long, value_name = "DIR", default_value = super::super::DATA_FOLDER)]
     pub output: PathBuf,
 }
@@ -24,10 +24,10 @@ pub(super) struct SinkArgs {
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
 pub(super) struct LetterSelection {
-    /// The letters of these events.
+    /// Ids of events.
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// All of them.
+    /// All dead letters.
     #[arg(long)]
     all: bool,
 }
@@ -37,7 +37,7 @@ impl SinkArgs {
         let folder = self.output.join(&self.sink);
         if self.sink.contains(std::path::is_separator) || !folder.is_dir() {
             bail!(
-                "{} holds nothing of a destination {}; name the folder that was given to -o, and one of its sinks",
+                "{} has no destination {}; give the folder that you gave to seine crawl with -o, and one of its sinks",
                 self.output.display(),
                 self.sink
             );
@@ -51,7 +51,7 @@ impl LetterSelection {
         self.all || self.ids.contains(&note.id)
     }
 
-    /// Says which of the ids asked for are not there.
+    /// Reports ids that were not found.
     pub fn check(&self, found: &HashSet<String>) -> ExitCode {
         let missing: Vec<_> = self.ids.iter().filter(|id| !found.contains(*id)).collect();
         for id in &missing {
@@ -61,15 +61,15 @@ impl LetterSelection {
     }
 }
 
-/// Only one command at a time changes a sink's letters: two replays would clear away each other's refusals. None if the sink has no
-/// letters.
+/// Locks the dead letters of a sink, because two replays would delete each other's refusals. None if the sink has no
+/// dead letters.
 pub(super) fn lock_all(sink_folder: &Path) -> anyhow::Result<Option<File>> {
     if dead_letters::files(sink_folder)?.is_empty() {
         return Ok(None);
     }
     match dead_letters::lock_all(sink_folder)? {
         None => bail!(
-            "another `seine dead-letters replay` or `drop` is working through the letters in {}; wait until it has ended, and \
+            "another `seine dead-letters replay` or `drop` is using the dead letters in {}; wait until it ends, and \
              try again",
             sink_folder.display()
         ),
@@ -80,7 +80,7 @@ pub(super) fn lock_all(sink_folder: &Path) -> anyhow::Result<Option<File>> {
 pub(super) fn lock(path: &Path) -> anyhow::Result<Option<File>> {
     let lock = dead_letters::lock(path)?;
     if lock.is_none() {
-        say("ERROR", &format!("{} is left out: a running crawl writes to it", path.display()));
+        say("ERROR", &format!("skipped {}: a running crawl writes to it", path.display()));
     }
     Ok(lock)
 }

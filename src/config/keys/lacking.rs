@@ -13,24 +13,21 @@ const NUMBER: Kind = Kind::Number(|_, _| Ok(()));
 const TEXT: Kind = MaybeText(|_, _| Ok(()));
 const LIST: Kind = List(|_, _| Ok(()));
 
-const OWN_LEARNING: &str =
-    "no effect: every page is learned from as it comes, and what is learned is kept with the URLs";
-const NO_BACKLINKS: &str = "not supported: no search engine is asked for backlinks";
-const NO_RECRAWL_SELECTOR: &str =
-    "not supported: set link_storage.recrawl.interval, and every page is due again after it";
+const OWN_LEARNING: &str = "no effect: Seine learns from every page and stores the result with the URLs";
+const NO_BACKLINKS: &str = "not supported: Seine asks no search engine for backlinks";
+const NO_RECRAWL_SELECTOR: &str = "not supported: set link_storage.recrawl.interval to recheck pages";
 const NO_NEAR_DUPLICATES: &str =
-    "no effect: set duplicates.enabled, and skip_duplicates of the destinations that are to have each page once";
-const WAITS_FOR_SERVERS: &str = "no effect: a server that is not there yet is waited for, and pages with it";
-const EVERY_LANGUAGE: &str = "not supported: pages of every language are kept";
-const NO_POOL: &str = "no effect: connections are as many as hosts fetched from";
+    "no effect: set duplicates.enabled, and skip_duplicates of each destination that should get a page once";
+const WAITS_FOR_SERVERS: &str = "no effect: Seine waits for a server that is not available yet and keeps the pages";
+const EVERY_LANGUAGE: &str = "not supported: Seine keeps pages of every language";
+const NO_POOL: &str = "no effect: the number of connections follows the number of workers";
 const NO_WAIT_FOR_POOL: &str = "no effect: a fetch never waits for a free connection";
-const NO_TOR: &str = "not supported: .onion hosts are not reached";
-const NO_PROXY: &str = "not supported: pages are fetched without a proxy";
+const NO_TOR: &str = "not supported: Seine cannot reach .onion hosts";
+const NO_PROXY: &str = "not supported: Seine fetches without a proxy";
 const OWN_CLIENT: &str = "no effect: Seine has one HTTP client; set crawler_manager.downloader.httpclient.*";
-const OWN_FOLDERS: &str = "no effect: everything is kept in folders of its own below the data folder";
-const OWN_STORE: &str = "no effect: Seine has its own store of URLs, on disk; set link_storage.cache_size";
-const NO_WEB_LOGIN: &str =
-    "not supported: the API asks for tokens instead, http.api.read_token and http.api.operate_token";
+const OWN_FOLDERS: &str = "no effect: Seine keeps everything in subfolders of the data folder";
+const OWN_STORE: &str = "no effect: Seine has its own URL store on disk; set link_storage.cache_size";
+const NO_WEB_LOGIN: &str = "not supported: the API uses tokens instead, http.api.read_token and http.api.operate_token";
 
 pub(super) const KEYS: &[Key] = &[
     lacking("target_storage.target_directory", "data_pages", TEXT, OWN_FOLDERS),
@@ -50,7 +47,7 @@ pub(super) const KEYS: &[Key] = &[
     lacking("link_storage.directory", "data_url/dir", TEXT, OWN_FOLDERS),
     lacking("link_storage.max_size_cache_urls", "200000", COUNT, OWN_STORE),
     lacking("link_storage.persistent_hashtable.backend", "ROCKSDB", TEXT, OWN_STORE),
-    lacking("link_storage.scheduler.max_links", "100000", COUNT, "no effect: URLs wait on disk, any number of them"),
+    lacking("link_storage.scheduler.max_links", "100000", COUNT, "no effect: Seine queues any number of URLs on disk"),
     lacking("link_storage.online_learning.async", "true", BOOL, OWN_LEARNING),
     lacking("link_storage.online_learning.learning_limit", "500", COUNT, OWN_LEARNING),
     secret(lacking("link_storage.backsurfer.moz.access_id", "null", TEXT, NO_BACKLINKS)),
@@ -78,5 +75,5 @@ pub(super) const KEYS: &[Key] = &[
     lacking("http.cors.enabled", "true", BOOL, "not supported: no CORS headers are sent"),
     lacking("http.auth.basic.user", "null", TEXT, NO_WEB_LOGIN),
     secret(lacking("http.auth.basic.password", "null", TEXT, NO_WEB_LOGIN)),
-    lacking("http.base_path", "null", TEXT, "not supported: the web server's paths begin at /"),
+    lacking("http.base_path", "null", TEXT, "not supported: all paths of the web server begin at /"),
 ];

@@ -95,7 +95,7 @@ fn checked_headers(headers: Vec<(String, String)>) -> Result<Headers, String> {
         };
         // Each character stands for one byte on the wire.
         if value.chars().any(|character| matches!(character, '\r' | '\n' | '\0') || u32::from(character) > 0xff) {
-            return Err(format!("the value of {name} has characters that no header may have"));
+            return Err(format!("the value of {name} has characters that are not allowed in a header"));
         }
         checked.push(name.as_str(), value);
     }

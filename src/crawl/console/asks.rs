@@ -13,18 +13,18 @@ impl Known<'_> {
     pub(super) fn withheld(&self, page: &PageRecord) -> String {
         let config = &self.console.config.scope;
         if page.noindex && config.obey_noindex {
-            return "its page asks not to be indexed (noindex)".to_owned();
+            return "its page is noindex".to_owned();
         }
         if let Some(judged) = &page.judged
             && judged.is_unwanted(self.console.config.left_out_by())
         {
-            return format!("{} holds it not relevant (store_negative_pages)", judged.model);
+            return format!("{} rates it as not relevant (store_negative_pages)", judged.model);
         }
         match config.purposes.opted_out(&self.said(page)) {
             Some(OptedOut { of, by, .. }) => {
-                format!("its publisher does not want it used for {}: {by}", of.name())
+                format!("its publisher objects to its use for {}: {by}", of.name())
             }
-            None => "it asked not to be delivered when it was last looked at, and may be now".to_owned(),
+            None => "it was withheld at the last fetch, and may be delivered now".to_owned(),
         }
     }
 

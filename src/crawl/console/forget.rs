@@ -40,7 +40,7 @@ impl Console {
         pending.push(Pending { by: by.to_owned(), forget });
         self.keep(&pending)?;
         if self.is_behind()? {
-            let done = "noted: it is forgotten as soon as a run has validated what the last one accepted".to_owned();
+            let done = "recorded: the next run forgets it when it has validated the accepted events".to_owned();
             return Ok(Done { done, ..Done::default() });
         }
         let mut last = Done::default();
@@ -80,7 +80,7 @@ impl Console {
         let forgotten = self.forget_all(forget);
         origins.iter().for_each(|origin| self.frontier.recall(origin, false));
         forgotten.map_err(|error| match Refusal::from(error) {
-            Refusal::Unavailable(why) => Refusal::Unavailable(format!("{why}; the next start forgets what is left")),
+            Refusal::Unavailable(why) => Refusal::Unavailable(format!("{why}; the next start forgets the rest")),
             other => other,
         })
     }
@@ -126,10 +126,10 @@ impl Console {
 
     fn normalised(&self, forget: &Forget) -> Result<Forget, Refusal> {
         if forget.urls.is_empty() && forget.hosts.is_empty() {
-            return Err(Refusal::Bad("what is to be forgotten is not said: URLs, or hosts".to_owned()));
+            return Err(Refusal::Bad("nothing to forget; give URLs or hosts".to_owned()));
         }
         if forget.urls.len() > MOST {
-            return Err(Refusal::TooMuch(format!("{MOST} URLs at most are forgotten by one order")));
+            return Err(Refusal::TooMuch(format!("one order can forget at most {MOST} URLs")));
         }
         let bad = |url: &String| Refusal::Bad(no_url(url));
         let urls = forget.urls.iter().map(|url| parse::url::parse(url).ok_or_else(|| bad(url)));
@@ -163,7 +163,7 @@ fn told(forgotten: &Forgotten) -> String {
         text += &format!(", {} not known", grouped(unknown));
     }
     if busy > 0 {
-        text += &format!(", {} left, as they are being asked for: order it again", grouped(busy));
+        text += &format!(", {} left, because they are being fetched; order it again", grouped(busy));
     }
     text
 }

@@ -44,7 +44,7 @@ impl Console {
                 robots: self.robots_status(look.robots.as_ref()),
                 ..host_status(&look, now_ms())
             }),
-            None => Err(Refusal::NotFound(format!("nothing has led to {origin} so far"))),
+            None => Err(Refusal::NotFound(format!("{origin} is unknown: nothing has led to it so far"))),
         }
     }
 
@@ -81,7 +81,9 @@ impl Console {
         match &others[..] {
             [] => Ok(origins),
             [_] => Ok(others),
-            several => Err(Refusal::Conflict(format!("{host} is several hosts; name one of {}", several.join(", ")))),
+            several => {
+                Err(Refusal::Conflict(format!("{host} means several hosts; give one of {}", several.join(", "))))
+            }
         }
     }
 

@@ -48,9 +48,9 @@ impl Console {
                 let pause = *order == Order::Pause;
                 let has_changed = self.pauses.pause_crawl(frontier, pause)?;
                 match (pause, has_changed) {
-                    (true, true) => "the crawl is paused: what is in flight ends, and is delivered".to_owned(),
-                    (true, false) => "the crawl was paused already".to_owned(),
-                    (false, true) => "the crawl goes on".to_owned(),
+                    (true, true) => "the crawl is paused: fetches in progress end and are delivered".to_owned(),
+                    (true, false) => "the crawl was already paused".to_owned(),
+                    (false, true) => "the crawl continues".to_owned(),
                     (false, false) => "the crawl was not paused".to_owned(),
                 }
             }
@@ -59,7 +59,7 @@ impl Console {
                 let pause = matches!(order, Order::PauseSink { .. });
                 self.pauses.pause_sink(frontier, sink, pause)?;
                 match pause {
-                    true => format!("{sink} is paused: the page log keeps for it what comes, up to page_log.max_size"),
+                    true => format!("{sink} is paused: the page log keeps events for it, up to page_log.max_size"),
                     false => format!("{sink} goes on"),
                 }
             }
@@ -69,21 +69,23 @@ impl Console {
             Order::UnblockHost { host } => self.order_host(host, HostOrder::Unblock)?,
             Order::SetHostDelay { host, delay_ms } => {
                 if delay_ms.is_some_and(|delay| delay > LONGEST_DELAY_MS) {
-                    return Err(Refusal::Bad("a delay is a day at most; block the host to leave it alone".to_owned()));
+                    return Err(Refusal::Bad("a delay is at most a day; to stop fetching, block the host".to_owned()));
                 }
                 self.order_host(host, HostOrder::Delay(delay_ms.map(Duration::from_millis)))?
             }
             Order::SetHostPages { host, pages } => {
                 if *pages == Some(0) {
-                    return Err(Refusal::Bad("a host has a page at least; block it to leave it alone".to_owned()));
+                    return Err(Refusal::Bad(
+                        "the limit is at least one page; to stop fetching, block the host".to_owned(),
+                    ));
                 }
                 self.order_host(host, HostOrder::Pages(*pages))?
             }
             Order::SetLimit { limit, most } => {
                 let name = self.limits.order(frontier, limit, Some(*most))?;
                 match most {
-                    Some(most) => format!("{name}: {} at most, whatever is configured", grouped(*most)),
-                    None => format!("{name}: no limit, whatever is configured"),
+                    Some(most) => format!("{name}: at most {}, instead of the configured value", grouped(*most)),
+                    None => format!("{name}: no limit, instead of the configured value"),
                 }
             }
             Order::ResetLimit { limit } => {
@@ -95,8 +97,8 @@ impl Console {
                 let counts = self.retry(retry)?;
                 let urls: u64 = counts.iter().map(|count| count.urls).sum();
                 let done = match retry.dry_run {
-                    true => format!("{} would be tried again", grouped(urls)),
-                    false => format!("{} to fetch again", grouped(urls)),
+                    true => format!("{} would be retried", grouped(urls)),
+                    false => format!("{} queued", grouped(urls)),
                 };
                 return Ok(Done { done, counts, warning: None });
             }
@@ -108,13 +110,13 @@ impl Console {
         let names: Vec<&str> = self.config.work.clients.iter().map(|(name, _)| name.as_str()).collect();
         if !names.contains(&client) {
             let known = if names.is_empty() { "nobody".to_owned() } else { names.join(", ") };
-            return Err(Refusal::NotFound(format!("no client is named {client:?}; work.clients names {known}")));
+            return Err(Refusal::NotFound(format!("no remote worker is named {client:?}; work.clients has {known}")));
         }
         match &self.clients {
             Some(clients) => clients.readmit(client)?,
             None => clients::readmit(&self.config.work, &*self.frontier, client)?,
         }
-        Ok(format!("{client} may take work again; all of its pages are fetched twice until it has proven itself"))
+        Ok(format!("{client} is admitted again; Seine fetches all of its pages itself until it is trusted"))
     }
 
     fn order_host(&self, host: &str, order: HostOrder) -> Result<String, Refusal> {
@@ -126,22 +128,19 @@ impl Console {
         let (origin, is) = (origins.join(" and "), if origins.len() > 1 { "are" } else { "is" });
         Ok(match order {
             HostOrder::Block if is_asked => {
-                format!("{origin} {is} blocked: a request that was sent is not answered yet, no other follows")
+                format!("{origin} {is} blocked: a request is still in progress, no other follows")
             }
-            HostOrder::Block => format!("{origin} {is} blocked: what is to be fetched there waits"),
+            HostOrder::Block => format!("{origin} {is} blocked: its URLs wait"),
             HostOrder::Unblock => format!("{origin} {is} not blocked"),
             HostOrder::Delay(Some(delay)) => {
-                format!(
-                    "{} ms between two visits of {origin}, or what its robots.txt asks for if that is longer",
-                    delay.as_millis()
-                )
+                format!("delay of {} ms for {origin}, or that of its robots.txt if it is longer", delay.as_millis())
             }
             HostOrder::Pages(Some(pages)) => format!(
-                "{} pages of {origin} are admitted at most; links that were left out come again when they are met again",
+                "at most {} pages of {origin}; links that were left out are added when they are found again",
                 grouped(pages)
             ),
-            HostOrder::Pages(None) => format!("as many pages of {origin} are admitted as configured"),
-            HostOrder::Delay(None) => format!("{origin} {is} visited with the configured delay"),
+            HostOrder::Pages(None) => format!("the configured limit of pages applies to {origin}"),
+            HostOrder::Delay(None) => format!("{origin} {is} fetched with the configured delay"),
         })
     }
 
@@ -163,8 +162,7 @@ impl Console {
     fn remove_sink(&self, sink: &str) -> Result<String, Refusal> {
         let before = self.log.status();
         if self.config.sink(sink).is_some() && before.reader(sink).is_some_and(|reader| reader.opened) {
-            let detail =
-                format!("{sink} is among the sinks of this run: start the crawl without it first, or pause it");
+            let detail = format!("{sink} is a sink of this run; start the crawl without it first, or pause it");
             return Err(Refusal::Conflict(detail));
         }
         self.know_sink(sink)?;
@@ -175,7 +173,7 @@ impl Console {
         }
         self.pauses.pause_sink(&*self.frontier, sink, false)?;
         let freed = bytes(before.bytes.saturating_sub(self.log.status().bytes));
-        Ok(format!("{sink} is given up, with {} events that it had not delivered; {freed} freed", grouped(pending)))
+        Ok(format!("{sink} is removed, with {} events that it had not delivered; {freed} freed", grouped(pending)))
     }
 
     /// Refuses the name of a sink that the log does not have.
@@ -219,8 +217,8 @@ impl Console {
                 file.sync_data()
             });
         let error = written.err()?;
-        tracing::error!(path = %path.display(), %error, "an order could not be noted");
-        Some(format!("this is done, and not in the log of orders: {} cannot be written: {error}", path.display()))
+        tracing::error!(path = %path.display(), %error, "an order could not be recorded");
+        Some(format!("done, but not recorded in the log of orders: cannot write {}: {error}", path.display()))
     }
 }
 

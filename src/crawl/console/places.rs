@@ -39,7 +39,7 @@ impl Console {
                 continue;
             }
             let Ok(turn) = TURNS.try_acquire() else {
-                sink.place_unknown = Some("not asked: too many are being asked just now".to_owned());
+                sink.place_unknown = Some("not asked: too many requests at the moment".to_owned());
                 continue;
             };
             let (config, folder, sought) = (config.clone(), self.folder.join(config.name()), sought(page));
@@ -50,7 +50,7 @@ impl Console {
                 let _ = sender.send((number, find(&config, &folder, &sought, until)));
             });
             waiting += usize::from(asked.is_ok());
-            sink.place_unknown = Some(format!("not told within {} s", WAIT.as_secs()));
+            sink.place_unknown = Some(format!("no answer within {} s", WAIT.as_secs()));
         }
         while waiting > 0 {
             let Ok((number, told)) = receiver.recv_timeout(until.saturating_duration_since(Instant::now())) else {
@@ -126,7 +126,7 @@ fn among(config: &SinkConfig, pages: &Pages, page: &SoughtPage, until: Instant) 
                 "it is one of the records {first} to {last}; the file is large, and was not read to there in time"
             )))
         }
-        None => Err(not_told("its record is not there".to_owned())),
+        None => Err(not_told("its record is missing".to_owned())),
     }
 }
 

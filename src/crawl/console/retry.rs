@@ -58,7 +58,7 @@ impl Wanted<'_> {
     fn new(retry: &Retry) -> Result<Wanted<'_>, Refusal> {
         let known = reasons();
         if let Some(unknown) = retry.reasons.iter().find(|reason| !known.contains(&reason.as_str())) {
-            return Err(Refusal::Bad(format!("{unknown:?} is no reason: one of {}", known.join(", "))));
+            return Err(Refusal::Bad(format!("{unknown:?} is not a reason; use one of {}", known.join(", "))));
         }
         let compiled = retry.pattern.as_deref().map(pattern::compile).transpose();
         let pattern = compiled.map_err(|problem| Refusal::Bad(format!("the pattern: {problem}")))?;

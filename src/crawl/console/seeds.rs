@@ -50,5 +50,5 @@ impl Console {
 
 fn told(said: &SeedsAdded) -> String {
     let SeedsAdded { added, known, bad_count, .. } = said;
-    format!("{added} seeds are new, {known} known already, {bad_count} no http or https URLs in full")
+    format!("{added} seeds are new, {known} already known, {bad_count} are not complete http or https URLs")
 }

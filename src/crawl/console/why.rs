@@ -18,8 +18,8 @@ use crate::parse::robots::{RobotsTxt, line_of};
 use crate::parse::url::{MAX_URL_BYTES, port_problem};
 use crate::sinks::dead_letters;
 
-const HALF: &str = "it is a half page: its body broke off. It is fetched again until it is whole";
-const STAYS: &str = "the page that was there before counts until a second look agrees";
+const HALF: &str = "the page is truncated: its body ended early. Seine refetches it until it is complete";
+const STAYS: &str = "the earlier page stays until a second fetch confirms the removal";
 
 /// What is known about the URL.
 pub(super) struct Known<'c> {
@@ -99,7 +99,7 @@ impl Console {
             return place("unknown", None, None);
         };
         if passed_at <= reader.missed {
-            return place("missed", None, Some("it was accepted before this sink came".to_owned()));
+            return place("missed", None, Some("it was accepted before this sink was added".to_owned()));
         }
         if reader.position.index < passed_at {
             return place("pending", Some(passed_at - reader.position.index - 1), None);
@@ -115,7 +115,7 @@ impl Console {
             (state, _) if state.is_live() => place("delivered", None, None),
             (PageState::Refused, _) => place("passed", None, Some(said_of(page))),
             (_, Some(Removed::Keep)) => {
-                place("passed", None, Some(format!("{}; this sink keeps what it has", said_of(page))))
+                place("passed", None, Some(format!("{}; this sink removes nothing", said_of(page))))
             }
             _ => place("removed", None, Some(said_of(page))),
         }
@@ -127,7 +127,7 @@ impl Known<'_> {
     fn verdict(&self) -> (&'static str, String) {
         let Some(look) = &self.look else { return self.never_met() };
         if look.is_in_flight {
-            return ("in_flight", "it is being asked for, or its answer waits to be validated".to_owned());
+            return ("in_flight", "it is being fetched, or its event waits for the validator".to_owned());
         }
         let Some(page) = &look.page else { return ("waiting", self.waits_for(look)) };
         match page.state {
@@ -136,10 +136,11 @@ impl Known<'_> {
                 let reason = match page.doubt() {
                     _ if page.is_half() => HALF.to_owned(),
                     Some((Doubt::Missing, _)) => {
-                        "it answered that it is not there; it counts as gone when a second look agrees".to_owned()
+                        "the server answered that the page is gone; Seine removes it when a second fetch confirms that"
+                            .to_owned()
                     }
-                    Some((doubt, _)) => format!("when it was last asked for, {}; {STAYS}", doubt.meaning()),
-                    None => format!("its page was there when it was last asked for{}", copy.unwrap_or_default()),
+                    Some((doubt, _)) => format!("at the last fetch, {}; {STAYS}", doubt.meaning()),
+                    None => format!("the last fetch found a page{}", copy.unwrap_or_default()),
                 };
                 ("live", reason)
             }
@@ -149,13 +150,11 @@ impl Known<'_> {
                 match (&look.owner, &page.target) {
                     (_, Some(target)) if page.is_alias_by_name() => {
                         let owner = look.owner.as_ref().unwrap_or(target);
-                        format!(
-                            "its page names another URL as its canonical one, whose page is delivered under {owner}"
-                        )
+                        format!("its page names a canonical URL, whose page is delivered under {owner}")
                     }
-                    (Some(owner), _) => format!("it leads to the page that is delivered under {owner}"),
-                    (None, Some(target)) => format!("it leads to {target}"),
-                    (None, None) => "it leads to another URL's page".to_owned(),
+                    (Some(owner), _) => format!("it redirects to a page that is delivered under {owner}"),
+                    (None, Some(target)) => format!("it redirects to {target}"),
+                    (None, None) => "it redirects to the page of another URL".to_owned(),
                 },
             ),
             PageState::Gone => ("gone", said_of(page)),
@@ -169,17 +168,17 @@ impl Known<'_> {
             return ("out_of_scope", rule);
         }
         let config = &self.console.config.frontier;
-        let mut reason = "it is in scope, and no seed, page or sitemap that was read has led to it".to_owned();
+        let mut reason = "it is in scope, but no seed, page or sitemap has led to it so far".to_owned();
         let host = self.host.as_ref();
         let (admitted, ordered) =
             (host.map_or(0, |host| host.record.pages), host.and_then(|host| host.record.ordered_pages));
         if let Some(limit) = ordered.or(config.max_pages_per_host).filter(|limit| admitted >= *limit) {
             let by = if ordered.is_some() { "its operator's order" } else { "link_storage.max_pages_per_domain" };
-            reason += &format!("; or it was left out, as its host has had the {limit} pages of {by}");
+            reason += &format!("; or it was left out, because its host has the maximum of {limit} pages of {by}");
         }
         if let Some(hosts) = self.hosts_of_full_domain() {
             reason += &format!(
-                "; or it was left out, as its host is not known and its domain has {hosts} hosts \
+                "; or it was left out, because its host is unknown and its domain has {hosts} hosts \
                  (link_storage.max_hosts_per_domain)"
             );
         }
@@ -187,10 +186,10 @@ impl Known<'_> {
             reason += "; links of pages that are not relevant are not followed (target_storage.hard_focus)";
         }
         if config.focus.min_rank > 0.0 {
-            reason += &format!("; nor are those with a rank below {}", config.focus.min_rank);
+            reason += &format!("; nor are links with a score below {}", config.focus.min_rank);
         }
         if let Some(depth) = config.max_depth {
-            reason += &format!("; links are followed {depth} deep");
+            reason += &format!("; the maximum depth is {depth}");
         }
         ("unknown", reason)
     }
@@ -205,23 +204,23 @@ impl Known<'_> {
     /// Why a queued URL has not been fetched.
     fn waits_for(&self, look: &UrlLook) -> String {
         let mut reason = match look.place {
-            Place::Ready { ahead: 0, .. } => "it is the next of its host".to_owned(),
-            Place::Ready { ahead, .. } => format!("{ahead} URLs of its host come before it"),
+            Place::Ready { ahead: 0, .. } => "it is the next URL of its host".to_owned(),
+            Place::Ready { ahead, .. } => format!("{ahead} URLs of its host come first"),
             Place::Later { due: WHEN_MET_AGAIN } => {
-                "its host was given up; it waits until a link or a seed leads there again".to_owned()
+                "its host was given up; the URL waits until a link or a seed leads to the host again".to_owned()
             }
             Place::Later { due } if held_under(due).is_some() => self.is_held(due),
             Place::Later { due } if due > self.now => {
-                format!("it is tried again in {} s", (due - self.now).div_ceil(1000))
+                format!("the next attempt is in {} s", (due - self.now).div_ceil(1000))
             }
-            Place::Later { .. } => "it is due to be tried again".to_owned(),
-            Place::Done => "it is not asked for again".to_owned(),
+            Place::Later { .. } => "the next attempt is due".to_owned(),
+            Place::Done => "it is not fetched again".to_owned(),
         };
         if let Some(cause) = look.queued.as_ref().and_then(|queued| queued.cause) {
-            reason += &format!("; it failed with {cause} before");
+            reason += &format!("; last failure: {cause}");
         }
         if self.robots_verdict().verdict == "denied" {
-            reason += "; then robots.txt, as it is known, forbids it";
+            reason += "; robots.txt forbids it";
         }
         if self.console.pauses.is_crawl_paused() {
             reason += "; the crawl is paused";
@@ -240,7 +239,7 @@ impl Known<'_> {
             reason += &format!("; {budget}");
         }
         if let Some(rest) = host.due.filter(|due| *due > self.now && *due < HELD) {
-            reason += &format!("; its host rests for {} s", (rest - self.now).div_ceil(1000));
+            reason += &format!("; its host waits for {} s", (rest - self.now).div_ceil(1000));
         }
         reason
     }
@@ -248,9 +247,9 @@ impl Known<'_> {
     fn refusing_rule(&self) -> Option<String> {
         match self.scope.why(self.url) {
             Verdict::Admitted => None,
-            Verdict::NotAUrl => Some("it is no URL that could be fetched".to_owned()),
+            Verdict::NotAUrl => Some("it is not a URL that can be fetched".to_owned()),
             Verdict::OtherHost => {
-                Some("its host is none of the seeds', nor of link_storage.link_strategy.scope_hosts".to_owned())
+                Some("its host is neither a seed's nor in link_storage.link_strategy.scope_hosts".to_owned())
             }
             Verdict::NotAllowed { list } => Some(format!("no pattern of {list} matches")),
             Verdict::Denied { list, pattern } => Some(format!("{pattern:?} of {list} matches")),
@@ -316,12 +315,12 @@ impl Known<'_> {
     fn is_held(&self, due: EpochMs) -> String {
         let traps = parse::url::origin(self.url).and_then(|origin| self.console.traps(origin).ok().flatten());
         let why = traps.zip(held_under(due)).map(|(traps, mark)| traps.why(mark));
-        format!("it is held: {}", why.unwrap_or_else(|| "its pattern brought nothing new".to_owned()))
+        format!("it is deferred: {}", why.unwrap_or_else(|| "its pattern yields nothing new".to_owned()))
     }
 
     fn spent_budget(&self) -> Option<String> {
         let spent = self.host.as_ref()?.spent?;
-        Some(format!("the budget is spent: {}", spent.budget))
+        Some(format!("the budget is used up: {}", spent.budget))
     }
 }
 
@@ -329,30 +328,30 @@ impl Known<'_> {
 fn said_of(page: &PageRecord) -> String {
     match page.state {
         PageState::Gone if matches!(page.status, 404 | 410) => {
-            format!("it answers with status {}, and did at a look before", page.status)
+            format!("two fetches in a row gave status {}", page.status)
         }
-        PageState::Gone => "it was there, and may not be asked for any more, or delivered".to_owned(),
+        PageState::Gone => "it was live, but may no longer be fetched or delivered".to_owned(),
         PageState::Refused => format!("it answered with status {}", page.status),
         PageState::Failed(reason) => format!("{}: {}", reason.name(), reason.meaning()),
-        PageState::Withheld if page.noindex => "it asks not to be indexed".to_owned(),
-        PageState::Withheld => "its publisher does not want it used for this".to_owned(),
+        PageState::Withheld if page.noindex => "it is noindex".to_owned(),
+        PageState::Withheld => "its publisher objects to a purpose of this crawl".to_owned(),
         PageState::Alias => "its page is delivered under another URL".to_owned(),
-        PageState::New | PageState::Unchanged | PageState::Changed => "it is there".to_owned(),
+        PageState::New | PageState::Unchanged | PageState::Changed => "it is live".to_owned(),
     }
 }
 
 fn said_of_duplicate(of: &DuplicateOf) -> String {
     match of.simhash {
-        None => format!("the same as {}, byte for byte", of.url),
-        Some(_) => format!("nearly the same as {}, {} of 64 bits apart", of.url, of.distance),
+        None => format!("identical to {}", of.url),
+        Some(_) => format!("nearly the same as {}, with {} of 64 bits different", of.url, of.distance),
     }
 }
 
 /// The message for a text that is not a URL, or too long.
 pub(crate) fn no_url(asked: &str) -> String {
     match asked.len() > MAX_URL_BYTES {
-        true => format!("a URL of {} bytes is in no crawl: {MAX_URL_BYTES} are the most that is fetched", asked.len()),
-        false => format!("{asked:?} is no http or https URL{}", port_problem(asked)),
+        true => format!("a URL of {} bytes is too long; the maximum is {MAX_URL_BYTES}", asked.len()),
+        false => format!("{asked:?} is not an http or https URL{}", port_problem(asked)),
     }
 }
 

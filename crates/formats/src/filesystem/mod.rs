@@ -27,7 +27,7 @@ use seine_parse::url::host;
 /// Only the body.
 pub const HTML: Format = Format(&FormatSpec {
     name: "FILESYSTEM_HTML",
-    about: "one file a page: its body",
+    about: "one file per page: its body",
     schema: "html",
     holds: &[(Field::Url, Held::Whole), (Field::Body, Held::Whole), (Field::OtherTypes, Held::Whole)],
     demands: &[Field::Url, Field::Body],
@@ -46,7 +46,7 @@ pub const HTML: Format = Format(&FormatSpec {
 /// The FILES object.
 pub const JSON: Format = Format(&FormatSpec {
     name: "FILESYSTEM_JSON",
-    about: "one file a page: the object that FILES writes",
+    about: "one file per page: the object that FILES writes",
     schema: "files",
     holds: files::HOLDS,
     demands: files::DEMANDS,
@@ -62,7 +62,7 @@ pub const JSON: Format = Format(&FormatSpec {
 /// The map of [`cbor`].
 pub const CBOR: Format = Format(&FormatSpec {
     name: "FILESYSTEM_CBOR",
-    about: "one file a page: a CBOR map",
+    about: "one file per page: a CBOR map",
     schema: "cbor",
     holds: &[
         (Field::Url, Held::Whole),

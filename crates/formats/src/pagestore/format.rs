@@ -14,7 +14,7 @@ use seine_parse::page::PageEvent;
 
 pub const FORMAT: Format = Format(&FormatSpec {
     name: "PAGESTORE",
-    about: "a folder a day, feeds with their new articles",
+    about: "one folder per day; feeds with their new articles",
     schema: "pagestore",
     holds: &[
         (Field::Url, Held::Whole),

@@ -14,7 +14,7 @@ use seine_parse::page::PageEvent;
 
 pub const FORMAT: Format = Format(&FormatSpec {
     name: "WARC",
-    about: "web archives, with the bytes as they came over the connection",
+    about: "web archives, with the bytes as transferred",
     schema: "warc",
     holds: &[
         (Field::Url, Held::Whole),

@@ -31,7 +31,7 @@ impl EmbeddedFrontier {
             if missing.is_empty() {
                 return Ok(ledger.hold(key, accounts, Amounts::expected(kind), now));
             }
-            drop(ledger); // nobody waits for the disk with us
+            drop(ledger); // no other thread waits for the disk
             for key in missing {
                 read.push((key, stored(&store, key)?));
             }
