@@ -1064,7 +1064,7 @@ fn a_secret_that_is_given_twice_or_cannot_be_read_names_key_path_and_remedy() {
         let told = with_env("", &[(TOKEN_FILE, path.path.to_str().unwrap())]).unwrap_err();
         assert!(told.contains(why) && !told.contains("tooshort"), "{told}");
     }
-    assert!(error("http.api.read_token_file: secrets/token\n").contains("the whole path of a file"));
+    assert!(error("http.api.read_token_file: secrets/token\n").contains("the absolute path of a file"));
     // A key that is not secret has no file.
     assert!(error("http.port_file: /run/x\n").contains("unknown key http.port_file"));
     let told = with_env("", &[("SEINE_HTTP_API_READ_TOKEN_FILE", "/run/x")]).unwrap_err();
