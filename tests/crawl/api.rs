@@ -217,7 +217,7 @@ fn what_the_http_library_refuses_is_said_in_our_words() {
     let data = place.data();
     for length in [20_000, 70_000, 120_000] {
         let url = format!("http://a.test/{}", "a".repeat(length));
-        run(&["why", "-o", data.to_str().unwrap(), &url]).fails_naming(&["is in no crawl: 4096"]);
+        run(&["why", "-o", data.to_str().unwrap(), &url]).fails_naming(&["the maximum is 4096"]);
     }
     process.signal("TERM");
     process.wait().ok();
