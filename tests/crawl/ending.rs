@@ -42,7 +42,7 @@ fn what_waits_is_waited_for_only_so_long_and_the_same_command_tries_it_at_once()
     let started = Instant::now();
     let ran = Process::start(crawl()).wait().exits(4);
     assert!(started.elapsed() < Duration::from_secs(25), "nothing is due for longer than it would wait");
-    for word in ["all that is left waits: 2 URLs of 2 hosts", &sick.origin(0), &dead, "min", "--patience 30s"] {
+    for word in ["all remaining URLs must wait: 2 URLs of 2 hosts", &sick.origin(0), &dead, "min", "--patience 30s"] {
         assert!(ran.stderr.contains(word), "{word:?} is not in:\n{}", ran.stderr);
     }
     assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), site.pages(), "what could be had is delivered");
