@@ -18,7 +18,7 @@ fn limits_are_lowered_and_raised_while_it_runs_and_hold_over_a_kill() {
     let (site, place) = (site(1), Place::with("budget.rules: [{of: crawl, pages: 1000}]\n"));
     let process = start(&place, &[site.origin(0) + "/"], &["--delay", "20ms", "--stay"]);
     let said = seine(&place, &["limit", "crawl/pages", "5"]).ok().stdout;
-    assert!(said.contains("crawl/life/pages: 5 at most"), "{said}");
+    assert!(said.contains("crawl/life/pages: at most 5"), "{said}");
     eventually("it brings no more", || live(&place) >= 5 && status(&place)["frontier"]["in_flight"] == 0);
     let brought = live(&place);
     assert!(brought < PAGES as u64, "there is nothing left to limit");
