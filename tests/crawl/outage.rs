@@ -97,7 +97,7 @@ fn name_servers_that_are_away_cost_neither_urls_nor_hosts() {
         }
     });
     let settings = format!("crawler_manager.downloader.dns.servers: [\"{}\"]\n", server.address);
-    goes_on_by_itself("resolver", "the DNS servers are", &settings, &named(port), || {
+    goes_on_by_itself("resolver", "the name servers are", &settings, &named(port), || {
         is_back.store(true, Ordering::Relaxed);
     });
 }

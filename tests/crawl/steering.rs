@@ -81,7 +81,7 @@ fn a_blocked_host_waits_while_others_go_on_and_a_delay_is_kept() {
     seine(&place, &["host", &site.origin(0), "block"]).ok();
     let before = asked(&site, 0);
     let ran = Process::start(place.crawl(&[], &["--delay", "0", "--patience", "1s"])).wait().exits(4);
-    assert!(ran.stderr.contains("1 host: blocked by their operator's order"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 host: blocked by the operator"), "{}", ran.stderr);
     assert_eq!(asked(&site, 0), before);
     assert!(asked(&site, 1) > PAGES);
     let hosts: Value =

@@ -362,7 +362,7 @@ fn proxies_in_the_environment_are_not_used_and_that_is_said() {
     let mut crawl = place.crawl(&[site.origin(0) + "/"], &["--delay", "0"]);
     crawl.env("HTTP_PROXY", &address).env("all_proxy", &address);
     let ran = Process::start(crawl).wait().ok();
-    assert!(ran.stderr.contains("HTTP_PROXY, all_proxy are set, and Seine uses no proxy"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("HTTP_PROXY, all_proxy are set, but Seine uses no proxy"), "{}", ran.stderr);
     assert_eq!(place.kept().len(), 9);
 
     // The token must not be sent through a proxy, where it could be read.
