@@ -35,6 +35,9 @@ impl Validator {
             }),
             None => Some(History::new(now)),
         };
+        let led_there = before.filter(|before| {
+            before.state == PageState::Alias && before.target.as_deref() == Some(target) && before.digest.is_none()
+        });
         let named = self.canonical(event, derived, before.filter(|before| before.state.is_there()));
         PageRecord {
             url: event.url.clone(),
@@ -48,6 +51,7 @@ impl Validator {
             history,
             target: Some(target.to_owned()),
             canonical: named.filter(|named| named != target),
+            refused_since: Some(led_there.and_then(|before| before.refused_since).unwrap_or(now)),
             ..PageRecord::default()
         }
     }

@@ -110,10 +110,12 @@ impl Visitor {
         }
         let before = Says { canonical: work.known.canonical.as_deref(), noindex: work.known.noindex };
         let named = canonical_of(event, now, &before, &self.scope.now(), &self.config.frontier);
+        let revisit = &self.config.frontier.revisit;
+        let leaves_after = (work.was_there && work.known.state.is_live()).then_some(revisit.confirm_gone);
         let claim = named.clone().unwrap_or_else(|| event.url.clone());
-        let told = claimed.ask(move |frontier, url| frontier.claim_place(&claim, url)).await?;
-        if told.is_some() && is_news(named.as_deref(), work, digest) {
-            let believed = self.config.frontier.revisit.believed(work.known.doubt(), event.ended_ms);
+        let told = claimed.ask(move |frontier, url| frontier.claim_place(&claim, url, leaves_after)).await?;
+        if told.is_some() && leaves_after.is_some() && is_news(named.as_deref(), work, digest) {
+            let believed = revisit.believed(work.known.doubt(), event.ended_ms);
             // Its redirect is confirmed, so the page behind it counts too.
             let is_there = !event.hops.is_empty() && believed.takes(Doubt::Elsewhere);
             if !believed.takes(Doubt::Named) && !is_there {
@@ -126,13 +128,12 @@ impl Visitor {
     }
 }
 
-/// Whether a delivered page names another canonical URL for the first time, which may be a mistake. If canonical URLs were not
-/// obeyed before, an unchanged page says nothing new.
+/// Whether a page names another canonical URL for the first time, which may be a mistake. If canonical URLs were not obeyed
+/// before, an unchanged page says nothing new.
 fn is_news(named: Option<&str>, work: &Work, digest: &[u8; 32]) -> bool {
     let known = &work.known;
-    let was_delivered = work.was_there && known.state.is_live();
     let was_passed_over = known.is_to_be_reread && known.digest.as_ref() == Some(digest);
-    was_delivered && named != known.canonical.as_deref() && !was_passed_over
+    named != known.canonical.as_deref() && !was_passed_over
 }
 
 impl Claimed<'_> {

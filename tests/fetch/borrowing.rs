@@ -192,7 +192,7 @@ impl Frontier for Brittle {
         fn fetch_again(&self, lost: &Unjudged) -> u64;
         fn give_back(&self, lease: Lease, release: Release);
         fn write_visits(&self) -> Result<(), FrontierError>;
-        fn claim_place(&self, canonical: &str, by: &str) -> Result<Option<Withheld>, FrontierError>;
+        fn claim_place(&self, canonical: &str, by: &str, leaves_after: Option<Duration>) -> Result<Option<Withheld>, FrontierError>;
         fn claim_content(&self, content: Content, within: u8, by: &str) -> Result<Option<DuplicateOf>, FrontierError>;
         fn settle_claim(&self, by: &str, settled: Settled);
         fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError>;

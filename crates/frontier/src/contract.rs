@@ -89,7 +89,13 @@ pub trait Frontier: Send + Sync {
     /// Decides about `by`, which has a page with this canonical URL (or its own). None: deliver the page; otherwise it
     /// is an alias. The page of the canonical URL itself comes before all pages that name it, and never becomes an
     /// alias of one. The decision lasts until it is dropped or until the next call for `by`, and not over a restart.
-    fn claim_place(&self, canonical: &str, by: &str) -> Result<Option<Withheld>, FrontierError>;
+    /// A delivered page leaves for a redirect of `canonical` only if that redirect has lasted for `leaves_after`.
+    fn claim_place(
+        &self,
+        canonical: &str,
+        by: &str,
+        leaves_after: Option<Duration>,
+    ) -> Result<Option<Withheld>, FrontierError>;
 
     /// Decides whether `by` with this content is a duplicate. Texts are near each other if they differ in up to
     /// `within` bits (0: compare bytes only). None: it is the first. The decision lasts until a verdict on `by`, until

@@ -71,8 +71,13 @@ impl Frontier for EmbeddedFrontier {
         self.claim(target, by)
     }
 
-    fn claim_place(&self, canonical: &str, by: &str) -> Result<Option<Withheld>, FrontierError> {
-        self.claim_place(canonical, by)
+    fn claim_place(
+        &self,
+        canonical: &str,
+        by: &str,
+        leaves_after: Option<Duration>,
+    ) -> Result<Option<Withheld>, FrontierError> {
+        self.claim_place(canonical, by, leaves_after)
     }
 
     fn claim_content(&self, content: Content, within: u8, by: &str) -> Result<Option<DuplicateOf>, FrontierError> {

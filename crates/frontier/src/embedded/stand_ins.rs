@@ -2,6 +2,8 @@
 //! has the slot. While there is none, the first page that names the URL has it, and the others are aliases of it, like
 //! URLs that redirect there.
 
+use std::time::Duration;
+
 use super::changes::Changes;
 use super::open::EmbeddedFrontier;
 use super::shelf::StoreGuard;
@@ -9,7 +11,7 @@ use super::targets::{Answer, is_page, member};
 use crate::claims::Told;
 use crate::keys::{UrlKey, split};
 use crate::{FrontierError, PageRecord, PageState};
-use seine_parse::page::Withheld;
+use seine_parse::page::{EpochMs, Withheld};
 
 /// Maximum number of steps from a canonical URL to its page, because an alias may name or redirect to another.
 const CHAIN: usize = 5;
@@ -18,13 +20,18 @@ const CHAIN: usize = 5;
 type Delivered = (String, String);
 
 impl EmbeddedFrontier {
-    pub(super) fn claim_place(&self, canonical: &str, by: &str) -> Result<Option<Withheld>, FrontierError> {
+    pub(super) fn claim_place(
+        &self,
+        canonical: &str,
+        by: &str,
+        leaves_after: Option<Duration>,
+    ) -> Result<Option<Withheld>, FrontierError> {
         let (key, by_key) = (self.key_of(canonical)?, self.key_of(by)?);
         // If two pages name each other, only one may become an alias. The second call sees the first decision.
         let _one_at_a_time = self.claiming.lock();
         self.claims.lock().forget(by_key);
         let for_ = (key != by_key).then_some(key);
-        let delivered = if for_.is_some() { self.delivered(canonical, by_key)? } else { None };
+        let delivered = if for_.is_some() { self.delivered(canonical, (by_key, leaves_after))? } else { None };
         let told = if delivered.is_some() { Told::Alias(canonical.to_owned()) } else { Told::Page { for_ } };
         self.claims.lock().tell(by_key, by, told);
         Ok(delivered.map(|(of, target)| Withheld::Alias { of, target }))
@@ -32,7 +39,11 @@ impl EmbeddedFrontier {
 
     /// The page, not of `by`, that the canonical URL has or leads to, step by step. An old alias does not count by
     /// itself, because the steps between may have changed, and a circle could point to it.
-    fn delivered(&self, canonical: &str, by: UrlKey) -> Result<Option<Delivered>, FrontierError> {
+    fn delivered(
+        &self,
+        canonical: &str,
+        (by, leaves_after): (UrlKey, Option<Duration>),
+    ) -> Result<Option<Delivered>, FrontierError> {
         let store = self.shelf.store()?;
         let mut named = canonical.to_owned();
         for _ in 0..CHAIN {
@@ -43,8 +54,10 @@ impl EmbeddedFrontier {
             let told = self.claims.lock().told(key).cloned();
             let next = match (told, store.page(key, split(&named)?.0)?) {
                 (Some(Told::Page { .. }), _) => return Ok(Some((named.clone(), named))),
+                (Some(Told::Alias(_)), _) if leaves_after.is_some() => None,
                 (Some(Told::Alias(target)), _) => Some(target),
                 (None, Some(page)) if is_page(&page) => return Ok(Some((named.clone(), named))),
+                (None, Some(page)) if !is_confirmed(&page, leaves_after) => None,
                 (None, Some(page)) => named_by_alias(&page).map(str::to_owned),
                 (None, None) => None,
             };
@@ -75,6 +88,14 @@ impl EmbeddedFrontier {
             None => self.another(store.owner(target)?, by),
         }
     }
+}
+
+/// Whether an alias has led to its target for long enough. A redirect may be a mistake of an hour, and a delivered page does
+/// not leave for it before.
+fn is_confirmed(alias: &PageRecord, leaves_after: Option<Duration>) -> bool {
+    let has_led_for = |since: EpochMs| Duration::from_millis(alias.fetched_ms.saturating_sub(since));
+    alias.is_alias_by_name()
+        || leaves_after.is_none_or(|after| alias.refused_since.is_none_or(|since| has_led_for(since) >= after))
 }
 
 /// What a URL is for a page that names it.

@@ -1,5 +1,7 @@
 //! Canonical slots: which page has the slot of a canonical URL, and which pages are rechecked.
 
+use std::time::Duration;
+
 use seine_frontier::*;
 use seine_parse::page::{EpochMs, Withheld};
 
@@ -54,7 +56,7 @@ fn standing_in(aliases: usize) -> Store {
 #[test]
 fn the_first_that_names_a_page_that_is_not_there_stands_in_for_it() {
     let mut frontier = embedded(plain());
-    let place = |frontier: &Store, by: usize| frontier.claim_place(PAGE, &visit(by)).unwrap();
+    let place = |frontier: &Store, by: usize| frontier.claim_place(PAGE, &visit(by), None).unwrap();
     assert_eq!(place(&frontier, 0), None);
     assert_eq!(place(&frontier, 0), None, "it is its own");
     assert_eq!(place(&frontier, 1), is(&visit(0), PAGE), "before the validator knows");
@@ -68,7 +70,7 @@ fn the_first_that_names_a_page_that_is_not_there_stands_in_for_it() {
     assert_eq!(frontier.claim_target(PAGE, PAGE).unwrap(), Claim::Granted, "the page itself is asked for");
     frontier.settle_claim(PAGE, Settled::GivenUp);
     assert_eq!(frontier.claim_target(PAGE, OTHER).unwrap(), Claim::Granted, "and so it is by who redirects there");
-    assert_eq!(frontier.claim_place(PAGE, PAGE).unwrap(), None);
+    assert_eq!(frontier.claim_place(PAGE, PAGE, None).unwrap(), None);
     assert_eq!(place(&frontier, 1), is(PAGE, PAGE), "what is on its way is there");
 }
 
@@ -77,7 +79,7 @@ fn who_stands_in_for_a_page_is_looked_at_at_once_when_it_comes() {
     let frontier = standing_in(3);
     frontier.apply(&batch(2, vec![fetched(PAGE, 50, Some(LATER))], vec![]), 300).unwrap();
     assert_eq!(due(&frontier, 400), [visit(0)]);
-    assert_eq!(frontier.claim_place(PAGE, &visit(0)).unwrap(), is(PAGE, PAGE));
+    assert_eq!(frontier.claim_place(PAGE, &visit(0), None).unwrap(), is(PAGE, PAGE));
     frontier.apply(&batch(3, vec![alias(&visit(0), 60, PAGE, PAGE)], vec![]), 500).unwrap();
     assert_eq!(due(&frontier, 600), [""; 0]);
     // A URL that redirects to the page is as good.
@@ -85,7 +87,7 @@ fn who_stands_in_for_a_page_is_looked_at_at_once_when_it_comes() {
     let owner = judged(PageRecord { target: Some(PAGE.into()), ..record(OTHER, 50) }, 50);
     frontier.apply(&batch(2, vec![owner], vec![]), 300).unwrap();
     assert_eq!(due(&frontier, 400), [visit(0)]);
-    assert_eq!(frontier.claim_place(PAGE, &visit(0)).unwrap(), is(OTHER, PAGE));
+    assert_eq!(frontier.claim_place(PAGE, &visit(0), None).unwrap(), is(OTHER, PAGE));
 }
 
 /// Both were leased together, and their verdicts are in one batch.
@@ -106,16 +108,16 @@ fn of_two_that_name_each_other_only_one_leaves() {
     let verdicts = vec![naming(PAGE, 1, OTHER), naming(OTHER, 2, PAGE)];
     frontier.apply(&batch(1, verdicts, vec![]), 100).unwrap();
     assert_eq!(due(&frontier, 200), [OTHER, PAGE], "each has a page that is there");
-    assert_eq!(frontier.claim_place(OTHER, PAGE).unwrap(), is(OTHER, OTHER));
-    assert_eq!(frontier.claim_place(PAGE, OTHER).unwrap(), None, "the other is leaving");
+    assert_eq!(frontier.claim_place(OTHER, PAGE, None).unwrap(), is(OTHER, OTHER));
+    assert_eq!(frontier.claim_place(PAGE, OTHER, None).unwrap(), None, "the other is leaving");
     for order in [[0, 1], [1, 0]] {
         let event = 10 + order[0] as u64 * 10;
         let verdicts = [alias(PAGE, event, OTHER, OTHER), naming(OTHER, event + 1, PAGE)];
         let verdicts = order.map(|at| verdicts[at].clone()).to_vec();
         frontier.apply(&batch(event, verdicts, vec![]), 300).unwrap();
     }
-    assert_eq!(frontier.claim_place(PAGE, OTHER).unwrap(), None);
-    assert_eq!(frontier.claim_place(OTHER, PAGE).unwrap(), is(OTHER, OTHER));
+    assert_eq!(frontier.claim_place(PAGE, OTHER, None).unwrap(), None);
+    assert_eq!(frontier.claim_place(OTHER, PAGE, None).unwrap(), is(OTHER, OTHER));
 }
 
 #[test]
@@ -146,13 +148,13 @@ fn what_is_named_is_followed_as_far_as_it_leads() {
     let end = "http://site.example/end";
     let verdicts = vec![fetched(end, 1, None), alias(OTHER, 2, end, end)];
     frontier.apply(&batch(1, verdicts, vec![]), 100).unwrap();
-    assert_eq!(frontier.claim_place(OTHER, PAGE).unwrap(), is(end, end));
+    assert_eq!(frontier.claim_place(OTHER, PAGE, None).unwrap(), is(end, end));
     frontier.apply(&batch(2, vec![alias(PAGE, 3, OTHER, end)], vec![]), 200).unwrap();
     assert_eq!(due(&frontier, 300), [""; 0]);
     // It no longer leads there.
     frontier.apply(&batch(3, vec![in_state(OTHER, 4, PageState::Refused)], vec![]), 400).unwrap();
     assert_eq!(due(&frontier, 500), [PAGE]);
-    assert_eq!(frontier.claim_place(OTHER, PAGE).unwrap(), None);
+    assert_eq!(frontier.claim_place(OTHER, PAGE, None).unwrap(), None);
     // It did not when the verdict came either.
     frontier.apply(&batch(4, vec![alias(PAGE, 5, OTHER, end)], vec![]), 600).unwrap();
     assert_eq!(due(&frontier, 700), [PAGE]);
@@ -160,6 +162,27 @@ fn what_is_named_is_followed_as_far_as_it_leads() {
     let verdicts = vec![alias(PAGE, 6, OTHER, end), alias(OTHER, 7, PAGE, end)];
     frontier.apply(&batch(5, verdicts, vec![]), 800).unwrap();
     assert_eq!(due(&frontier, 900), [OTHER, PAGE]);
-    assert_eq!(frontier.claim_place(OTHER, PAGE).unwrap(), None);
-    assert_eq!(frontier.claim_place(PAGE, OTHER).unwrap(), is(PAGE, PAGE));
+    assert_eq!(frontier.claim_place(OTHER, PAGE, None).unwrap(), None);
+    assert_eq!(frontier.claim_place(PAGE, OTHER, None).unwrap(), is(PAGE, PAGE));
+}
+
+/// The page's first answer was a redirect to a login page, for an hour perhaps.
+#[test]
+fn a_delivered_page_leaves_for_a_redirect_only_when_that_has_lasted() {
+    let frontier = standing_in(0);
+    let leads = |event: u64, since: EpochMs, fetched_ms: EpochMs| {
+        let Verdict { change: Change::Page { record, due_again }, .. } = redirecting(PAGE, event, OTHER) else {
+            unreachable!()
+        };
+        let record = PageRecord { fetched_ms, refused_since: Some(since), ..record };
+        Verdict { change: Change::Page { record, due_again }, ..redirecting(PAGE, event, OTHER) }
+    };
+    let after = Some(Duration::from_millis(500));
+    frontier.apply(&batch(2, vec![fetched(OTHER, 2, None), leads(3, 1000, 1000)], vec![]), 1000).unwrap();
+    assert_eq!(frontier.claim_place(PAGE, &visit(0), after).unwrap(), None, "it stays");
+    assert_eq!(frontier.claim_place(PAGE, &visit(1), None).unwrap(), is(OTHER, OTHER), "another was never delivered");
+    frontier.apply(&batch(3, vec![leads(4, 1000, 1499)], vec![]), 1499).unwrap();
+    assert_eq!(frontier.claim_place(PAGE, &visit(0), after).unwrap(), None);
+    frontier.apply(&batch(4, vec![leads(5, 1000, 1500)], vec![]), 1500).unwrap();
+    assert_eq!(frontier.claim_place(PAGE, &visit(0), after).unwrap(), is(OTHER, OTHER));
 }

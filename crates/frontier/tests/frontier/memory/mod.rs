@@ -138,7 +138,7 @@ impl Frontier for MemoryFrontier {
         Ok(Claim::Granted)
     }
 
-    fn claim_place(&self, _: &str, _: &str) -> Result<Option<Withheld>, FrontierError> {
+    fn claim_place(&self, _: &str, _: &str, _: Option<Duration>) -> Result<Option<Withheld>, FrontierError> {
         Ok(None)
     }
 
