@@ -22,6 +22,8 @@ pub struct LeasedHost {
     pub tdm: Option<Arc<TdmFile>>,
     /// The earlier tdmrep.json, when it is fetched again.
     pub(super) tdm_before: Option<String>,
+    /// The crawl delay of its last robots.txt, while robots.txt is fetched again.
+    pub(super) known_delay: Duration,
     /// Its robots.txt was unknown before this lease.
     pub(super) had_no_robots: bool,
     /// Set if robots.txt was fetched during this lease.
@@ -121,11 +123,12 @@ impl LeasedHost {
     /// Delay between requests: the configured one, the operator's, or that of robots.txt if it is longer.
     pub fn delay(&self, config: &FrontierConfig) -> Duration {
         let asked = match &self.rules {
-            Some(Rules::File(_)) if planted::is("crawl_delay_ignored") => Duration::ZERO,
-            Some(Rules::File(file)) => file.crawl_delay().unwrap_or_default().min(config.max_crawl_delay),
-            _ => Duration::ZERO,
+            _ if planted::is("crawl_delay_ignored") => Duration::ZERO,
+            Some(Rules::File(file)) => file.crawl_delay().unwrap_or_default(),
+            Some(Rules::AllowAll | Rules::Unreachable(_)) => Duration::ZERO,
+            None => self.known_delay,
         };
-        self.lease.host.ordered_delay.unwrap_or(config.host_delay).max(asked)
+        self.lease.host.ordered_delay.unwrap_or(config.host_delay).max(asked.min(config.max_crawl_delay))
     }
 
     /// robots.txt is new and asks for a longer delay than usual. The delay must be on disk before the next request,

@@ -44,6 +44,7 @@ impl Visitor {
         if host.rules.is_some() {
             return Ok(());
         }
+        host.known_delay = self.rules.known_delay(&host.lease.host);
         let (outcome, ended_ms) = self.fetch_file(host, ROBOTS).await?;
         let known = host.lease.host.robots.as_ref();
         let fresh = rules::judge(&outcome, config.fetch.max_decoded_bytes, ended_ms);

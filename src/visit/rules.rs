@@ -101,6 +101,15 @@ impl RulesCache {
             }
         })
     }
+
+    /// The crawl delay that its robots.txt asked for when it was fetched last, expired or not.
+    pub fn known_delay(&self, host: &Host) -> Duration {
+        let Some(robots @ Robots { access: RobotsAccess::Rules(text), .. }) = &host.robots else {
+            return Duration::ZERO;
+        };
+        let parse = |text: &str| RobotsTxt::parse(text.as_bytes(), &self.agent);
+        parsed(&self.robots, host, robots, text, parse).crawl_delay().unwrap_or_default()
+    }
 }
 
 fn parsed<T>(files: &Parsed<T>, host: &Host, robots: &Robots, text: &str, parse: impl Fn(&str) -> T) -> Arc<T> {
