@@ -6,7 +6,7 @@ use super::Case;
 use super::requests::{Asked, Got};
 use crate::world::mishap::What;
 use crate::world::settings::{Removed, Sink};
-use crate::world::{DAY, Event, HOUR, Held, NewSettings, Order, Place, Says, Trouble, Truth, split};
+use crate::world::{DAY, Done, Event, HOUR, Held, NewSettings, Order, Place, Says, Trouble, Truth, split};
 
 pub fn stories(case: &Case) -> Vec<String> {
     let known = known(case);
@@ -107,7 +107,8 @@ impl Seen<'_> {
         if self.sink.removed == Removed::Keep || self.may_hold_more() {
             return None;
         }
-        let held: Vec<&String> = its.one_of.iter().filter(|url| self.held.contains_key(*url)).collect();
+        let is_held = |url: &&String| self.held.get(*url).is_some_and(|held| !self.is_of_before_forgetting(url, held));
+        let held: Vec<&String> = its.one_of.iter().filter(is_held).collect();
         let first = held.first()?;
         let second = held.get(1)?;
         Some(format!("{} holds one page twice, as {first} and as {second}: {}", self.sink.name, self.past(second)))
@@ -124,7 +125,8 @@ impl Seen<'_> {
         }
         if truth.is_page && truth.body_digest != held.body_digest {
             let place = places.get(&truth.place);
-            if may_be_given_up(self.case, url) || place.is_some_and(|its| self.keeps_alias(url, its)) {
+            let is_kept = place.is_some_and(|its| self.keeps_alias(url, its)) || self.keeps_partition(url, truth);
+            if may_be_given_up(self.case, url) || is_kept {
                 return None;
             }
             return Some(format!(
@@ -150,6 +152,19 @@ impl Seen<'_> {
         let is_last = |held: &Held| its.digests.contains(&held.body_digest);
         let mut others = its.one_of.iter().filter(|other| *other != url);
         self.sink.removed == Removed::Keep && others.any(|other| self.held.get(other).is_some_and(is_last))
+    }
+
+    /// The written rule (docs/consuming.md): with `removed: keep` a topic that gets more partitions keeps messages of keys that go to another
+    /// one now. The last message of the page must be right.
+    fn keeps_partition(&self, url: &str, truth: &Truth) -> bool {
+        let log = self.case.ends.log.get(&self.sink.name).into_iter().flatten();
+        let delivered = log.rev().filter(|change| change.url == url).find_map(|change| match &change.what {
+            Done::Delivered { digest, .. } => Some(digest),
+            Done::Removed { .. } | Done::Touched { .. } => None,
+        });
+        self.sink.removed == Removed::Keep
+            && self.befell(|what| matches!(what, Trouble::PartitionsAdded(_)))
+            && delivered == Some(&truth.body_digest)
     }
 
     /// The written rule (README, `seine forget`): destinations keep what they have of URLs that are forgotten.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Case;
 use super::requests::Got;
 use crate::world::mishap::{What, WrongHeaders};
-use crate::world::settings::Kind;
+use crate::world::settings::{Kind, Removed};
 use crate::world::{Change, Done, Event, HOUR, MINUTE, SECOND, Says, Trouble};
 
 pub fn stories(case: &Case) -> Vec<String> {
@@ -135,7 +135,7 @@ impl Page<'_> {
         for change in &self.changes {
             match &change.what {
                 Done::Delivered { digest, .. } if digest == self.empty => {
-                    if holds_whole && !self.is_confirmed_empty(change.at_ms) {
+                    if holds_whole && !self.is_confirmed_empty(change.at_ms) && !self.keeps_alias(change.at_ms) {
                         return Some(format!(
                             "{} had {} whole, and at {} got an empty body that nothing had confirmed",
                             self.sink,
@@ -151,6 +151,14 @@ impl Page<'_> {
             }
         }
         None
+    }
+
+    /// With `removed: keep` nobody tells a destination that the page is delivered under another URL. What it has of it counts no more.
+    fn keeps_alias(&self, at: u64) -> bool {
+        let settings = self.case.world.settings_at(at);
+        let keeps = settings.sinks.iter().any(|sink| sink.name == self.sink && sink.removed == Removed::Keep);
+        let truth = || self.case.world.judge(self.url, &settings, at, &mut Default::default());
+        keeps && truth().place != self.url
     }
 
     fn is_confirmed_empty(&self, at: u64) -> bool {

@@ -75,7 +75,10 @@ impl Requests {
         let number = self.all.len();
         let (ended, got) = ending(request.at_ms, answer);
         let follows = |from: &usize| (0..=FOLLOWED).contains(&request.at_ms.wrapping_sub(self.all[*from].ended));
-        let from = self.leads_to.remove(&request.url).filter(follows);
+        let from = self.leads_to.get(&request.url).copied().filter(follows);
+        if from.is_some() {
+            self.leads_to.remove(&request.url);
+        }
         let (origin, path) = split(&request.url);
         let robots_of = match from {
             Some(from) => self.all[from].robots_of.clone(),

@@ -99,7 +99,13 @@ pub fn is_told_of(url: &str) -> bool {
 pub fn tell_why(service: &dyn Service, day: &str) {
     let Some(url) = TOLD_OF.lock().0.clone() else { return };
     let why = match service.why(&url, false) {
-        Ok(why) => serde_json::to_string(&why).unwrap_or_default(),
+        Ok(why) => {
+            let page = why
+                .page
+                .as_ref()
+                .map(|page| serde_json::json!([page.doubt, page.alias_of, page.final_url, page.alive_ms]));
+            format!("{}: {}; {}", why.state, why.reason, page.unwrap_or_default())
+        }
         Err(refusal) => format!("{refusal:?}"),
     };
     let mut told = TOLD_OF.lock();

@@ -110,16 +110,21 @@ fn beginning(case: &Case) -> Vec<String> {
 fn second_looks(case: &Case) -> Vec<String> {
     let mut stories = Vec::new();
     for url in case.oracle.requests.by_url.keys() {
-        let fetches: Vec<(&Asked, &Asked)> = case.oracle.requests.of(url).collect();
+        // What others redirect to is not known by that.
+        let own = case.oracle.requests.of(url).filter(|(first, _)| first.from.is_none());
+        let fetches: Vec<(&Asked, &Asked)> = own.collect();
         // Of a page that robots.txt took away nothing needs to be confirmed.
         let has_one_robots = case.world.host_of(url).is_some_and(|host| host.robots.len() == 1)
             && !case.world.mishaps.iter().any(|mishap| matches!(mishap.what, What::Robots(_)));
-        let mut was_alive = false;
+        let (mut was_alive, mut cut_since): (bool, Option<u64>) = (false, None);
         for (nth, (_, last)) in fetches.iter().enumerate() {
             let is_missing =
                 was_alive && has_one_robots && matches!(last.meant.says, Says::Missing) && last.got == Got::Whole;
+            cut_since = (last.got == Got::Cut).then(|| cut_since.unwrap_or(last.ended));
+            let cut_for = cut_since.map_or(0, |since| last.ended - since);
             let wait = match last.got {
-                Got::Cut => case.settings.backoff_max + DAY,
+                // The written rule (CHANGELOG, docs/reliability.md): after an hour, two, four and so on.
+                Got::Cut => cut_for.clamp(HOUR, case.settings.max_interval) + case.settings.backoff_max + DAY,
                 _ if is_missing => case.settings.confirm_gone + case.settings.backoff_max + DAY,
                 _ => u64::MAX / 2,
             };
