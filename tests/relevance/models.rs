@@ -120,7 +120,7 @@ fn examples_that_nothing_can_be_learnt_from_are_named_with_the_remedy() {
     (0..8).for_each(|number| page("positive", number));
     fails(&["there is no page in", "negative"]);
     (0..4).for_each(|number| page("negative", number));
-    fails(&["4 pages in", "negative", "too few", "5 of each class"]);
+    fails(&["4 pages in", "negative", "too few", "each class needs 5"]);
     fs::copy(examples.join("positive/3.html"), examples.join("negative/other.html")).unwrap();
     fails(&["the same page is in both classes", "positive/3.html", "negative/other.html"]);
     fs::remove_file(examples.join("negative/other.html")).unwrap();
