@@ -108,9 +108,6 @@ pub(super) fn open(
 /// This check comes before anything is created.
 fn refuse_what_is_no_crawl(folder: &Path, seeds: &[String]) -> Result<(), CrawlError> {
     refuse_half_restored(folder)?;
-    if folder.join("frontier").is_dir() && !folder.join("log").is_dir() {
-        return Err(CrawlError::Half { folder: folder.to_owned(), missing: "log", there: "frontier" });
-    }
     match seeds.is_empty() && !folder.join("frontier").is_dir() {
         true => Err(CrawlError::NoSeeds),
         false => Ok(()),
@@ -124,6 +121,7 @@ fn stores(
     folder: &Path,
     room: &mut StartRoom,
 ) -> Result<(PageLog, EmbeddedFrontier, DeriveOptions), CrawlError> {
+    refuse_a_lost_log(config, folder)?;
     let log = log_for(config, folder, &DeriveOptions::from(&*config))?;
     if log.status().end.index > 0 && !folder.join("frontier").is_dir() {
         return Err(CrawlError::Half { folder: folder.to_owned(), missing: "frontier", there: "log" });
@@ -133,6 +131,18 @@ fn stores(
     let derive = DeriveOptions::from(&*config);
     log.derive_by(derive.clone());
     Ok((log, frontier, derive))
+}
+
+/// A frontier that has read from a log needs that log. A new frontier does not: its folder may be the mount point of a disk.
+fn refuse_a_lost_log(config: &Config, folder: &Path) -> Result<(), CrawlError> {
+    if !folder.join("frontier").is_dir() || folder.join("log").is_dir() {
+        return Ok(());
+    }
+    let open = || EmbeddedFrontier::open(&folder.join("frontier"), options(config), now_ms());
+    match once_free(folder, FrontierError::is_in_use, open)?.cursor()?.index {
+        0 => Ok(()),
+        _ => Err(CrawlError::Half { folder: folder.to_owned(), missing: "log", there: "frontier" }),
+    }
 }
 
 /// The operator's limits override the configuration.

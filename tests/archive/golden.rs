@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::{pages, read, support::program};
 
 fn golden(name: &str) -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/formats/tests/golden").join(name)
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn killed_replays_into_files_go_on_and_write_every_page_once() {
     assert_eq!((&state["done"], &state["cursor"]["delivered"]), (&Value::Bool(true), &Value::from(PAGES)));
 
     let again = ended(place.replay("files", &[])).ok();
-    assert!(again.stderr.contains("all 3,000 pages were delivered before"), "{}", again.stderr);
+    assert!(again.stderr.contains("all 3,000 pages were already delivered"), "{}", again.stderr);
     ended(place.replay("files", &["--status", "200"]))
         .fails_naming(&["belongs to another task", "started with replay"]);
 }

@@ -17,7 +17,10 @@ use std::collections::BTreeMap;
 
 use crate::world::{Answer, Change, Event, Held, Order, Request, Settings, World};
 use requests::Requests;
-pub use said::{Books, Said, Told, is_told_of, tell_of, tell_why};
+pub use said::{Books, Said, Told};
+// The simulation of whole crawls alone prints stories.
+#[allow(unused_imports)]
+pub use said::{is_told_of, tell_of, tell_why};
 
 /// A promise that was not kept. The properties:
 ///
