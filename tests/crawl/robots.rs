@@ -232,5 +232,5 @@ fn a_host_known_with_another_port_is_found_by_its_name() {
     Process::start(place.crawl(&[other.origin(0) + "/"], &["--delay", "0"])).wait();
     seine(&place, &["host", "127.0.0.11"]).fails_naming(&["several hosts", &site.origin(0), &other.origin(0)]);
     seine(&place, &["host", "127.0.0.11", "block"]).fails_naming(&["several hosts"]);
-    seine(&place, &["host", "127.0.0.99"]).fails_naming(&["nothing has led to https://127.0.0.99"]);
+    seine(&place, &["host", "127.0.0.99"]).fails_naming(&["https://127.0.0.99 is unknown"]);
 }

@@ -69,8 +69,8 @@ fn a_slow_disk_stops_neither_the_api_nor_the_clock() {
     );
     assert!(after > before, "it goes on");
     assert_eq!(timeouts, 0, "a fetch that was answered counts as a timeout");
-    // On a busy machine the site, which knows no disk, is late too.
-    let bound = WATCHED / 50 + 3 * waited_for_site;
+    // A call that waits for the disk makes nearly every answer late. On a busy machine the site, which uses no disk, is late too.
+    let bound = WATCHED / 5 + 3 * waited_for_site;
     assert!(
         waited <= bound,
         "answers took longer than {SOON:?}, by {waited:?} in {WATCHED:?}; expected {bound:?} at most"
