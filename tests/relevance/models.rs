@@ -131,7 +131,8 @@ fn examples_that_nothing_can_be_learnt_from_are_named_with_the_remedy() {
     let said = build(&examples, &out).ok();
     assert!(said.stdout.contains("8 relevant pages and 5 others"), "{}", said.stdout);
     assert!(
-        said.stderr.contains("1 pages are there twice") && said.stderr.contains("1 files are no pages"),
+        said.stderr.contains("1 pages have the same content as another")
+            && said.stderr.contains("1 files are not pages"),
         "{}",
         said.stderr
     );
