@@ -111,7 +111,7 @@ fn so_are_a_user_and_a_password_of_a_sink_of_its_own() {
     // Other options of a sink cannot change; a reload that tries is refused completely.
     place.set("target_storage.sinks", &sinks("ann", "one").replace("options: {", "options: {index_name: other, "));
     let refused = run(&["reload".as_ref(), "-o".as_ref(), place.data().as_os_str()]);
-    refused.fails_naming(&["target_storage.sinks cannot change"]);
+    refused.fails_naming(&["target_storage.sinks", "cannot change while the crawl runs"]);
     crawl.signal("TERM");
     crawl.wait().ok();
 }

@@ -269,7 +269,7 @@ fn replay_and_audit_go_where_the_crawl_went() {
     let again = seine(&data, &["replay", "--all"]);
     let said = String::from_utf8_lossy(&again.stderr);
     assert!(said.contains(&format!("to topic of-the-crawl at {}", BROKER.plain)), "{said}");
-    assert!(said.contains("event_id"), "{said}");
+    assert!(said.contains("event ids"), "{said}");
     let left = notes(&folder);
     assert_eq!((left.len(), left[0].attempts), (1, 2));
     assert!(left[0].reason.contains("20000"), "{}", left[0].reason);

@@ -85,7 +85,7 @@ fn a_topic_is_made_as_asked() {
     let more =
         "target_storage.data_format.kafka.create_topic: true\ntarget_storage.data_format.kafka.replication_factor: 5\n";
     let error = open(&kafka_config(&BROKER.plain, "five", more), folder.path()).err().unwrap().to_string();
-    assert!(error.contains("five cannot be made") && error.contains("replication_factor"), "{error}");
+    assert!(error.contains("five cannot be created") && error.contains("replication_factor"), "{error}");
 }
 
 /// In base64 it is 4 MB; the usual limit of a topic is 1 MB.
