@@ -233,7 +233,7 @@ fn the_oracle_finds_every_mistake() {
     use Mistake::*;
     // Which property it breaks, and a world near the first that shows it.
     let mistakes = [
-        (HalfPages, 2, 5),
+        (HalfPages, 2, 50),
         (HalfPages, 4, 76),
         (OneBadHour, 2, 0),
         (RefusedForEver, 1, 0),
@@ -246,7 +246,7 @@ fn the_oracle_finds_every_mistake() {
         (WrongClock, 2, 0),
         (OldRobots, 3, 0),
         (OldAfterNew, 2, 0),
-        (NoRetryAfter, 3, 31),
+        (NoRetryAfter, 3, 110),
     ];
     let mut missed = Vec::new();
     for (mistake, property, from) in mistakes {
