@@ -183,7 +183,7 @@ fn the_starter_file_is_right_as_it_stands_and_with_every_line() {
     let lines: Vec<&str> =
         text.lines().filter_map(|line| line.strip_prefix("#")).filter(|line| !line.starts_with(' ')).collect();
     assert!(lines.len() >= 8, "{lines:?}");
-    let all = file("seine.yml", &lines.join("\n"));
+    let all = file("seine.yml", lines.join("\n"));
     assert!(load(Some(&all.path), &[]).unwrap().warnings.is_empty(), "{lines:?}");
 }
 

@@ -201,7 +201,7 @@ fn retry_forget_and_seeds_add_have_robots_txt_fetched_anew_while_the_crawl_runs(
     for order in ["retry", "forget", "seeds"] {
         let ((site, is_open), place) = (opening(), Place::new());
         let seed = site.origin(0) + "/";
-        let process = Process::start(place.crawl(&[seed.clone()], &["--delay", "0", "--stay"]));
+        let process = Process::start(place.crawl(std::slice::from_ref(&seed), &["--delay", "0", "--stay"]));
         eventually("the seed is refused", || {
             robots_fetched(&site) == 1
                 && place.data().join("api.sock").exists()

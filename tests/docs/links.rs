@@ -17,13 +17,14 @@ fn links(text: &str) -> Vec<String> {
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
     let mut is_code = false;
+    let link = Regex::new(r"\[([^\]]*)\]\([^)]*\)").unwrap();
     for line in text.lines() {
         is_code ^= line.trim_start().starts_with("```");
         let heading = line.trim_start_matches('#');
         if is_code || heading.len() == line.len() || !heading.starts_with(' ') {
             continue;
         }
-        let plain = Regex::new(r"\[([^\]]*)\]\([^)]*\)").unwrap().replace_all(heading.trim(), "$1").into_owned();
+        let plain = link.replace_all(heading.trim(), "$1").into_owned();
         let kept = |letter: &char| letter.is_alphanumeric() || "-_ ".contains(*letter);
         let name: String = plain.to_lowercase().chars().filter(kept).collect::<String>().replace(' ', "-");
         let again = (1..).map(|n| format!("{name}-{n}")).find(|name| !anchors.contains(name)).unwrap();

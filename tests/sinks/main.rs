@@ -1,6 +1,8 @@
 //! The sinks through their public interface. One file per kind of sink.
 
 mod appended;
+// A crate's support, which is here a second time, brings its own.
+#[allow(clippy::duplicate_mod)]
 #[path = "../../crates/parse/tests/support/event.rs"]
 mod event;
 mod files;

@@ -44,16 +44,7 @@ impl Console {
     fn obey(&self, order: &Order, by: &str) -> Result<Done, Refusal> {
         let frontier = &*self.frontier;
         let done = match order {
-            Order::Pause | Order::Resume => {
-                let pause = *order == Order::Pause;
-                let has_changed = self.pauses.pause_crawl(frontier, pause)?;
-                match (pause, has_changed) {
-                    (true, true) => "the crawl is paused: fetches in progress end and are delivered".to_owned(),
-                    (true, false) => "the crawl was already paused".to_owned(),
-                    (false, true) => "the crawl continues".to_owned(),
-                    (false, false) => "the crawl was not paused".to_owned(),
-                }
-            }
+            Order::Pause | Order::Resume => self.pause_crawl(*order == Order::Pause)?.to_owned(),
             Order::PauseSink { sink } | Order::ResumeSink { sink } => {
                 self.know_sink(sink)?;
                 let pause = matches!(order, Order::PauseSink { .. });
@@ -104,6 +95,16 @@ impl Console {
             }
         };
         Ok(Done { done, ..Done::default() })
+    }
+
+    fn pause_crawl(&self, pause: bool) -> Result<&'static str, Refusal> {
+        let has_changed = self.pauses.pause_crawl(&*self.frontier, pause)?;
+        Ok(match (pause, has_changed) {
+            (true, true) => "the crawl is paused: fetches in progress end and are delivered",
+            (true, false) => "the crawl was already paused",
+            (false, true) => "the crawl continues",
+            (false, false) => "the crawl was not paused",
+        })
     }
 
     fn readmit(&self, client: &str) -> Result<String, Refusal> {

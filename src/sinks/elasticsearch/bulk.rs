@@ -134,7 +134,7 @@ impl BulkSender {
     /// their documents may be among those written.
     async fn push_in_order(&self, bulk: Bulk, before: Written) -> Result<BulkOutcome, BulkFailure> {
         let mut all = self.push_and_clean_up(bulk.items).await?;
-        if !before.is_so().await {
+        if !before.succeeded().await {
             return Err(BulkFailure::Hurried); // that one says why
         }
         all.add(self.push_and_clean_up(bulk.leaving).await?);

@@ -45,7 +45,7 @@ impl Written {
     }
 
     /// Waits for it. False when it failed.
-    pub async fn is_so(self) -> bool {
+    pub async fn succeeded(self) -> bool {
         match self.0 {
             Some(receiver) => receiver.await.is_ok(),
             None => true,

@@ -21,6 +21,8 @@ impl World {
         suits.then_some(world)
     }
 
+    // One arm for each bug, in the order of the list of bugs.
+    #[allow(clippy::too_many_lines)]
     fn shape(&mut self, bug: &str, rng: &mut fastrand::Rng) -> bool {
         let (begins, interval) = (self.begins_ms, self.settings.interval);
         let middle = begins + (self.calm_ms - begins) / 2;
