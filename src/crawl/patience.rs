@@ -145,9 +145,12 @@ impl fmt::Display for Waits {
         }
         self.spent.write_budgets(out)?;
         for WaitingHost { origin, until, urls, trouble } in &self.waiting.next {
-            let wait = span(until.saturating_sub(self.at).div_ceil(1000));
             let urls = some(*urls, "URL");
-            write!(out, "    {origin}  {urls}, next attempt in {wait}")?;
+            write!(out, "    {origin}  {urls}, next attempt ")?;
+            match until.checked_sub(self.at).filter(|wait| *wait > 0) {
+                Some(wait) => write!(out, "in {}", span(wait.div_ceil(1000)))?,
+                None => write!(out, "now")?,
+            }
             match trouble {
                 Some(Trouble { cause, failures: 0, .. }) => {
                     writeln!(out, " ({}, many URLs together)", meaning(*cause))?;

@@ -174,7 +174,8 @@ pub trait Frontier: Send + Sync {
     /// if its host must wait, a URL in flight, a leased host. All at one moment.
     fn has_work(&self, now: EpochMs) -> bool;
 
-    /// What waits at `now`, and why: counts of all hosts in trouble, and up to `at_most` hosts that are not due yet.
+    /// What waits at `now`, and why: counts of all hosts in trouble, and up to `at_most` hosts that are in trouble or not
+    /// due yet.
     /// Takes time in proportion to `at_most`.
     fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting;
 

@@ -131,8 +131,8 @@ pub struct Waiting {
     pub troubled: Vec<Troubled>,
     /// Blocked hosts with queued URLs, in trouble or not.
     pub blocked: u64,
-    /// Hosts that are not due yet, in trouble or not, first due first. Without hosts stopped by a budget
-    /// ([`super::Frontier::budgets`]).
+    /// Hosts in trouble that are visited now, by name, then hosts that are not due yet, in trouble or not, first due first.
+    /// Without hosts stopped by a budget ([`super::Frontier::budgets`]).
     pub next: Vec<WaitingHost>,
 }
 
@@ -145,10 +145,11 @@ pub struct Troubled {
     pub urls: u64,
 }
 
-/// A host with queued URLs that is not due yet.
+/// A host with queued URLs that is in trouble, or not due yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingHost {
     pub origin: String,
+    /// The time of the question if the host is visited now.
     pub until: EpochMs,
     /// URLs in `work_proposed`, with rechecks.
     pub urls: u64,

@@ -282,12 +282,20 @@ impl Schedule {
             self.troubled.iter().map(|(cause, (hosts, urls))| Troubled { cause: *cause, hosts: *hosts, urls: *urls });
         let rests = |host: &HostKey| self.hosts.get(host).is_some_and(|state| state.busy().spent.is_some());
         let later = self.due.between((now + 1, HELD), at_most, |host| !rests(host));
-        let next = later.into_iter().filter_map(|(until, host)| {
-            let record = self.record(host)?;
-            let (origin, trouble) = (record.origin.to_string(), record.waits_for());
-            Some(WaitingHost { origin, until, urls: record.work(), trouble })
-        });
-        Waiting { troubled: troubled.collect(), blocked: self.blocked.len() as u64, next: next.collect() }
+        let later = later.into_iter().filter_map(|(until, host)| self.waiting_host(host, until));
+        // A host in trouble is not well because it is being visited.
+        let visited = self.leases.values().filter_map(|lease| self.waiting_host(lease.host, now));
+        let mut next: Vec<_> = visited.filter(|host| host.trouble.is_some() && host.urls > 0).collect();
+        next.sort_by(|one, other| one.origin.cmp(&other.origin));
+        next.extend(later);
+        next.truncate(at_most);
+        Waiting { troubled: troubled.collect(), blocked: self.blocked.len() as u64, next }
+    }
+
+    fn waiting_host(&self, host: HostKey, until: EpochMs) -> Option<WaitingHost> {
+        let record = self.record(host)?;
+        let (origin, trouble) = (record.origin.to_string(), record.waits_for());
+        Some(WaitingHost { origin, until, urls: record.work(), trouble })
     }
 
     /// Updates the host's entry in `due`. A host without anything to do is removed; the store has it.

@@ -161,6 +161,12 @@ fn says_who_waits_for_what(make: Make) {
     frontier.reopen(0);
     assert_eq!(frontier.waiting(5, 9), expected);
 
+    let visits = frontier.lease(999, 9, 9).unwrap();
+    let visited = WaitingHost { until: 999, ..expected.next[1].clone() };
+    let named = frontier.waiting(999, 9).next;
+    assert!(named.contains(&visited), "a host in trouble is named while it is visited: {named:?}");
+    visits.into_iter().for_each(|lease| frontier.release(lease, Release::default()).unwrap());
+
     // One recovers, one has no URLs left, one is given up.
     for lease in frontier.lease(1000, 9, 9).unwrap() {
         let health = match lease.host.origin.as_str() {

@@ -282,8 +282,11 @@ impl Frontier for MemoryFrontier {
                 }
             }
             let due = volatile.due(&kept, origin).map(|due| due.max(host.not_before));
-            if let Some(until) = due.filter(|due| (now + 1..WHEN_MET_AGAIN).contains(due)) {
-                next.push((host.number, WaitingHost { origin: origin.clone(), until, urls, trouble }));
+            let later = due.filter(|due| (now + 1..WHEN_MET_AGAIN).contains(due));
+            let is_visited = volatile.leases.values().any(|(visited, _)| visited == origin);
+            if let Some(until) = later.or((is_visited && trouble.is_some() && urls > 0).then_some(now)) {
+                let number = if until == now { 0 } else { host.number };
+                next.push((number, WaitingHost { origin: origin.clone(), until, urls, trouble }));
             }
         }
         waiting.troubled.sort_by_key(|troubled| troubled.cause);
