@@ -24,8 +24,8 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use child::Cost;
-use seine::formats::files::FilesReader;
-use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions};
+use seine_formats::files::FilesReader;
+use seine_frontier::{EmbeddedFrontier, Frontier, FrontierOptions};
 use site::SiteProcess;
 
 const SINKS: [&str; 3] = ["stdout", "files", "void"];

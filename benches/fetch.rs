@@ -12,7 +12,7 @@ use std::time::Duration;
 use seine::config::{Config, FetchConfig};
 use seine::fetch::Client;
 use seine::fetch::client::Conditions;
-use seine::page::Outcome;
+use seine_parse::page::Outcome;
 
 fn main() {
     if site::run_if_asked() {

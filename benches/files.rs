@@ -14,13 +14,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use flate2::{Compression, write::ZlibEncoder};
 use seine::config;
-use seine::delivery::{Deriver, Entry, Position};
-use seine::formats::base64;
-use seine::formats::files::{FilesReader, parse_line, write_event};
-use seine::formats::zlib_stream::ZlibStream;
-use seine::page::PageEvent;
-use seine::parse::{DeriveOptions, Derived};
 use seine::sinks::{self, SinkContext};
+use seine_delivery::{Deriver, Entry, Position};
+use seine_formats::base64;
+use seine_formats::files::{FilesReader, parse_line, write_event};
+use seine_formats::zlib_stream::ZlibStream;
+use seine_parse::page::PageEvent;
+use seine_parse::{DeriveOptions, Derived};
 
 const PAGES: usize = 400;
 

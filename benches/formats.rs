@@ -27,14 +27,14 @@ use seine::archive::read::Pages;
 use seine::archive::recover::recover;
 use seine::archive::verify::verify;
 use seine::config;
-use seine::delivery::{Deriver, Entry, Position};
-use seine::formats::files::write_event;
-use seine::formats::tianwang;
-use seine::formats::warc::{DigestVerdict, WarcReader, WarcRecord};
-use seine::page::PageEvent;
-use seine::page::wire::{Framing, Wire};
-use seine::parse::{self, DeriveOptions};
 use seine::sinks::{self, SinkContext};
+use seine_delivery::{Deriver, Entry, Position};
+use seine_formats::files::write_event;
+use seine_formats::tianwang;
+use seine_formats::warc::{DigestVerdict, WarcReader, WarcRecord};
+use seine_parse::DeriveOptions;
+use seine_parse::page::PageEvent;
+use seine_parse::page::wire::{Framing, Wire};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -345,7 +345,7 @@ fn entries(pages: usize) -> Vec<Arc<Entry>> {
     let deriver = Deriver::keeping(usize::MAX, options.clone());
     let entry = |number: usize| {
         let event = with_wire(pages::page(number), number);
-        let (kept, at) = (deriver.keep(&event, parse::derive(&event, &options).into()), number as u64 + 1);
+        let (kept, at) = (deriver.keep(&event, seine_parse::derive(&event, &options).into()), number as u64 + 1);
         Arc::new(Entry::shared(Position { index: at, offset: at }, Arc::new(event), kept, &deriver))
     };
     (0..pages).map(entry).collect()
@@ -355,7 +355,7 @@ fn entries(pages: usize) -> Vec<Arc<Entry>> {
 fn with_wire(mut event: PageEvent, number: usize) -> PageEvent {
     let request = [("Host", "host.example"), ("User-Agent", "Seine/0.1"), ("Accept", "text/html,*/*;q=0.5")];
     event.request_headers = event::answer(&request, "").headers;
-    let lines = |headers: &seine::page::Headers| -> String {
+    let lines = |headers: &seine_parse::page::Headers| -> String {
         headers.0.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect()
     };
     let request = format!("GET /page/{number}.html HTTP/1.1\r\n{}\r\n", lines(&event.request_headers));

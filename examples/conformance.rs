@@ -8,8 +8,8 @@ use ::url::Url;
 use anyhow::{Context, bail};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use seine::parse::robots::RobotsTxt;
-use seine::parse::{charset, sitemap, url};
+use seine_parse::robots::RobotsTxt;
+use seine_parse::{charset, sitemap, url};
 use serde_json::{Value, json};
 
 fn main() -> anyhow::Result<()> {

@@ -7,9 +7,9 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-use seine::parse::readable::features::Features;
-use seine::parse::readable::vocabulary::Vocabulary;
-use seine::parse::readable::{read_in, write_text};
+use seine_parse::readable::features::Features;
+use seine_parse::readable::vocabulary::Vocabulary;
+use seine_parse::readable::{read_in, write_text};
 
 /// A block as the trees see it.
 struct Described {

@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use seine_system::blocking::Signal;
 use tokio::sync::watch;
-
-use crate::blocking::Signal;
 
 /// Cheap to clone; all clones share their state.
 #[derive(Clone, Default)]

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use seine_simulation_hooks::outside::stand_in;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedReceiver;
-
-use crate::outside::stand_in;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Received {

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use seine_system::blocking;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-use crate::blocking;
 use crate::shutdown::Shutdown;
 
 /// Starts and watches parts. Cheap to clone.

@@ -23,21 +23,21 @@ pub use focus::{rank_again, remembered};
 use kept::{attempt, keep_validators, made_of, texts_given};
 pub use looks::Looks;
 pub use proposals::by_depth;
-use traps::Watch;
-
-use crate::blocking::Idle;
-use crate::budgets::Amounts;
-use crate::clock::{self, now_ms};
-use crate::config::{FrontierConfig, Redirects};
-use crate::delivery::Entry;
-use crate::frontier::scope::CurrentScope;
-use crate::frontier::{
+use seine_delivery::Entry;
+use seine_frontier::scope::CurrentScope;
+use seine_frontier::{
     Batch, Change, Frontier, FrontierError, Health, HostPause, PageRecord, PageState, Verdict, WHEN_MET_AGAIN,
 };
-use crate::page::{Again, Doubt, EpochMs, FailureReason, Outcome, PageChange, PageEvent, Withheld};
-use crate::page_log::{LogError, Reader};
-use crate::parse::{self, Derived};
-use crate::revisit::{History, Trust};
+use seine_page_log::{LogError, Reader};
+use seine_parse::Derived;
+use seine_parse::page::{Again, Doubt, EpochMs, FailureReason, Outcome, PageChange, PageEvent, Withheld};
+use seine_policies::budgets::Amounts;
+use seine_policies::revisit::{History, Trust};
+use seine_system::blocking::Idle;
+use seine_system::clock::{self, now_ms};
+use traps::Watch;
+
+use crate::config::{FrontierConfig, Redirects};
 use crate::supervisor::Beat;
 use crate::telemetry::Metrics;
 use crate::visit::retry::{self, Whose};
@@ -274,7 +274,7 @@ impl Validator {
         let whose = if is_hosts { Whose::Host } else { Whose::Page };
         let health = retry::health_after(outcome, whose, url, *ended_ms, None, &self.config);
         let trouble = health.and_then(Health::trouble);
-        let (origin, delay) = (parse::url::origin(url).unwrap_or_default(), self.config.host_delay);
+        let (origin, delay) = (seine_parse::url::origin(url).unwrap_or_default(), self.config.host_delay);
         let not_before = retry::host_not_before(outcome, *ended_ms, delay, trouble.as_ref(), origin, &self.config);
         HostPause { not_before, trouble }
     }
@@ -395,5 +395,5 @@ fn doubt(event: &PageEvent) -> Option<(Doubt, EpochMs)> {
 
 /// Whether the last request went to the URL's own host, not to the host of a redirect.
 fn is_of_its_host(event: &PageEvent) -> bool {
-    parse::url::origin(&event.url) == parse::url::origin(&event.final_url)
+    seine_parse::url::origin(&event.url) == seine_parse::url::origin(&event.final_url)
 }

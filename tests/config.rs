@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use seine::budgets::{Budget, Period, What, Whom};
 use seine::config::{
     Config, Cookie, Destination, FocusConfig, Loaded, Origin, Secret, SeedsError, SinkConfig, StartedWith, load,
     read_seeds, render, sink_words,
 };
-use seine::frontier::{FrontierOptions, ScopeRule};
-use seine::page::{Outcome, PageEvent};
-use seine::parse::{DeriveOptions, derive};
-use seine::revisit::Which;
+use seine_frontier::{FrontierOptions, ScopeRule};
+use seine_parse::page::{Outcome, PageEvent};
+use seine_parse::{DeriveOptions, derive};
+use seine_policies::budgets::{Budget, Period, What, Whom};
+use seine_policies::revisit::Which;
 use tempfile::TempDir;
 
 use support::names;

@@ -11,22 +11,22 @@ use std::time::Duration;
 use bytes::Bytes;
 use proptest::prelude::*;
 use seine::config::{Canonical, Config, FrontierConfig, Redirects};
-use seine::delivery::{Deriver, Entry, Position};
-use seine::frontier::RefusedLinks;
-use seine::frontier::ScopeConfig;
-use seine::frontier::scope::{CurrentScope, Scope};
-use seine::frontier::{
+use seine::telemetry::Metrics;
+use seine::validate::Validator;
+use seine_delivery::{Deriver, Entry, Position};
+use seine_frontier::RefusedLinks;
+use seine_frontier::ScopeConfig;
+use seine_frontier::scope::{CurrentScope, Scope};
+use seine_frontier::{
     Attempt, Batch, Cause, Change, Counts, EmbeddedFrontier, Errors, Frontier, FrontierOptions, Health, HostTurn,
     PageRecord, PageState, Proposal, Release, Trouble, Verdict,
 };
-use seine::page::{
+use seine_parse::DeriveOptions;
+use seine_parse::page::{
     Again, Before, Believed, Doubt, Failure, FailureReason, Headers, Hop, Kind, Outcome, PageChange, PageEvent,
     Response, TextChange, TextsGiven, Truncated, Withheld,
 };
-use seine::parse::DeriveOptions;
-use seine::revisit::{Belief, Budget, History, Lesson, Outlook, Override, RevisitPolicy, Trust, Which};
-use seine::telemetry::Metrics;
-use seine::validate::Validator;
+use seine_policies::revisit::{Belief, Budget, History, Lesson, Outlook, Override, RevisitPolicy, Trust, Which};
 use tempfile::TempDir;
 
 /// An attempt that these tests do not examine.

@@ -14,10 +14,10 @@ use rdkafka::producer::{BaseRecord, DeliveryResult, NoCustomPartitioner, Produce
 use rdkafka::types::RDKafkaErrorCode;
 use rdkafka::{ClientConfig, ClientContext};
 use seine::config::{self, Destination, ElasticConfig, SinkConfig};
-use seine::delivery::Entry;
-use seine::formats::{elastic, elastic_mapping, files};
 use seine::sinks::elasticsearch::ElasticSink;
 use seine::sinks::{self, Sink, SinkContext};
+use seine_delivery::Entry;
+use seine_formats::{elastic, elastic_mapping, files};
 
 use crate::broker::Broker;
 use crate::node::Node;

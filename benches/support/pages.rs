@@ -1,6 +1,6 @@
 //! Pages to measure with: 30 KB of words and 140 links each, the same in every run.
 
-use seine::page::PageEvent;
+use seine_parse::page::PageEvent;
 
 use crate::event;
 

@@ -2,10 +2,9 @@
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use seine_frontier::FrontierError;
+use seine_page_log::LogError;
 use serde::{Deserialize, Serialize};
-
-use crate::frontier::FrontierError;
-use crate::page_log::LogError;
 
 /// Why a request is refused. The texts say what to do instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

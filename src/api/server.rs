@@ -12,6 +12,7 @@ use axum::http::header;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use seine_system::folders::if_there;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tower::Service as _;
@@ -22,7 +23,6 @@ use super::places::{HeldPlace, Place, Places};
 use super::routes::router;
 use super::service::Service;
 use super::slow_body::SlowBody;
-use crate::folders::if_there;
 
 #[derive(Debug, thiserror::Error)]
 #[error(

@@ -6,9 +6,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use seine_formats::sniff::{LOOK_BYTES, Prefix, decompressed};
+use seine_formats::{Format, pagestore};
+
 use super::trees::Trees;
-use crate::formats::sniff::{LOOK_BYTES, Prefix, decompressed};
-use crate::formats::{Format, pagestore};
 
 /// What a file is.
 #[derive(Debug, Clone, PartialEq, Eq)]

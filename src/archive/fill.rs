@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use seine_formats::Format;
+use seine_formats::held::Field;
+use seine_parse::page::EpochMs;
+
 use super::inputs::{ArchiveInput, InputKind};
 use super::read::Page;
-use crate::formats::Format;
-use crate::formats::held::Field;
-use crate::page::EpochMs;
 
 /// How many pages of each format got which field filled in.
 pub type Filled = BTreeMap<(Format, Field), u64>;

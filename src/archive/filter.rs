@@ -1,14 +1,14 @@
 //! Selects some pages of an archive.
 
 use regex::Regex;
+use seine_formats::held::Field;
+use seine_formats::text::parse_iso;
+use seine_parse::page::EpochMs;
+use seine_parse::url::host;
 use time::OffsetDateTime;
 use time::macros::{format_description, time};
 
 use super::read::Page;
-use crate::formats::held::Field;
-use crate::formats::text::parse_iso;
-use crate::page::EpochMs;
-use crate::parse::url::host;
 
 /// Conditions for a page; the default selects all pages.
 #[derive(Debug, Clone, Default)]

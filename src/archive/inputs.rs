@@ -8,6 +8,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use seine_formats::Format;
+use seine_formats::format::Files;
+use seine_system::folders;
 use walkdir::{DirEntry, WalkDir};
 
 use super::detect::{self, Detected};
@@ -15,9 +18,6 @@ use super::name_order::by_name;
 use super::topic::{self, Partition, TopicError};
 use super::transfer_state;
 use super::trees::Trees;
-use crate::folders;
-use crate::formats::Format;
-use crate::formats::format::Files;
 use crate::sinks::rolling::is_named_by;
 use crate::sinks::{pagestore, place_notes, staging};
 

@@ -10,15 +10,15 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
+use seine_formats::pagestore::{
+    self, CONTENTS, Details, MAX_LINE, META, MetaEntry, MetaError, MetaReader, PageKind, UrlHash,
+};
+use seine_parse::language::primary_language;
+use seine_parse::page::{Outcome, PageEvent};
+use seine_parse::{DeriveOptions, derive};
 use time::Date;
 use walkdir::WalkDir;
 
-use crate::formats::pagestore::{
-    self, CONTENTS, Details, MAX_LINE, META, MetaEntry, MetaError, MetaReader, PageKind, UrlHash,
-};
-use crate::page::{Outcome, PageEvent};
-use crate::parse::language::primary_language;
-use crate::parse::{DeriveOptions, derive};
 use crate::sinks::whole_file::WholeFile;
 use crate::sinks::{SinkError, pagestore as pagestore_sink};
 

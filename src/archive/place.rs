@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use seine_formats::Format;
+use seine_formats::records::ArchiveRecord;
+use seine_parse::page::EpochMs;
+
 use super::readers;
-use crate::formats::Format;
-use crate::formats::records::ArchiveRecord;
-use crate::page::EpochMs;
 use crate::sinks::page_place::Pages;
 
 /// Where a record is.

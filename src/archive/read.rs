@@ -6,14 +6,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use seine_formats::Format;
+use seine_formats::held::{Field, Lacks};
+use seine_formats::records::{ArchiveReader, ArchiveRecord};
+use seine_parse::is_html;
+use seine_parse::page::{PageEvent, Relevance};
+
 use super::inputs::{ArchiveInput, InputKind};
 use super::readers;
 use super::topic::PartitionReader;
-use crate::formats::Format;
-use crate::formats::held::{Field, Lacks};
-use crate::formats::records::{ArchiveReader, ArchiveRecord};
-use crate::page::{PageEvent, Relevance};
-use crate::parse::is_html;
 
 /// A page and its location.
 #[derive(Debug, Clone)]

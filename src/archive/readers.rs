@@ -6,9 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use seine_formats::Format;
+use seine_formats::records::{ArchiveReader, ReadSeek, ReaderInput};
+
 use super::recover::scan;
-use crate::formats::Format;
-use crate::formats::records::{ArchiveReader, ReadSeek, ReaderInput};
 
 /// Opens a file of this format at the start of a record, as if the file began there. Adds the bytes read to `counter`.
 /// `is_check`: compare digests where records state them.

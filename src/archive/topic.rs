@@ -7,11 +7,11 @@ use std::ops::Range;
 use rdkafka::ClientConfig;
 use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::message::{BorrowedMessage, Headers, Message};
+use seine_formats::held::Lacks;
+use seine_formats::records::{ArchiveReader, ArchiveRecord, ReaderInput};
+use seine_formats::{Format, change};
 
 use super::detect::{self, Detected};
-use crate::formats::held::Lacks;
-use crate::formats::records::{ArchiveReader, ArchiveRecord, ReaderInput};
-use crate::formats::{Format, change};
 use crate::sinks::kafka_reader::{Next, TopicReader};
 
 /// The prefix of a topic's address: `kafka://localhost:9092/pages`.

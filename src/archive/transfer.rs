@@ -6,16 +6,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use seine_delivery::{Cursor, Deriver, Entry, Position};
+use seine_formats::Format;
+use seine_parse::DeriveOptions;
+use seine_parse::page::EpochMs;
+
 use super::fill::{self, Filled};
 use super::inputs::{ArchiveInput, ArchiveInputs, FoundInput, SkipReason};
 use super::pace::Pace;
 use super::read::{Page, Pages, Problem, RecordLocation};
 use super::transfer_state::{NotSent, TransferState};
 use crate::config::SinkConfig;
-use crate::delivery::{Cursor, Deriver, Entry, Position};
-use crate::formats::Format;
-use crate::page::EpochMs;
-use crate::parse::DeriveOptions;
 use crate::sinks::SinkContext;
 use crate::sinks::pump::{BATCH_BYTES, BATCH_EVENTS, Feed, Step, pump};
 

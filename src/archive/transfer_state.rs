@@ -4,10 +4,10 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use seine_delivery::Cursor;
+use seine_system::folders::if_there;
 use serde::{Deserialize, Serialize};
 
-use crate::delivery::Cursor;
-use crate::folders::if_there;
 use crate::sinks::whole_file::WholeFile;
 
 /// File name of the progress, in the output folder of a conversion.

@@ -7,10 +7,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
-
-use crate::formats::filesystem::{self, has_hashed_name, is_at, url_of_path};
-use crate::formats::sniff::{LOOK_BYTES, Prefix, decompressed};
-use crate::formats::{Format, cbor, files};
+use seine_formats::filesystem::{self, has_hashed_name, is_at, url_of_path};
+use seine_formats::sniff::{LOOK_BYTES, Prefix, decompressed};
+use seine_formats::{Format, cbor, files};
 
 /// Limits of the search: files of a tree, files of each folder, and directory entries.
 const MAX_LOOKED_AT: usize = 64;

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use seine_formats::Format;
+
 use super::inputs::{ArchiveInput, InputKind};
 use super::read::{OpenError, Pages, Problem};
-use crate::formats::Format;
 use crate::sinks::folder::last_bytes;
 
 /// Most problems listed per input.

@@ -3,8 +3,9 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use seine_system::folders::{if_there, make_private};
+
 use super::error::BackupError;
-use crate::folders::{if_there, make_private};
 
 pub const BACKUP_MARK: &str = "backup.unfinished";
 pub const RESTORE_MARK: &str = "restore.unfinished";

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::frontier::FrontierError;
+use seine_frontier::FrontierError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {

@@ -6,13 +6,13 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use data_encoding::HEXLOWER;
+use seine_parse::page::EpochMs;
+use seine_system::folders::{self, if_there};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::error::BackupError;
 use super::stream::Facts;
-use crate::folders::{self, if_there};
-use crate::page::EpochMs;
 
 pub(super) const FILE: &str = "manifest.json";
 /// Identifies the layout of the backup.

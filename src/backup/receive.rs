@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use data_encoding::HEXLOWER;
+use seine_system::clock::wall_ms;
+use seine_system::folders::{if_there, make_private};
 use sha2::{Digest, Sha256};
 use zstd::stream::write::Encoder;
 
@@ -15,9 +17,7 @@ use super::error::BackupError;
 use super::manifest::{KeptFile, Manifest, is_inside};
 use super::send::STARTED_WITH;
 use super::stream::{self, Facts, Piece};
-use crate::clock::wall_ms;
 use crate::config::StartedWith;
-use crate::folders::{if_there, make_private};
 use crate::sinks::dead_letters;
 
 /// Tables of the frontier are compressed and get this file name extension.

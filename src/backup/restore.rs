@@ -5,14 +5,14 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use seine_frontier::{CopiedRecord, EmbeddedFrontier};
+use seine_system::folders::make_private;
 use zstd::stream::read::Decoder;
 
 use super::draft::{Draft, RESTORE_MARK};
 use super::error::BackupError;
 use super::manifest::{FILE, Manifest};
 use super::receive::{COMPRESSED, TABLES, refuse_inside};
-use crate::folders::make_private;
-use crate::frontier::{CopiedRecord, EmbeddedFrontier};
 
 /// Keys and values of a frontier are shorter.
 const LONGEST: usize = 64 << 20;

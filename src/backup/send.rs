@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
+use seine_frontier::{Frontier, FrontierCopy, FrontierError};
+use seine_page_log::{CopiedSegment, LogCopy, LogError, PageLog};
+use seine_system::folders::if_there;
+
 use super::stream::{Facts, Pieces};
-use crate::folders::if_there;
-use crate::frontier::{Frontier, FrontierCopy, FrontierError};
-use crate::page_log::{CopiedSegment, LogCopy, LogError, PageLog};
 use crate::sinks::dead_letters;
 
 /// In the data folder, next to the stores.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use regex::Regex;
+use seine_formats::Format;
 
 use super::ticker::Ticker;
 use crate::archive::fill;
@@ -17,7 +18,6 @@ use crate::archive::read::Problem;
 use crate::archive::transfer::{Summary, TransferObserver, Wanted};
 use crate::archive::transfer_state::NotSent;
 use crate::config::{self, Config, Destination, Loaded, SinkConfig};
-use crate::formats::Format;
 use crate::telemetry::progress::{Screen, grouped};
 
 /// How archives are read.

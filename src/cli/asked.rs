@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use seine_page_log::LogError;
 use serde::de::DeserializeOwned;
 
 use crate::api::Refusal;
@@ -12,7 +13,6 @@ use crate::api::said::work::ClientStatus;
 use crate::api::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Reloaded, SeedsAdded, Status, Why};
 use crate::crawl::CrawlError;
 use crate::crawl::console::{Console, Said, no_url};
-use crate::page_log::LogError;
 use crate::telemetry::progress::span;
 
 /// Who gave the order, in the list of orders.

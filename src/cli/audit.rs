@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use anyhow::{anyhow, bail};
+use seine_page_log::LogError;
 
 use super::destination::Destination;
 use super::folder::NamedFolder;
 use crate::config::SinkConfig;
 use crate::crawl::CrawlError;
 use crate::crawl::audit::{Audit, Book, Figure, Rule, audit};
-use crate::page_log::LogError;
 use crate::telemetry::progress::grouped;
 
 /// Check a stopped crawl: no accepted event may be lost. All counters must balance.

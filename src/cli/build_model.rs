@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use seine_policies::relevance::{Examples, FEWEST, Feature, Figures, Model, Trained, calibration, view};
+use seine_system::folders;
 
 use super::examples::each_example;
-use crate::folders;
-use crate::relevance::{Examples, FEWEST, Feature, Figures, Model, Trained, calibration, view};
 use crate::telemetry::progress::{Screen, grouped};
 
 /// Make a page classifier from examples, for seine crawl -m.

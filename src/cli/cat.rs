@@ -5,6 +5,13 @@ use std::io::{BufWriter, IsTerminal, Write};
 use std::net::IpAddr;
 use std::process::ExitCode;
 
+use seine_formats::base64;
+use seine_formats::files::gathered;
+use seine_formats::held::Field;
+use seine_formats::http::shown_value;
+use seine_formats::text::{IsoTime, text_of};
+use seine_parse::decode::{DecodeProblem, decode_body};
+use seine_parse::page::{Headers, Relevance, Truncated};
 use serde::Serialize;
 use serde::ser::Serializer;
 
@@ -14,13 +21,6 @@ use super::ticker::Ticker;
 use crate::archive::filter::PageFilter;
 use crate::archive::inputs::{ArchiveInput, ArchiveInputs, FoundInput, SkipReason};
 use crate::archive::read::{Page, Pages, Problem};
-use crate::formats::base64;
-use crate::formats::files::gathered;
-use crate::formats::held::Field;
-use crate::formats::http::shown_value;
-use crate::formats::text::{IsoTime, text_of};
-use crate::page::{Headers, Relevance, Truncated};
-use crate::parse::decode::{DecodeProblem, decode_body};
 
 /// Maximum size of a decompressed body.
 const MAX_DECODED_BYTES: u64 = 256 << 20;

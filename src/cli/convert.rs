@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use seine_formats::Format;
+use seine_parse::DeriveOptions;
 
 use super::archive::{FilterArgs, ReadingArgs, Told};
 use super::ticker::Ticker;
@@ -11,8 +13,6 @@ use crate::archive::inputs::{ArchiveInputs, InputOptions};
 use crate::archive::transfer::Transfer;
 use crate::archive::transfer_state::{self, TransferState};
 use crate::config::Destination;
-use crate::formats::Format;
-use crate::parse::DeriveOptions;
 use crate::sinks::SinkContext;
 
 /// Write the pages of an archive as files of another format.

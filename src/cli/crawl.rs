@@ -13,7 +13,6 @@ use super::destination::{INDEX, SERVERS, TOPIC, TYPE, given};
 use super::exit;
 use crate::config::{self, StartedWith};
 use crate::crawl::{Crawl, CrawlError, Ended};
-use crate::parse;
 use crate::telemetry::logging;
 use crate::telemetry::progress::Screen;
 
@@ -152,7 +151,7 @@ pub(super) fn start(crawl: Crawl) -> anyhow::Result<ExitCode> {
 pub(super) fn read_seeds(given: &[String], file: Option<&std::path::Path>) -> anyhow::Result<Vec<String>> {
     let in_file = file.map(config::read_seeds).transpose()?.unwrap_or_default();
     let normalised = |seed: &String| {
-        parse::url::parse(seed).with_context(|| {
+        seine_parse::url::parse(seed).with_context(|| {
             format!("seed {seed:?} is not an http or https URL; write for example https://example.com/")
         })
     };

@@ -8,15 +8,15 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use seine_formats::base64;
+use seine_formats::letters::Note;
+use seine_formats::text::{IsoTime, text_of};
+use seine_parse::page::{Outcome, PageEvent, Response};
 use serde_json::json;
 
 use self::selection::{LetterSelection, SinkArgs, lock, lock_all};
 use super::destination::Destination;
 use super::{is_closed_pipe, print};
-use crate::formats::base64;
-use crate::formats::letters::Note;
-use crate::formats::text::{IsoTime, text_of};
-use crate::page::{Outcome, PageEvent, Response};
 use crate::sinks::dead_letters::{self, LetterAction};
 use crate::telemetry::progress::grouped;
 

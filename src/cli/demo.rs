@@ -96,6 +96,6 @@ fn clear_earlier(folder: &Path) -> anyhow::Result<()> {
     } else if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
         bail!("{} has files that are not from a demo; choose another folder with -o", folder.display());
     }
-    let made = crate::folders::make_private(folder).and_then(|()| std::fs::write(folder.join(MARK), ""));
+    let made = seine_system::folders::make_private(folder).and_then(|()| std::fs::write(folder.join(MARK), ""));
     made.with_context(|| format!("cannot make the data folder {}; choose a writable one with -o", folder.display()))
 }

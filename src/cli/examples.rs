@@ -7,15 +7,15 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use bytes::Bytes;
+use seine_delivery::large;
+use seine_parse::page::{Headers, PageEvent, Response};
+use seine_parse::{DeriveOptions, Derived};
 
 use super::archive::ENDS_EARLY;
 use super::ticker::Ticker;
 use crate::archive::inputs::{ArchiveInput, ArchiveInputs, FoundInput, InputError, InputOptions, SkipReason};
 use crate::archive::read::Pages;
 use crate::config::Config;
-use crate::large;
-use crate::page::{Headers, PageEvent, Response};
-use crate::parse::{self, DeriveOptions, Derived};
 
 /// Maximum size of an HTML file.
 const MAX_FILE_BYTES: u64 = 64 << 20;
@@ -103,15 +103,18 @@ impl PageReader {
         let url = url::Url::from_file_path(&path).map_or_else(|()| path.display().to_string(), String::from);
         let mut event = PageEvent::read_back(url);
         let headers = Headers(vec![("content-type".into(), "text/html".into())]);
-        event.outcome =
-            crate::page::Outcome::Response(Response { body: Bytes::from(bytes), headers, ..Response::read_back() });
+        event.outcome = seine_parse::page::Outcome::Response(Response {
+            body: Bytes::from(bytes),
+            headers,
+            ..Response::read_back()
+        });
         self.page(&path.display().to_string(), &event, take)
     }
 
     fn page(&mut self, name: &str, event: &PageEvent, take: &mut Take<'_>) -> anyhow::Result<()> {
         self.read += 1;
         self.ticker.count(self.read);
-        let derived = large::derive(event, &self.options, |decoded| parse::facts(event, decoded, &self.options));
+        let derived = large::derive(event, &self.options, |decoded| seine_parse::facts(event, decoded, &self.options));
         if !derived.is_html || !event.response().is_some_and(Response::is_success) {
             self.others += 1;
         }

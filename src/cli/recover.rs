@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
+use seine_formats::Format;
+
 use super::ticker::Ticker;
 use crate::archive::recover::{RecoveryReport, recover};
-use crate::formats::Format;
 use crate::telemetry::progress::{Screen, bytes, grouped};
 
 /// Save the intact records of a damaged file in a new file of the same format, and list what is lost.

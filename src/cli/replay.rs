@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use seine_parse::DeriveOptions;
 
 use super::archive::{FilterArgs, ReadingArgs, Told};
 use super::ticker::Ticker;
@@ -11,7 +12,6 @@ use crate::archive::inputs::{ArchiveInputs, InputOptions};
 use crate::archive::transfer::Transfer;
 use crate::archive::transfer_state::TransferState;
 use crate::config::{self, Destination, StartedWith};
-use crate::parse::DeriveOptions;
 use crate::sinks::{SinkContext, SinkError};
 use crate::telemetry::logging;
 use crate::telemetry::progress::{grouped, say};

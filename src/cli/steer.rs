@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use seine_frontier::WhichHosts;
+use seine_parse::url::port_problem;
+use seine_system::clock::now_ms;
+
 use super::asked::{Asked, ago, warn};
 use super::folder::{Folder, NamedFolder};
 use super::why::told_of_host;
 use crate::api::said::{self, HostsQuery, Order, Ordered, Reloaded, SeedsAdded};
-use crate::clock::now_ms;
 use crate::config::{self, KeyChanged};
-use crate::frontier::WhichHosts;
-use crate::parse::url::port_problem;
 use crate::telemetry::progress::grouped;
 
 /// List hosts: which are busy, in trouble or blocked, and when each is due.

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use seine_parse::Derived;
+use seine_parse::page::{PageEvent, Relevance};
+use seine_policies::relevance::{Figures, Judged, PageClassifier, calibration};
+
 use super::build_model::report;
 use super::examples::{PageReader, each_example};
 use crate::config::page_classifier;
-use crate::page::{PageEvent, Relevance};
-use crate::parse::Derived;
-use crate::relevance::{Figures, Judged, PageClassifier, calibration};
 
 /// Maximum number of wrongly classified examples to print.
 const SHOWN: usize = 20;

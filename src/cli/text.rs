@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use seine_parse::charset;
+use seine_parse::clean_text::{CleanText, Extractor, TextOptions, clean_text};
+use seine_parse::decode::decode_body;
+use seine_parse::url::parse;
 use serde::Serialize;
 
 use super::archive::ReadingArgs;
 use super::ticker::Ticker;
 use crate::archive::inputs::{ArchiveInputs, FoundInput};
 use crate::archive::read::{Page, Pages};
-use crate::parse::charset;
-use crate::parse::clean_text::{CleanText, Extractor, TextOptions, clean_text};
-use crate::parse::decode::decode_body;
-use crate::parse::url::parse;
 
 /// Maximum size of a decompressed page.
 const MAX_PAGE_BYTES: u64 = 256 << 20;

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::{frontier, page, page_log};
+use seine_parse::page;
 
 /// The version, its commit, and the formats that it writes to a data folder.
 pub static LONG: LazyLock<String> = LazyLock::new(|| {
@@ -10,8 +10,8 @@ pub static LONG: LazyLock<String> = LazyLock::new(|| {
         "{}\ncommit       {}\ndata folder  page log {}, event {}, frontier {}",
         env!("CARGO_PKG_VERSION"),
         env!("SEINE_COMMIT"),
-        page_log::FORMAT,
+        seine_page_log::FORMAT,
         page::codec::FORMAT,
-        frontier::FORMAT,
+        seine_frontier::FORMAT,
     )
 });

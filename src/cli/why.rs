@@ -2,14 +2,15 @@
 
 use std::process::ExitCode;
 
+use seine_frontier::Refused;
+use seine_system::clock::now_ms;
+
 use super::asked::{Asked, ago};
 use super::folder::Folder;
 use crate::api::said::{
     AttemptStory, Attempts, DeliveredPlace, Discovery, FoundLink, HostRobots, HostStatus, HostTrouble, PageStory,
     PreferenceSaid, QueuePlace, RankStory, SinkPlace, Why,
 };
-use crate::clock::now_ms;
-use crate::frontier::Refused;
 use crate::telemetry::progress::grouped;
 
 /// Explain the state of a URL: scope, robots.txt, its host, its position in the queue, its last answer, and each sink.

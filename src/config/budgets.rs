@@ -1,8 +1,9 @@
 //! `budget.rules`: a list of entries. Each says whose budget it is, for which period, and how much of what.
 
+use seine_policies::budgets::{Budget, Period, What, Whom};
+
 use super::values::{count, entries, of_entry, shown_size, size, text};
 use super::yaml::{Node, Value};
-use crate::budgets::{Budget, Period, What, Whom};
 
 const EXPECTED: &str = "a list of budgets, each like {of: host, per: day, pages: 1000, bytes_received: 1GiB}";
 

@@ -8,16 +8,17 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use seine_formats::filesystem::Naming;
+use seine_formats::held::{Field, Held};
+use seine_formats::options::Options;
+use seine_formats::{Format, elastic};
+use seine_frontier::ScopeConfig;
+use seine_page_log::LogConfig;
+use seine_parse::clean_text::TextOptions;
+use seine_policies::budgets::Budget;
+use seine_policies::revisit::RevisitPolicy;
+
 use super::secret::Secret;
-use crate::budgets::Budget;
-use crate::formats::filesystem::Naming;
-use crate::formats::held::{Field, Held};
-use crate::formats::options::Options;
-use crate::formats::{Format, elastic};
-use crate::frontier::ScopeConfig;
-use crate::page_log::LogConfig;
-use crate::parse::clean_text::TextOptions;
-use crate::revisit::RevisitPolicy;
 
 /// All settings of a crawl. [`Config::default`] is polite; `defaults.yml` explains each value.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +28,7 @@ pub struct Config {
     pub fetch: FetchConfig,
     pub scope: ScopeConfig,
     /// None: HTML pages are relevant, other pages are not.
-    pub classifier: Option<std::sync::Arc<crate::relevance::PageClassifier>>,
+    pub classifier: Option<std::sync::Arc<seine_policies::relevance::PageClassifier>>,
     pub log: LogConfig,
     pub sinks: Vec<SinkConfig>,
     /// Archives of this crawl. A sink that is added later is filled from them first (backfill).
@@ -188,7 +189,7 @@ pub struct Upkeep {
     pub answers: Answers,
 }
 
-/// Which withheld answers ([`crate::page::Withheld`]) a destination takes.
+/// Which withheld answers ([`seine_parse::page::Withheld`]) a destination takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Answers {
     /// None: it holds only pages.

@@ -1,7 +1,8 @@
 //! The settings of the configuration for what is derived from a page.
 
+use seine_parse::DeriveOptions;
+
 use super::Config;
-use crate::parse::DeriveOptions;
 
 impl From<&Config> for DeriveOptions {
     fn from(config: &Config) -> DeriveOptions {

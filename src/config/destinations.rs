@@ -1,9 +1,10 @@
 //! The table of destinations, one row each. There is no second list.
 
+use seine_formats::format::Files;
+use seine_formats::{Format, elastic, files, warc};
+
 use super::checked::{Answers, Destination};
 use super::draft::Draft;
-use crate::formats::format::Files;
-use crate::formats::{Format, elastic, files, warc};
 
 /// A kind of destination.
 pub(super) struct Kind {
@@ -47,7 +48,7 @@ pub(super) const TABLE: &[Kind] = &[
         name: "pagestore",
         about: "one folder per day",
         is_word: false,
-        format: |_| Some(crate::formats::pagestore::FORMAT),
+        format: |_| Some(seine_formats::pagestore::FORMAT),
         refuses: |format| in_files(format, "pagestore"),
         build: |draft, _| Destination::Pagestore { base_folder: draft.sinks.pagestore_base.clone() },
     },

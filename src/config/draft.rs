@@ -3,6 +3,12 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use seine_formats::held::{Field, Held};
+use seine_frontier::{ScopeRule, pattern};
+use seine_parse::page::preferences::Purpose;
+use seine_parse::preferences::terms;
+use seine_parse::requisites::Requisites;
+
 use super::checked::{Canonical, Config, Destination, ElasticConfig, Redirects};
 use super::elastic;
 use super::error::Problem;
@@ -10,11 +16,6 @@ use super::kafka_properties;
 use super::secret::Secret;
 use super::sinks::{self, SinksDraft};
 use super::values::is_header_value;
-use crate::formats::held::{Field, Held};
-use crate::frontier::{ScopeRule, pattern};
-use crate::page::preferences::Purpose;
-use crate::parse::preferences::terms;
-use crate::parse::requisites::Requisites;
 
 /// A body of this size fits into a record of the page log (256 MiB), together with the headers of all its redirects.
 const MAX_BODY_BYTES: u64 = 200 << 20;

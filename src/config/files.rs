@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use seine_frontier::pattern;
+
 use super::error::{Origin, Problem};
 use super::yaml;
-use crate::frontier::pattern;
 
 /// A configuration has a page or two. A larger file is something else.
 const MAX_BYTES: u64 = 1 << 20;

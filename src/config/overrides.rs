@@ -3,10 +3,11 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use seine_frontier::pattern;
+use seine_policies::revisit::{Override, Which};
+
 use super::values::{Unit, duration, entries, of_entry, shown_duration, shown_text, text};
 use super::yaml::{Node, Value};
-use crate::frontier::pattern;
-use crate::revisit::{Override, Which};
 
 const FORM: &str = "a list such as [{host: example.com, interval: 1h}, {pattern: \"/archive/\", interval: null}]";
 

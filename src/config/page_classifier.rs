@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use data_encoding::HEXLOWER;
 use regex::Regex;
+use seine_policies::relevance::{
+    Field, FieldRule, MAX_MODEL_BYTES, Method, Model, Operator, PageClassifier, REMEDY, Rules, compile,
+};
 use sha2::{Digest, Sha256};
 
 use super::draft::Draft;
 use super::files::read_at_most;
 use super::values::{list, number, text};
 use super::yaml::{self, Node, Value};
-use crate::relevance::{
-    Field, FieldRule, MAX_MODEL_BYTES, Method, Model, Operator, PageClassifier, REMEDY, Rules, compile,
-};
 
 pub(super) const FILE: &str = "pageclassifier.yml";
 const MODEL_FILE: &str = "model.json";

@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use seine_formats::filesystem::Naming;
+use seine_formats::options::Options;
+use seine_formats::{Format, files, tianwang, warc};
+
 use super::checked::{KafkaConfig, Removed, STDOUT, SinkConfig, Unchanged, Upkeep};
 use super::destinations::{self, Kind};
 use super::draft::Draft;
@@ -10,9 +14,6 @@ use super::keys::Key;
 use super::secret_file;
 use super::values;
 use super::yaml::{Node, Value};
-use crate::formats::filesystem::Naming;
-use crate::formats::options::Options;
-use crate::formats::{Format, files, tianwang, warc};
 
 /// The keys of sinks while they are read.
 #[derive(Clone, Default)]

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use seine_system::folders;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, Loaded, load_with, secret_file};
-use crate::folders;
 
 /// In the data folder. Only the owner may read it, because variables can contain passwords.
 const FILE: &str = "started-with.json";

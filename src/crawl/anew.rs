@@ -5,14 +5,15 @@
 //! whose backfill starts again. Without an archive, each page is refetched without conditions when it is due, because a
 //! 304 would not contain the page.
 
+use seine_delivery::BegunAnew;
+use seine_frontier::{Frontier, FrontierError, Look, PageRecord};
+use seine_system::blocking;
+use seine_system::clock::now_ms;
+
 use super::error::CrawlError;
 use super::filling;
 use super::running::Running;
-use crate::blocking;
-use crate::clock::now_ms;
 use crate::config::SinkConfig;
-use crate::delivery::BegunAnew;
-use crate::frontier::{Frontier, FrontierError, Look, PageRecord};
 use crate::telemetry::progress::grouped;
 
 /// This note exists while pages are still to be marked. Its value says when they are to be fetched.

@@ -2,12 +2,13 @@
 
 use std::cell::RefCell;
 
+use seine_frontier::{Frontier, Look, PageRecord, PageState, Robots, RobotsAccess};
+use seine_parse::page::preferences::{Purposes, Statement};
+use seine_parse::preferences::tdm::TdmFile;
+use seine_parse::robots::RobotsTxt;
+use seine_parse::url::{origin, path_and_query};
+
 use crate::config::Config;
-use crate::frontier::{Frontier, Look, PageRecord, PageState, Robots, RobotsAccess};
-use crate::page::preferences::{Purposes, Statement};
-use crate::parse::preferences::tdm::TdmFile;
-use crate::parse::robots::RobotsTxt;
-use crate::parse::url::{origin, path_and_query};
 
 /// What a host states about the use of its pages, from its files when they were last fetched.
 #[derive(Default)]

@@ -6,16 +6,16 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use seine_frontier::{Counts, EmbeddedFrontier, Frontier, FrontierOptions, Survey};
+use seine_page_log::{Books, LogStatus, PageLog, Recovery, Scan};
+use seine_parse::DeriveOptions;
+use seine_parse::page::PageEvent;
 use serde::Serialize;
 
 use super::audit_index::{Passed, compare, compare_files};
 use super::error::CrawlError;
 use crate::backup::refuse_half_restored;
 use crate::config::{Config, Destination, Removed, SinkConfig, Upkeep};
-use crate::frontier::{Counts, EmbeddedFrontier, Frontier, FrontierOptions, Survey};
-use crate::page::PageEvent;
-use crate::page_log::{Books, LogStatus, PageLog, Recovery, Scan};
-use crate::parse::DeriveOptions;
 use crate::sinks::count;
 use crate::sinks::dead_letters::{self, Account};
 use crate::sinks::on_disk::PagesOnDisk;

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
+use seine_frontier::{EmbeddedFrontier, Frontier, FrontierError, PageRecord, PageState};
+
 use super::error::CrawlError;
 use crate::config::{ElasticConfig, Removed, SinkConfig, Upkeep};
-use crate::frontier::{EmbeddedFrontier, Frontier, FrontierError, PageRecord, PageState};
-use crate::parse;
 use crate::sinks::SinkError;
 use crate::sinks::dead_letters::id_hash;
 use crate::sinks::elasticsearch::{AT_ONCE, IndexReader};
@@ -129,7 +129,7 @@ fn left_over(
     let mut failed: Option<FrontierError> = None;
     let visited = reader.visit(&mut |id| {
         // The id of a long URL is a hash, and other programs may write to the index too.
-        let is_ours = parse::url::parse(id).is_some_and(|normal| normal == id);
+        let is_ours = seine_parse::url::parse(id).is_some_and(|normal| normal == id);
         let record = if is_ours { frontier.page(id) } else { Ok(None) };
         let record = record.map_err(|error| {
             let problem = error.to_string();

@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use seine_frontier::{FrontierError, Lease};
+use seine_parse::page::EpochMs;
+use seine_system::blocking::{self, Idle};
+use seine_system::clock::now_ms;
+use seine_system::descriptors::Shares;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::task::TaskTracker;
 
 use super::running::Running;
 use crate::api::Refusal;
-use crate::blocking::{self, Idle};
-use crate::clock::now_ms;
-use crate::descriptors::Shares;
-use crate::frontier::{FrontierError, Lease};
-use crate::page::EpochMs;
 use crate::supervisor::Beat;
 use crate::visit::outage::Opening;
 

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use seine_system::blocking::{self, Idle};
 use tokio::time::{sleep, timeout};
 
 use super::minutes::Minutes;
@@ -13,7 +14,6 @@ use super::running::Running;
 use super::spending::{SpentBudgets, spent_of_crawl};
 use super::stillness::Stillness;
 use super::telling::Telling;
-use crate::blocking::{self, Idle};
 use crate::signals::{Received, Signals};
 use crate::telemetry::logging;
 use crate::telemetry::manager::Manager;

@@ -2,15 +2,16 @@
 
 use std::path::PathBuf;
 
+use seine_frontier::FrontierError;
+use seine_frontier::scope::ScopeError;
+use seine_page_log::LogError;
+
 use crate::api::ListenError;
 use crate::archive::inputs::InputError;
 use crate::archive::transfer_state::TransferStateError;
 use crate::backup::BackupError;
 use crate::config::StartedWithError;
 use crate::fetch::ClientError;
-use crate::frontier::FrontierError;
-use crate::frontier::scope::ScopeError;
-use crate::page_log::LogError;
 use crate::sinks::SinkError;
 use crate::telemetry::fetch_log::FetchLogError;
 

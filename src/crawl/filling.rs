@@ -10,6 +10,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
+use seine_formats::Format;
+use seine_formats::held::Field;
+use seine_frontier::{PageRecord, PageState};
+use seine_page_log::PageLog;
+use seine_parse::page::PageEvent;
+use seine_system::folders::{if_there, make_private};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::error::CrawlError;
@@ -20,13 +26,6 @@ use crate::archive::transfer::{Summary, Transfer, TransferObserver, Wanted};
 use crate::archive::transfer_state::{NotSent, TransferState, TransferStateError};
 use crate::backup::FILLINGS;
 use crate::config::{Config, Destination, Removed, SinkConfig, StartedWith};
-use crate::folders::{if_there, make_private};
-use crate::formats::Format;
-use crate::formats::held::Field;
-use crate::frontier::{PageRecord, PageState};
-use crate::page::PageEvent;
-use crate::page_log::PageLog;
-use crate::parse;
 use crate::sinks::SinkContext;
 use crate::sinks::watch::Watch;
 use crate::supervisor::Beat;
@@ -186,7 +185,7 @@ fn wanted(running: &Running, sink: &SinkConfig) -> anyhow::Result<Wanted> {
             return Ok(true);
         }
         // A URL that is not normalised cannot be in the frontier.
-        let is_normal = parse::url::parse(&event.url).is_some_and(|normal| normal == event.url);
+        let is_normal = seine_parse::url::parse(&event.url).is_some_and(|normal| normal == event.url);
         let known = if is_normal { frontier.page(&event.url)? } else { None };
         let has_left = known.as_ref().is_some_and(|page| leaves && has_left(page));
         Ok(!has_left && known.is_none_or(|page| !skips || page.duplicate_of().is_none()))

@@ -1,11 +1,12 @@
 //! Applies a changed order of links to URLs that are already queued.
 
+use seine_frontier::{Frontier, FrontierError, Ranked};
+use seine_parse::page::Kind;
+use seine_policies::focus;
+use seine_system::clock::now_ms;
+
 use crate::api::said::{RankReason, RankStory};
-use crate::clock::now_ms;
 use crate::config::FocusConfig;
-use crate::focus;
-use crate::frontier::{Frontier, FrontierError, Ranked};
-use crate::page::Kind;
 use crate::validate::{by_depth, rank_again, remembered};
 
 /// The order of the queued URLs. Older data folders have no note: breadth first.

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
+use seine_frontier::{Frontier, FrontierError};
+use seine_policies::budgets::{Budget, Period, What, Whom};
 
 use crate::api::Refusal;
-use crate::budgets::{Budget, Period, What, Whom};
 use crate::config::FrontierConfig;
-use crate::frontier::{Frontier, FrontierError};
 
 const NOTE: &str = "limits";
 /// `target_storage.visited_page_limit`, the option `--max-pages`.

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use seine_page_log::Books;
+use seine_system::clock::now_ms;
+
 use super::running::Running;
 use super::stillness::trouble;
-use crate::clock::now_ms;
 use crate::config::{Config, StartedWith};
-use crate::page_log::Books;
 use crate::telemetry::fetch_log::FetchLog;
 use crate::telemetry::logging;
 

@@ -39,11 +39,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use seine_simulation_hooks::outside::stand_in;
+use seine_system::blocking;
+use seine_system::descriptors;
+
 use crate::api;
-use crate::blocking;
 use crate::config::{Loaded, StartedWith};
-use crate::descriptors;
-use crate::outside::stand_in;
 use crate::signals::Signals;
 use crate::supervisor::Phase;
 use crate::telemetry::fetch_log::FetchLog;

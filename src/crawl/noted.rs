@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::clock::now_ms;
+use seine_frontier::{Frontier, FrontierError, Look, PageRecord, PageState};
+use seine_system::clock::now_ms;
+
 use crate::config::{FrontierConfig, Loaded, Redirects, SinkConfig};
-use crate::frontier::{Frontier, FrontierError, Look, PageRecord, PageState};
 use crate::validate::Looks;
 
 /// The list that the last run used. Older data folders have no note.

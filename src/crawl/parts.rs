@@ -4,6 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prometheus::Histogram;
+use seine_delivery::{Cursor, Entry};
+use seine_page_log::{Reader, VALIDATOR};
+use seine_system::blocking::{self, Idle, stuck_after};
 use tokio::runtime::Handle;
 
 use super::anew;
@@ -11,10 +14,7 @@ use super::dispatch::dispatch;
 use super::filling::fill;
 use super::refill;
 use super::running::Running;
-use crate::blocking::{self, Idle, stuck_after};
 use crate::config::SinkConfig;
-use crate::delivery::{Cursor, Entry};
-use crate::page_log::{Reader, VALIDATOR};
 use crate::sinks::pump::{BATCH_BYTES, BATCH_EVENTS, Feed, Step, pump};
 use crate::sinks::{SinkContext, SinkError};
 use crate::supervisor::Beat;

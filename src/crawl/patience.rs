@@ -3,11 +3,12 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use seine_frontier::{Cause, Counts, Trouble, Waiting, WaitingHost};
+use seine_parse::page::EpochMs;
+use seine_system::clock::now_ms;
+
 use super::running::Running;
 use super::spending::{SpentBudgets, resting};
-use crate::clock::now_ms;
-use crate::frontier::{Cause, Counts, Trouble, Waiting, WaitingHost};
-use crate::page::EpochMs;
 use crate::telemetry::progress::{some, span};
 use crate::visit::outage::{Away, Part};
 

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use parking_lot::Mutex;
+use seine_frontier::{Frontier, FrontierError};
+use seine_simulation_hooks::planted;
 use serde::{Deserialize, Serialize};
-
-use crate::frontier::{Frontier, FrontierError};
-use crate::planted;
 
 const NOTE: &str = "paused";
 

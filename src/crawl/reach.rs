@@ -6,17 +6,17 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use seine_frontier::ScopeRule;
+use seine_frontier::scope::Scope;
+use seine_frontier::{Frontier, FrontierError, Look, PageRecord, PageState};
+use seine_parse::page::FailureReason;
+use seine_parse::page::preferences::Purposes;
+use seine_parse::requisites::Requisites;
+use seine_system::clock::now_ms;
 use serde::{Deserialize, Serialize};
 
 use super::asks::AsksChange;
-use crate::clock::now_ms;
 use crate::config::{Canonical, Config};
-use crate::frontier::ScopeRule;
-use crate::frontier::scope::Scope;
-use crate::frontier::{Frontier, FrontierError, Look, PageRecord, PageState};
-use crate::page::FailureReason;
-use crate::page::preferences::Purposes;
-use crate::parse::requisites::Requisites;
 
 /// The settings that all known URLs were last evaluated with. Older data folders have no note.
 const NOTE: &str = "reach";

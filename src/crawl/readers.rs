@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use seine_page_log::{LogStatus, PageLog};
+
 use super::error::CrawlError;
 use super::filling;
 use crate::config::{Config, Destination, STDOUT, SinkConfig};
-use crate::page_log::{LogStatus, PageLog};
 use crate::telemetry::progress::{bytes, grouped};
 
 /// Reports sinks that are newer than the log and what they missed, and sinks of earlier runs for which the log still

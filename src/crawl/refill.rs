@@ -6,6 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
+use seine_system::folders::{if_there, make_private};
+
 use super::anew;
 use super::console::Console;
 use super::filling;
@@ -16,7 +18,6 @@ use crate::archive::inputs::ArchiveInputs;
 use crate::archive::transfer_state::{TransferState, TransferStateError};
 use crate::backup::FILLINGS;
 use crate::config::SinkConfig;
-use crate::folders::{if_there, make_private};
 
 /// First word of the task. Names of archives follow, or none for a refetch.
 const TASK: &str = "refill";

@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use seine_frontier::FrontierError;
+use seine_frontier::scope::Scope;
+use seine_system::blocking;
+
 use super::focus;
 use super::noted::apply_recrawl;
 use super::open::options;
@@ -9,10 +13,7 @@ use super::reach;
 use super::running::Running;
 use crate::api::Refusal;
 use crate::api::said::Reloaded;
-use crate::blocking;
 use crate::config::{Config, KeyChanged, changes};
-use crate::frontier::FrontierError;
-use crate::frontier::scope::Scope;
 use crate::telemetry::logging;
 use crate::visit::Visitor;
 

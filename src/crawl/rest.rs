@@ -3,6 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use seine_frontier::scope::{CurrentScope, Scope};
+use seine_frontier::{EmbeddedFrontier, Frontier, FrontierOptions, RefusedLinks};
+use seine_page_log::{PageLog, VALIDATOR};
+use seine_parse::DeriveOptions;
+use seine_system::clock::now_ms;
+
 use super::console::Console;
 use super::error::CrawlError;
 use super::limits::OrderedLimits;
@@ -10,12 +16,7 @@ use super::open;
 use super::pauses::Pauses;
 use super::seeds::SCOPE_NOTE;
 use crate::backup::refuse_half_restored;
-use crate::clock::now_ms;
 use crate::config::{Config, StartedWith, environment};
-use crate::frontier::scope::{CurrentScope, Scope};
-use crate::frontier::{EmbeddedFrontier, Frontier, FrontierOptions, RefusedLinks};
-use crate::page_log::{PageLog, VALIDATOR};
-use crate::parse::DeriveOptions;
 
 impl Console {
     /// For a crawl without a process.

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use seine_frontier::{Frontier, Standing};
+use seine_page_log::PageLog;
+use seine_system::blocking;
 
-use crate::blocking;
-use crate::frontier::{Frontier, Standing};
-use crate::page_log::PageLog;
 use crate::supervisor::Supervisor;
 
 const LOOK: Duration = Duration::from_secs(1);

@@ -6,6 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, RwLock};
+use seine_frontier::Frontier;
+use seine_page_log::PageLog;
+use seine_parse::page::EpochMs;
+use seine_policies::budgets::{Budget, Period, What, Whom};
+use seine_system::clock::now_ms;
 use tokio::sync::Notify;
 
 use super::clients::Clients;
@@ -15,12 +20,7 @@ use super::pauses::Pauses;
 use super::room::Room;
 use super::spending::Spending;
 use super::stall::Stall;
-use crate::budgets::{Budget, Period, What, Whom};
-use crate::clock::now_ms;
 use crate::config::{Config, Loaded, StartedWith};
-use crate::frontier::Frontier;
-use crate::page::EpochMs;
-use crate::page_log::PageLog;
 use crate::shutdown::Shutdown;
 use crate::sinks::watch::Watch;
 use crate::supervisor::Supervisor;

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use seine_frontier::ScopeRule;
+use seine_frontier::scope::Scope;
+use seine_frontier::{Found, Frontier, FrontierError, Proposal, Way};
+use seine_parse::page::EpochMs;
+use seine_system::clock::now_ms;
+
 use super::error::CrawlError;
 use super::start_room::StartRoom;
-use crate::clock::now_ms;
 use crate::config::Config;
-use crate::frontier::ScopeRule;
-use crate::frontier::scope::Scope;
-use crate::frontier::{Found, Frontier, FrontierError, Proposal, Way};
-use crate::page::EpochMs;
 
 /// The scope of a crawl, stored with its frontier.
 pub(super) const SCOPE_NOTE: &str = "scope";

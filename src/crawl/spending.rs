@@ -3,11 +3,11 @@
 use std::fmt;
 
 use parking_lot::Mutex;
+use seine_frontier::Frontier;
+use seine_parse::page::EpochMs;
+use seine_policies::budgets::{Budget, Period, Whom};
+use seine_system::clock::now_ms;
 
-use crate::budgets::{Budget, Period, Whom};
-use crate::clock::now_ms;
-use crate::frontier::Frontier;
-use crate::page::EpochMs;
 use crate::telemetry::progress::some;
 
 /// Budgets reported as used up, each with the time when it starts again.

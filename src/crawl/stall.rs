@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use seine_system::clock::now_ms;
 
 use super::running::Running;
-use crate::clock::now_ms;
 use crate::visit::outage::Opening;
 
 /// Time without any progress after which the crawl has stalled.

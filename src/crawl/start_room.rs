@@ -6,12 +6,12 @@ use std::io::ErrorKind;
 use std::iter::successors;
 use std::time::Duration;
 
+use seine_frontier::{Frontier, FrontierError};
+use seine_system::blocking::block_on;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use super::error::CrawlError;
-use crate::blocking::block_on;
-use crate::frontier::{Frontier, FrontierError};
 use crate::signals::Signals;
 
 const LOOK: Duration = Duration::from_secs(1);

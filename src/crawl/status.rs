@@ -4,6 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use seine_frontier::{Counts, Harvest, Standing};
+use seine_system::blocking;
+use seine_system::clock::now_ms;
+
 use super::console::Said;
 use super::readers;
 use super::running::Running;
@@ -14,10 +18,7 @@ use crate::api::said::{
     SeedsAdded, Status, Why,
 };
 use crate::api::{Refusal, Service};
-use crate::blocking;
-use crate::clock::now_ms;
 use crate::config::Config;
-use crate::frontier::{Counts, Harvest, Standing};
 use crate::telemetry::metrics::Snapshot;
 use crate::telemetry::progress::Figures;
 use crate::telemetry::rates::Counters;

@@ -5,17 +5,16 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use seine_frontier::{Counts, FrontierError, Harvest, PageRecord, PageState, WhichHosts};
+use seine_page_log::Books;
+use seine_parse::page::FailureReason;
+use seine_system::clock::now_ms;
 use serde_json::{Value, json};
 
 use super::ending::Ended;
 use super::filling;
 use super::running::Running;
 use super::stillness::trouble;
-use crate::clock::now_ms;
-use crate::frontier::{Counts, FrontierError, Harvest, PageRecord, PageState, WhichHosts};
-use crate::page::FailureReason;
-use crate::page_log::Books;
-use crate::parse;
 use crate::sinks::dead_letters;
 use crate::telemetry::progress::{bytes, grouped};
 
@@ -148,7 +147,7 @@ fn why_none(running: &Running, page: PageRecord) -> Result<Option<String>, Front
 
 /// Adds when its robots.txt is fetched again.
 fn forbidden(running: &Running, url: &str) -> Result<String, FrontierError> {
-    let host = parse::url::origin(url).map(|origin| running.frontier.look_at_host(origin)).transpose()?;
+    let host = seine_parse::url::origin(url).map(|origin| running.frontier.look_at_host(origin)).transpose()?;
     let robots = host.flatten().and_then(|host| host.robots);
     let minutes = robots.map_or(0, |robots| robots.expires_ms.saturating_sub(now_ms()).div_ceil(60_000));
     let meaning = FailureReason::RobotsDenied.meaning();

@@ -5,10 +5,10 @@ use http::response::Parts;
 use http::{Response, Version};
 use http_body_util::BodyExt;
 use hyper::body::Body;
+use seine_parse::page::wire::Wire;
+use seine_parse::page::{HttpVersion, Truncated, latin1_to_string};
 
 use super::capture::{Capture, Doubt, Recording};
-use crate::page::wire::Wire;
-use crate::page::{HttpVersion, Truncated, latin1_to_string};
 
 /// More than any honest server sends; a response with more is a protocol failure.
 pub(super) const MAX_HEADERS: usize = 512;

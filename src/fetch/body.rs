@@ -3,8 +3,7 @@
 
 use bytes::{Bytes, BytesMut};
 use memmap2::MmapMut;
-
-use crate::large;
+use seine_delivery::large;
 
 /// Maximum memory reserved for an announced length before data arrives.
 const MAX_RESERVED: u64 = large::SMALL;

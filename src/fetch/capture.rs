@@ -3,11 +3,11 @@
 //! [`Doubt`].
 
 use bytes::{Buf, Bytes, BytesMut};
+use seine_formats::chunked::Dechunker;
+use seine_formats::http::head_length;
+use seine_parse::page::wire::{Framing, Wire};
 
 use super::tap::Exchanged;
-use crate::formats::chunked::Dechunker;
-use crate::formats::http::head_length;
-use crate::page::wire::{Framing, Wire};
 
 /// Maximum size of the recorded chunk sizes and trailers: about 150,000 chunks, far more than honest servers send.
 const MAX_FRAMING: u64 = 1 << 20;

@@ -7,6 +7,10 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::response::Parts;
+use seine_delivery::large::{self, BodyRoom};
+use seine_parse::page::{EpochMs, Failure, FailureReason, Headers, Outcome, Response, Truncated, latin1_to_string};
+use seine_simulation_hooks::outside::stand_in;
+use seine_system::clock::now_ms;
 
 use super::answer::{Incoming, http_version, reason_phrase};
 use super::body::Body;
@@ -18,12 +22,7 @@ use super::network::{Simulated, address_of};
 use super::plain::Plain;
 use super::stages;
 use super::tapped::Tapped;
-use crate::clock::now_ms;
 use crate::config::{Cookie, FetchConfig, Secret, UserAgent};
-use crate::large::{self, BodyRoom};
-use crate::outside::stand_in;
-use crate::page::{EpochMs, Failure, FailureReason, Headers, Outcome, Response, Truncated, latin1_to_string};
-use crate::parse;
 
 /// The HTTP client. It verifies TLS, and returns bodies as received.
 pub struct Client {
@@ -249,7 +248,7 @@ impl Client {
     /// Whether a body of this type is read.
     pub(crate) fn is_wanted(&self, content_type: Option<&str>) -> bool {
         let Some(sent) = content_type.filter(|_| !self.mime_types.is_empty()) else { return true };
-        let sent = parse::media_type(sent).to_ascii_lowercase();
+        let sent = seine_parse::media_type(sent).to_ascii_lowercase();
         self.mime_types.iter().any(|wanted| match wanted.strip_suffix('*') {
             Some(prefix) => sent.starts_with(prefix),
             None => sent == *wanted,

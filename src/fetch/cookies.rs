@@ -3,11 +3,11 @@
 use std::net::Ipv4Addr;
 use std::time::SystemTime;
 
+use seine_parse::page::Headers;
+use seine_system::clock::now_ms;
 use url::Url;
 
-use crate::clock::now_ms;
 use crate::config::{Cookie, Secret};
-use crate::page::Headers;
 
 /// Cookies set by the responses of one URL's redirects, and forgotten after it. Some sites redirect to the same URL
 /// until their cookie comes back.

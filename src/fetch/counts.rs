@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use seine_parse::page::FailureReason;
+
 use super::stages::Stages;
-use crate::page::FailureReason;
 
 /// All requests: pages, redirects, sitemaps and robots.txt.
 #[derive(Debug, Default)]

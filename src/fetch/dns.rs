@@ -15,15 +15,15 @@ use hickory_resolver::proto::op::ResponseCode;
 use hickory_resolver::proto::rr::Name;
 use parking_lot::Mutex;
 use quick_cache::sync::Cache;
+use seine_parse::page::{EpochMs, Failure, FailureReason};
+use seine_simulation_hooks::outside::stand_in;
+use seine_system::clock::now_ms;
 
 use super::address::is_public;
 use super::network::{Network, Said};
 use super::sockets::Sockets;
 use super::stages;
-use crate::clock::now_ms;
 use crate::config::FetchConfig;
-use crate::outside::stand_in;
-use crate::page::{EpochMs, Failure, FailureReason};
 
 /// A caching resolver; cheap to clone. Both HTTP clients use it, so connections only go to addresses that were checked
 /// here.

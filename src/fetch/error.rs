@@ -3,9 +3,10 @@
 use std::error::Error;
 use std::io;
 
+use seine_parse::page::{Failure, FailureReason};
+use seine_system::descriptors;
+
 use super::dns::DnsError;
-use crate::descriptors;
-use crate::page::{Failure, FailureReason};
 
 /// For a system without CA certificates; http still works.
 pub(super) const NO_ROOTS: &str = "no https: nobody is trusted; install ca-certificates or point SSL_CERT_FILE at some";

@@ -9,10 +9,10 @@ use std::time::Duration;
 use http::HeaderMap;
 use http::response::Parts;
 use hyper_util::client::legacy::connect::HttpInfo;
+use seine_parse::page::{Failure, FailureReason};
 
 use super::answer::Incoming;
 use super::dns::Dns;
-use crate::page::{Failure, FailureReason};
 
 pub type Answering<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use http::response::Parts;
+use seine_parse::page::{Failure, FailureReason};
 use tower::util::MapFutureLayer;
 
 use super::answer::{Incoming, MAX_HEADERS};
@@ -12,7 +13,6 @@ use super::error::{ClientError, NO_ROOTS, cause_of, failure};
 use super::pool::{MAX_IDLE_TIME, Renewed, connect_time};
 use super::stages::timed;
 use crate::config::FetchConfig;
-use crate::page::{Failure, FailureReason};
 
 /// A dead HTTP/2 connection is given up after twice this time, because later requests would wait on it too.
 const HTTP2_PING: Duration = Duration::from_secs(10);

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use seine_system::descriptors::Shares;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::error::{ClientError, cause_of};
 use crate::config::FetchConfig;
-use crate::descriptors::Shares;
 
 pub(super) const MAX_IDLE_TIME: Duration = Duration::from_secs(20);
 

@@ -10,8 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use hickory_resolver::net::runtime::{RuntimeProvider, TokioRuntimeProvider};
-
-use crate::descriptors;
+use seine_system::descriptors;
 
 #[derive(Clone, Default)]
 pub(super) struct Sockets {

@@ -17,6 +17,7 @@ use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
+use seine_parse::page::{Failure, FailureReason};
 use tower::util::{BoxCloneSyncService, MapFuture};
 
 use super::answer::{Incoming, MAX_HEADERS};
@@ -27,7 +28,6 @@ use super::pool::{MAX_IDLE_TIME, Renewed, connect_time};
 use super::stages::timed;
 use super::tap::{Tap, TappedStream};
 use crate::config::FetchConfig;
-use crate::page::{Failure, FailureReason};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// Connects, with TLS, within the time limit, and adds a tap.

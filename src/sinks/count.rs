@@ -3,15 +3,16 @@
 use std::fs::File;
 use std::path::Path;
 
+use seine_formats::files::{self, FilesReader};
+use seine_formats::format::Files;
+use seine_parse::page::{EpochMs, PageEvent};
+
 use super::dead_letters::id_hash;
 use super::folder::{file_error, list_named};
 use super::rolling::is_named_by;
 use super::sink::{SinkCount, SinkError};
 use super::{elasticsearch, kafka_audit};
 use crate::config::{Destination, SinkConfig};
-use crate::formats::files::{self, FilesReader};
-use crate::formats::format::Files;
-use crate::page::{EpochMs, PageEvent};
 
 /// None for destinations that cannot be asked. `folder` is the sink's own. `expected` has the [`key`] of each event that must be there,
 /// each once and in order.

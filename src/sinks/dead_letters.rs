@@ -11,14 +11,14 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use seine_formats::letters::{self, LetterError, LetterReader, Note, Tally};
+use seine_parse::page::{PageEvent, codec};
+use seine_system::clock::wall_ms;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::folder::{file_error, list_named, sync_folder};
 use super::sink::SinkError;
 use super::whole_file::WholeFile;
-use crate::clock::wall_ms;
-use crate::formats::letters::{self, LetterError, LetterReader, Note, Tally};
-use crate::page::{PageEvent, codec};
 
 /// The folder within the sink's own folder.
 pub(crate) const FOLDER: &str = "dead_letters";
@@ -257,7 +257,7 @@ pub enum RewriteError {
 }
 
 fn create(folder: &Path) -> Result<OpenLetters, SinkError> {
-    crate::folders::make_private(folder).map_err(|e| file_error("creating the folder", folder, e))?;
+    seine_system::folders::make_private(folder).map_err(|e| file_error("creating the folder", folder, e))?;
     if let Some(parent) = folder.parent() {
         sync_folder(parent)?;
     }

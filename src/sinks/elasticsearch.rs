@@ -33,6 +33,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use seine_delivery::{Entry, Position};
+use seine_formats::elastic::{document_id, document_version, write_event};
+use seine_formats::files::is_held;
+use seine_parse::page::{PageEvent, Withheld};
+use seine_simulation_hooks::outside::stand_in;
+use seine_simulation_hooks::planted;
+use seine_system::blocking::Runtime;
 use tokio::runtime::{Builder, Handle};
 use tokio::task::JoinHandle;
 
@@ -44,14 +51,7 @@ use self::queue::{Bulk, BulkDocument, BulkOutcome, Written};
 use super::dead_letters::DeadLetters;
 use super::sink::{Delivered, Sink, SinkContext, SinkCount, SinkError};
 use super::upkeep::Due;
-use crate::blocking::Runtime;
 use crate::config::{ElasticConfig, Removed, Upkeep};
-use crate::delivery::{Entry, Position};
-use crate::formats::elastic::{document_id, document_version, write_event};
-use crate::formats::files::is_held;
-use crate::outside::stand_in;
-use crate::page::{PageEvent, Withheld};
-use crate::planted;
 
 /// Number of bulks sent but not yet answered. The server writes one while the next is built and sent.
 const IN_FLIGHT: usize = 2;

@@ -7,17 +7,18 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
+use seine_delivery::Entry;
+use seine_formats::compressed_streams::CompressedStreams;
+use seine_formats::encoder::Encoder;
+use seine_formats::filesystem::{self, Naming};
+use seine_parse::page::EpochMs;
+use seine_system::folders::if_there;
+
 use super::dead_letters::DeadLetters;
 use super::folder::{create_folder, file_error, sync_folder};
 use super::local::{Disposition, LocalStore};
 use super::sink::{SinkContext, SinkError};
 use super::staging::StagedFiles;
-use crate::delivery::Entry;
-use crate::folders::if_there;
-use crate::formats::compressed_streams::CompressedStreams;
-use crate::formats::encoder::Encoder;
-use crate::formats::filesystem::{self, Naming};
-use crate::page::EpochMs;
 
 /// Number of known host folders; further ones are looked up again.
 const MAX_HOSTS: usize = 100_000;

@@ -11,7 +11,7 @@ pub(super) fn create_folder(folder: &Path) -> Result<(), SinkError> {
     if folder.is_dir() {
         return Ok(());
     }
-    crate::folders::make_private(folder).map_err(|e| file_error("creating the folder", folder, e))?;
+    seine_system::folders::make_private(folder).map_err(|e| file_error("creating the folder", folder, e))?;
     match folder.parent() {
         Some(parent) if parent != Path::new("") => sync_folder(parent),
         _ => sync_folder(Path::new(".")),

@@ -13,6 +13,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rdkafka::error::RDKafkaErrorCode;
+use seine_delivery::Entry;
+use seine_formats::change;
+use seine_formats::encoder::Encoder;
+use seine_parse::page::PageChange;
+use seine_system::blocking::Idle;
 
 use super::dead_letters::DeadLetters;
 use super::kafka_client::{self as client, Producer, trouble};
@@ -24,12 +29,7 @@ use super::place_notes::{NotedPlace, PlaceNotes};
 use super::sink::{Delivered, Sink, SinkContext, SinkError, empty};
 use super::upkeep::{Due, has_no_page};
 use super::watch::Watch;
-use crate::blocking::Idle;
 use crate::config::{KafkaConfig, Removed, Upkeep};
-use crate::delivery::Entry;
-use crate::formats::change;
-use crate::formats::encoder::Encoder;
-use crate::page::PageChange;
 use crate::shutdown::Shutdown;
 
 /// Longest single wait for delivery reports.

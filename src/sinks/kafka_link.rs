@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use rdkafka::error::{KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::OwnedHeaders;
+use seine_system::blocking::Signal;
 
 use super::librdkafka::Librdkafka;
-use crate::blocking::Signal;
 use crate::config::KafkaConfig;
 
 /// The same problem is logged again after this long.
@@ -156,5 +156,5 @@ impl Reports {
 
 /// The cluster that sinks write to: the real one, or the simulation's.
 pub(super) fn cluster() -> Arc<dyn KafkaCluster> {
-    crate::outside::stand_in::<Arc<dyn KafkaCluster>>().unwrap_or_else(|| Arc::new(Librdkafka))
+    seine_simulation_hooks::outside::stand_in::<Arc<dyn KafkaCluster>>().unwrap_or_else(|| Arc::new(Librdkafka))
 }

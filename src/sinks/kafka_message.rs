@@ -1,13 +1,13 @@
 //! The key and headers of a message.
 
 use rdkafka::message::{Header, OwnedHeaders};
+use seine_delivery::Entry;
+use seine_formats::change;
+use seine_parse::page::{DuplicateOf, PageChange, Truncated};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::upkeep::Due;
 use crate::config::Upkeep;
-use crate::delivery::Entry;
-use crate::formats::change;
-use crate::page::{DuplicateOf, PageChange, Truncated};
 
 /// The headers of a message:
 ///

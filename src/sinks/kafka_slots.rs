@@ -3,8 +3,9 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
+use seine_delivery::{Entry, Position};
+
 use super::kafka_message::key_hash;
-use crate::delivery::{Entry, Position};
 
 /// Each slot has a permanent number, its sequence.
 #[derive(Default)]

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use seine_delivery::Entry;
+
 use super::sink::{Delivered, Sink, SinkError};
 use super::upkeep::Due;
 use crate::config::Upkeep;
-use crate::delivery::Entry;
 
 /// A local store that takes pages at once.
 pub(super) trait LocalStore: Send {

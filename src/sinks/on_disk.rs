@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use seine_formats::filesystem;
+use seine_formats::pagestore::{CONTENTS, UrlHash};
+use seine_system::folders::if_there;
+
 use super::folder::file_error;
 use super::sink::SinkError;
 use crate::config::{Destination, SinkConfig};
-use crate::folders::if_there;
-use crate::formats::filesystem;
-use crate::formats::pagestore::{CONTENTS, UrlHash};
 
 /// The pages of one sink.
 pub(crate) enum PagesOnDisk {

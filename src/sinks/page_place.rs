@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use seine_parse::page::EpochMs;
+
 use super::place_notes::{self, Span};
-use crate::page::EpochMs;
 
 /// The page to find.
 #[derive(Debug, Clone)]

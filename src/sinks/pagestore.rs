@@ -11,17 +11,18 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use seine_delivery::Entry;
+use seine_formats::files::is_held;
+use seine_formats::layout::whole_lines;
+use seine_formats::pagestore::{Details, MetaEntry, MetaReader, PageKind, StorePath, UrlHash, day_of};
+use seine_parse::Derived;
+use seine_parse::language::primary_language;
+use seine_system::folders::if_there;
+
 use super::folder::{create_folder, file_error};
 use super::local::{Disposition, LocalStore};
 use super::sink::SinkError;
 use super::staging::StagedFiles;
-use crate::delivery::Entry;
-use crate::folders::if_there;
-use crate::formats::files::is_held;
-use crate::formats::layout::whole_lines;
-use crate::formats::pagestore::{Details, MetaEntry, MetaReader, PageKind, StorePath, UrlHash, day_of};
-use crate::parse::Derived;
-use crate::parse::language::primary_language;
 
 pub use index::FOLDER as INDEX_FOLDER;
 use index::{Article, Index};

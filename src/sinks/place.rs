@@ -4,13 +4,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use seine_formats::Format;
+use seine_formats::filesystem;
+use seine_formats::pagestore::{StorePath, UrlHash, day_of};
+
 use super::page_place::{NOT_NOTED, NotTold, PagePlace, Pages, SoughtPage, noted};
 use super::place_notes::{NotedPlace, Span};
 use super::{elasticsearch, kafka_place, rolling};
 use crate::config::{Destination, SinkConfig};
-use crate::formats::Format;
-use crate::formats::filesystem;
-use crate::formats::pagestore::{StorePath, UrlHash, day_of};
 
 /// `folder` is the sink's own. `patience`: how long to wait for each answer.
 pub fn find(

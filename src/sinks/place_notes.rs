@@ -10,10 +10,10 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use seine_system::folders::{if_there, make_private};
 use serde::{Deserialize, Serialize};
 
 use super::sink::SinkContext;
-use crate::folders::{if_there, make_private};
 
 /// In the data folder, with one folder per sink. Not inside the sinks' own folders, where other programs expect only
 /// pages.

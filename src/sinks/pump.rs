@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use seine_delivery::{Cursor, Entry, Position};
+use seine_simulation_hooks::planted;
+
 use super::sink::{Delivered, SinkContext};
 use crate::config::SinkConfig;
-use crate::delivery::{Cursor, Entry, Position};
-use crate::planted;
 
 /// Limits of entries and body bytes that are delivered together.
 pub(crate) const BATCH_EVENTS: usize = 1024;

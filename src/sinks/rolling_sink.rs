@@ -1,13 +1,14 @@
 //! The sink for rolling files of any format with many records per file.
 
+use seine_delivery::Entry;
+use seine_formats::encoder::{Encoder, NewFile};
+use seine_formats::format::Files;
+
 use super::local::{Disposition, LocalStore};
 use super::place_notes::{NotedPlace, PlaceNotes};
 use super::rolling::{Indexes, RollingFiles, RollingOptions};
 use super::sink::{SinkContext, SinkError, empty};
 use crate::config::SinkConfig;
-use crate::delivery::Entry;
-use crate::formats::encoder::{Encoder, NewFile};
-use crate::formats::format::Files;
 
 /// Writes every page that its format stores; acknowledged pages are durable. The records of one page are in the same
 /// file.

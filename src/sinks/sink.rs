@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use seine_delivery::large;
+use seine_delivery::{Entry, Position};
+
 use super::watch::Watch;
-use crate::delivery::{Entry, Position};
-use crate::large;
 use crate::shutdown::Shutdown;
 
 /// A destination. One thread drives it. After a failed call it must not be used again, since its state no longer

@@ -8,10 +8,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
+use seine_parse::page::EpochMs;
+use seine_system::folders::if_there;
+
 use super::folder::{create_folder, file_error};
 use super::sink::SinkError;
-use crate::folders::if_there;
-use crate::page::EpochMs;
 
 /// In the committed state of a sink that has begun.
 const BEGUN: &str = "begun";

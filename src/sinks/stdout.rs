@@ -5,20 +5,20 @@
 use std::io::{BufWriter, ErrorKind, Write};
 use std::net::IpAddr;
 
+use seine_delivery::Entry;
+use seine_formats::base64;
+use seine_formats::encoder::Encoder;
+use seine_formats::files::is_held;
+use seine_formats::text::{IsoTime, text_of};
+use seine_parse::clean_text::{CleanText, Extractor, TextOptions, clean_text};
+use seine_parse::page::preferences::Statement;
+use seine_parse::page::{DuplicateOf, Headers, HttpVersion, PageEvent, Relevance, Response, Truncated};
+use seine_parse::{Derived, language};
 use serde::Serialize;
 
 use super::local::{Disposition, LocalSink, LocalStore};
 use super::sink::{Sink, SinkError, empty};
 use crate::config::Upkeep;
-use crate::delivery::Entry;
-use crate::formats::base64;
-use crate::formats::encoder::Encoder;
-use crate::formats::files::is_held;
-use crate::formats::text::{IsoTime, text_of};
-use crate::page::preferences::Statement;
-use crate::page::{DuplicateOf, Headers, HttpVersion, PageEvent, Relevance, Response, Truncated};
-use crate::parse::clean_text::{CleanText, Extractor, TextOptions, clean_text};
-use crate::parse::{Derived, language};
 
 /// Bytes collected before each write.
 const BUFFER: usize = 256 << 10;

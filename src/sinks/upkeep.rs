@@ -1,8 +1,9 @@
 //! Decides what a destination does with an event, so that in the end it holds exactly the live pages.
 
+use seine_parse::page::{PageChange, PageEvent, WasDuplicate, Withheld};
+use seine_simulation_hooks::planted;
+
 use crate::config::{Answers, Removed, Unchanged, Upkeep};
-use crate::page::{PageChange, PageEvent, WasDuplicate, Withheld};
-use crate::planted;
 
 /// What to do with an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,10 +4,9 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use seine_formats::zlib_stream::ZlibStream;
+use seine_system::folders;
 use tempfile::TempPath;
-
-use crate::folders;
-use crate::formats::zlib_stream::ZlibStream;
 
 /// Suffix of an incomplete file.
 pub(crate) const UNFINISHED: &str = ".tmp";

@@ -13,14 +13,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel};
 use std::time::{Duration, Instant};
 
+use seine_formats::text::IsoTime;
+use seine_parse::page::{EpochMs, Outcome, PageEvent};
+use seine_parse::url::origin;
+use seine_system::folders::{if_there, make_private};
 use serde::Serialize;
 
 use crate::config::FetchLogConfig;
 use crate::fetch::client::Exchange;
-use crate::folders::{if_there, make_private};
-use crate::formats::text::IsoTime;
-use crate::page::{EpochMs, Outcome, PageEvent};
-use crate::parse::url::origin;
 
 /// In the data folder.
 pub(crate) const FOLDER: &str = "fetch_log";

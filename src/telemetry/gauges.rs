@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use prometheus::{CounterVec, GaugeVec, Opts, Registry};
+use seine_frontier::{BudgetStanding, Counts, Harvest};
+use seine_page_log::LogStatus;
 
 use super::fetch_log::FetchLog;
 use crate::fetch::RequestCounts;
-use crate::frontier::{BudgetStanding, Counts, Harvest};
-use crate::page_log::LogStatus;
 use crate::supervisor::PartStatus;
 
 /// The sources of the gauges.
@@ -106,7 +106,7 @@ impl Readings {
     }
 
     fn note_build(&mut self) {
-        let format = crate::frontier::FORMAT.to_string();
+        let format = seine_frontier::FORMAT.to_string();
         self.gauges(
             "seine_build_info",
             "1, with the version of this program.",

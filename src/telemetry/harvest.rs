@@ -3,8 +3,7 @@
 use std::collections::VecDeque;
 
 use parking_lot::Mutex;
-
-use crate::frontier::Harvest;
+use seine_frontier::Harvest;
 
 /// Number of pages that count as the latest.
 pub const LAST: usize = 1000;

@@ -4,6 +4,8 @@ use parking_lot::Mutex;
 use prometheus::{
     Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry, TextEncoder,
 };
+use seine_frontier::{Applied, Proposed};
+use seine_parse::page::{FailureReason, Outcome, PageEvent, Relevance, STATUS_CLASSES, status_class};
 
 use super::fetch_log::FetchLog;
 pub use super::gauges::Snapshot;
@@ -11,8 +13,6 @@ use super::gauges::{Readings, keep};
 use super::harvest::Harvested;
 use crate::fetch::RequestCounts;
 use crate::fetch::client::Exchange;
-use crate::frontier::{Applied, Proposed};
-use crate::page::{FailureReason, Outcome, PageEvent, Relevance, STATUS_CLASSES, status_class};
 
 /// The verdicts of the validator: its own words, and the states of a page.
 const CHANGES: [&str; 10] =
@@ -28,7 +28,7 @@ pub struct Metrics {
     pages: IntCounterVec,
     judged: IntCounterVec,
     links: IntCounterVec,
-    /// By [`DuplicateOf::kind`](crate::page::DuplicateOf::kind).
+    /// By [`DuplicateOf::kind`](seine_parse::page::DuplicateOf::kind).
     pub duplicates: IntCounterVec,
     pub delivery_seconds: HistogramVec,
     /// How often a destination was found to be replaced.

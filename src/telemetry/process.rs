@@ -2,8 +2,9 @@
 //!
 //! The `process` feature of `prometheus` is not used, because it would add procfs and a second rustix for a few lines.
 
+use seine_system::descriptors::Shares;
+
 use super::gauges::Readings;
-use crate::descriptors::Shares;
 
 impl Readings {
     pub fn note_start(&mut self) {

@@ -7,10 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use seine_formats::text::IsoTime;
+use seine_system::clock::wall_ms;
 use serde_json::{Value, json};
-
-use crate::clock::wall_ms;
-use crate::formats::text::IsoTime;
 
 /// The output of this process is JSON.
 static JSON: AtomicBool = AtomicBool::new(false);

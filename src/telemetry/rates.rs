@@ -4,10 +4,9 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use seine_frontier::Harvest;
+use seine_parse::page::EpochMs;
 use serde::{Deserialize, Serialize};
-
-use crate::frontier::Harvest;
-use crate::page::EpochMs;
 
 /// Counters since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

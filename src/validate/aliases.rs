@@ -1,18 +1,19 @@
 //! Aliases, redirect targets and canonical URLs.
 
+use seine_frontier::{PageRecord, PageState};
+use seine_parse::Derived;
+use seine_parse::page::{PageChange, PageEvent, Withheld};
+use seine_policies::revisit::History;
+use seine_simulation_hooks::planted;
+
 use super::{Seen, Validator};
-use crate::frontier::{PageRecord, PageState};
-use crate::page::{PageChange, PageEvent, Withheld};
-use crate::parse::{self, Derived};
-use crate::planted;
-use crate::revisit::History;
 use crate::visit::claim::{Says, canonical_of};
 
 /// The normalised redirect target, or the URL that it is an alias of; none if redirects led nowhere or back.
 pub(super) fn reached(event: &PageEvent) -> Option<String> {
     match &event.withheld {
         Some(Withheld::Alias { target, .. }) => Some(target.clone()),
-        _ => parse::url::parse(&event.final_url).filter(|reached| *reached != event.url),
+        _ => seine_parse::url::parse(&event.final_url).filter(|reached| *reached != event.url),
     }
 }
 

@@ -3,13 +3,14 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use seine_delivery::{Deriver, Entry, Position};
+use seine_frontier::{Batch, Unjudged};
+use seine_page_log::Reader;
+use seine_parse::DeriveOptions;
+use seine_parse::page::{Failure, FailureReason, Outcome, PageEvent};
+use seine_system::clock::now_ms;
+
 use super::{ValidateError, Validator};
-use crate::clock::now_ms;
-use crate::delivery::{Deriver, Entry, Position};
-use crate::frontier::{Batch, Unjudged};
-use crate::page::{Failure, FailureReason, Outcome, PageEvent};
-use crate::page_log::Reader;
-use crate::parse::DeriveOptions;
 use crate::supervisor::panic_message;
 
 /// URLs whose events were lost by damage. They are in flight, and without this would stay so until a restart.

@@ -8,15 +8,15 @@ use std::collections::HashMap;
 
 use ::url::Url;
 use parking_lot::{Mutex, MutexGuard};
+use seine_delivery::Entry;
+use seine_frontier::{Change, Frontier, FrontierError, Harvest, Learned, PageRecord, QueuePlace, Ranked};
+use seine_parse::Derived;
+use seine_parse::page::{EpochMs, Kind, PageEvent, Response};
+use seine_policies::focus::{self, Lead, Learner, Lesson, LinkWords, Source, link_words};
 
 use super::proposals::by_depth;
 use super::{Seen, Validator};
 use crate::config::FocusConfig;
-use crate::delivery::Entry;
-use crate::focus::{self, Lead, Learner, Lesson, LinkWords, Source, link_words};
-use crate::frontier::{Change, Frontier, FrontierError, Harvest, Learned, PageRecord, QueuePlace, Ranked};
-use crate::page::{EpochMs, Kind, PageEvent, Response};
-use crate::parse::{self, Derived};
 
 /// Queued URLs scored again per validated page …
 const RANKED_AGAIN: usize = 24;
@@ -98,12 +98,12 @@ impl Focus {
         };
         let words = match (source, Url::parse(&event.final_url)) {
             (Source::Page { .. }, Ok(page)) if !derived.links.is_empty() => link_words(&derived.text(), |base| {
-                let resolver = parse::Resolver::new(&page, base, derived, entry.drop_parameters());
+                let resolver = seine_parse::Resolver::new(&page, base, derived, entry.drop_parameters());
                 move |href: &str| resolver.resolve(href)
             }),
             _ => HashMap::new(),
         };
-        let origin = parse::url::origin(&event.final_url).unwrap_or_default();
+        let origin = seine_parse::url::origin(&event.final_url).unwrap_or_default();
         Ranking { state: self.state.lock(), min_rank: self.config.min_rank as f32, source, origin, words }
     }
 
@@ -141,7 +141,7 @@ impl Ranking<'_> {
     /// None if the score is too low to follow the link.
     pub fn of(&self, url: &str) -> Option<(Lead, u8)> {
         let none = LinkWords::default();
-        let leads_elsewhere = parse::url::origin(url).unwrap_or_default() != self.origin;
+        let leads_elsewhere = seine_parse::url::origin(url).unwrap_or_default() != self.origin;
         let lead = Lead::new(self.source, leads_elsewhere, self.words.get(url).unwrap_or(&none));
         let score = self.state.learner.score(&lead, url);
         (focus::rank(score) >= self.min_rank).then(|| (lead, focus::priority(score)))

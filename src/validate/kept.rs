@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::frontier::{Attempt, Change, Found, JudgedBy, PageRecord, Way};
-use crate::page::preferences::{Source, Statement, of_the_page};
-use crate::page::{Doubt, EpochMs, Kind, PageChange, PageEvent, Response, TextsGiven, Withheld};
-use crate::parse::Derived;
-use crate::planted;
-use crate::revisit::{History, Trust};
+use seine_frontier::{Attempt, Change, Found, JudgedBy, PageRecord, Way};
+use seine_parse::Derived;
+use seine_parse::page::preferences::{Source, Statement, of_the_page};
+use seine_parse::page::{Doubt, EpochMs, Kind, PageChange, PageEvent, Response, TextsGiven, Withheld};
+use seine_policies::revisit::{History, Trust};
+use seine_simulation_hooks::planted;
+
 use crate::visit::retry;
 
 /// Stores the validators for the next conditional request.

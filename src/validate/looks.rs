@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use parking_lot::Mutex;
 use regex::bytes::Regex;
+use seine_frontier::pattern;
+use seine_frontier::{Frontier, FrontierError, Hint, PageRecord, PageState, Proposal};
+use seine_parse::Derived;
+use seine_parse::page::{Doubt, EpochMs, FailureReason, PageEvent};
+use seine_policies::revisit::{Budget, History, RevisitPolicy, Trust, Which};
+use seine_simulation_hooks::planted;
 
 use crate::config::FrontierConfig;
-use crate::frontier::pattern;
-use crate::frontier::{Frontier, FrontierError, Hint, PageRecord, PageState, Proposal};
-use crate::page::{Doubt, EpochMs, FailureReason, PageEvent};
-use crate::parse::{self, Derived};
-use crate::planted;
-use crate::revisit::{Budget, History, RevisitPolicy, Trust, Which};
 
 /// The note with the price and the mean interval that it belongs to.
 const NOTE: &str = "recrawl";
@@ -158,7 +158,7 @@ impl Looks {
         let mut trusted = HashMap::new();
         for (url, changed_ms) in derived.told().filter(|(_, changed_ms)| self.can_be_news(*changed_ms, now)) {
             let Some(page) = frontier.page(url)?.filter(|_| url != event.url) else { continue };
-            let origin = parse::url::origin(url).unwrap_or_default();
+            let origin = seine_parse::url::origin(url).unwrap_or_default();
             let trust = match trusted.get(origin) {
                 Some(trust) => *trust,
                 None => {
@@ -200,7 +200,7 @@ impl Looks {
 
     fn policy_of(&self, url: &str) -> &RevisitPolicy {
         let is_theirs = |(matcher, _): &&(Matcher, RevisitPolicy)| match matcher {
-            Matcher::Host(host) => parse::url::host(url) == Some(host),
+            Matcher::Host(host) => seine_parse::url::host(url) == Some(host),
             Matcher::Pattern(pattern) => pattern.is_match(url.as_bytes()),
         };
         self.overrides.iter().find(is_theirs).map_or(&self.policy, |(_, policy)| policy)

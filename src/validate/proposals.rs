@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use seine_delivery::Entry;
+use seine_frontier::scope::REQUISITE_STEPS;
+use seine_frontier::{Found, Proposal, Way};
+use seine_parse::Derived;
+use seine_parse::page::{Kind, PageEvent};
+use seine_policies::focus::{Lead, PRIORITY_NEUTRAL};
+
 use super::Validator;
 use super::kept::found_on;
-use crate::delivery::Entry;
-use crate::focus::{Lead, PRIORITY_NEUTRAL};
-use crate::frontier::scope::REQUISITE_STEPS;
-use crate::frontier::{Found, Proposal, Way};
-use crate::page::{Kind, PageEvent};
-use crate::parse::Derived;
 
 /// The priority is the depth, so seeds come first; deeper URLs share the last priority.
 const LAST_PRIORITY: u16 = 250;

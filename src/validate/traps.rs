@@ -5,15 +5,15 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
+use seine_frontier::held::{Drain, HostTrapsChange, LAST_OF_ALL, Traps, TrapsDone};
+use seine_frontier::{Change, Frontier, FrontierError, Proposal};
+use seine_parse::page::{Kind, PageEvent, Withheld};
+use seine_parse::url::{origin, path_and_query};
+use seine_parse::{Derived, media_type};
+use seine_policies::traps::{Fetched, HostTraps, Said, Turn, Worth, mirror_of_both, parameters, said};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{Seen, Validator};
-use crate::frontier::held::{Drain, HostTrapsChange, LAST_OF_ALL, Traps, TrapsDone};
-use crate::frontier::{Change, Frontier, FrontierError, Proposal};
-use crate::page::{Kind, PageEvent, Withheld};
-use crate::parse::url::{origin, path_and_query};
-use crate::parse::{Derived, media_type};
-use crate::traps::{Fetched, HostTraps, Said, Turn, Worth, mirror_of_both, parameters, said};
 
 /// A host is watched when it has this many known URLs.
 const WATCHED_FROM: u64 = 256;

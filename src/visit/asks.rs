@@ -1,13 +1,13 @@
 //! Statements of publishers about the use of their pages.
 
+use seine_frontier::Work;
+use seine_parse::page::preferences::Statement;
+use seine_parse::page::{PageEvent, Withheld};
 use url::Url;
 
 use super::host::LeasedHost;
 use super::rules::Rules;
 use super::visitor::Visitor;
-use crate::frontier::Work;
-use crate::page::preferences::Statement;
-use crate::page::{PageEvent, Withheld};
 
 impl Visitor {
     /// Statements of a host about one of its URLs: robots.txt and TDM reservations. They do not apply to a URL that

@@ -4,15 +4,15 @@
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
+use seine_frontier::{FrontierError, HostTurn};
+use seine_parse::page::EpochMs;
+use seine_system::blocking;
+use seine_system::clock::now_ms;
 use tokio::time::Instant;
 use url::Url;
 
 use super::host::LeasedHost;
 use super::visitor::{Interrupted, Visitor};
-use crate::blocking;
-use crate::clock::now_ms;
-use crate::frontier::{FrontierError, HostTurn};
-use crate::page::EpochMs;
 
 /// How long a redirect waits for the delay of the other host, and for the worker that has its lease.
 const PATIENCE: Duration = Duration::from_secs(30);

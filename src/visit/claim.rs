@@ -7,16 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use seine_frontier::scope::Scope;
+use seine_frontier::{Claim, Frontier, FrontierError, Settled, Work};
+use seine_parse::page::{Doubt, Kind, PageEvent, Withheld};
+use seine_parse::url;
+use seine_system::blocking;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::visitor::{Interrupted, Shared, Visitor};
-use crate::blocking;
 use crate::config::{Canonical, FrontierConfig, Redirects};
-use crate::frontier::scope::Scope;
-use crate::frontier::{Claim, Frontier, FrontierError, Settled, Work};
-use crate::page::{Doubt, Kind, PageEvent, Withheld};
-use crate::parse::url;
 
 /// How long to wait for another URL's reservation to be settled.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -1,8 +1,8 @@
 //! Unconfirmed removals. A temporary fault of a site looks like a removal, so a page is removed only when a second
 //! fetch, `confirm_gone` after the first, agrees. Pure functions.
 
-use crate::page::{Doubt, EpochMs, FailureReason, Outcome, PageEvent, Withheld};
-use crate::parse::url::{host, path_and_query};
+use seine_parse::page::{Doubt, EpochMs, FailureReason, Outcome, PageEvent, Withheld};
+use seine_parse::url::{host, path_and_query};
 
 /// The page as it was delivered.
 pub struct Delivered<'a> {
@@ -26,7 +26,7 @@ pub struct Came<'a> {
 }
 
 /// The sign of removal in a response that the page did not show before, and since when it is known. 404 and 410 are not
-/// included, since they have no page to deliver; [`PageChange::judge`](crate::page::PageChange::judge) delays them.
+/// included, since they have no page to deliver; [`PageChange::judge`](seine_parse::page::PageChange::judge) delays them.
 pub fn doubt(came: &Came, page: &Delivered) -> Option<(Doubt, EpochMs)> {
     let event = came.event;
     let now = event.ended_ms;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use seine_frontier::{Lease, Release, Work};
+use seine_parse::page::{Failure, FailureReason};
+use seine_system::clock::now_ms;
 
 use super::retry::Whose;
 use super::visitor::Visitor;
-use crate::clock::now_ms;
-use crate::frontier::{Lease, Release, Work};
-use crate::page::{Failure, FailureReason};
 
 /// The URL that caused the panic.
 pub(super) type Culprit = Arc<Mutex<Option<String>>>;

@@ -1,5 +1,9 @@
 //! Fetches one URL, from its first request to its event. It follows redirects itself and judges each like a link.
 
+use seine_delivery::large::BodyRoom;
+use seine_frontier::{Claim, Work};
+use seine_parse::page::{Again, EpochMs, Failure, FailureReason, Hop, Kind, Outcome, PageEvent, Withheld};
+use seine_system::clock::{event_id, now_ms};
 use url::Url;
 
 use super::claim::Claimed;
@@ -9,13 +13,9 @@ use super::request::{Asked, Request};
 use super::retry::{self, Whose};
 use super::robots::body_bytes;
 use super::visitor::{Interrupted, Shared, Visitor};
-use crate::clock::{event_id, now_ms};
 use crate::config::Secret;
 use crate::fetch::Jar;
 use crate::fetch::client::{Conditions, Exchange, Limits};
-use crate::frontier::{Claim, Work};
-use crate::large::BodyRoom;
-use crate::page::{Again, EpochMs, Failure, FailureReason, Hop, Kind, Outcome, PageEvent, Withheld};
 
 const MAX_SITEMAP_BYTES: u64 = 50 << 20;
 

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use seine_frontier::{Cause, Health, Lease, Release, Robots, Spent, Trouble, Work};
+use seine_parse::page::{EpochMs, Failure, FailureReason, Outcome};
+use seine_parse::preferences::tdm::TdmFile;
+use seine_simulation_hooks::planted;
+use seine_system::clock::now_ms;
+
 use super::retry::{self, Whose};
 use super::rules::Rules;
-use crate::clock::now_ms;
 use crate::config::FrontierConfig;
 use crate::fetch::client::Exchange;
-use crate::frontier::{Cause, Health, Lease, Release, Robots, Spent, Trouble, Work};
-use crate::page::{EpochMs, Failure, FailureReason, Outcome};
-use crate::parse::preferences::tdm::TdmFile;
-use crate::planted;
 
 #[derive(Default)]
 pub struct LeasedHost {
@@ -48,7 +49,7 @@ pub struct LeasedHost {
     pub(super) client_is_done: bool,
     /// A budget of the host is used up.
     pub(super) spent: Option<Spent>,
-    /// Bytes received from it that no event has counted yet ([`crate::page::PageEvent::bytes_beside`]).
+    /// Bytes received from it that no event has counted yet ([`seine_parse::page::PageEvent::bytes_beside`]).
     pub(super) bytes_beside: u64,
     /// URLs whose event is in the page log.
     pub(super) fetched: Vec<String>,

@@ -6,6 +6,12 @@ use std::collections::VecDeque;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
+use seine_frontier::{FrontierError, Lease, Settled, Work};
+use seine_page_log::{Ticket, VALIDATOR};
+use seine_parse::page::{
+    Doubt, EpochMs, Failure, FailureReason, Outcome, PageChange, PageEvent, Response, Truncated, Withheld,
+};
+use seine_policies::budgets::Amounts;
 
 use super::claim::Says;
 use super::doubt;
@@ -16,12 +22,6 @@ use super::place::Place;
 use super::retry::Whose;
 use super::text::Read;
 use super::visitor::{Interrupted, Shared, Visitor};
-use crate::budgets::Amounts;
-use crate::frontier::{FrontierError, Lease, Settled, Work};
-use crate::page::{
-    Doubt, EpochMs, Failure, FailureReason, Outcome, PageChange, PageEvent, Response, Truncated, Withheld,
-};
-use crate::page_log::{Ticket, VALIDATOR};
 
 /// URLs whose events are being written.
 pub(super) type Tickets = Mutex<Vec<(String, Ticket)>>;

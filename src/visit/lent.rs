@@ -6,6 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use seine_frontier::{FrontierError, Lease, Work};
+use seine_parse::page::{FailureReason, Kind, Outcome, PageEvent, Response};
+use seine_system::blocking;
+use seine_system::clock::now_ms;
 use url::Url;
 
 use super::claim::Claimed;
@@ -18,11 +22,7 @@ use super::redirect;
 use super::retry;
 use super::sketch::Sketch;
 use super::visitor::{Interrupted, Shared, Visitor};
-use crate::blocking;
-use crate::clock::now_ms;
 use crate::fetch::client::Exchange;
-use crate::frontier::{FrontierError, Lease, Work};
-use crate::page::{FailureReason, Kind, Outcome, PageEvent, Response};
 
 /// How often to check whether the operator wants the host back.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);

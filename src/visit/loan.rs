@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use seine_parse::page::EpochMs;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::fetch::client::{Conditions, Exchange};
-use crate::page::EpochMs;
 
 /// A host is lent with about this much work, including delays.
 pub(crate) const LOAN_TIME: Duration = Duration::from_secs(30);
@@ -26,7 +26,7 @@ pub(crate) struct Loan {
     /// The end of the worker's lease; 0 until its first renewal. It is on disk before it is set here
     /// ([`Frontier::lend`]).
     ///
-    /// [`Frontier::lend`]: crate::frontier::Frontier::lend
+    /// [`Frontier::lend`]: seine_frontier::Frontier::lend
     pub renewed: watch::Receiver<EpochMs>,
 }
 

@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use seine_system::clock::now_ms;
 use url::Url;
 
 use super::host::LeasedHost;
 use super::visitor::{Interrupted, Visitor};
-use crate::clock::now_ms;
 use crate::fetch::DnsError;
 
 impl Visitor {

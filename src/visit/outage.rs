@@ -7,9 +7,8 @@ use std::fmt;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-
-use crate::page::{EpochMs, FailureReason, Outcome};
-use crate::planted;
+use seine_parse::page::{EpochMs, FailureReason, Outcome};
+use seine_simulation_hooks::planted;
 
 /// What can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use parking_lot::Mutex;
+use seine_parse::page::EpochMs;
 
 use super::host::LeasedHost;
-use crate::page::EpochMs;
 
 /// By origin; none while a host is lent.
 #[derive(Default)]

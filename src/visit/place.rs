@@ -1,12 +1,13 @@
 //! Reservations in budgets: made before a URL is fetched, and dropped if the fetch gives nothing.
 
+use seine_frontier::{Frontier, FrontierError, NoBudget, Spent, Work};
+use seine_parse::page::EpochMs;
+use seine_policies::budgets::{Amounts, Whom};
+use seine_system::blocking;
+use seine_system::clock::now_ms;
+
 use super::host::LeasedHost;
 use super::visitor::Visitor;
-use crate::blocking;
-use crate::budgets::{Amounts, Whom};
-use crate::clock::now_ms;
-use crate::frontier::{Frontier, FrontierError, NoBudget, Spent, Work};
-use crate::page::EpochMs;
 
 /// Fetches in progress may use up the budget. The host is asked again after this time, when their results are known.
 const SOON_MS: EpochMs = 250;

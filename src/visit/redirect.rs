@@ -1,9 +1,7 @@
 //! Targets of redirects.
 
+use seine_parse::page::{Outcome, string_to_latin1};
 use url::Url;
-
-use crate::page::{Outcome, string_to_latin1};
-use crate::parse;
 
 /// A redirect's target, as it is requested and as it is judged.
 pub(super) struct Target {
@@ -25,11 +23,11 @@ pub(super) fn location(outcome: &Outcome) -> Option<String> {
 
 /// None for targets that would not be fetched as links either.
 pub(super) fn target(from: &Url, location: &str) -> Option<Target> {
-    let mut url = parse::url::join(from, location)?;
-    let normal = parse::url::normalize(&url)?;
+    let mut url = seine_parse::url::join(from, location)?;
+    let normal = seine_parse::url::normalize(&url)?;
     url.set_fragment(None);
     url.set_username("").ok()?;
     url.set_password(None).ok()?;
-    url.set_host(parse::url::host(&normal)).ok()?;
+    url.set_host(seine_parse::url::host(&normal)).ok()?;
     Some(Target { url, normal })
 }

@@ -3,6 +3,10 @@
 
 use std::time::Duration;
 
+use seine_frontier::{Frontier, Lease, Turn, Work};
+use seine_parse::page::preferences::Statement;
+use seine_parse::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
+use seine_system::clock::now_ms;
 use tokio::sync::MutexGuard;
 use url::Url;
 
@@ -12,11 +16,7 @@ use super::redirect;
 use super::retry::{self, Whose};
 use super::rules::Rules;
 use super::visitor::{Interrupted, Shared, Visitor};
-use crate::clock::now_ms;
 use crate::fetch::client::{Conditions, Exchange, Limits};
-use crate::frontier::{Frontier, Lease, Turn, Work};
-use crate::page::preferences::Statement;
-use crate::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
 
 /// After a stop, a request in progress has this long.
 const LAST_ANSWER: Duration = Duration::from_secs(5);
@@ -42,7 +42,7 @@ pub(super) struct Asked {
     pub whose: Whose,
     /// The earliest time of the next request to that host.
     pub not_before: EpochMs,
-    /// Further bytes of that host: see [`crate::page::PageEvent::bytes_beside`].
+    /// Further bytes of that host: see [`seine_parse::page::PageEvent::bytes_beside`].
     pub bytes_beside: u64,
     /// Statements of that host about the use of the page.
     pub said_by_host: Vec<Statement>,

@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
+use seine_frontier::{Cause, Errors, Health, Trouble, Work, url_mark};
+use seine_parse::page::{EpochMs, FailureReason, Outcome, PageEvent, Response, Truncated};
+use seine_simulation_hooks::planted;
+
 use crate::config::FrontierConfig;
-use crate::frontier::{Cause, Errors, Health, Trouble, Work, url_mark};
-use crate::page::{EpochMs, FailureReason, Outcome, PageEvent, Response, Truncated};
-use crate::planted;
 
 /// A longer Retry-After is ignored as a mistake.
 const ABSURD: Duration = Duration::from_secs(366 * 24 * 3600);
@@ -75,7 +76,7 @@ fn sort(outcome: &Outcome) -> Sort {
 }
 
 /// Who is charged for the outcome of `url`. `trouble`: the host's trouble just before. `was_put_off`: see
-/// [`crate::frontier::Work::was_put_off`].
+/// [`seine_frontier::Work::was_put_off`].
 pub fn whose(outcome: &Outcome, url: &str, was_put_off: bool, trouble: Option<&Trouble>) -> Whose {
     // If only this URL has failed, that says nothing yet about its host.
     let mark = url_mark(url);

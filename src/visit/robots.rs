@@ -2,6 +2,11 @@
 
 use std::sync::Arc;
 
+use seine_frontier::{Found, FrontierError, Look, PageRecord, PageState, Proposal, Robots, RobotsAccess, Way};
+use seine_parse::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
+use seine_parse::preferences::tdm;
+use seine_policies::focus::PRIORITY_NEUTRAL;
+use seine_system::clock::now_ms;
 use url::Url;
 
 use super::host::LeasedHost;
@@ -9,13 +14,7 @@ use super::redirect;
 use super::retry;
 use super::rules::{self, KEPT_UNREACHABLE_MS, MAX_ROBOTS_BYTES, Rules};
 use super::visitor::{Interrupted, Visitor};
-use crate::clock::now_ms;
 use crate::fetch::client::{Conditions, Limits};
-use crate::focus::PRIORITY_NEUTRAL;
-use crate::frontier::{Found, FrontierError, Look, PageRecord, PageState, Proposal, Robots, RobotsAccess, Way};
-use crate::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
-use crate::parse;
-use crate::parse::preferences::tdm;
 
 const ROBOTS: &str = "/robots.txt";
 /// RFC 9309 §2.3.1.2 requires at least five redirects.
@@ -171,7 +170,7 @@ impl Visitor {
             Some(Rules::File(file)) => file.sitemaps(),
             _ => &[],
         };
-        let mut urls: Vec<String> = named.iter().filter_map(|url| parse::url::parse(url)).collect();
+        let mut urls: Vec<String> = named.iter().filter_map(|url| seine_parse::url::parse(url)).collect();
         if urls.is_empty() {
             let guess = Url::parse(&format!("{}/sitemap.xml", host.origin())).ok();
             let allowed = guess.filter(|url| host.rules.as_ref().is_some_and(|rules| rules.allows(url)));

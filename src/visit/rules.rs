@@ -6,15 +6,13 @@ use std::time::Duration;
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
-
-use crate::clock::now_ms;
-use crate::frontier::{Host, Robots, RobotsAccess};
-use crate::page::{EpochMs, Failure, FailureReason, Outcome, Response, Truncated};
-use crate::parse;
-use crate::parse::decode::{DecodeProblem, Decoded, decode_body};
-use crate::parse::preferences::tdm::TdmFile;
-use crate::parse::robots::RobotsTxt;
-use crate::planted;
+use seine_frontier::{Host, Robots, RobotsAccess};
+use seine_parse::decode::{DecodeProblem, Decoded, decode_body};
+use seine_parse::page::{EpochMs, Failure, FailureReason, Outcome, Response, Truncated};
+use seine_parse::preferences::tdm::TdmFile;
+use seine_parse::robots::RobotsTxt;
+use seine_simulation_hooks::planted;
+use seine_system::clock::now_ms;
 
 /// RFC 9309 §2.5 requires at least 500 KiB; we parse as much.
 pub const MAX_ROBOTS_BYTES: u64 = 500 * 1024;
@@ -220,8 +218,8 @@ impl Rules {
             Rules::Unreachable(_) => false,
             Rules::File(file) => {
                 let asked = &url[url::Position::BeforePath..url::Position::AfterQuery];
-                let normal = parse::url::normalize(url);
-                let normal = normal.as_deref().map_or(asked, parse::url::path_and_query);
+                let normal = seine_parse::url::normalize(url);
+                let normal = normal.as_deref().map_or(asked, seine_parse::url::path_and_query);
                 file.allows(asked) && (normal == asked || file.allows(normal))
             }
         }

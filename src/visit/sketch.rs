@@ -1,11 +1,10 @@
 //! A summary of a page, to tell later whether another fetch got the same page.
 
+use seine_delivery::large;
+use seine_parse::page::PageEvent;
+use seine_parse::{DeriveOptions, media_type, simhash};
 use sha2::{Digest, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
-
-use crate::large;
-use crate::page::PageEvent;
-use crate::parse::{self, DeriveOptions, media_type, simhash};
 
 /// Main texts whose simhashes differ in at most this many of 64 bits count as the same page, because news, comments and
 /// times change. Unrelated pages differ in about 32 bits.
@@ -31,7 +30,7 @@ impl Sketch {
     /// None for a failure. Parses the page, which takes milliseconds of CPU.
     pub fn of(event: &PageEvent, options: &DeriveOptions) -> Option<Sketch> {
         let response = event.response()?;
-        let page = large::derive(event, options, |decoded| parse::facts(event, decoded, options));
+        let page = large::derive(event, options, |decoded| seine_parse::facts(event, decoded, options));
         let mut links: Vec<u64> = page.links.iter().take(MOST_LINKS).map(|link| xxh3_64(link.url.as_bytes())).collect();
         links.sort_unstable();
         Some(Sketch {

@@ -3,18 +3,19 @@
 
 use std::sync::Arc;
 
+use seine_delivery::large;
+use seine_frontier::{FrontierError, Work};
+use seine_parse::Derived;
+use seine_parse::decode::DecodeProblem;
+use seine_parse::page::preferences::Statement;
+use seine_parse::page::{Kind, Likeness, PageChange, PageEvent, Relevance, Response, TextChange, TextsGiven, Withheld};
+use seine_parse::simhash::Simhash;
+use seine_policies::duplicates::Content;
+use seine_policies::focus;
+use seine_system::blocking;
+
 use super::claim::Claimed;
 use super::visitor::Visitor;
-use crate::blocking;
-use crate::duplicates::Content;
-use crate::focus;
-use crate::frontier::{FrontierError, Work};
-use crate::large;
-use crate::page::preferences::Statement;
-use crate::page::{Kind, Likeness, PageChange, PageEvent, Relevance, Response, TextChange, TextsGiven, Withheld};
-use crate::parse::decode::DecodeProblem;
-use crate::parse::simhash::Simhash;
-use crate::parse::{self, Derived};
 
 /// What a worker needs to know of a page.
 pub(super) struct Read {
@@ -59,7 +60,7 @@ impl Visitor {
             derived: None,
         };
         let small = || {
-            let derived = parse::facts(event, large::decode_small(event, options)?, options);
+            let derived = seine_parse::facts(event, large::decode_small(event, options)?, options);
             let read = read(&derived);
             Some(Read { derived: Some(Arc::new(derived)), ..read })
         };
@@ -72,8 +73,8 @@ impl Visitor {
         }
         let _turn = large::turn().await;
         let facts = |decoded| match event.kind.is_delivered() {
-            true => parse::facts(event, decoded, options),
-            false => parse::content(event, decoded, options),
+            true => seine_parse::facts(event, decoded, options),
+            false => seine_parse::content(event, decoded, options),
         };
         blocking::in_place(|| read(&large::derive(event, options, facts)))
     }
@@ -84,7 +85,7 @@ impl Visitor {
         let is_wanted = (!self.thresholds.is_empty() && !is_as_it_was) || self.wants_likeness(work, is_as_it_was);
         let is_page = is_wanted && event.kind == Kind::Page;
         let response = event.response().filter(|response| is_page && response.is_success())?;
-        parse::simhash::of_page(derived, response.content_type(), self.looks_for_near_copies())
+        seine_parse::simhash::of_page(derived, response.content_type(), self.looks_for_near_copies())
     }
 
     /// None if no page classifier is asked.

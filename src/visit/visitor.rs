@@ -3,6 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use seine_frontier::scope::CurrentScope;
+use seine_frontier::{Frontier, FrontierError, Lease, Release};
+use seine_page_log::PageLog;
+use seine_parse::DeriveOptions;
+use seine_parse::page::EpochMs;
+use seine_system::blocking;
 use tokio::sync::{Notify, watch};
 
 use super::faults::{CULPRIT, Culprit};
@@ -11,14 +17,8 @@ use super::outage::Outage;
 use super::parking::Parking;
 use super::rules::RulesCache;
 use super::waits::Waits;
-use crate::blocking;
 use crate::config::Config;
 use crate::fetch::Client;
-use crate::frontier::scope::CurrentScope;
-use crate::frontier::{Frontier, FrontierError, Lease, Release};
-use crate::page::EpochMs;
-use crate::page_log::PageLog;
-use crate::parse::DeriveOptions;
 use crate::shutdown::Shutdown;
 use crate::supervisor::panic_message;
 use crate::telemetry::Metrics;

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use seine_system::clock::now_ms;
 use tokio_util::task::TaskTracker;
 
 use crate::api::said::work::{HostLease, LeaseWanted, Work};
-use crate::clock::now_ms;
 use crate::config::{FetchConfig, Secret};
 use crate::fetch::{Client, ClientError};
 use crate::shutdown::Shutdown;

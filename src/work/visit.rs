@@ -4,15 +4,15 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use data_encoding::HEXLOWER;
+use seine_formats::base64;
+use seine_parse::page::Outcome;
+use seine_system::clock::now_ms;
 use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::{Working, rest};
 use crate::api::said::work::{FailureSent, HostLease, PageSent, UrlToFetch};
-use crate::clock::now_ms;
 use crate::fetch::client::{Conditions, Exchange};
-use crate::formats::base64;
-use crate::page::Outcome;
 use crate::visit::outage::Says;
 
 /// Pause before a page is sent again, while the lease lasts.

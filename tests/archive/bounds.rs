@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use seine::formats::Format;
+use seine_formats::Format;
 
 use crate::support::program::run;
 use crate::{events, write};

@@ -3,8 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use seine::formats::Format;
-use seine::formats::held::{Field, Held};
+use seine_formats::Format;
+use seine_formats::held::{Field, Held};
 use serde_json::Value;
 
 use crate::support::program::{Process, Ran, command, run};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use fastrand::Rng;
-use seine::page::{
+use seine_parse::page::{
     Failure, FailureReason, Headers, Hop, HttpVersion, Kind, Outcome, PageChange, PageEvent, Relevance, Response,
     Truncated,
 };

@@ -2,13 +2,13 @@
 //! table.
 
 use seine::archive::read::Page;
-use seine::formats::Format;
-use seine::formats::files::gathered;
-use seine::formats::held::{Field, Held, Lacks, Reduction};
-use seine::formats::http;
-use seine::formats::text::text_of;
-use seine::page::{Headers, HttpVersion, PageEvent, Relevance, Response};
-use seine::parse::{self, Derived};
+use seine_formats::Format;
+use seine_formats::files::gathered;
+use seine_formats::held::{Field, Held, Lacks, Reduction};
+use seine_formats::http;
+use seine_formats::text::text_of;
+use seine_parse::Derived;
+use seine_parse::page::{Headers, HttpVersion, PageEvent, Relevance, Response};
 
 use crate::options;
 
@@ -22,7 +22,7 @@ pub struct Known {
 
 impl Known {
     pub fn new(event: PageEvent) -> Known {
-        Known { derived: parse::derive(&event, &options()), event, lacks: Lacks::default() }
+        Known { derived: seine_parse::derive(&event, &options()), event, lacks: Lacks::default() }
     }
 
     pub fn read(page: Page) -> Known {
@@ -183,7 +183,7 @@ impl Known {
             Held::Partly(_) => self.utf8().unwrap_or_else(|| self.derived.body.to_vec()),
             Held::No => Vec::new(),
         };
-        parse::is_html(None, &body)
+        seine_parse::is_html(None, &body)
     }
 
     /// The value used if a field is not stored.

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use seine::archive::inputs::{ArchiveInputs, InputOptions};
 use seine::archive::recover::recover;
 use seine::archive::verify::verify;
-use seine::formats::Format;
+use seine_formats::Format;
 
 use crate::{events, write};
 

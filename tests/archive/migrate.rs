@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use seine::archive::migrate::{DetailsTable, MigrateError, Migrated, migrate, read_table};
-use seine::formats::pagestore::UrlHash;
+use seine_formats::pagestore::UrlHash;
 
 const RSS: &str = "<rss><channel><language>en-GB</language></channel></rss>";
 

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use seine::archive::transfer::Summary;
 use seine::archive::transfer_state::NotSent;
-use seine::formats::Format;
-use seine::formats::held::{Field, Held};
-use seine::page::PageEvent;
+use seine_formats::Format;
+use seine_formats::held::{Field, Held};
+use seine_parse::page::PageEvent;
 
 use crate::facts::Known;
 use crate::{Silent, events, pages, transfer, write};

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use seine::archive::recover::{RecoveryReport, recover};
-use seine::formats::Format;
 use seine::sinks::SinkContext;
+use seine_formats::Format;
 
 use crate::support::program::run;
 use crate::{CDR31, events, pages, write};
@@ -24,7 +24,7 @@ fn lines(numbers: std::ops::Range<u64>) -> Vec<u8> {
     for number in numbers {
         let event = events::page(number, format!("<p>{number}</p>").repeat(number as usize % 40));
         let body = event.response().unwrap().body.clone();
-        seine::formats::files::write_event(&event, &body, &mut lines);
+        seine_formats::files::write_event(&event, &body, &mut lines);
     }
     lines
 }
@@ -115,13 +115,13 @@ fn a_flipped_bit_in_a_file_of_ours_costs_the_pages_around_it() {
     let events: Vec<_> = (0..200).map(|n| events::page(n, noise())).collect();
     {
         let state = serde_json::Value::Null;
-        let deriver = seine::delivery::Deriver::new(crate::options());
+        let deriver = seine_delivery::Deriver::new(crate::options());
         let mut sink =
             seine::sinks::open(&crate::sink_config("FILES"), &SinkContext::new(folder.path()), &state).unwrap();
         for event in &events {
             let index = u64::from_str_radix(&event.id, 16).unwrap() + 1;
-            let end = seine::delivery::Position { index, offset: index };
-            let entry = seine::delivery::Entry::new(end, std::sync::Arc::new(event.clone()), &deriver);
+            let end = seine_delivery::Position { index, offset: index };
+            let entry = seine_delivery::Entry::new(end, std::sync::Arc::new(event.clone()), &deriver);
             sink.deliver(&[std::sync::Arc::new(entry)]).unwrap();
         }
         sink.close().unwrap();
@@ -167,13 +167,13 @@ fn records_of_their_own_behind_damage_are_saved() {
 }
 
 /// Whether every recovered page equals one of these, to the last byte.
-fn saved_as_written(bytes: &[u8], events: &[seine::page::PageEvent]) -> bool {
+fn saved_as_written(bytes: &[u8], events: &[seine_parse::page::PageEvent]) -> bool {
     let folder = tempfile::tempdir().unwrap();
     let (damaged, out) = (folder.path().join("damaged"), folder.path().join("out"));
     std::fs::write(&damaged, bytes).unwrap();
     recover(&damaged, &out, None, &mut |_, _| ()).unwrap();
-    let body = |event: &seine::page::PageEvent| event.response().unwrap().body.clone();
-    let is_one = |event: &seine::page::PageEvent| {
+    let body = |event: &seine_parse::page::PageEvent| event.response().unwrap().body.clone();
+    let is_one = |event: &seine_parse::page::PageEvent| {
         events.iter().any(|known| known.url == event.url && body(known) == body(event))
     };
     pages(&out).iter().all(|page| is_one(&page.event))

@@ -104,7 +104,7 @@ fn killed_replays_into_kafka_lose_nothing_and_repeat_only_what_was_in_flight() {
     let seen = BROKER.read("replayed-from-files");
     let mut times: BTreeMap<u64, u64> = BTreeMap::new();
     for message in &seen {
-        let record = seine::formats::files::parse_line(&message.value).unwrap();
+        let record = seine_formats::files::parse_line(&message.value).unwrap();
         *times.entry(number(&record.url)).or_default() += 1;
     }
     assert_eq!(times.keys().copied().collect::<Vec<_>>(), (0..PAGES).collect::<Vec<_>>());

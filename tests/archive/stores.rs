@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use seine::formats::pagestore::UrlHash;
+use seine_formats::pagestore::UrlHash;
 
 use crate::support::program::run;
 use crate::{events, pages, write};

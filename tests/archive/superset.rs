@@ -8,7 +8,7 @@ use fastrand::Rng;
 use seine::archive::inputs::{ArchiveInputs, FoundInput, InputOptions};
 use seine::archive::read::Pages;
 use seine::archive::recover::recover;
-use seine::formats::Format;
+use seine_formats::Format;
 
 use crate::{events, write};
 

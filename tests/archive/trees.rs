@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use seine::formats::Format;
+use seine_formats::Format;
 
 use crate::support::program::{Ran, run};
 use crate::{events, pages, write};
@@ -110,7 +110,7 @@ fn a_body_may_be_anything_a_record_of_its_own_page_too() {
     events.push(events::page(6, ""));
     events.push(events::with_type(7, "application/json", "{\"redirected_url\": null, \"content\":\"\"}"));
     let mut record = Vec::new();
-    seine::formats::files::write_event(&events[0], b"made up", &mut record);
+    seine_formats::files::write_event(&events[0], b"made up", &mut record);
     events.push(events::with_type(8, "application/json", record));
     write(crate::HTML, &events, folder.path());
     let verified = run(&["verify", "--json", text(folder.path())]).ok();

@@ -9,10 +9,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use seine::clock;
-use seine::formats::files;
-use seine::frontier::{CLOCK_NOTE, EmbeddedFrontier, Frontier, FrontierOptions, PageRecord};
-use seine::page::EpochMs;
+use seine_formats::files;
+use seine_frontier::{CLOCK_NOTE, EmbeddedFrontier, Frontier, FrontierOptions, PageRecord};
+use seine_parse::page::EpochMs;
+use seine_system::clock;
 
 use crate::broker::{Broker, Seen};
 use crate::stores::{Elastic, Kafka, TOPIC, Trouble};

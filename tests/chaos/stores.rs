@@ -112,7 +112,7 @@ impl Kafka {
     pub fn held(&self) -> Vec<Held> {
         let messages = self.messages();
         let held = |message: &Seen| {
-            let page = seine::formats::files::parse_line(&message.value).expect("a FILES object");
+            let page = seine_formats::files::parse_line(&message.value).expect("a FILES object");
             let content = String::from_utf8(page.content.to_vec()).expect("the web's pages are text");
             Held { id: message.id().to_owned(), url: page.url.into_owned(), content }
         };

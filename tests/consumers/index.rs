@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use reqwest::Method;
-use seine::formats::elastic_mapping::{HeaderType, template_body};
+use seine_formats::elastic_mapping::{HeaderType, template_body};
 use serde_json::{Map, Value, json};
 
 use crate::node::Node;

@@ -101,7 +101,7 @@ fn json_messages_are_files_records() {
         let page = &site::expected()[key.strip_prefix(&JSON.origin).unwrap()];
         assert_eq!(value["url"], key);
         assert_eq!(value["content_type"].as_str().unwrap_or_default(), page.content_type);
-        assert_eq!(seine::formats::base64::decode(value["content"].as_str().unwrap()).unwrap(), page.body);
+        assert_eq!(seine_formats::base64::decode(value["content"].as_str().unwrap()).unwrap(), page.body);
         let redirected = key.ends_with("/moved").then(|| format!("{}/packed", JSON.origin));
         assert_eq!(value["redirected_url"].as_str(), redirected.as_deref());
     }

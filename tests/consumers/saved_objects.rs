@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use seine::formats::elastic_mapping::{HeaderType, fields};
+use seine_formats::elastic_mapping::{HeaderType, fields};
 use serde_json::Value;
 
 use crate::support::program::json_lines;

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use seine_frontier::{EmbeddedFrontier, Frontier, FrontierOptions, PageState};
+
 use crate::support::server::{Answer, Ask};
-use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions, PageState};
 
 use crate::support::program::{Place, Process, eventually, free_port, get};
 use crate::support::{Running, links};

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use seine::page::{Failure, FailureReason, Outcome, PageEvent};
 use seine::sinks::dead_letters::DeadLetters;
+use seine_parse::page::{Failure, FailureReason, Outcome, PageEvent};
 use serde_json::Value;
 
 use crate::event;

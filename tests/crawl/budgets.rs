@@ -6,12 +6,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use seine_frontier::{EmbeddedFrontier, Frontier, FrontierOptions};
+use seine_system::clock;
+
 use crate::support::server::{Answer, Handler};
 use fastrand::Rng;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use seine::clock;
-use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions};
 
 use crate::support::program::{Place, Process, Ran, eventually, free_port, get};
 use crate::support::{Plan, Running, TestSite, links};

@@ -6,8 +6,9 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use seine_frontier::{EmbeddedFrontier, Frontier, FrontierOptions, PageState};
+
 use crate::support::server::{Answer, Ask};
-use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions, PageState};
 
 use crate::aliases::crawl_through_kills;
 use crate::support::program::{Place, Process, eventually, free_port, get, run};

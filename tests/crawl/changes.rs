@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use seine_parse::simhash::simhash;
+
 use crate::support::server::{Answer, Ask};
-use seine::parse::simhash::simhash;
 use serde_json::Value;
 
 use crate::support::program::{Place, Process, eventually, free_port, get, json_lines};

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use seine::clock::{self, Clock};
-use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions};
+use seine_frontier::{EmbeddedFrontier, Frontier, FrontierOptions};
+use seine_system::clock::{self, Clock};
 use serde_json::Value;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
 
+use seine_formats::pagestore::{MetaReader, PageKind};
+
 use crate::support::server::Answer;
-use seine::formats::pagestore::{MetaReader, PageKind};
 
 use crate::support::program::{Place, Process, eventually};
 use crate::support::{Running, links};

@@ -1,8 +1,9 @@
 //! Offers of pages besides links, and links with tracking parameters, in whole crawls: how many requests they cost.
 
+use seine_frontier::{EmbeddedFrontier, Frontier, FrontierOptions, Proposal};
+use seine_system::clock::now_ms;
+
 use crate::support::server::Answer;
-use seine::clock::now_ms;
-use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions, Proposal};
 
 use crate::support::program::{Place, Process};
 use crate::support::{Running, link};

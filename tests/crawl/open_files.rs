@@ -5,8 +5,9 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use seine_system::descriptors::Shares;
+
 use crate::support::server::Answer;
-use seine::descriptors::Shares;
 
 use crate::support::Running;
 use crate::support::program::{Place, Process};
@@ -54,7 +55,7 @@ fn more_hosts_than_files_may_be_open_are_crawled_and_nobody_pays() {
 #[ignore = "a minute: three thousand hosts, under the limit that most systems have"]
 fn three_thousand_hosts_under_the_usual_limit() {
     // The website listens on as many addresses.
-    seine::descriptors::raise();
+    seine_system::descriptors::raise();
     all_are_crawled(3_000, 1_024);
 }
 

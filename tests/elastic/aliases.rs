@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use seine::page::{PageChange, PageEvent, Withheld};
+use seine_parse::page::{PageChange, PageEvent, Withheld};
 use serde_json::{Value, json};
 
 use crate::conformance::deliver;

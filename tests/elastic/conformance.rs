@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Method;
-use seine::delivery::Entry;
-use seine::formats::elastic::{ElasticDocument, document_id, parse_document, write_event};
-use seine::formats::elastic_mapping::{self, HeaderType};
-use seine::page::{PageEvent, Relevance};
 use seine::sinks::elasticsearch::ElasticSink;
 use seine::sinks::{Delivered, Sink, SinkError};
+use seine_delivery::Entry;
+use seine_formats::elastic::{ElasticDocument, document_id, parse_document, write_event};
+use seine_formats::elastic_mapping::{self, HeaderType};
+use seine_parse::page::{PageEvent, Relevance};
 use serde_json::{Value, json};
 use tokio_rustls::TlsAcceptor;
 

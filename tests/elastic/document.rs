@@ -5,13 +5,15 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
-use seine::formats::elastic::{
+use seine_formats::elastic::{
     ElasticDocument, MAX_ID_BYTES, document_id, document_version, parse_document, write_event,
 };
-use seine::formats::files::is_held;
-use seine::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageChange, PageEvent, Relevance, TextChange};
-use seine::parse::PageText;
-use seine::parse::clean_text::{Extractor, TextOptions};
+use seine_formats::files::is_held;
+use seine_parse::PageText;
+use seine_parse::clean_text::{Extractor, TextOptions};
+use seine_parse::page::{
+    Failure, FailureReason, Headers, Hop, Kind, Outcome, PageChange, PageEvent, Relevance, TextChange,
+};
 use serde_json::Value;
 
 use crate::{FETCHED, at, changed, numbered, page, response, text};

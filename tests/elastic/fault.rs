@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Method;
-use seine::delivery::Entry;
 use seine::sinks::Sink;
+use seine_delivery::Entry;
 use serde_json::{Value, json};
 
 use crate::conformance::{ache_mapping, deliver};

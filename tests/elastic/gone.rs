@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use crate::support::server::Answer;
-use seine::config::{Answers, Removed, Unchanged, Upkeep};
-use seine::delivery::Entry;
-use seine::page::{
+use seine_delivery::Entry;
+use seine_parse::page::{
     DuplicateOf, Failure, FailureReason, Likeness, Outcome, PageChange, PageEvent, TextChange, WasDuplicate, Withheld,
 };
+
+use crate::support::server::Answer;
+use seine::config::{Answers, Removed, Unchanged, Upkeep};
 use seine::sinks::SinkContext;
 use seine::sinks::elasticsearch::ElasticSink;
 use serde_json::{Value, json};

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, mpsc};
 
 use reqwest::Method;
-use seine::formats::elastic::document_id;
-use seine::page::PageEvent;
 use seine::sinks::dead_letters::DeadLetters;
 use seine::sinks::elasticsearch::ElasticSink;
 use seine::sinks::{Sink, SinkContext};
+use seine_formats::elastic::document_id;
+use seine_parse::page::PageEvent;
 use serde_json::json;
 
 use crate::conformance::{ache_mapping, document_of};
@@ -60,7 +60,7 @@ pub fn a_letter_is_delivered_once_the_server_takes_it(node: &Node) {
 }
 
 /// Delivers as a crawl would, with its sink's own folder.
-fn refuse(node: &Node, folder: &Path, pages: &[std::sync::Arc<seine::delivery::Entry>]) {
+fn refuse(node: &Node, folder: &Path, pages: &[std::sync::Arc<seine_delivery::Entry>]) {
     std::fs::create_dir_all(folder).unwrap();
     let mut sink = ElasticSink::open(&config(&[&node.url], INDEX), UPKEEP, &SinkContext::new(folder)).unwrap();
     sink.deliver(pages).unwrap();

@@ -33,14 +33,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use seine::config::{Answers, ElasticConfig, Removed, Unchanged, Upkeep};
-use seine::delivery::{Deriver, Entry, Position};
-use seine::page::preferences::{Says, Scheme, Source, Statement, Usage};
-use seine::page::{DuplicateOf, Likeness, PageChange, PageEvent, Relevance, TextChange};
-use seine::parse::{DeriveOptions, PageText, derive};
 use seine::shutdown::Shutdown;
 use seine::sinks::SinkContext;
 use seine::sinks::dead_letters;
 use seine::sinks::elasticsearch::ElasticSink;
+use seine_delivery::{Deriver, Entry, Position};
+use seine_parse::page::preferences::{Says, Scheme, Source, Statement, Usage};
+use seine_parse::page::{DuplicateOf, Likeness, PageChange, PageEvent, Relevance, TextChange};
+use seine_parse::{DeriveOptions, PageText, derive};
 use tempfile::TempDir;
 
 use event::{FETCHED, response};

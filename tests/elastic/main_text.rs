@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use seine::parse::main_text::main_text;
+use seine_parse::main_text::main_text;
 
 fn text_of(html: &str) -> String {
     main_text(html)

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use seine::formats::elastic::write_event;
-use seine::formats::elastic_mapping::{HeaderType, compare, fields, index_body, template_body};
-use seine::page::{Outcome, Truncated};
-use seine::parse::PageText;
-use seine::parse::clean_text::TextOptions;
+use seine_formats::elastic::write_event;
+use seine_formats::elastic_mapping::{HeaderType, compare, fields, index_body, template_body};
+use seine_parse::PageText;
+use seine_parse::clean_text::TextOptions;
+use seine_parse::page::{Outcome, Truncated};
 use serde_json::{Value, json};
 
 use crate::{changed, page, text};

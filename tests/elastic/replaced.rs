@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex};
 
 use reqwest::Method;
-use seine::page::PageChange;
 use seine::sinks::elasticsearch::ElasticSink;
 use seine::sinks::{Sink, SinkContext, SinkError};
+use seine_parse::page::PageChange;
 use serde_json::json;
 
 use crate::conformance::deliver;

@@ -39,7 +39,7 @@ fn told_to_hurry_it_ends_soon_and_says_what_was_written() {
 #[test]
 fn what_the_format_does_not_hold_is_skipped_without_asking_anybody() {
     let mut events: Vec<_> = (1..=3).map(numbered).collect();
-    events.iter_mut().for_each(|event| event.kind = seine::page::Kind::Sitemap);
+    events.iter_mut().for_each(|event| event.kind = seine_parse::page::Kind::Sitemap);
     let pages = entries(events);
     let mut sink = open(&config(&[&closed_port()], "pages"));
     sink.deliver(&pages).unwrap();

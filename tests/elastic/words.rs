@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use proptest::prelude::*;
-use seine::parse::html_facts;
-use seine::parse::html_text::page_facts;
-use seine::parse::words::{MAX_WORD_CHARS, MAX_WORDS, Words, meta_words, words};
+use seine_parse::html_facts;
+use seine_parse::html_text::page_facts;
+use seine_parse::words::{MAX_WORD_CHARS, MAX_WORDS, Words, meta_words, words};
 
 /// The words of a page at `http://HOST/`.
 fn words_of(host: &str, html: &str) -> Vec<String> {

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use seine::formats::files;
+use seine_formats::files;
 
 use crate::broker::{Broker, Seen};
 use crate::oracle::{Crawl, Held};

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use seine_frontier::PageState;
+use seine_parse::page::{FailureReason, PageChange, PageEvent, Withheld};
+
 use crate::sites::server::{Answer, Ask};
 use parking_lot::Mutex;
 use seine::config::{Config, Redirects};
-use seine::frontier::PageState;
-use seine::page::{FailureReason, PageChange, PageEvent, Withheld};
 
 use crate::redirects::site;
 use crate::sites::Running;

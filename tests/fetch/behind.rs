@@ -6,13 +6,13 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use seine::clock::now_ms;
 use seine::config::Config;
-use seine::delivery::Position;
-use seine::frontier::{Batch, Lease, Proposal};
-use seine::page_log::{PageLog, VALIDATOR};
-use seine::parse::DeriveOptions;
 use seine::supervisor::Supervisor;
+use seine_delivery::Position;
+use seine_frontier::{Batch, Lease, Proposal};
+use seine_page_log::{PageLog, VALIDATOR};
+use seine_parse::DeriveOptions;
+use seine_system::clock::now_ms;
 use tempfile::TempDir;
 
 use crate::event;

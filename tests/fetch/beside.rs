@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use seine_parse::page::{FailureReason, Truncated};
+
 use crate::sites::server::{Answer, Body};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use seine::config::Config;
-use seine::page::{FailureReason, Truncated};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Barrier;

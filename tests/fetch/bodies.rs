@@ -4,10 +4,11 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use seine_parse::page::Truncated;
+
 use crate::sites::server::{Answer, Body};
 use bytes::Bytes;
 use seine::config::FetchConfig;
-use seine::page::Truncated;
 
 use crate::raw_server::{RawServer, Reply, Then};
 use crate::sites::Running;

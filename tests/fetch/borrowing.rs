@@ -5,19 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::sites::server::{Answer, Ask};
-use seine::budgets::Amounts;
-use seine::clock::now_ms;
-use seine::delivery::Position;
-use seine::duplicates::Content;
-use seine::focus::Lead;
-use seine::frontier::{
+use seine_delivery::Position;
+use seine_frontier::{
     Applied, Batch, BudgetStanding, Claim, Counts, EmbeddedFrontier, Forgotten, Frontier, FrontierCopy, FrontierError,
     FrontierOptions, HostLook, HostOrder, HostTurn, Lease, Look, NoBudget, PageRecord, Proposal, Proposed, QueuePlace,
     Ranked, Release, Remembered, Settled, Standing, Turn, Unjudged, UrlLook, Waiting, WhichHosts, Work,
 };
-use seine::page::{DuplicateOf, EpochMs, FailureReason, Kind, Withheld};
-use seine::revisit::Trust;
+use seine_parse::page::{DuplicateOf, EpochMs, FailureReason, Kind, Withheld};
+use seine_policies::budgets::Amounts;
+use seine_policies::duplicates::Content;
+use seine_policies::focus::Lead;
+use seine_policies::revisit::Trust;
+use seine_system::clock::now_ms;
+
+use crate::sites::server::{Answer, Ask};
 
 use crate::redirects::site;
 use crate::support::{MiniCrawl, config_for, event_of, failure_of, status_of};
@@ -59,7 +60,7 @@ async fn a_redirect_to_a_host_that_rests_for_long_does_not_hold_up_its_own() {
     });
     let seeds = ["/1", "/2", "/3"].map(|path| format!("http://a.test:{}{path}", site.port));
     let crawl = MiniCrawl::new(config_for(&site), &seeds.each_ref().map(String::as_str));
-    let is_fetched = |events: &[Arc<seine::page::PageEvent>], path: &str| {
+    let is_fetched = |events: &[Arc<seine_parse::page::PageEvent>], path: &str| {
         events.iter().any(|event| event.url.ends_with(path) && status_of(event) == 200)
     };
     let enough = |events: &[_]| is_fetched(events, "/2") && is_fetched(events, "/3");

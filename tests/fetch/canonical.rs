@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use seine_frontier::PageState;
+use seine_parse::page::{FailureReason, PageChange, PageEvent, Withheld};
+use seine_system::clock::now_ms;
+
 use crate::sites::server::{Answer, Ask};
 use fastrand::Rng;
 use parking_lot::Mutex;
-use seine::clock::now_ms;
 use seine::config::{Canonical, Config, Redirects};
-use seine::frontier::PageState;
-use seine::page::{FailureReason, PageChange, PageEvent, Withheld};
 
 use crate::aliases::{Crawled, asked, crawl};
 use crate::redirects::site;

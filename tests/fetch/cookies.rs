@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use seine_formats::http::{Exactness, write_request};
+use seine_parse::page::{FailureReason, PageEvent};
+
 use crate::sites::server::{Answer, Ask};
 use parking_lot::Mutex;
 use seine::config::{Cookie, Secret};
-use seine::formats::http::{Exactness, write_request};
-use seine::page::{FailureReason, PageEvent};
 
 use crate::redirects::site;
 use crate::support::{MiniCrawl, config_for, event_of, failure_of, status_of};

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use seine_parse::page::FailureReason;
+
 use crate::sites::server::Answer;
 use seine::config::FetchConfig;
 use seine::fetch::{Dns, DnsError};
-use seine::page::FailureReason;
 use tokio::task::JoinSet;
 
 use crate::sites::dns::{NameServer, Say};

@@ -3,9 +3,10 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
+use seine_parse::page::{FailureReason, HttpVersion};
+
 use crate::sites::server::Answer;
 use seine::config::FetchConfig;
-use seine::page::{FailureReason, HttpVersion};
 
 use crate::raw_server::{RawServer, Reply, Then};
 use crate::support::{failure, fetch_config, get, get_url, get_with, response, site};
@@ -14,7 +15,7 @@ use crate::support::{failure, fetch_config, get, get_url, get_with, response, si
 async fn a_head_is_kept_as_it_came() {
     let sent = "HTTP/1.1 299 Open all day\r\nX-One: 1\r\nSet-Cookie: a=1\r\nX-Empty:\r\nset-cookie: b=2\r\n\
                 X-Latin: caf\u{e9} \u{ff}\r\nX-One:  two \r\nContent-Length: 2\r\n\r\nok";
-    let response = response(get(Answer::raw(seine::page::string_to_latin1(sent))).await);
+    let response = response(get(Answer::raw(seine_parse::page::string_to_latin1(sent))).await);
     assert_eq!((response.status, response.reason.as_str()), (299, "Open all day"));
     assert_eq!(response.version, HttpVersion::Http11);
     let headers: Vec<(&str, &str)> = response.headers.0.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
@@ -43,7 +44,7 @@ async fn reason_phrases_are_the_servers_own() {
         ("404 Ferm\u{e9}", ""),
     ] {
         let sent = format!("HTTP/1.1 {line}\r\nContent-Length: 0\r\n\r\n");
-        let response = response(get(Answer::raw(seine::page::string_to_latin1(&sent))).await);
+        let response = response(get(Answer::raw(seine_parse::page::string_to_latin1(&sent))).await);
         assert_eq!((response.status, response.reason.as_str()), (404, reason), "{line:?}");
     }
 }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::time::{Duration, Instant};
 
-use seine::clock::now_ms;
-use seine::frontier::{EmbeddedFrontier, Frontier, PageState, Proposal, Release};
-use seine::page::FailureReason;
-use seine::page_log::VALIDATOR;
 use seine::supervisor::Supervisor;
 use seine::validate::Validator;
+use seine_frontier::{EmbeddedFrontier, Frontier, PageState, Proposal, Release};
+use seine_page_log::VALIDATOR;
+use seine_parse::page::FailureReason;
+use seine_system::clock::now_ms;
 use tempfile::TempDir;
 
 use crate::borrowing::Brittle;

@@ -3,11 +3,12 @@
 use std::process::Command;
 use std::time::Duration;
 
+use seine_frontier::Proposal;
+use seine_parse::page::{EpochMs, FailureReason};
+use seine_system::clock::now_ms;
+
 use crate::sites::server::{Answer, Ask};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use seine::clock::now_ms;
-use seine::frontier::Proposal;
-use seine::page::{EpochMs, FailureReason};
 use seine::visit::outage::{Away, Opening, Outage, Part, Says, Sign};
 
 use crate::sites::Running;

@@ -3,9 +3,9 @@
 use std::time::{Duration, SystemTime};
 
 use seine::config::{Config, FrontierConfig};
-use seine::frontier::{Cause, Errors, Health, Trouble, url_mark};
-use seine::page::{EpochMs, Failure, FailureReason, Outcome, PageEvent, Response, Truncated};
 use seine::visit::retry::{Whose, failed_again, health_after, host_not_before, is_hopeless, retry_at, whose};
+use seine_frontier::{Cause, Errors, Health, Trouble, url_mark};
+use seine_parse::page::{EpochMs, Failure, FailureReason, Outcome, PageEvent, Response, Truncated};
 
 const NOW: EpochMs = 1_800_000_000_000;
 const DAY_MS: u64 = 24 * 3600 * 1000;

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use seine_parse::page::{FailureReason, Kind};
+
 use crate::sites::server::{Answer, Ask};
 use parking_lot::Mutex;
 use seine::config::Redirects;
-use seine::page::{FailureReason, Kind};
 
 use crate::sites::Running;
 use crate::support::{MiniCrawl, config_for, event_of, failure_of, status_of};
@@ -124,7 +125,7 @@ async fn robots_txt_and_sitemaps_are_asked_for_without_credentials() {
     let seed = format!("http://user:secret@a.test:{}/", site.port);
     let mut config = config_for(&site);
     config.frontier.sitemaps = true;
-    let is_read = |events: &[Arc<seine::page::PageEvent>]| events.iter().any(|event| event.kind == Kind::Sitemap);
+    let is_read = |events: &[Arc<seine_parse::page::PageEvent>]| events.iter().any(|event| event.kind == Kind::Sitemap);
     let events = MiniCrawl::new(config, &[&seed]).run_until(LIMIT, is_read).await;
     assert!(is_read(&events));
     let paths: Vec<String> = asks.lock().iter().map(|ask| format!("{} {}", ask.host, ask.path())).collect();

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use seine_parse::page::FailureReason;
+
 use crate::sites::server::{Answer, Ask};
-use seine::page::FailureReason;
 
 use crate::sites::Running;
 use crate::support::{MiniCrawl, config_for, event_of, failure_of, status_of};

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use seine_parse::page::FailureReason;
+
 use crate::sites::server::{Answer, Ask};
 use parking_lot::Mutex;
 use seine::config::{Cookie, FetchConfig, Secret, UserAgent};
 use seine::fetch::Client;
 use seine::fetch::client::Conditions;
-use seine::page::FailureReason;
 
 use crate::sites::Running;
 use crate::support::{failure, fetch_config, get_url, get_with, names, response, site};

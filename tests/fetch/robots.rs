@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use seine_frontier::{HostTurn, Proposal, Release, Robots, RobotsAccess};
+use seine_parse::page::{Doubt, FailureReason, Kind, PageEvent};
+use seine_system::clock::now_ms;
+
 use crate::sites::server::{Answer, Ask, Body};
 use bytes::Bytes;
 use parking_lot::Mutex;
-use seine::clock::now_ms;
-use seine::frontier::{HostTurn, Proposal, Release, Robots, RobotsAccess};
-use seine::page::{Doubt, FailureReason, Kind, PageEvent};
 use seine::visit::rules::MAX_ROBOTS_BYTES;
 
 use crate::sites::Running;
@@ -205,7 +206,7 @@ async fn without_obeying_robots_txt_nothing_waits_for_it() {
     config.frontier.sitemaps = true;
     config.frontier.backoff_base = Duration::from_secs(3600);
     config.frontier.backoff_max = Duration::from_secs(3600);
-    let enough = |events: &[Arc<seine::page::PageEvent>]| events.iter().any(|event| status_of(event) == 200);
+    let enough = |events: &[Arc<seine_parse::page::PageEvent>]| events.iter().any(|event| status_of(event) == 200);
     MiniCrawl::new(config, &[&url]).run_until(LIMIT, enough).await;
 }
 

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use seine_frontier::PageState;
+use seine_parse::page::{FailureReason, PageChange, Truncated, Withheld};
+use seine_system::clock::now_ms;
+
 use crate::sites::server::{Answer, Ask, Body};
-use seine::clock::now_ms;
 use seine::config::FetchConfig;
-use seine::frontier::PageState;
-use seine::page::{FailureReason, PageChange, Truncated, Withheld};
 
 use crate::redirects::site;
 use crate::sites::Running;

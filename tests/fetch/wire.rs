@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use seine_formats::http::{Exactness, parse_response, write_response};
+use seine_parse::page::wire::Wire;
+use seine_parse::page::{FailureReason, Kind, Response, Truncated};
+
 use crate::sites::server::{Answer, Ask, Body};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use seine::config::FetchConfig;
 use seine::fetch::Client;
 use seine::fetch::client::Exchange;
-use seine::formats::http::{Exactness, parse_response, write_response};
-use seine::page::wire::Wire;
-use seine::page::{FailureReason, Kind, Response, Truncated};
 use tokio::net::TcpListener;
 
 use crate::raw_server::{RawServer, Reply, Then};

@@ -1,8 +1,8 @@
 //! Complete crawls of a generated web.
 
 use seine::config::FocusConfig;
-use seine::focus::Learner;
 use seine::validate::remembered;
+use seine_policies::focus::Learner;
 
 use crate::topics::Web;
 use crate::walk::{Walk, fetches_for};
@@ -100,12 +100,12 @@ fn what_cannot_be_read_is_learned_anew() {
     let web = Web::new(6, 300);
     let mut walk = Walk::new(&web, LEARNED);
     walk.go(50);
-    let batch = seine::frontier::Batch {
-        learned: seine::frontier::Learned::Model(vec![77, 1, 2, 3]),
-        cursor: seine::delivery::Position { index: walk.end.index + 1, offset: walk.end.offset + 100 },
+    let batch = seine_frontier::Batch {
+        learned: seine_frontier::Learned::Model(vec![77, 1, 2, 3]),
+        cursor: seine_delivery::Position { index: walk.end.index + 1, offset: walk.end.offset + 100 },
         ..Default::default()
     };
-    walk.frontier.apply(&batch, seine::clock::now_ms()).unwrap();
+    walk.frontier.apply(&batch, seine_system::clock::now_ms()).unwrap();
     walk.end = batch.cursor;
     walk.restart(LEARNED);
     walk.go(100);

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use seine::focus::{Lead, LinkWords, Source};
-use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions, Proposal, Release};
-use seine::page::Kind;
+use seine_frontier::{EmbeddedFrontier, Frontier, FrontierOptions, Proposal, Release};
+use seine_parse::page::Kind;
+use seine_policies::focus::{Lead, LinkWords, Source};
 use tempfile::TempDir;
 
 fn opened(dir: &TempDir, ranks: bool) -> EmbeddedFrontier {

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use proptest::prelude::*;
-use seine::formats::cdr31::{self, CdrRecord};
-use seine::formats::text::IsoSeconds;
-use seine::page::{Hop, Kind};
+use seine_formats::cdr31::{self, CdrRecord};
+use seine_formats::text::IsoSeconds;
+use seine_parse::page::{Hop, Kind};
 
 use crate::{derive, html, page, response};
 
-fn written(event: &seine::page::PageEvent, team: Option<&str>) -> Option<String> {
+fn written(event: &seine_parse::page::PageEvent, team: Option<&str>) -> Option<String> {
     let mut out = b"before".to_vec();
     let held = cdr31::write_event(event, &derive(event), team, 1_795_272_000_999, &mut out);
     let text = String::from_utf8(out.split_off(6)).unwrap();
@@ -18,7 +18,7 @@ fn written(event: &seine::page::PageEvent, team: Option<&str>) -> Option<String>
     held.then_some(text)
 }
 
-fn latin1() -> seine::page::PageEvent {
+fn latin1() -> seine_parse::page::PageEvent {
     let mut event = page(1, "text/html; charset=ISO-8859-1", b"<title>caf\xe9</title>\"\\\0");
     event.final_url = "http://b.example/there".into();
     event.hops.push(Hop {

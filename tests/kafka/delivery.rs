@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use seine::formats::{cdr31, elastic, files};
-use seine::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageEvent, Relevance};
 use seine::sinks::Sink;
+use seine_formats::{cdr31, elastic, files};
+use seine_parse::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageEvent, Relevance};
 
 use crate::broker::{BROKER, Seen, counted};
 use crate::{derive, entries, finish, html, kafka_config, noise, open, page, pages, response};

@@ -2,15 +2,15 @@
 
 use seine::archive::inputs::{ArchiveInputs, FoundInput, InputOptions};
 use seine::archive::read::Pages;
-use seine::formats::Format;
 use seine::sinks::Sink;
+use seine_formats::Format;
 
 use crate::broker::BROKER;
 use crate::{finish, kafka_config, open, pages};
 
 #[test]
 fn every_format_of_records_goes_to_a_topic_and_says_what_it_is() {
-    for format in Format::ALL.into_iter().filter(|format| *format != seine::formats::pagestore::FORMAT) {
+    for format in Format::ALL.into_iter().filter(|format| *format != seine_formats::pagestore::FORMAT) {
         let topic = format!("as-{}", format.name.to_lowercase());
         BROKER.make_topic(&topic, &[]);
         let more = format!("target_storage.data_format.kafka.format: {format}\n");
@@ -25,7 +25,7 @@ fn every_format_of_records_goes_to_a_topic_and_says_what_it_is() {
             assert_eq!(message.headers["schema"], format.schema, "{format}");
         }
         // A body alone has no URL.
-        if format != seine::formats::filesystem::HTML {
+        if format != seine_formats::filesystem::HTML {
             assert_eq!(read_back(&topic), urls(), "{format}");
         }
     }

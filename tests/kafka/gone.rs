@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use seine_delivery::Entry;
+use seine_parse::page::{Failure, FailureReason, Outcome, PageChange, PageEvent, TextChange, Withheld};
+
 use crate::support::server::{Answer, Ask};
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, ResourceSpecifier};
 use rdkafka::client::DefaultClientContext;
 use seine::archive::inputs::{ArchiveInputs, FoundInput, InputOptions};
-use seine::delivery::Entry;
-use seine::page::{Failure, FailureReason, Outcome, PageChange, PageEvent, TextChange, Withheld};
 use seine::sinks::dead_letters::DeadLetters;
 use seine::sinks::{Delivered, Sink};
 use serde_json::json;

@@ -4,10 +4,11 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use seine_formats::letters::{Note, Tally};
+use seine_parse::page::Outcome;
+use seine_parse::page::wire::Wire;
+
 use crate::support::server::Answer;
-use seine::formats::letters::{Note, Tally};
-use seine::page::Outcome;
-use seine::page::wire::Wire;
 use seine::sinks::Sink;
 use seine::sinks::dead_letters::{self, DeadLetters, LetterAction};
 use serde_json::Value;

@@ -31,11 +31,11 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use seine::config::{self, Destination, KafkaConfig, SinkConfig};
-use seine::delivery::{Deriver, Entry, Position};
-use seine::page::PageEvent;
-use seine::parse::{self, DeriveOptions, Derived};
 use seine::sinks::kafka::KafkaSink;
 use seine::sinks::{Delivered, Sink, SinkContext, SinkError};
+use seine_delivery::{Deriver, Entry, Position};
+use seine_parse::page::PageEvent;
+use seine_parse::{DeriveOptions, Derived};
 
 use event::response;
 
@@ -43,7 +43,7 @@ use event::response;
 const LONG: Duration = Duration::from_secs(90);
 
 fn derive(event: &PageEvent) -> Derived {
-    parse::derive(event, &DeriveOptions::default())
+    seine_parse::derive(event, &DeriveOptions::default())
 }
 
 fn html(number: u64, content: &str) -> PageEvent {

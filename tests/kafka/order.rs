@@ -6,8 +6,8 @@ use rdkafka::message::{Headers, Message};
 use rdkafka::mocking::MockCluster;
 use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 use rdkafka::{Offset, TopicPartitionList};
-use seine::page::PageEvent;
 use seine::sinks::Sink;
+use seine_parse::page::PageEvent;
 
 use crate::broker::BROKER;
 use crate::{LONG, entries, event, finish, html, kafka_config, noise, open};

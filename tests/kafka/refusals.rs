@@ -1,7 +1,7 @@
 //! Messages that the broker rejects: one, or all.
 
-use seine::formats::letters::Note;
 use seine::sinks::{Sink, dead_letters};
+use seine_formats::letters::Note;
 
 use crate::broker::{BROKER, Broker, counted};
 use crate::{entries, finish, html, kafka_config, noise, open, pages};
@@ -89,7 +89,7 @@ fn a_topic_is_made_as_asked() {
 }
 
 /// In base64 it is 4 MB; the usual limit of a topic is 1 MB.
-fn large() -> Vec<std::sync::Arc<seine::delivery::Entry>> {
+fn large() -> Vec<std::sync::Arc<seine_delivery::Entry>> {
     pages(0..1, 3_000_000)
 }
 

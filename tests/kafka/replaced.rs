@@ -7,10 +7,10 @@ use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewPartitions, ResourceSpecifier};
 use rdkafka::client::DefaultClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer};
-use seine::delivery::Entry;
-use seine::page::PageChange;
 use seine::sinks::kafka::KafkaSink;
 use seine::sinks::{Sink, SinkContext, SinkError};
+use seine_delivery::Entry;
+use seine_parse::page::PageChange;
 use serde_json::Value;
 
 use crate::broker::{BROKER, Broker};

@@ -51,7 +51,7 @@ pub struct Options {
 fn main() -> ExitCode {
     let options = Options::read(std::env::args().skip(1));
     if let Some(bug) = options.plant.as_ref().filter(|_| !options.planted) {
-        seine::planted::plant(bug);
+        seine_simulation_hooks::planted::plant(bug);
     }
     oracle::tell_of(options.url.clone());
     run::note_panics();

@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use seine::api::Service;
 use seine::api::said::{Forget, Order as Ordered, Retry};
-use seine::blocking::Turns;
-use seine::clock::SimulatedIds;
 use seine::config::{self, StartedWith};
 use seine::crawl::{Crawl, Operator};
-use seine::disk::SimulatedDisk;
 use seine::fetch::network::Network;
 use seine::signals::{Received, SimulatedSignals};
 use seine::telemetry::progress::Screen;
+use seine_system::blocking::Turns;
+use seine_system::clock::SimulatedIds;
+use seine_system::disk::SimulatedDisk;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::asking;

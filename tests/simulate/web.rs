@@ -11,7 +11,7 @@ use http::HeaderMap;
 use hyper::body::{Body, Frame, SizeHint};
 use parking_lot::Mutex;
 use seine::fetch::network::{Answering, Network, Said};
-use seine::page::{Failure, FailureReason};
+use seine_parse::page::{Failure, FailureReason};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use crate::machine::system;

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use seine::formats::layout::{FileContent, NameStamp, RollingLayout};
-use seine::formats::records::ReadSeek;
 use seine::sinks::rolling::{RollingFiles, RollingOptions};
+use seine_formats::layout::{FileContent, NameStamp, RollingLayout};
+use seine_formats::records::ReadSeek;
 use serde_json::Value;
 
 /// Records are lines here.

@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use proptest::prelude::*;
 use seine::config::SinkConfig;
-use seine::delivery::{Deriver, Entry, Position};
-use seine::formats::files::FilesReader;
-use seine::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageEvent};
-use seine::parse::{DeriveOptions, Derived, Link};
 use seine::sinks::stdout;
 use seine::sinks::{self, Delivered, Sink, SinkContext, SinkError};
+use seine_delivery::{Deriver, Entry, Position};
+use seine_formats::files::FilesReader;
+use seine_parse::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageEvent};
+use seine_parse::{DeriveOptions, Derived, Link};
 use serde_json::{Value, json};
 
 use crate::sink;

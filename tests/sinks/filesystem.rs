@@ -3,8 +3,8 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use seine::formats::{cbor, files as files_format};
 use seine::sinks::{Sink, dead_letters};
+use seine_formats::{cbor, files as files_format};
 use serde_json::Value;
 
 use crate::files::{entry_of, event};

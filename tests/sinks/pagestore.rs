@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use seine::archive::migrate::{DetailsTable, migrate};
-use seine::delivery::Entry;
-use seine::formats::pagestore::UrlHash;
-use seine::page::Outcome;
 use seine::sinks::pagestore::INDEX_FOLDER;
 use seine::sinks::{Delivered, Sink};
+use seine_delivery::Entry;
+use seine_formats::pagestore::UrlHash;
+use seine_parse::page::Outcome;
 
 use crate::files::{entry_of, event};
 

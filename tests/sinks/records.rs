@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use seine::config::SinkConfig;
-use seine::formats::web_index::WebIndexRecord;
-use seine::formats::{cdr31, csv_cells, elastic};
+use seine_formats::web_index::WebIndexRecord;
+use seine_formats::{cdr31, csv_cells, elastic};
 use serde_json::Value;
 
 use crate::files::{entry_of, event};
@@ -78,10 +78,10 @@ fn the_web_index_is_rows() {
 fn what_a_format_does_not_hold_is_counted() {
     let folder = tempfile::tempdir().unwrap();
     let mut picture = event(0, b"\x89PNG");
-    let seine::page::Outcome::Response(response) = &mut picture.outcome else { unreachable!() };
+    let seine_parse::page::Outcome::Response(response) = &mut picture.outcome else { unreachable!() };
     response.headers.0[0].1 = "image/png".into();
     let mut missing = event(1, b"<p>");
-    let seine::page::Outcome::Response(response) = &mut missing.outcome else { unreachable!() };
+    let seine_parse::page::Outcome::Response(response) = &mut missing.outcome else { unreachable!() };
     response.status = 404;
     let mut sink = sink::open(&web_index(), folder.path(), &Value::Null);
     let delivered = sink.deliver(&[entry_of(0, picture), entry_of(1, missing)]).unwrap();

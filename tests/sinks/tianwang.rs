@@ -5,11 +5,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use seine::delivery::{Deriver, Entry, Position};
-use seine::formats::tianwang::TianwangReader;
-use seine::page::{Failure, FailureReason, Kind, Outcome, PageEvent};
-use seine::parse::DeriveOptions;
 use seine::sinks::{Sink, SinkError};
+use seine_delivery::{Deriver, Entry, Position};
+use seine_formats::tianwang::TianwangReader;
+use seine_parse::DeriveOptions;
+use seine_parse::page::{Failure, FailureReason, Kind, Outcome, PageEvent};
 use serde_json::Value;
 
 use crate::sink as sinks;

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use seine::delivery::Entry;
-use seine::page::{Outcome, PageChange, PageEvent, TextChange, TextsGiven, Withheld};
 use seine::sinks::Delivered;
+use seine_delivery::Entry;
+use seine_parse::page::{Outcome, PageChange, PageEvent, TextChange, TextsGiven, Withheld};
 use serde_json::Value;
 
 use crate::files::{entry_of, event};

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use seine_delivery::{Deriver, Entry, Position};
+use seine_parse::page::{Failure, FailureReason};
+use seine_parse::{DeriveOptions, Derived};
+
 use crate::warc_pages::*;
 use seine::config::Config;
-use seine::delivery::{Deriver, Entry, Position};
-use seine::page::{Failure, FailureReason};
-use seine::parse::{DeriveOptions, Derived};
 use seine::sinks::Sink;
 use serde_json::Value;
 
@@ -140,7 +141,7 @@ fn files_are_rolled_and_each_has_its_index() {
             assert!(archive.metadata().unwrap().len() <= 9_000);
             let name = archive.file_name().unwrap().to_str().unwrap();
             let index = std::fs::read_to_string(archive.with_file_name(format!("{name}.cdxj"))).unwrap();
-            let (expected, _) = seine::formats::warc::cdxj::index(std::fs::File::open(archive).unwrap(), name);
+            let (expected, _) = seine_formats::warc::cdxj::index(std::fs::File::open(archive).unwrap(), name);
             assert_eq!(index, expected.concat());
             lines += index.lines().count();
         }

@@ -5,9 +5,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use seine_formats::warc::surt::surt;
+
 use crate::warc::{WarcConfig, config, entry, files, open};
 use crate::warc_pages::*;
-use seine::formats::warc::surt::surt;
 use serde_json::Value;
 use sha1::{Digest, Sha1};
 

@@ -4,9 +4,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use seine_parse::page::EpochMs;
+
 use super::server::{Ask, Handler};
 use parking_lot::Mutex;
-use seine::page::EpochMs;
 
 /// One request, recorded when it arrived.
 #[derive(Debug, Clone)]

@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use seine::config::{FocusConfig, FrontierConfig};
-use seine::delivery::{Deriver, Entry, Position};
-use seine::frontier::scope::{CurrentScope, Scope};
-use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions, Lease, Proposal, RefusedLinks, Release};
-use seine::frontier::{ScopeConfig, ScopeRule};
-use seine::page::{PageEvent, Relevance};
-use seine::parse::DeriveOptions;
 use seine::telemetry::Metrics;
 use seine::validate::Validator;
+use seine_delivery::{Deriver, Entry, Position};
+use seine_frontier::scope::{CurrentScope, Scope};
+use seine_frontier::{EmbeddedFrontier, Frontier, FrontierOptions, Lease, Proposal, RefusedLinks, Release};
+use seine_frontier::{ScopeConfig, ScopeRule};
+use seine_parse::DeriveOptions;
+use seine_parse::page::{PageEvent, Relevance};
 use tempfile::TempDir;
 
 use crate::event;
@@ -76,7 +76,7 @@ impl<'w> Walk<'w> {
             by_url,
             deriver,
             end: Position::default(),
-            now: seine::clock::now_ms() + TICK,
+            now: seine_system::clock::now_ms() + TICK,
             fetched: Vec::new(),
             judge: "topic@1",
             folder,

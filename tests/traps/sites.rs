@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use seine::config::{Config, FrontierConfig};
-use seine::delivery::{Deriver, Entry, Position};
-use seine::frontier::ScopeConfig;
-use seine::frontier::scope::{CurrentScope, Scope};
-use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions, Lease, Proposal, RefusedLinks, Release};
-use seine::page::PageEvent;
-use seine::parse::DeriveOptions;
 use seine::telemetry::Metrics;
 use seine::validate::Validator;
+use seine_delivery::{Deriver, Entry, Position};
+use seine_frontier::ScopeConfig;
+use seine_frontier::scope::{CurrentScope, Scope};
+use seine_frontier::{EmbeddedFrontier, Frontier, FrontierOptions, Lease, Proposal, RefusedLinks, Release};
+use seine_parse::DeriveOptions;
+use seine_parse::page::PageEvent;
 use tempfile::TempDir;
 
 use crate::event;
@@ -41,7 +41,7 @@ impl Bench {
 
     /// Not before the validator's present time.
     fn now(&self) -> u64 {
-        seine::clock::now_ms() + 60_000
+        seine_system::clock::now_ms() + 60_000
     }
 
     /// Crawls from these seeds. `behind`: number of leases whose results are not yet known when the next one is taken.

@@ -6,10 +6,10 @@ pub mod work;
 
 use std::collections::BTreeMap;
 
+use seine_frontier::{Counts, WhichHosts};
+use seine_parse::page::EpochMs;
 use serde::{Deserialize, Serialize};
 
-use crate::frontier::{Counts, WhichHosts};
-use crate::page::EpochMs;
 use crate::supervisor::PartStatus;
 
 pub use crate::telemetry::rates::{Pending, Rate, Sample};

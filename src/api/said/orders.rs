@@ -1,9 +1,9 @@
 //! Orders of the operator, and their results.
 
+use seine_parse::page::EpochMs;
 use serde::{Deserialize, Serialize};
 
 use crate::config::KeyChanged;
-use crate::page::EpochMs;
 
 /// An order: `POST /api/v1/orders`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,11 +1,11 @@
 //! JSON types for one URL.
 
+use seine_frontier::Refused;
+use seine_parse::page::preferences::Statement;
+use seine_parse::page::{Doubt, EpochMs};
 use serde::{Deserialize, Serialize};
 
 use super::HostStatus;
-use crate::frontier::Refused;
-use crate::page::preferences::Statement;
-use crate::page::{Doubt, EpochMs};
 
 /// Everything known about a URL.
 #[derive(Debug, Clone, Serialize, Deserialize)]

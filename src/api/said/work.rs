@@ -1,10 +1,9 @@
 //! JSON types for remote workers: requests for work, leases, pages and results.
 
+use seine_parse::page::{EpochMs, HttpVersion, Truncated};
+use seine_system::clock::now_ms;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
-
-use crate::clock::now_ms;
-use crate::page::{EpochMs, HttpVersion, Truncated};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -11,14 +11,14 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 
 use csv_core::ReadFieldResult;
+use seine_formats::csv_cells::MAX_CELL;
+use seine_formats::inflate::line_ends;
+use seine_formats::lines::{LOOKED_AT, MAX_LINE, append};
+use seine_formats::recovery::{RecordSplit, RecoveryError};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::report::RecoveryReport;
 use super::scan::{DamagedInput, Got, Pieces, Start, is_sound};
-use crate::formats::csv_cells::MAX_CELL;
-use crate::formats::inflate::line_ends;
-use crate::formats::lines::{LOOKED_AT, MAX_LINE, append};
-use crate::formats::recovery::{RecordSplit, RecoveryError};
 use crate::sinks::whole_file::WholeFile;
 
 const NO_RECORD: &str = "no complete record";

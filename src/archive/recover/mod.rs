@@ -12,11 +12,12 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use seine_formats::recovery::{DamagedFile, RecoveryError, RecoveryMethod, Salvage};
+use seine_formats::{Format, pagestore};
+
 pub use self::report::{LostRange, RecoveryReport};
 use super::detect::{self, Detected};
 use super::trees::Trees;
-use crate::formats::recovery::{DamagedFile, RecoveryError, RecoveryMethod, Salvage};
-use crate::formats::{Format, pagestore};
 use crate::sinks::whole_file::WholeFile;
 
 /// zlib's default level.

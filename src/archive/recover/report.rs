@@ -1,6 +1,6 @@
 //! The result of a recovery.
 
-use crate::formats::Format;
+use seine_formats::Format;
 
 /// Most ranges that are listed.
 pub const MAX_RANGES: usize = 1000;

@@ -4,9 +4,8 @@ use std::fs::File;
 use std::io;
 
 use flate2::{Decompress, FlushDecompress, Status};
-
-use crate::disk;
-use crate::formats::inflate;
+use seine_formats::inflate;
+use seine_system::disk;
 
 /// Bytes read at once, from the second read on.
 const BLOCK: usize = 64 << 10;

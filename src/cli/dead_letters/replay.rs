@@ -7,16 +7,16 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
+use seine_delivery::{Cursor, Deriver, Entry, Position};
+use seine_formats::letters::Note;
+use seine_page_log::{LogError, PageLog, Reader};
+use seine_parse::DeriveOptions;
+use seine_system::folders;
 
 use super::selection::{LetterSelection, SinkArgs, lock, lock_all};
 use crate::cli::destination::Destination;
 use crate::cli::print;
 use crate::config::{self, Config, Removed, SinkConfig};
-use crate::delivery::{Cursor, Deriver, Entry, Position};
-use crate::folders;
-use crate::formats::letters::Note;
-use crate::page_log::{LogError, PageLog, Reader};
-use crate::parse::DeriveOptions;
 use crate::sinks::dead_letters::{self, LetterAction};
 use crate::sinks::{self, Sink, SinkContext};
 use crate::telemetry::logging;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
+use seine_formats::letters::Note;
 
-use crate::formats::letters::Note;
 use crate::sinks::dead_letters;
 use crate::telemetry::progress::say;
 

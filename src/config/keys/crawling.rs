@@ -1,12 +1,13 @@
 //! Keys of fetching: what, when and how.
 
+use seine_frontier::ScopeRule;
+
 use super::Kind::{
     Bool, Budgets, Cookies, Count, Hosts, List, MaybeCount, MaybeDuration, MaybeText, Number, OneOf, Overrides, Size,
     Text,
 };
 use super::{Key, NONE, SOME, key, live, millis};
 use crate::config::{draft, focus, page_classifier};
-use crate::frontier::ScopeRule;
 
 pub(super) const CRAWL: &[Key] = &[
     key("crawler_id", Text(draft::set_crawler_id)),

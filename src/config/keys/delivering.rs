@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use seine_parse::clean_text::Extractor;
+
 use super::Kind::{
     self, Bool, Count, List, MaybeCount, MaybeText, MinChange, OneOf, Properties, Removed, Size, SkipDuplicates, Text,
     Unchanged,
@@ -10,7 +12,6 @@ use super::Kind::{
 use super::{Key, NONE, SOME, key, live, millis, secret};
 use crate::config::draft::{self, Draft};
 use crate::config::{elastic, sinks};
-use crate::parse::clean_text::Extractor;
 
 const SEND_OR_SKIP: &[&str] = &["send", "skip"];
 const KEEP: &[&str] = &["keep"];

@@ -13,12 +13,13 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use seine_policies::budgets::Budget;
+
 use super::budgets;
 use super::draft::Draft;
 use super::overrides;
 use super::values::{self, Unit};
 use super::yaml::{self, Node, Value};
-use crate::budgets::Budget;
 
 #[derive(Clone, Copy)]
 pub(super) struct Key {
@@ -66,7 +67,7 @@ pub(super) enum Kind {
     Hosts(fn(&mut Draft, std::collections::BTreeMap<String, Vec<std::net::IpAddr>>)),
     Cookies(fn(&mut Draft, Vec<super::checked::Cookie>)),
     Budgets(fn(&mut Draft, Vec<Budget>)),
-    Overrides(fn(&mut Draft, Vec<crate::revisit::Override>)),
+    Overrides(fn(&mut Draft, Vec<seine_policies::revisit::Override>)),
     Sinks(fn(&mut Draft, &Node) -> Result<String, String>),
 }
 

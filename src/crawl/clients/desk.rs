@@ -2,6 +2,9 @@
 
 use std::io::Cursor;
 
+use seine_formats::warc::{WarcPages, WarcReader};
+use seine_parse::page::Outcome;
+use seine_system::clock::now_ms;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::journal::Journal;
@@ -9,10 +12,7 @@ use super::proposal::Proposal;
 use super::standing::Standing;
 use crate::api::said::work::{ClientStatus, Leasing, PageRefused, PageSent, PagesTaken, Released, Renewed, Work};
 use crate::api::{Refusal, WorkDesk};
-use crate::clock::now_ms;
 use crate::crawl::running::Running;
-use crate::formats::warc::{WarcPages, WarcReader};
-use crate::page::Outcome;
 use crate::visit::loan::{LOAN_TIME, Sent, Taken};
 use crate::visit::outage::Opening;
 

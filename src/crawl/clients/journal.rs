@@ -5,9 +5,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
-use crate::clock::now_ms;
-use crate::folders::{if_there, make_private};
-use crate::frontier::{Frontier, FrontierError};
+use seine_frontier::{Frontier, FrontierError};
+use seine_system::clock::now_ms;
+use seine_system::folders::{if_there, make_private};
 
 const FOLDER: &str = "clients";
 /// Maximum size of the list. Then its older half is dropped.

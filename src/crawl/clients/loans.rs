@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use seine_frontier::{Frontier, Lease};
+use seine_parse::page::EpochMs;
+use seine_system::blocking;
+use seine_system::clock::now_ms;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::Clients;
 use crate::api::Refusal;
 use crate::api::said::work::{HostLease, Leasing, Prepared, Renewed, UrlToFetch};
-use crate::blocking;
-use crate::clock::now_ms;
 use crate::fetch::client::Conditions;
-use crate::frontier::{Frontier, Lease};
-use crate::page::EpochMs;
 use crate::visit::Visitor;
 use crate::visit::loan::{Loan, Offer, Sent};
 

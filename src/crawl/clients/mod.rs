@@ -15,14 +15,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
+use seine_frontier::{Frontier, FrontierError};
+use seine_page_log::PageLog;
+use seine_system::blocking;
+use seine_system::clock::{event_id, now_ms};
 use tokio_util::task::TaskTracker;
 
 use crate::api::said::work::ClientStatus;
-use crate::blocking;
-use crate::clock::{event_id, now_ms};
 use crate::config::WorkConfig;
-use crate::frontier::{Frontier, FrontierError};
-use crate::page_log::PageLog;
 use crate::shutdown::Shutdown;
 use crate::visit::loan::Lent;
 use journal::Journal;

@@ -6,12 +6,12 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use data_encoding::HEXLOWER_PERMISSIVE;
+use seine_parse::page::{Failure, FailureReason, Headers, HttpVersion, Outcome, PageEvent, Response, Truncated};
+use seine_system::clock::now_ms;
 use sha2::{Digest, Sha256};
 
 use crate::api::said::work::PageSent;
-use crate::clock::now_ms;
 use crate::fetch::client::{Client, Exchange, unwanted};
-use crate::page::{Failure, FailureReason, Headers, HttpVersion, Outcome, PageEvent, Response, Truncated};
 
 const MAX_HEADERS: usize = 256;
 const MAX_HEADER_BYTES: usize = 256 << 10;

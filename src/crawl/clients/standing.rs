@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use seine_parse::page::EpochMs;
 use serde::{Deserialize, Serialize};
 
 use crate::api::said::work::ClientStatus;
 use crate::config::WorkConfig;
-use crate::page::EpochMs;
 use crate::visit::loan::{LOAN_TIME, Lent};
 
 /// Number of recent comparisons that count …

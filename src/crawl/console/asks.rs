@@ -1,12 +1,12 @@
 //! What a URL's publisher states about its use.
 
+use seine_frontier::{PageRecord, RobotsAccess};
+use seine_parse::page::preferences::{OptedOut, Source, Statement};
+use seine_parse::robots::line_of;
+
 use super::why::Known;
 use crate::api::said::PreferenceSaid;
 use crate::crawl::asks::{HostSays, found_at};
-use crate::frontier::{PageRecord, RobotsAccess};
-use crate::page::preferences::{OptedOut, Source, Statement};
-use crate::parse;
-use crate::parse::robots::line_of;
 
 impl Known<'_> {
     /// Why a live page is not delivered.
@@ -46,9 +46,9 @@ impl Known<'_> {
     }
 
     /// The robots.txt of the host that the content is from.
-    fn robots_of(&self, page: &PageRecord) -> Option<crate::frontier::Robots> {
-        let origin = parse::url::origin(found_at(page))?;
-        match self.host.as_ref().filter(|_| parse::url::origin(self.url) == Some(origin)) {
+    fn robots_of(&self, page: &PageRecord) -> Option<seine_frontier::Robots> {
+        let origin = seine_parse::url::origin(found_at(page))?;
+        match self.host.as_ref().filter(|_| seine_parse::url::origin(self.url) == Some(origin)) {
             Some(host) => host.robots.clone(),
             None => self.console.frontier.look_at_host(origin).ok()??.robots,
         }

@@ -3,16 +3,15 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use seine_frontier::{Forgotten, FrontierError};
+use seine_system::blocking;
+use seine_system::clock::now_ms;
 use serde::{Deserialize, Serialize};
 
 use super::Console;
 use super::why::no_url;
 use crate::api::Refusal;
 use crate::api::said::{Done, Forget, Order};
-use crate::blocking;
-use crate::clock::now_ms;
-use crate::frontier::{Forgotten, FrontierError};
-use crate::parse;
 use crate::telemetry::progress::{grouped, some};
 
 /// Orders that are not finished.
@@ -74,7 +73,7 @@ impl Console {
 
     /// Pauses fetches from the hosts meanwhile.
     fn forget_recalled(&self, forget: &Forget) -> Result<Forgotten, Refusal> {
-        let of_urls = forget.urls.iter().filter_map(|url| parse::url::origin(url));
+        let of_urls = forget.urls.iter().filter_map(|url| seine_parse::url::origin(url));
         let origins: BTreeSet<&str> = forget.hosts.iter().map(String::as_str).chain(of_urls).collect();
         origins.iter().for_each(|origin| self.frontier.recall(origin, true));
         let forgotten = self.forget_all(forget);
@@ -132,7 +131,7 @@ impl Console {
             return Err(Refusal::TooMuch(format!("one order can forget at most {MOST} URLs")));
         }
         let bad = |url: &String| Refusal::Bad(no_url(url));
-        let urls = forget.urls.iter().map(|url| parse::url::parse(url).ok_or_else(|| bad(url)));
+        let urls = forget.urls.iter().map(|url| seine_parse::url::parse(url).ok_or_else(|| bad(url)));
         let mut hosts = Vec::new();
         for host in &forget.hosts {
             hosts.extend(self.origins_of(host)?);

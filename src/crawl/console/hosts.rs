@@ -1,15 +1,15 @@
 //! Hosts: which are busy, which wait, and why.
 
+use seine_frontier::held::HELD;
+use seine_frontier::{FrontierError, HostLook, Robots, RobotsAccess, Trouble, WhichHosts};
+use seine_parse::page::EpochMs;
+use seine_parse::robots::RobotsTxt;
+use seine_policies::traps::HostTraps;
+use seine_system::clock::now_ms;
+
 use super::Console;
 use crate::api::Refusal;
 use crate::api::said::{HostRobots, HostStatus, HostTrouble, Hosts, HostsQuery, Troubled};
-use crate::clock::now_ms;
-use crate::frontier::held::HELD;
-use crate::frontier::{FrontierError, HostLook, Robots, RobotsAccess, Trouble, WhichHosts};
-use crate::page::EpochMs;
-use crate::parse;
-use crate::parse::robots::RobotsTxt;
-use crate::traps::HostTraps;
 
 /// Default and maximum number of hosts in a list.
 const SHOWN: usize = 100;
@@ -51,11 +51,11 @@ impl Console {
     /// The origins that are meant. A name means its known origins with https and http, or both if none is known.
     pub(super) fn origins_of(&self, host: &str) -> Result<Vec<String>, Refusal> {
         let origin = |text: &str| {
-            let url = parse::url::parse(text)?;
-            parse::url::origin(&url).map(str::to_owned)
+            let url = seine_parse::url::parse(text)?;
+            seine_parse::url::origin(&url).map(str::to_owned)
         };
         let bad = || {
-            let problem = parse::url::port_problem(host);
+            let problem = seine_parse::url::port_problem(host);
             Refusal::Bad(format!("{host:?} is no host{problem}; write it like example.com or https://example.com:8443"))
         };
         if host.contains("://") {
@@ -72,7 +72,7 @@ impl Console {
         if !known.is_empty() {
             return Ok(known);
         }
-        let name = origins.first().and_then(|origin| parse::url::host(origin)).unwrap_or_default();
+        let name = origins.first().and_then(|origin| seine_parse::url::host(origin)).unwrap_or_default();
         // An explicit port selects that port.
         let others = match host.trim_end_matches('/').eq_ignore_ascii_case(name) {
             true => self.frontier.origins_named(name)?,

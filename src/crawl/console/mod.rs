@@ -16,6 +16,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use seine_frontier::Frontier;
+use seine_frontier::scope::CurrentScope;
+use seine_page_log::PageLog;
 
 use super::clients;
 use super::limits::OrderedLimits;
@@ -24,9 +27,6 @@ use crate::api::Refusal;
 use crate::api::said::work::ClientStatus;
 use crate::backup::{SendError, send};
 use crate::config::Config;
-use crate::frontier::Frontier;
-use crate::frontier::scope::CurrentScope;
-use crate::page_log::PageLog;
 
 pub(crate) use retry::reasons;
 pub(crate) use status::Said;

@@ -5,16 +5,16 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, Instant};
 
+use seine_frontier::HostOrder;
+use seine_system::blocking;
+use seine_system::clock::now_ms;
+use seine_system::folders::if_there;
 use serde_json::Value;
 
 use super::Console;
 use crate::api::Refusal;
 use crate::api::said::{Done, Order, Ordered};
-use crate::blocking;
-use crate::clock::now_ms;
 use crate::crawl::{clients, filling};
-use crate::folders::if_there;
-use crate::frontier::HostOrder;
 use crate::telemetry::progress::{bytes, grouped};
 
 /// In the data folder: one JSON object per line, [`Ordered`].

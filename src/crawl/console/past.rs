@@ -1,8 +1,9 @@
 //! The history of a URL: who linked to it, and the results of its attempts.
 
+use seine_frontier::{Attempt, Cause, Found, UrlLook, Way};
+
 use super::Console;
 use crate::api::said::{AttemptStory, Attempts, Discovery, FoundLink};
-use crate::frontier::{Attempt, Cause, Found, UrlLook, Way};
 
 /// Name of the order that adds seeds.
 const ADD_SEEDS: &str = "add_seeds";

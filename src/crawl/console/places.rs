@@ -6,14 +6,14 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use seine_formats::Format;
+use seine_frontier::PageRecord;
 use tokio::sync::Semaphore;
 
 use super::Console;
 use crate::api::said::{DeliveredPlace, SinkPlace};
 use crate::archive::place::{self as archive_place, RecordPlace};
 use crate::config::{Destination, SinkConfig};
-use crate::formats::Format;
-use crate::frontier::PageRecord;
 use crate::sinks::page_place::{NotTold, PagePlace, Pages, SoughtPage};
 use crate::sinks::place;
 

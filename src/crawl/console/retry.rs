@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 
 use regex::bytes::Regex;
+use seine_frontier::pattern;
+use seine_frontier::{PageRecord, PageState};
+use seine_parse::page::{FailureReason, STATUS_CLASSES, status_class};
+use seine_system::clock::now_ms;
 
 use super::Console;
 use crate::api::Refusal;
 use crate::api::said::{ReasonCount, Retry};
-use crate::clock::now_ms;
-use crate::frontier::pattern;
-use crate::frontier::{PageRecord, PageState};
-use crate::page::{FailureReason, STATUS_CLASSES, status_class};
-use crate::parse;
 
 /// URLs queued per batch.
 const BATCH: usize = 1000;
@@ -110,7 +109,7 @@ fn table_of(state: PageState) -> &'static str {
 fn is_of(url: &str, host: &str) -> bool {
     let host = host.trim_end_matches('/');
     match host.contains("://") {
-        true => parse::url::origin(url) == Some(host),
-        false => parse::url::host(url).is_some_and(|name| name.eq_ignore_ascii_case(host)),
+        true => seine_parse::url::origin(url) == Some(host),
+        false => seine_parse::url::host(url).is_some_and(|name| name.eq_ignore_ascii_case(host)),
     }
 }

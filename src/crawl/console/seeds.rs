@@ -1,14 +1,14 @@
 //! Adds seeds to a running or stopped crawl.
 
+use seine_frontier::Way;
+use seine_frontier::scope::Scope;
+use seine_system::clock::now_ms;
+
 use super::Console;
 use crate::api::Refusal;
 use crate::api::said::SeedsAdded;
-use crate::clock::now_ms;
 use crate::config::check_seed;
 use crate::crawl::seeds::{SCOPE_NOTE, seed_proposals};
-use crate::frontier::Way;
-use crate::frontier::scope::Scope;
-use crate::parse;
 
 impl Console {
     /// New seeds are queued, known ones are rechecked. Their hosts come into scope at once. The next start reads
@@ -18,7 +18,7 @@ impl Console {
         let mut seeds = Vec::with_capacity(urls.len());
         for url in urls {
             // As in a seed file: `notaurl` would otherwise become a host name.
-            match check_seed(url).ok().and_then(|()| parse::url::parse(url)) {
+            match check_seed(url).ok().and_then(|()| seine_parse::url::parse(url)) {
                 Some(seed) => seeds.push(seed),
                 None => {
                     said.bad_count += 1;

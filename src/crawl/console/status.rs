@@ -1,10 +1,11 @@
 //! Status of a crawl.
 
+use seine_page_log::ReaderStatus;
+use seine_system::clock::now_ms;
+
 use super::Console;
 use crate::api::said::{BudgetStatus, Live, LogStatus, SinkStatus, Status};
-use crate::clock::now_ms;
 use crate::config::STDOUT;
-use crate::page_log::ReaderStatus;
 use crate::sinks::dead_letters;
 
 /// The part that only a running crawl knows.

@@ -1,21 +1,21 @@
 //! `seine why`: everything known about one URL.
 
+use seine_frontier::held::{HELD, held_under};
+use seine_frontier::scope::{Scope, Verdict};
+use seine_frontier::{HostLook, PageRecord, PageState, Place, QueuedUrl, RobotsAccess, UrlLook, WHEN_MET_AGAIN};
+use seine_page_log::{LogStatus, ReaderStatus};
+use seine_parse::page::{Doubt, DuplicateOf, EpochMs, Kind};
+use seine_parse::robots::{RobotsTxt, line_of};
+use seine_parse::url::{MAX_URL_BYTES, port_problem};
+use seine_system::clock::now_ms;
+
 use super::Console;
 use super::hosts::host_status;
 use super::past::attempts;
 use crate::api::Refusal;
 use crate::api::said::{DoubtStory, HostStatus, PageStory, QueuePlace, RobotsVerdict, ScopeVerdict, SinkPlace, Why};
-use crate::clock::now_ms;
 use crate::config::Removed;
 use crate::crawl::focus;
-use crate::frontier::held::{HELD, held_under};
-use crate::frontier::scope::{Scope, Verdict};
-use crate::frontier::{HostLook, PageRecord, PageState, Place, QueuedUrl, RobotsAccess, UrlLook, WHEN_MET_AGAIN};
-use crate::page::{Doubt, DuplicateOf, EpochMs, Kind};
-use crate::page_log::{LogStatus, ReaderStatus};
-use crate::parse;
-use crate::parse::robots::{RobotsTxt, line_of};
-use crate::parse::url::{MAX_URL_BYTES, port_problem};
 use crate::sinks::dead_letters;
 
 const HALF: &str = "the page is truncated: its body ended early. Seine refetches it until it is complete";
@@ -35,8 +35,8 @@ impl Console {
     /// `asked`: a URL as the user wrote it. `places`: also ask the destinations for its location.
     pub fn why(&self, asked: &str, places: bool) -> Result<Why, Refusal> {
         let bad = || Refusal::Bad(no_url(asked));
-        let url = parse::url::parse(asked).ok_or_else(bad)?;
-        let origin = parse::url::origin(&url).ok_or_else(bad)?;
+        let url = seine_parse::url::parse(asked).ok_or_else(bad)?;
+        let origin = seine_parse::url::origin(&url).ok_or_else(bad)?;
         let scope = self.scope.now();
         let known = Known {
             console: self,
@@ -197,7 +197,7 @@ impl Known<'_> {
     /// The number of hosts of the domain, if the limit is reached and this host is not known.
     fn hosts_of_full_domain(&self) -> Option<u64> {
         let most = self.console.config.frontier.max_hosts_per_domain.filter(|_| self.host.is_none())?;
-        let hosts = self.console.frontier.hosts_of_domain(parse::url::origin(self.url)?).ok()?;
+        let hosts = self.console.frontier.hosts_of_domain(seine_parse::url::origin(self.url)?).ok()?;
         Some(hosts).filter(|hosts| *hosts >= most)
     }
 
@@ -281,7 +281,7 @@ impl Known<'_> {
             }
             Some(RobotsAccess::Rules(text)) => {
                 let rules = RobotsTxt::parse(text.as_bytes(), &config.user_agent.name);
-                match rules.decision(parse::url::path_and_query(self.url)) {
+                match rules.decision(seine_parse::url::path_and_query(self.url)) {
                     None => said("allowed", None),
                     Some(decision) => {
                         let line = line_of(text.as_bytes(), decision.line).map(|line| (decision.line, line));
@@ -313,7 +313,7 @@ impl Known<'_> {
 
     /// Why a URL is deferred.
     fn is_held(&self, due: EpochMs) -> String {
-        let traps = parse::url::origin(self.url).and_then(|origin| self.console.traps(origin).ok().flatten());
+        let traps = seine_parse::url::origin(self.url).and_then(|origin| self.console.traps(origin).ok().flatten());
         let why = traps.zip(held_under(due)).map(|(traps, mark)| traps.why(mark));
         format!("it is deferred: {}", why.unwrap_or_else(|| "its pattern yields nothing new".to_owned()))
     }

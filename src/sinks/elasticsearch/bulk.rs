@@ -14,6 +14,8 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use elasticsearch::http::Method;
+use seine_delivery::Entry;
+use seine_formats::elastic::document_id;
 use tokio::sync::{Mutex, oneshot};
 
 use self::census::Census;
@@ -27,8 +29,6 @@ use super::queue::{
 use super::touch;
 use super::verdict::{BulkAnswer, DocumentVerdict, ItemAnswer, is_over_the_limit};
 use crate::config::ElasticConfig;
-use crate::delivery::Entry;
-use crate::formats::elastic::document_id;
 use crate::shutdown::Shutdown;
 use crate::sinks::sink::{SinkContext, SinkError};
 use crate::sinks::watch::Watch;

@@ -80,7 +80,7 @@ impl Client {
         let hosts = config.hosts.iter().map(|url| Host::new(url, config, certificate.as_deref()));
         Ok(Client {
             hosts: hosts.collect::<Result<_, _>>()?,
-            stand_in: crate::outside::stand_in(),
+            stand_in: seine_simulation_hooks::outside::stand_in(),
             socket_timeout: config.socket_timeout,
             turn: AtomicUsize::new(0),
             connect_timeout: config.connect_timeout,

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 use elasticsearch::http::Method;
+use seine_formats::elastic::document_id;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::runtime::Runtime;
 
 use super::client::{Client, JSON, NoAnswer, ServerReply, other};
 use crate::config::ElasticConfig;
-use crate::formats::elastic::document_id;
 use crate::sinks::sink::SinkError;
 
 /// Number of ids per request. Each has at most 512 bytes.

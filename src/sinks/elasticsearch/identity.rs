@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 
 use elasticsearch::http::Method;
+use seine_simulation_hooks::planted;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::client::{Client, ServerReply};
 use super::index::NotReady;
-use crate::planted;
 use crate::sinks::sink::SinkError;
 
 /// UUIDs by index name. Saved in the sink's committed state.

@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 use elasticsearch::http::Method;
+use seine_formats::elastic_mapping::{Comparison, GC_DELETES, HeaderType, compare, fields, index_body, template_body};
 use serde_json::{Value, json};
 
 use super::client::{Client, JSON, NoAnswer, ServerReply, other};
 use super::probe::remedy;
 use crate::config::{ElasticConfig, parse_duration};
-use crate::formats::elastic_mapping::{Comparison, GC_DELETES, HeaderType, compare, fields, index_body, template_body};
 use crate::sinks::sink::SinkError;
 
 /// Why the index is not ready.

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use elasticsearch::http::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use seine_formats::elastic::document_id;
 use serde::Deserialize;
 use tokio::runtime::Builder;
 
 use super::client::Client;
 use crate::config::ElasticConfig;
-use crate::formats::elastic::document_id;
 use crate::sinks::page_place::{NotTold, PagePlace};
 
 #[derive(Deserialize)]

@@ -8,13 +8,13 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 use elasticsearch::http::Method;
+use seine_formats::elastic::ElasticDocument;
+use seine_formats::elastic_about::{ElasticAbout, TimeSource};
+use seine_parse::page::PageChange;
+use seine_parse::page::preferences::{Says, Scheme, Source, Statement, Usage};
 
 use super::client::{Client, NDJSON, bulk_path};
 use super::verdict::BulkAnswer;
-use crate::formats::elastic::ElasticDocument;
-use crate::formats::elastic_about::{ElasticAbout, TimeSource};
-use crate::page::PageChange;
-use crate::page::preferences::{Says, Scheme, Source, Statement, Usage};
 
 /// About the size of a page, so that an index that takes only small requests does not pass.
 const BODY_BYTES: usize = 16 << 10;

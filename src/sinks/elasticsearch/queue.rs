@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
+use seine_delivery::Entry;
 use tokio::sync::oneshot;
-
-use crate::delivery::Entry;
 
 const FIRST_BACK_OFF: Duration = Duration::from_millis(100);
 /// A document that breaks a request alone, or at which the server fails, is tried this many times. After each time the

@@ -9,13 +9,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use elasticsearch::http::Method;
+use seine_delivery::Entry;
+use seine_formats::elastic::{ElasticDocument, document_id, write_touch};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::client::{Client, JSON};
 use super::queue::BulkDocument;
-use crate::delivery::Entry;
-use crate::formats::elastic::{ElasticDocument, document_id, write_touch};
 
 #[derive(Deserialize)]
 struct Documents {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rdkafka::error::RDKafkaErrorCode;
+use seine_delivery::Entry;
 
 use super::KafkaSink;
 use crate::config::Removed;
-use crate::delivery::Entry;
 use crate::sinks::kafka_link::{OutgoingMessage, Report};
 use crate::sinks::kafka_message::{key_of, moved_headers};
 use crate::sinks::kafka_slots::MessageState;

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
+use seine_formats::pagestore::{UrlHash, day, day_path};
+use seine_system::folders;
 use time::Date;
 
-use crate::folders;
-use crate::formats::pagestore::{UrlHash, day, day_path};
 use crate::sinks::sink::SinkError;
 
 /// In the store's base folder; no year has this name.

@@ -5,9 +5,10 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use seine_formats::layout::{BuiltIndex, SidecarIndex};
+use seine_system::folders::if_there;
+
 use super::names::{OPEN, RollingOptions};
-use crate::folders::if_there;
-use crate::formats::layout::{BuiltIndex, SidecarIndex};
 use crate::sinks::folder::{file_error, list_named};
 use crate::sinks::sink::SinkError;
 use crate::sinks::whole_file::{UNFINISHED, WholeFile};

@@ -4,7 +4,7 @@
 //! The sink's committed state makes this possible. It has the name of the open file and its length at the last
 //! acknowledgement. It also reserves a time for the names of files opened later. A file with the reserved time has
 //! nothing acknowledged; otherwise a later state would have been committed. Formats differ only in how a cut file is
-//! closed, see [`FileContent`](crate::formats::layout::FileContent).
+//! closed, see [`FileContent`](seine_formats::layout::FileContent).
 
 mod indexes;
 mod names;
@@ -15,6 +15,8 @@ mod written;
 
 use std::path::{Path, PathBuf};
 
+use seine_parse::page::EpochMs;
+
 pub(super) use self::indexes::Indexes;
 pub(super) use self::names::OPEN;
 pub use self::names::RollingOptions;
@@ -23,7 +25,6 @@ use self::open_file::OpenFile;
 use self::taken_back::SavedState;
 use super::folder::{create_folder, sync_folder};
 use super::sink::SinkError;
-use crate::page::EpochMs;
 
 /// The rolling files of one sink, in its own folder.
 pub struct RollingFiles {
@@ -82,7 +83,7 @@ impl RollingFiles {
             None => has_folder(&self.folder)?,
         }
         if std::mem::take(&mut self.is_used) {
-            self.reserved = crate::clock::now_ms().max(self.reserved + 1);
+            self.reserved = seine_system::clock::now_ms().max(self.reserved + 1);
         }
         let saved = SavedState { open: self.current.as_ref().map(OpenFile::acknowledged), reserved: self.reserved };
         Ok(serde_json::to_value(saved).expect("a struct of strings and numbers is always JSON"))

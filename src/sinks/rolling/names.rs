@@ -1,10 +1,9 @@
 //! Names of rolling files.
 
+use seine_formats::layout::{FileContent, NameStamp, RollingLayout};
+use seine_parse::page::EpochMs;
 use time::OffsetDateTime;
 use time::macros::format_description;
-
-use crate::formats::layout::{FileContent, NameStamp, RollingLayout};
-use crate::page::EpochMs;
 
 const PREFIX: &str = "crawl_data-";
 /// Suffix of a file that is not readable while it is written.

@@ -5,14 +5,15 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use seine_formats::layout::FileContent;
+use seine_formats::zlib_stream::ZlibStream;
+use seine_parse::page::EpochMs;
+use seine_system::folders::if_there;
+
 use super::gone;
 use super::names::RollingOptions;
 use super::taken_back::Acknowledged;
 use super::written::Written;
-use crate::folders::if_there;
-use crate::formats::layout::FileContent;
-use crate::formats::zlib_stream::ZlibStream;
-use crate::page::EpochMs;
 use crate::sinks::folder::{file_error, rename, sync_folder};
 use crate::sinks::sink::SinkError;
 
@@ -159,7 +160,7 @@ impl OpenFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::layout::{NameStamp, RollingLayout};
+    use seine_formats::layout::{NameStamp, RollingLayout};
 
     fn rolling() -> RollingOptions {
         let layout = RollingLayout {

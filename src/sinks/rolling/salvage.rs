@@ -5,8 +5,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::formats::inflate::{Inflating, StreamError};
-use crate::formats::zlib_stream;
+use seine_formats::inflate::{Inflating, StreamError};
+use seine_formats::zlib_stream;
+
 use crate::sinks::folder::{file_error, last_bytes};
 use crate::sinks::sink::SinkError;
 use crate::sinks::whole_file::WholeFile;

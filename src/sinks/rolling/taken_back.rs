@@ -3,15 +3,15 @@
 use std::fs::File;
 use std::path::Path;
 
+use seine_formats::layout::FileContent;
+use seine_formats::zlib_stream;
+use seine_parse::page::EpochMs;
+use seine_system::clock::now_ms;
+use seine_system::folders::if_there;
 use serde::{Deserialize, Serialize};
 
 use super::names::{OPEN, RollingOptions};
 use super::salvage;
-use crate::clock::now_ms;
-use crate::folders::if_there;
-use crate::formats::layout::FileContent;
-use crate::formats::zlib_stream;
-use crate::page::EpochMs;
 use crate::sinks::folder::{cut, file_error, list_named, rename, sync_folder};
 use crate::sinks::sink::SinkError;
 

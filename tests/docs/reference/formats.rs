@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use seine::formats::Format;
-use seine::formats::held::{Field, Held};
+use seine_formats::Format;
+use seine_formats::held::{Field, Held};
 
 use super::{check, escaped};
 

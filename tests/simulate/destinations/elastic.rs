@@ -12,9 +12,9 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use seine::formats::elastic::ElasticDocument;
-use seine::outside;
 use seine::sinks::elasticsearch::client::{ElasticServer, NoAnswer, ServerReply};
+use seine_formats::elastic::ElasticDocument;
+use seine_simulation_hooks::outside;
 
 use super::elastic_model::{Reply, Server};
 use super::mishaps::Mishaps;

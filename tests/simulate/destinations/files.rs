@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use seine_formats::Format;
+use seine_formats::records::{ArchiveRecord, ReaderInput};
+use seine_parse::page::PageEvent;
 use sha2::{Digest, Sha256};
-
-use seine::formats::Format;
-use seine::formats::records::{ArchiveRecord, ReaderInput};
-use seine::page::PageEvent;
 
 use crate::world::Held;
 

@@ -14,15 +14,15 @@ use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode as Code};
 use rdkafka::message::Headers;
 use tokio::time::sleep;
 
-use seine::blocking;
 use seine::config::KafkaConfig;
-use seine::formats::Format;
-use seine::formats::records::{ArchiveRecord, ReaderInput};
-use seine::outside;
 use seine::sinks::kafka_link::{
     ClusterMetadata, KafkaCluster, KafkaLink, OutgoingMessage, PartitionMetadata, Report, Reports, SettingOf,
     TopicMetadata, TopicToCreate,
 };
+use seine_formats::Format;
+use seine_formats::records::{ArchiveRecord, ReaderInput};
+use seine_simulation_hooks::outside;
+use seine_system::blocking;
 
 use super::kafka_model::{Batch, Broker, NewRecord, partition_of};
 use super::mishaps::Mishaps;
@@ -505,7 +505,7 @@ fn batches(messages: Vec<Waiting>) -> Vec<Vec<Waiting>> {
 /// What a message says of its page.
 fn what(headers: &[(String, Vec<u8>)], value: Option<&[u8]>) -> Done {
     let header = |wanted: &str| headers.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_slice());
-    let made = || seine::clock::time_of(std::str::from_utf8(header("event_id")?).ok()?);
+    let made = || seine_system::clock::time_of(std::str::from_utf8(header("event_id")?).ok()?);
     let gone = Done::Removed { fetched_ms: made().unwrap_or_default() };
     let format = header("schema").and_then(Format::of_schema);
     let (Some(value), Some(format)) = (value, format) else { return gone };

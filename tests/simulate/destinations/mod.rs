@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use seine::outside::Outside;
 use seine::sinks::elasticsearch::client::ElasticServer;
 use seine::sinks::kafka_link::KafkaCluster;
+use seine_simulation_hooks::outside::Outside;
 
 use crate::machine::system;
 use crate::world::settings::Kind;

@@ -10,8 +10,8 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use seine::blocking::Turns;
-use seine::outside::{self, Outside};
+use seine_simulation_hooks::outside::{self, Outside};
+use seine_system::blocking::Turns;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{Instant, sleep_until};
 
@@ -68,7 +68,7 @@ impl Machine {
 
     /// Starts the process.
     pub fn boot(&mut self, main: impl FnOnce() + Send + 'static) {
-        seine::clock::forget();
+        seine_system::clock::forget();
         outside::die(false);
         let runtime = Tasks::new();
         self.outside.put(runtime.runtime.handle().clone());

@@ -169,7 +169,7 @@ fn undone(descriptor: c_int, done: isize, takes: bool) -> Option<isize> {
         }
         disk = Disk::Frozen as u8;
         DISK.store(disk, Ordering::Relaxed);
-        seine::outside::die(true);
+        seine_simulation_hooks::outside::die(true);
     }
     if disk == Disk::Frozen as u8 {
         return Some(done);

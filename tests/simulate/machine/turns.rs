@@ -9,8 +9,8 @@ use std::thread::{self, Thread};
 use std::time::Instant;
 
 use parking_lot::Mutex;
-use seine::blocking::Turns;
-use seine::outside::{self, Outside};
+use seine_simulation_hooks::outside::{self, Outside};
+use seine_system::blocking::Turns;
 use tokio::runtime::Handle;
 
 use super::system;

@@ -66,8 +66,8 @@ impl Said {
 
 impl Books {
     /// Of the summary.
-    pub fn in_the_end(sink: &str, books: &seine::page_log::Books) -> Books {
-        let seine::page_log::Books { accepted, delivered, skipped, dead, damaged, pending } = *books;
+    pub fn in_the_end(sink: &str, books: &seine_page_log::Books) -> Books {
+        let seine_page_log::Books { accepted, delivered, skipped, dead, damaged, pending } = *books;
         Books { sink: sink.to_owned(), accepted, delivered, skipped, dead, damaged, pending }
     }
 

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use elasticsearch::http::Method;
+use seine_delivery::Entry;
+use seine_formats::elastic::{document_id, document_version};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -17,8 +19,6 @@ use super::super::identity::IndexIdentity;
 use super::super::index::NotReady;
 use super::super::queue::{BulkDocument, BulkOutcome};
 use super::{BulkFailure, BulkSender};
-use crate::delivery::Entry;
-use crate::formats::elastic::{document_id, document_version};
 use crate::sinks::sink::SinkError;
 
 #[derive(Deserialize)]
