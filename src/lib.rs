@@ -12,6 +12,7 @@ pub mod config;
 pub mod crawl;
 pub mod demo;
 pub mod fetch;
+pub mod judge;
 pub mod shutdown;
 pub mod signals;
 pub mod sinks;

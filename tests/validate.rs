@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use proptest::prelude::*;
 use seine::config::{Canonical, Config, FrontierConfig, Redirects};
+use seine::judge::change::change;
 use seine::telemetry::Metrics;
 use seine::validate::Validator;
 use seine_delivery::{Deriver, Entry, Position};
@@ -471,7 +472,7 @@ fn what_was_delivered_and_is_withheld_is_gone() {
         (Some(Withheld::Noindex), Some(kept_back), [2; 32], None),
     ] {
         page.withheld = withheld;
-        assert_eq!(PageChange::judge(&page, before, &now), expected, "{:?} {before:?}", page.withheld);
+        assert_eq!(change(&page, page.withheld.as_ref(), before, &now), expected, "{:?} {before:?}", page.withheld);
     }
 }
 

@@ -14,9 +14,10 @@ use seine_parse::Derived;
 use seine_parse::page::{EpochMs, Kind, PageEvent, Response};
 use seine_policies::focus::{self, Lead, Learner, Lesson, LinkWords, Source, link_words};
 
+use super::Validator;
 use super::proposals::by_depth;
-use super::{Seen, Validator};
 use crate::config::FocusConfig;
+use crate::judge::record::Seen;
 
 /// Queued URLs scored again per validated page …
 const RANKED_AGAIN: usize = 24;

@@ -1,68 +1,12 @@
-//! What is stored of a response: validators and facts for the next comparison, and the history for the user.
+//! What the frontier notes of an event besides the record: how links were found, and the attempt.
 
 use std::sync::Arc;
 
-use seine_frontier::{Attempt, Change, Found, JudgedBy, PageRecord, Way};
+use seine_frontier::{Attempt, Change, Found, Way};
 use seine_parse::Derived;
-use seine_parse::page::preferences::{Source, Statement, of_the_page};
-use seine_parse::page::{Doubt, EpochMs, Kind, PageChange, PageEvent, Response, TextsGiven, Withheld};
-use seine_policies::revisit::{History, Trust};
-use seine_simulation_hooks::planted;
+use seine_parse::page::{Kind, PageEvent};
 
-use crate::visit::retry;
-
-/// Stores the validators for the next conditional request.
-pub(super) fn keep_validators(record: &mut PageRecord, event: &PageEvent, response: &Response, derived: &Derived) {
-    if response.is_success() {
-        // The validators of a truncated page must not confirm later that the page is unchanged.
-        let whole = || !response.is_cut() || planted::is("half_page_final");
-        if !whole() {
-            record.history = record.history.map(|history| history.doubted(Doubt::Cut, event.ended_ms));
-        }
-        record.digest = Some(derived.digest).filter(|_| whole());
-        record.etag = response.headers.get("etag").filter(|_| whole()).map(str::to_owned);
-        record.last_modified = response.headers.get("last-modified").filter(|_| whole()).map(str::to_owned);
-        record.is_to_be_reread = false;
-        record.judged = JudgedBy::of(event);
-        record.final_url = Some(event.final_url.clone()).filter(|_| !event.hops.is_empty());
-    }
-    // A 304 need not repeat headers, even if they have changed.
-    let is_unlisted = record.noindex && response.headers.get("x-robots-tag").is_some();
-    let is_opted_out = matches!(&event.withheld, Some(Withheld::OptedOut(it)) if it.by.source == Source::Header);
-    if is_unlisted || is_opted_out {
-        (record.etag, record.last_modified) = (None, None);
-    }
-}
-
-/// The page's changes so far, including this response. `tells`: number of other pages for which it gives dates.
-pub(super) fn history(
-    before: Option<History>,
-    seen: PageChange,
-    (now, tells): (EpochMs, Option<u32>),
-    trust: Option<&Trust>,
-) -> Option<History> {
-    match seen {
-        PageChange::New => Some(History { tells, ..History::new(now) }),
-        PageChange::Gone => before,
-        PageChange::Changed => before.map(|before| History { tells, ..before.seen(now, seen, trust) }),
-        PageChange::Unchanged => before.map(|before| before.seen(now, seen, trust)),
-    }
-}
-
-/// Statements in headers and markup about its use.
-pub(super) fn preferences(event: &PageEvent, there: Option<&PageRecord>) -> Option<Vec<Statement>> {
-    let said = event.preferences.as_deref().map(of_the_page);
-    said.or_else(|| there.and_then(|there| there.preferences.clone()))
-}
-
-/// The distances last delivered. An unchanged page keeps the earlier value. A page that changed by an unknown distance
-/// has none.
-pub(super) fn texts_given(event: &PageEvent, change: Option<PageChange>, there: Option<&PageRecord>) -> TextsGiven {
-    match &event.text {
-        Some(text) => text.given.clone(),
-        None => there.filter(|_| change == Some(PageChange::Unchanged)).map(|it| it.texts.clone()).unwrap_or_default(),
-    }
-}
+use crate::judge::blame;
 
 /// How the linked URLs were found.
 pub(super) fn found_on(event: &PageEvent, derived: &Derived) -> Arc<Found> {
@@ -77,7 +21,7 @@ pub(super) fn found_on(event: &PageEvent, derived: &Derived) -> Arc<Found> {
 /// The attempt that an event records.
 pub(super) fn attempt(event: &PageEvent, change: &Change) -> Attempt {
     let is_put_off = matches!(change, Change::Retry { put_off: true, .. });
-    Attempt { at: event.ended_ms, outcome: retry::cause_of(&event.outcome), counts: !is_put_off, digest: None }
+    Attempt { at: event.ended_ms, outcome: blame::cause_of(&event.outcome), counts: !is_put_off, digest: None }
 }
 
 /// The result of the event for its URL. `kept`: the record did not change.

@@ -13,7 +13,8 @@ use seine_parse::{Derived, media_type};
 use seine_policies::traps::{Fetched, HostTraps, Said, Turn, Worth, mirror_of_both, parameters, said};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{Seen, Validator};
+use super::Validator;
+use crate::judge::record::Seen;
 
 /// A host is watched when it has this many known URLs.
 const WATCHED_FROM: u64 = 256;

@@ -7,8 +7,8 @@ use seine_frontier::{Lease, Release, Work};
 use seine_parse::page::{Failure, FailureReason};
 use seine_system::clock::now_ms;
 
-use super::retry::Whose;
 use super::visitor::Visitor;
+use crate::judge::blame::Whose;
 
 /// The URL that caused the panic.
 pub(super) type Culprit = Arc<Mutex<Option<String>>>;

@@ -8,14 +8,15 @@ use url::Url;
 
 use super::claim::Claimed;
 use super::host::LeasedHost;
-use super::redirect::{self, Target};
 use super::request::{Asked, Request};
-use super::retry::{self, Whose};
 use super::robots::body_bytes;
 use super::visitor::{Interrupted, Shared, Visitor};
 use crate::config::Secret;
 use crate::fetch::Jar;
 use crate::fetch::client::{Conditions, Exchange, Limits};
+use crate::judge::blame::Whose;
+use crate::judge::redirect::{self, Target};
+use crate::judge::retry;
 
 const MAX_SITEMAP_BYTES: u64 = 50 << 20;
 
@@ -184,19 +185,9 @@ impl Visitor {
         }
     }
 
-    /// When to retry the URL. After its own failure: while attempts are left. After host trouble: behind the other URLs
-    /// of the host.
+    /// When to retry the URL.
     pub(super) fn again(&self, event: &PageEvent, whose: Whose, not_before: EpochMs) -> Option<Again> {
-        let config = &self.config.frontier;
-        match whose {
-            Whose::Nobody => None,
-            Whose::Page => retry::retry_at(event, config).map(|at| Again { at, counts: true, ..Again::default() }),
-            Whose::Host => {
-                let behind = config.host_delay.max(config.backoff_base).as_millis() as u64;
-                Some(Again { at: not_before + behind, ..Again::default() })
-            }
-            Whose::Part => Some(Again { at: not_before, host_is_well: true, ..Again::default() }),
-        }
+        retry::again(event, whose, not_before, &self.config.frontier)
     }
 
     /// Records a redirect and returns its target. None if it is not followed; then the outcome is set.

@@ -9,10 +9,11 @@ use seine_parse::preferences::tdm::TdmFile;
 use seine_simulation_hooks::planted;
 use seine_system::clock::now_ms;
 
-use super::retry::{self, Whose};
 use super::rules::Rules;
 use crate::config::FrontierConfig;
 use crate::fetch::client::Exchange;
+use crate::judge::blame::{self, Whose};
+use crate::judge::{retry, trouble};
 
 #[derive(Default)]
 pub struct LeasedHost {
@@ -153,7 +154,7 @@ impl LeasedHost {
 
     /// Who is charged for the outcome of a request for `work`, as far as this outcome alone tells.
     pub fn whose(&self, outcome: &Outcome, work: &Work) -> Whose {
-        match retry::whose(outcome, &work.url, work.was_put_off, self.trouble.as_ref()) {
+        match blame::whose(outcome, &work.url, work.was_put_off, self.trouble.as_ref()) {
             // It is not known yet whether the host answers at all.
             Whose::Part if !self.was_reached() => Whose::Host,
             whose => whose,
@@ -162,8 +163,8 @@ impl LeasedHost {
 
     /// Updates the host after an outcome.
     pub fn bears(&mut self, whose: Whose, outcome: &Outcome, work: &Work, ended: EpochMs, config: &FrontierConfig) {
-        let errors = retry::errors_after(outcome, work, ended, self.trouble.as_ref(), config);
-        if let Some(health) = retry::health_after(outcome, whose, &work.url, ended, self.trouble, config) {
+        let errors = blame::errors_after(outcome, work, ended, self.trouble.as_ref(), config);
+        if let Some(health) = trouble::health_after(outcome, whose, &work.url, ended, self.trouble, config) {
             self.trouble = self.trouble.map(|before| Trouble { errors, ..before });
             let health = match health {
                 Health::Well => Health::Well,
@@ -193,8 +194,8 @@ impl LeasedHost {
 
     /// Its robots.txt cannot be fetched: the host backs off.
     pub fn has_no_rules(&mut self, why: &Failure, outcome: &Outcome, ended: EpochMs, config: &FrontierConfig) {
-        let asked_until = retry::asked_until(outcome, ended, config);
-        let failed = retry::failed_again(self.trouble, Cause::Failure(why.reason), ended, config);
+        let asked_until = trouble::asked_until(outcome, ended, config);
+        let failed = trouble::failed_again(self.trouble, Cause::Failure(why.reason), ended, config);
         self.is_now(Health::Troubled(Trouble { asked_until, ..failed }), outcome, ended, config);
         self.is_ailing = true;
     }
@@ -232,24 +233,24 @@ impl LeasedHost {
             Health::Troubled(trouble) => {
                 // A borrowed host has no URLs of its own that could fail. The URL that redirects to it fails, and the
                 // next one tries the host again.
-                let is_hopeless = self.unknown_name.is_some() || retry::is_hopeless(&trouble, config);
+                let is_hopeless = self.unknown_name.is_some() || trouble::is_hopeless(&trouble, config);
                 let given_up = trouble.given_up || (!self.is_borrowed && is_hopeless);
                 Some(Trouble { given_up, ..trouble })
             }
         };
         let (delay, trouble) = (self.delay(config), self.trouble.as_ref());
-        let rested = retry::host_not_before(outcome, ended, delay, trouble, self.origin(), config);
+        let rested = trouble::host_not_before(outcome, ended, delay, trouble, self.origin(), config);
         self.not_before = self.not_before.max(rested);
     }
 
     /// Whether it has failed for so long that it is given up. Returns the reason for the user.
     pub fn is_hopeless(&self, config: &FrontierConfig) -> Option<Failure> {
-        let is_hopeless = |trouble: &Trouble| trouble.given_up || retry::is_hopeless(trouble, config);
+        let is_hopeless = |trouble: &Trouble| trouble.given_up || trouble::is_hopeless(trouble, config);
         if let Some(message) = &self.unknown_name {
             return Some(Failure { reason: FailureReason::UnknownHost, message: message.clone() });
         }
         let trouble = self.trouble.filter(is_hopeless)?;
-        if trouble.is_unknown_name() && !retry::is_hopeless(&trouble, config) {
+        if trouble.is_unknown_name() && !trouble::is_hopeless(&trouble, config) {
             let message = format!("the name of {} has no address: name servers said so twice", self.origin());
             return Some(Failure { reason: FailureReason::UnknownHost, message });
         }

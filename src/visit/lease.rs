@@ -13,15 +13,16 @@ use seine_parse::page::{
 };
 use seine_policies::budgets::Amounts;
 
-use super::claim::Says;
-use super::doubt;
 use super::faults::At;
 use super::follow::Fetched;
 use super::host::LeasedHost;
 use super::place::Place;
-use super::retry::Whose;
 use super::text::Read;
 use super::visitor::{Interrupted, Shared, Visitor};
+use crate::judge::blame::Whose;
+use crate::judge::canonical::Says;
+use crate::judge::change::change;
+use crate::judge::{doubt, withheld};
 
 /// URLs whose events are being written.
 pub(super) type Tickets = Mutex<Vec<(String, Ticket)>>;
@@ -251,7 +252,7 @@ impl Visitor {
             return Some(Withheld::Cut);
         }
         let is_obeyed = self.config.scope.obey_noindex && event.again.is_none();
-        (is_obeyed && event.is_noindex(noindex, work.known.noindex)).then_some(Withheld::Noindex)
+        (is_obeyed && withheld::is_noindex(event, noindex, work.known.noindex)).then_some(Withheld::Noindex)
     }
 
     /// The sign that a delivered page is removed, unless this fetch confirms the removal.
@@ -285,7 +286,7 @@ impl Visitor {
         }
         let policy = &self.config.frontier.revisit;
         let before = work.was_there.then(|| work.known.as_before(policy, event.ended_ms));
-        PageChange::judge(event, before, now)
+        change(event, event.withheld.as_ref(), before, now)
     }
 }
 

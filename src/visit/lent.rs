@@ -18,11 +18,10 @@ use super::host::LeasedHost;
 use super::lease::Tickets;
 use super::loan::{LOAN_TIME, Lent, Loan, Offer, Sent, Taken};
 use super::place::Place;
-use super::redirect;
-use super::retry;
 use super::sketch::Sketch;
 use super::visitor::{Interrupted, Shared, Visitor};
 use crate::fetch::client::Exchange;
+use crate::judge::{redirect, trouble};
 
 /// How often to check whether the operator wants the host back.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
@@ -221,7 +220,7 @@ impl Visitor {
             let _ = answer.send(taken);
         };
         if is_hearsay(&exchange.outcome) {
-            let asked_until = retry::asked_until(&exchange.outcome, exchange.ended_ms, &self.config.frontier);
+            let asked_until = trouble::asked_until(&exchange.outcome, exchange.ended_ms, &self.config.frontier);
             if let Some(until) = asked_until.filter(|_| is_believed) {
                 let mut host = host.lock().await;
                 host.not_before = host.not_before.max(until);

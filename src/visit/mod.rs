@@ -5,7 +5,6 @@
 mod asks;
 mod borrow;
 pub(crate) mod claim;
-pub mod doubt;
 mod faults;
 mod follow;
 mod host;
@@ -16,9 +15,7 @@ mod names;
 pub mod outage;
 mod parking;
 mod place;
-mod redirect;
 mod request;
-pub mod retry;
 mod robots;
 pub mod rules;
 pub(crate) mod sketch;

@@ -12,11 +12,11 @@ use url::Url;
 
 use super::host::{LeasedHost, whole_rest};
 use super::outage::{Says, Sign};
-use super::redirect;
-use super::retry::{self, Whose};
 use super::rules::Rules;
 use super::visitor::{Interrupted, Shared, Visitor};
 use crate::fetch::client::{Conditions, Exchange, Limits};
+use crate::judge::blame::{self, Whose};
+use crate::judge::redirect;
 
 /// After a stop, a request in progress has this long.
 const LAST_ANSWER: Duration = Duration::from_secs(5);
@@ -183,14 +183,14 @@ impl Visitor {
         let mut whose = host.whose(outcome, work);
         let is_in_question = match whose {
             Whose::Nobody | Whose::Part => false,
-            Whose::Page => retry::leaves_host_in_question(outcome, work, host.trouble.as_ref(), config),
-            Whose::Host => retry::may_be_the_pages(outcome),
+            Whose::Page => blame::leaves_host_in_question(outcome, work, host.trouble.as_ref(), config),
+            Whose::Host => blame::may_be_the_pages(outcome),
         };
         let answers = if is_in_question { self.ask_witness(host, work).await? } else { None };
         match answers {
             Some(true) => {
                 host.answers(); // for another page just now: what troubled it was not its own
-                whose = retry::whose_of_a_host_that_answers(outcome, work);
+                whose = blame::whose_of_a_host_that_answers(outcome, work);
             }
             Some(false) => whose = Whose::Host,
             None => {}
@@ -228,7 +228,7 @@ impl Visitor {
         };
         let conditions = Conditions { etag, last_modified, ..Conditions::default() };
         let exchange = self.exchange(host, &url, &conditions, self.client.limits()).await?;
-        host.witness = Some(retry::is_answer(&exchange.outcome));
+        host.witness = Some(blame::is_answer(&exchange.outcome));
         Ok(host.witness)
     }
 

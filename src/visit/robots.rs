@@ -10,11 +10,11 @@ use seine_system::clock::now_ms;
 use url::Url;
 
 use super::host::LeasedHost;
-use super::redirect;
-use super::retry;
-use super::rules::{self, KEPT_UNREACHABLE_MS, MAX_ROBOTS_BYTES, Rules};
+use super::rules::Rules;
 use super::visitor::{Interrupted, Visitor};
 use crate::fetch::client::{Conditions, Limits};
+use crate::judge::robots::{self as answer, KEPT_UNREACHABLE_MS, MAX_ROBOTS_BYTES};
+use crate::judge::{redirect, trouble};
 
 const ROBOTS: &str = "/robots.txt";
 /// RFC 9309 §2.3.1.2 requires at least five redirects.
@@ -36,7 +36,7 @@ impl Visitor {
             return Ok(());
         }
         // Earlier versions stored an unreachable robots.txt; this one does not.
-        let is_good = |known: &Robots| rules::trouble(&known.access).is_none();
+        let is_good = |known: &Robots| answer::trouble(&known.access).is_none();
         if host.lease.host.robots.as_ref().is_some_and(is_good) {
             host.rules = self.rules.rules(&host.lease.host, now_ms());
         }
@@ -46,20 +46,20 @@ impl Visitor {
         host.known_delay = self.rules.known_delay(&host.lease.host);
         let (outcome, ended_ms) = self.fetch_file(host, ROBOTS).await?;
         let known = host.lease.host.robots.as_ref();
-        let fresh = rules::judge(&outcome, config.fetch.max_decoded_bytes, ended_ms);
-        let stale = rules::stale(&fresh, &outcome, known);
+        let fresh = answer::judge(&outcome, config.fetch.max_decoded_bytes, ended_ms);
+        let stale = answer::stale(&fresh, &outcome, known);
         let is_stale = stale.is_some();
         let soonest = config.frontier.revisit.soonest();
         let is_shut = self.rules.forbids_everything(&fresh);
-        let robots = stale.unwrap_or_else(|| rules::kept_shorter(fresh, known, is_shut, soonest));
-        if let Some(failure) = rules::trouble(&robots.access).filter(|_| config.fetch.obey_robots) {
+        let robots = stale.unwrap_or_else(|| answer::kept_shorter(fresh, known, is_shut, soonest));
+        if let Some(failure) = answer::trouble(&robots.access).filter(|_| config.fetch.obey_robots) {
             host.has_no_rules(failure, &outcome, ended_ms, &config.frontier);
             return Err(Interrupted::Resting(host.not_before)); // not kept: asked for again at the next lease
         }
         match &robots.access {
             RobotsAccess::Unreachable(_) => {}
             // The host may have asked for a pause instead.
-            _ if is_stale => host.rests_until(retry::asked_until(&outcome, ended_ms, &config.frontier)),
+            _ if is_stale => host.rests_until(trouble::asked_until(&outcome, ended_ms, &config.frontier)),
             RobotsAccess::Rules(_) | RobotsAccess::AllowAll => host.has_rules(),
         }
         let before = host.lease.host.robots.replace(robots.clone());
@@ -106,8 +106,8 @@ impl Visitor {
     /// page to compare with. If it does not answer, it is host trouble.
     pub(super) async fn has_robots(&self, host: &mut LeasedHost) -> Result<bool, Interrupted> {
         let (outcome, ended_ms) = self.fetch_file(host, ROBOTS).await?;
-        let robots = rules::judge(&outcome, self.config.fetch.max_decoded_bytes, ended_ms);
-        let Some(failure) = rules::trouble(&robots.access) else { return Ok(true) };
+        let robots = answer::judge(&outcome, self.config.fetch.max_decoded_bytes, ended_ms);
+        let Some(failure) = answer::trouble(&robots.access) else { return Ok(true) };
         host.has_no_rules(failure, &outcome, ended_ms, &self.config.frontier);
         Ok(false)
     }
@@ -137,7 +137,7 @@ impl Visitor {
             return Ok(Some(String::new())); // what may not be asked for is not known
         }
         let (outcome, _) = self.fetch_file(host, tdm::PATH).await?;
-        Ok(rules::judge_tdm(&outcome, self.config.fetch.max_decoded_bytes))
+        Ok(answer::judge_tdm(&outcome, self.config.fetch.max_decoded_bytes))
     }
 
     /// Fetches a file of the host, and follows redirects to any host. These requests use the politeness slots of the

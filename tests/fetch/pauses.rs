@@ -3,7 +3,9 @@
 use std::time::{Duration, SystemTime};
 
 use seine::config::{Config, FrontierConfig};
-use seine::visit::retry::{Whose, failed_again, health_after, host_not_before, is_hopeless, retry_at, whose};
+use seine::judge::blame::{Whose, whose};
+use seine::judge::retry::retry_at;
+use seine::judge::trouble::{failed_again, health_after, host_not_before, is_hopeless};
 use seine_frontier::{Cause, Errors, Health, Trouble, url_mark};
 use seine_parse::page::{EpochMs, Failure, FailureReason, Outcome, PageEvent, Response, Truncated};
 

@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use seine_frontier::{HostTurn, Proposal, Release, Robots, RobotsAccess};
-use seine_parse::page::{Doubt, FailureReason, Kind, PageEvent};
-use seine_system::clock::now_ms;
-
 use crate::sites::server::{Answer, Ask, Body};
 use bytes::Bytes;
 use parking_lot::Mutex;
-use seine::visit::rules::MAX_ROBOTS_BYTES;
+use seine::judge::robots::MAX_ROBOTS_BYTES;
+use seine_frontier::{HostTurn, Proposal, Release, Robots, RobotsAccess};
+use seine_parse::page::{Doubt, FailureReason, Kind, PageEvent};
+use seine_system::clock::now_ms;
 
 use crate::sites::Running;
 use crate::support::{MiniCrawl, config_for, event_of, failure_of, status_of};

@@ -294,28 +294,6 @@ impl PageEvent {
         self.outcome.failure()
     }
 
-    /// Whether this page asks not to be indexed. `says`: the answer says so. `before`: the page said so at the last
-    /// fetch; a 304 or a cut page need not repeat it.
-    pub fn is_noindex(&self, says: bool, before: bool) -> bool {
-        self.kind.is_delivered()
-            && self.response().is_some_and(|response| match response.status {
-                304 => says || before,
-                _ => response.is_success() && (says || (before && response.is_cut())),
-            })
-    }
-
-    /// Whether the URL redirects, since its last fetch, to what cannot be a page of this crawl: no fetchable URL, out of scope, a redirect
-    /// loop, an unknown host name, or a forbidden target. `before`: the final URL of the page known before, if it was redirected.
-    pub fn leads_nowhere(&self, before: Option<&str>) -> bool {
-        use FailureReason::{BadRedirect, PrivateAddress, RobotsDenied, TooManyRedirects, UnknownHost};
-        let leads_elsewhere = !self.hops.is_empty() && before != Some(&self.final_url);
-        self.failure().is_some_and(|failure| match failure.reason {
-            BadRedirect | TooManyRedirects => true,
-            RobotsDenied | PrivateAddress | UnknownHost => leads_elsewhere,
-            _ => false,
-        })
-    }
-
     /// The final URL, if the request was redirected. An archive may know the final URL without the redirects.
     pub fn redirected_url(&self) -> Option<&str> {
         (!self.hops.is_empty() || self.final_url != self.url).then_some(self.final_url.as_str())

@@ -4,7 +4,7 @@ use seine_parse::page::{Outcome, string_to_latin1};
 use url::Url;
 
 /// A redirect's target, as it is requested and as it is judged.
-pub(super) struct Target {
+pub struct Target {
     /// Path and query as the server wrote them, because it may need its own order of parameters. The host is
     /// normalised; user, password and fragment are removed.
     pub url: Url,
@@ -13,7 +13,7 @@ pub(super) struct Target {
 }
 
 /// The value of `Location` of a redirect, as the server wrote it.
-pub(super) fn location(outcome: &Outcome) -> Option<String> {
+pub fn location(outcome: &Outcome) -> Option<String> {
     let Outcome::Response(response) = outcome else { return None };
     let redirects = matches!(response.status, 301 | 302 | 303 | 307 | 308);
     // Header values are stored as Latin-1, but a Location is usually UTF-8.
@@ -22,7 +22,7 @@ pub(super) fn location(outcome: &Outcome) -> Option<String> {
 }
 
 /// None for targets that would not be fetched as links either.
-pub(super) fn target(from: &Url, location: &str) -> Option<Target> {
+pub fn target(from: &Url, location: &str) -> Option<Target> {
     let mut url = seine_parse::url::join(from, location)?;
     let normal = seine_parse::url::normalize(&url)?;
     url.set_fragment(None);

@@ -26,12 +26,12 @@ pub struct Came<'a> {
 }
 
 /// The sign of removal in a response that the page did not show before, and since when it is known. 404 and 410 are not
-/// included, since they have no page to deliver; [`PageChange::judge`](seine_parse::page::PageChange::judge) delays them.
+/// included, since they have no page to deliver; [`change`](super::change::change) delays them.
 pub fn doubt(came: &Came, page: &Delivered) -> Option<(Doubt, EpochMs)> {
     let event = came.event;
     let now = event.ended_ms;
     match (&event.outcome, &event.withheld) {
-        (Outcome::Failure(_), None) if event.leads_nowhere(page.final_url) => Some((Doubt::Elsewhere, now)),
+        (Outcome::Failure(_), None) if leads_nowhere(event, page.final_url) => Some((Doubt::Elsewhere, now)),
         (Outcome::Failure(failure), None) if failure.reason == FailureReason::RobotsDenied => {
             // If the page was fetched after that robots.txt, the rules are not new: the configuration obeys them only
             // now.
@@ -57,6 +57,18 @@ pub fn doubt(came: &Came, page: &Delivered) -> Option<(Doubt, EpochMs)> {
         }
         _ => None,
     }
+}
+
+/// Whether the URL redirects, since its last fetch, to what cannot be a page of this crawl: no fetchable URL, out of scope, a redirect
+/// loop, an unknown host name, or a forbidden target. `before`: the final URL of the page known before, if it was redirected.
+pub fn leads_nowhere(event: &PageEvent, before: Option<&str>) -> bool {
+    use FailureReason::{BadRedirect, PrivateAddress, RobotsDenied, TooManyRedirects, UnknownHost};
+    let leads_elsewhere = !event.hops.is_empty() && before != Some(&event.final_url);
+    event.failure().is_some_and(|failure| match failure.reason {
+        BadRedirect | TooManyRedirects => true,
+        RobotsDenied | PrivateAddress | UnknownHost => leads_elsewhere,
+        _ => false,
+    })
 }
 
 /// Whether redirects lead to another page than before. Another scheme, `www.` or query counts as the same page.

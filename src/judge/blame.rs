@@ -1,0 +1,188 @@
+//! Decides whose trouble an outcome is: nobody's, the host's, the URL's, or that of a part of the host.
+
+use seine_frontier::{Cause, Errors, Trouble, Work, url_mark};
+use seine_parse::page::{EpochMs, FailureReason, Outcome, Truncated};
+use seine_simulation_hooks::planted;
+
+use super::trouble::unasked;
+use crate::config::FrontierConfig;
+
+/// After this many truncated bodies in a row, the host is no longer charged; then each URL is.
+const CUTS_BELIEVED: u32 = 4;
+
+/// Who is charged for an outcome. Outages of this machine are handled before (see `visit::outage`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// Nobody: it is an answer, or a failure that retries cannot change.
+    Nobody,
+    /// The host backs off. The URL waits and is charged no attempt.
+    Host,
+    /// The URL is charged an attempt.
+    Page,
+    /// A part of the host: many of its URLs fail while others are answered. The URL waits and is charged no attempt;
+    /// the host does not back off.
+    Part,
+}
+
+/// What an outcome can mean by itself.
+pub(super) enum Sort {
+    /// The host answered.
+    Answer,
+    /// Says nothing about the host.
+    Nothing,
+    /// Failed before anything was said about the URL.
+    Connection,
+    /// The host asked for a pause or broke off. This concerns all of its URLs, unless only one gets it again and again.
+    Rejection,
+    /// A failure of the URL while other URLs succeed; of the host if several fail in a row.
+    Either,
+    /// The body was truncated.
+    Cut,
+    /// The body was too slow.
+    Slow,
+}
+
+pub(super) fn sort(outcome: &Outcome) -> Sort {
+    use FailureReason::*;
+    match outcome {
+        Outcome::Response(response) if response.is_cut() => match response.truncated {
+            Some(Truncated::Time) => Sort::Slow,
+            _ => Sort::Cut,
+        },
+        Outcome::Response(response) => match response.status {
+            429 | 503 => Sort::Rejection,
+            500.. => Sort::Either,
+            _ => Sort::Answer,
+        },
+        Outcome::Failure(failure) => match failure.reason {
+            Dns | Resolver | NoRoute | OpenFiles | Connect | ConnectionRefused | Tls | RobotsUnreachable => {
+                Sort::Connection
+            }
+            ConnectionBroken => Sort::Rejection,
+            Timeout | Protocol => Sort::Either,
+            UnwantedType => Sort::Answer,
+            PrivateAddress | RobotsDenied | TooManyRedirects | BadRedirect | BadUrl | HostBusy | HostUnreachable
+            | OutOfScope | Alias | UnknownHost | Fault => Sort::Nothing,
+            Cut => Sort::Cut,
+        },
+    }
+}
+
+/// Who is charged for the outcome of `url`. `trouble`: the host's trouble just before. `was_put_off`: see
+/// [`seine_frontier::Work::was_put_off`].
+pub fn whose(outcome: &Outcome, url: &str, was_put_off: bool, trouble: Option<&Trouble>) -> Whose {
+    // If only this URL has failed, that says nothing yet about its host.
+    let mark = url_mark(url);
+    let is_of_it = |trouble: &Trouble| trouble.suspect.is_none_or(|suspect| suspect == mark);
+    let was_well = trouble.is_none_or(|trouble| trouble.failures == 0 && is_of_it(trouble));
+    match sort(outcome) {
+        Sort::Answer | Sort::Nothing => Whose::Nobody,
+        Sort::Connection if planted::is("page_pays_for_host") => Whose::Page,
+        Sort::Connection => Whose::Host,
+        // The host was healthy after the last failure, so it is this URL.
+        Sort::Rejection if was_put_off && trouble.is_none_or(is_answering) => Whose::Page,
+        Sort::Rejection if !asks_for_rest(outcome) && trouble.is_none_or(|trouble| answers_others(trouble, mark)) => {
+            Whose::Part
+        }
+        Sort::Rejection => Whose::Host,
+        Sort::Either if was_well => Whose::Page,
+        Sort::Either => Whose::Host,
+        // Two different URLs in a row: it is host trouble.
+        Sort::Cut if !was_well && trouble.is_some_and(breaks_off) => Whose::Host,
+        Sort::Cut | Sort::Slow => Whose::Page,
+    }
+}
+
+/// The host answered the last request.
+fn is_answering(trouble: &Trouble) -> bool {
+    trouble.failures == 0 && trouble.suspect.is_none()
+}
+
+/// The host answered just before, or only one other URL has failed since. So this URL may fail by itself.
+fn answers_others(trouble: &Trouble, mark: u64) -> bool {
+    trouble.failures == 0 && trouble.suspect != Some(mark) && !trouble.errors.are_two_in_a_row()
+}
+
+/// The server asked for a pause itself: for the whole host, not for one URL.
+fn asks_for_rest(outcome: &Outcome) -> bool {
+    let Outcome::Response(response) = outcome else { return false };
+    response.status == 429 || response.headers.get("retry-after").is_some()
+}
+
+/// Its bodies are truncated, and that may pass.
+fn breaks_off(trouble: &Trouble) -> bool {
+    trouble.cause == Cause::Failure(FailureReason::Cut) && trouble.failures < CUTS_BELIEVED
+}
+
+/// Its bodies were truncated too often in a row to be a temporary trouble.
+pub(super) fn is_believed_no_more(trouble: &Trouble) -> bool {
+    trouble.cause == Cause::Failure(FailureReason::Cut) && trouble.failures >= CUTS_BELIEVED
+}
+
+/// The URL failed in a way that may be host trouble, and only this URL can tell: nothing else was answered since its
+/// last failure, or this is its last attempt. True for the last page of a host that is down.
+pub fn leaves_host_in_question(
+    outcome: &Outcome,
+    work: &Work,
+    before: Option<&Trouble>,
+    config: &FrontierConfig,
+) -> bool {
+    let is_alone = before.is_some_and(|before| before.suspect == Some(url_mark(&work.url)));
+    matches!(sort(outcome), Sort::Either) && (is_alone || work.attempt >= config.max_retries)
+}
+
+/// Updates the error statistics of a host's URLs. If many fail together, the first success makes all of them healthy
+/// again.
+pub fn errors_after(
+    outcome: &Outcome,
+    work: &Work,
+    ended_ms: EpochMs,
+    before: Option<&Trouble>,
+    config: &FrontierConfig,
+) -> Errors {
+    let errors = before.map(|before| before.errors).unwrap_or_default();
+    let is_first = work.attempt == 0 && !work.was_put_off;
+    match (sort(outcome), before) {
+        (Sort::Answer, _) if !is_first => Errors::default(),
+        (Sort::Answer, _) => errors.first_request(false, ended_ms),
+        (Sort::Either | Sort::Rejection, before) => {
+            let unasked = before.map_or(0, |before| unasked(before, ended_ms, config));
+            let many_since = errors.many_since.map(|since| since + unasked);
+            let errors = Errors { many_since, ..errors };
+            if is_first { errors.first_request(true, ended_ms) } else { errors }
+        }
+        (Sort::Nothing | Sort::Connection | Sort::Cut | Sort::Slow, _) => errors,
+    }
+}
+
+/// A failure that occurs with host trouble, but also with single pages of a healthy host.
+pub fn may_be_the_pages(outcome: &Outcome) -> bool {
+    match sort(outcome) {
+        Sort::Either => true,
+        Sort::Rejection => !asks_for_rest(outcome),
+        _ => false,
+    }
+}
+
+/// Who is charged if the host answers for another page. A URL that is rejected for the first time waits a little before
+/// it is charged.
+pub fn whose_of_a_host_that_answers(outcome: &Outcome, work: &Work) -> Whose {
+    match sort(outcome) {
+        Sort::Rejection if !work.was_put_off => Whose::Part,
+        _ => Whose::Page,
+    }
+}
+
+/// Whether the host answered, whatever it said.
+pub fn is_answer(outcome: &Outcome) -> bool {
+    matches!(sort(outcome), Sort::Answer | Sort::Cut | Sort::Slow)
+}
+
+/// The cause of a failed attempt.
+pub fn cause_of(outcome: &Outcome) -> Cause {
+    match outcome {
+        Outcome::Response(response) if response.is_cut() => Cause::Failure(FailureReason::Cut),
+        Outcome::Response(response) => Cause::Status(response.status),
+        Outcome::Failure(failure) => Cause::Failure(failure.reason),
+    }
+}

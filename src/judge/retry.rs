@@ -1,0 +1,92 @@
+//! When a URL is tried again.
+
+use std::time::Duration;
+
+use seine_frontier::{Trouble, Work};
+use seine_parse::page::{Again, EpochMs, Outcome, PageEvent, Response};
+use seine_simulation_hooks::planted;
+
+use super::blame::{Sort, Whose, sort};
+use crate::config::FrontierConfig;
+
+/// A longer Retry-After is ignored as a mistake.
+const ABSURD: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// When to try the URL again, and what the attempt counts for. After its own failure: while attempts are left. After
+/// host trouble: behind the other URLs of the host. None if the outcome is final.
+pub fn again(event: &PageEvent, whose: Whose, not_before: EpochMs, config: &FrontierConfig) -> Option<Again> {
+    match whose {
+        Whose::Nobody => None,
+        Whose::Page => retry_at(event, config).map(|at| Again { at, counts: true, ..Again::default() }),
+        Whose::Host => {
+            let behind = config.host_delay.max(config.backoff_base).as_millis() as u64;
+            Some(Again { at: not_before + behind, ..Again::default() })
+        }
+        Whose::Part => Some(Again { at: not_before, host_is_well: true, ..Again::default() }),
+    }
+}
+
+/// When to retry a URL that is charged; none if this was its last attempt, or is an answer. Retry-After applies.
+pub fn retry_at(event: &PageEvent, config: &FrontierConfig) -> Option<EpochMs> {
+    let may_get_better = match &event.outcome {
+        Outcome::Response(response) => response.status == 429 || response.status >= 500 || response.is_cut(),
+        Outcome::Failure(failure) => failure.reason.is_transient(),
+    };
+    if !may_get_better || event.attempt >= config.max_retries {
+        return None;
+    }
+    let wait = back_off(u32::from(event.attempt) + 1, &event.id, config);
+    let asked = event.response().and_then(|response| retry_after(response, event.ended_ms, config));
+    Some(event.ended_ms + millis(wait.max(asked.unwrap_or_default())))
+}
+
+/// When to retry a URL that would fail for good although many URLs of its host fail together; none if it may fail. The
+/// longer they have failed, the longer it waits.
+pub fn tried_with_others(
+    outcome: &Outcome,
+    work: &Work,
+    host: Option<&Trouble>,
+    ended_ms: EpochMs,
+    config: &FrontierConfig,
+) -> Option<EpochMs> {
+    let is_error = matches!(sort(outcome), Sort::Either | Sort::Rejection);
+    let since = host?.errors.many_since.filter(|_| is_error && work.attempt >= config.max_retries)?;
+    let age = Duration::from_millis(ended_ms.saturating_sub(since));
+    let wait = back_off(u32::from(work.attempt) + 1, &work.url, config).max(age / 2).min(config.backoff_max);
+    (age < config.give_up_after).then(|| ended_ms + millis(wait))
+}
+
+/// When to retry a URL of [`Whose::Part`].
+pub fn tried_after_others(work: &Work, ended_ms: EpochMs, config: &FrontierConfig) -> EpochMs {
+    ended_ms + millis(back_off(u32::from(work.attempt) + 1, &work.url, config))
+}
+
+/// The back-off, doubled with each failure up to the maximum, plus up to half of it as jitter, so that retries spread.
+/// The jitter depends only on `what`, so judging the same event again gives the same time.
+pub(super) fn back_off(failures: u32, what: &str, config: &FrontierConfig) -> Duration {
+    let (base, longest) = (config.backoff_base, config.backoff_max);
+    let doubled = base.saturating_mul(1u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX));
+    let share = xxhash_rust::xxh3::xxh3_64(what.as_bytes()) % 1000;
+    // Leaves room for the jitter below the maximum.
+    let wait = doubled.min(longest.mul_f64(2.0 / 3.0).max(base));
+    (wait + wait.mul_f64(share as f64 / 2000.0)).min(longest)
+}
+
+/// RFC 9110 §10.2.3: seconds or a date. Absurd values are ignored.
+pub(super) fn retry_after(response: &Response, now: EpochMs, config: &FrontierConfig) -> Option<Duration> {
+    if !matches!(response.status, 429 | 503) || planted::is("retry_after_ignored") {
+        return None;
+    }
+    let value = response.headers.get("retry-after")?.trim();
+    let wait = if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        Duration::from_secs(value.parse().ok()?)
+    } else {
+        let at = httpdate::parse_http_date(value).ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+        at.saturating_sub(Duration::from_millis(now))
+    };
+    (wait <= ABSURD).then(|| wait.min(config.retry_after_max))
+}
+
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX / 4)
+}

@@ -1,0 +1,239 @@
+//! The validator: the first reader of the page log. It compares each entry of `page_proposed` with `page`, stores it if
+//! it is new or changed, and adds its links to `work_proposed` (see ARCHITECTURE.md). A batch, its links and its offset
+//! are applied atomically.
+
+mod faults;
+mod focus;
+mod kept;
+mod looks;
+mod proposals;
+mod traps;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use faults::Lost;
+use focus::Focus;
+pub use focus::{rank_again, remembered};
+use kept::{attempt, made_of};
+pub use looks::Looks;
+use parking_lot::Mutex;
+pub use proposals::by_depth;
+use seine_delivery::Entry;
+use seine_frontier::scope::CurrentScope;
+use seine_frontier::{Batch, Change, Frontier, FrontierError, PageRecord, PageState, Verdict, WHEN_MET_AGAIN};
+use seine_page_log::{LogError, Reader};
+use seine_policies::budgets::Amounts;
+use seine_system::blocking::Idle;
+use seine_system::clock::{self, now_ms};
+use traps::Watch;
+
+use crate::config::FrontierConfig;
+use crate::judge::alias::{is_to_be_read, reached};
+use crate::judge::record::{self, Recheck, Ruling, Seen, Settings, is_alive};
+use crate::supervisor::Beat;
+use crate::telemetry::Metrics;
+
+/// What the validator needs; one for the whole crawl.
+pub struct Validator {
+    frontier: Arc<dyn Frontier>,
+    scope: Arc<CurrentScope>,
+    config: FrontierConfig,
+    metrics: Arc<Metrics>,
+    looks: Looks,
+    focus: Option<Focus>,
+    watch: Mutex<Watch>,
+    lost: Mutex<Lost>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ValidateError {
+    #[error(transparent)]
+    Frontier(#[from] FrontierError),
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+const BATCH_EVENTS: usize = 128;
+const BATCH_BYTES: usize = 4 << 20;
+/// Maximum bytes of links in a batch; one page may exceed it.
+const LINK_BYTES: usize = 8 << 20;
+/// Bytes of a link besides its URL.
+const LINK: usize = 64;
+const IDLE: Duration = Duration::from_millis(200);
+/// Deferred URLs released per batch.
+const RELEASED: usize = 1024;
+
+impl Validator {
+    pub fn new(
+        frontier: Arc<dyn Frontier>,
+        scope: Arc<CurrentScope>,
+        config: FrontierConfig,
+        metrics: Arc<Metrics>,
+    ) -> Result<Validator, FrontierError> {
+        let looks = Looks::open(&*frontier, &config, now_ms())?;
+        let focus = Focus::open(&*frontier, config.focus)?;
+        // Traps are switched off, so deferred URLs are released.
+        while !config.traps && frontier.release_held(RELEASED, now_ms())? > 0 {}
+        let watch = Mutex::new(Watch::new(config.traps));
+        Ok(Validator { frontier, scope, config, metrics, looks, focus, watch, lost: Mutex::default() })
+    }
+
+    /// Reads the log until it is closed and read to its end, or `is_old` says that the configuration was replaced.
+    /// Notifies `applied` after every batch.
+    pub fn run(
+        &self,
+        reader: &mut Reader,
+        beat: &Beat,
+        is_old: &dyn Fn() -> bool,
+        applied: &dyn Fn(),
+    ) -> Result<(), ValidateError> {
+        let mut idle = Idle::told(IDLE);
+        while !reader.is_closed_and_drained() && !is_old() {
+            let entries = reader.next(BATCH_EVENTS, BATCH_BYTES, idle.time())?;
+            if entries.is_empty() {
+                self.pass_damage(reader)?;
+                self.look_for_lost(reader)?;
+                self.release(reader)?; // a segment may have been closed since
+                beat.idle();
+                continue;
+            }
+            self.validate_each(&entries, reader)?;
+            self.look_for_lost(reader)?;
+            self.release(reader)?;
+            beat.progress();
+            applied();
+        }
+        Ok(())
+    }
+
+    /// Also passes events at the log's end that the disk has lost. Their URLs are still in work_proposed and are
+    /// fetched again.
+    fn pass_damage(&self, reader: &Reader) -> Result<(), ValidateError> {
+        let read = reader.position();
+        if read.index > self.frontier.cursor()?.index {
+            self.frontier.apply(&Batch { cursor: read, ..Batch::default() }, now_ms())?;
+        }
+        Ok(())
+    }
+
+    /// Lets the log delete validated segments. Only for that must the frontier be durable; an fsync per batch would
+    /// delay releases of hosts.
+    fn release(&self, reader: &mut Reader) -> Result<(), ValidateError> {
+        let done = self.frontier.cursor()?;
+        if reader.would_free(done) {
+            self.frontier.durable_cursor()?;
+        }
+        reader.release(done);
+        Ok(())
+    }
+
+    /// Validates entries in one batch, or in several if they have many links. Doing it again changes nothing.
+    pub fn validate(&self, mut entries: &[Arc<Entry>]) -> Result<(), ValidateError> {
+        // Events accepted just before a crash are later than the frontier's latest time.
+        clock::never_before(entries.iter().map(|entry| entry.event.ended_ms).max().unwrap_or_default());
+        while !entries.is_empty() {
+            let validated = self.validate_some(entries)?;
+            entries = &entries[validated..];
+        }
+        Ok(())
+    }
+
+    /// Takes the first entry, and more within [`LINK_BYTES`]. Returns how many.
+    fn validate_some(&self, entries: &[Arc<Entry>]) -> Result<usize, ValidateError> {
+        let mut batch = Batch::default();
+        let (mut link_bytes, mut changes) = (0, Vec::new());
+        let learned_to = self.frontier.cursor()?;
+        self.watch.lock().begin();
+        // If a URL occurs twice in a batch, the second event is compared with the first, not with the store.
+        let mut judged: HashMap<&str, PageRecord> = HashMap::new();
+        for entry in entries {
+            let event = &*entry.event;
+            let derived = entry.facts();
+            let links_before = batch.proposals.len();
+            let before = match judged.get(event.url.as_str()) {
+                Some(record) => Some(record.clone()),
+                None => self.frontier.page(&event.url)?,
+            };
+            // Without hints in the record or the page, the host's reliability is not needed.
+            let is_hinted = before.as_ref().is_some_and(PageRecord::is_hinted) || !derived.changed.is_empty();
+            let trust = if is_hinted { self.frontier.trust(&event.url)? } else { None };
+            let seen = Seen { event, derived: &derived, before: before.as_ref(), trust: trust.as_ref() };
+            let mut change = self.judge(seen);
+            if let Change::Page { record, .. } = &mut change {
+                record.passed_at.get_or_insert(entry.end.index);
+                // The page's links were not followed. It is read again if that changes.
+                record.is_to_be_reread |= record.fetched_ms == event.ended_ms && self.is_passed_over(event, &derived);
+            }
+            let lead = match learned_to < entry.end {
+                true => self.learn(seen, &change, &mut batch.harvest)?,
+                false => None,
+            };
+            let worth = self.watch(seen, &change)?;
+            if let Change::Page { record, .. } = &change {
+                if let (true, Some(known)) = (is_alive(event, record), seen.known()) {
+                    self.looks.count(&*self.frontier, &event.url, &known, seen.trust, event.ended_ms)?;
+                }
+                if is_to_be_read(record, before.as_ref()) {
+                    self.propose_links(entry, &derived, (record.canonical.as_deref(), lead), &mut batch.proposals);
+                    self.hold_links(event, worth, &mut batch.proposals, links_before)?;
+                    self.looks.add_hints(&*self.frontier, (event, &derived), &mut batch.hints)?;
+                    if record.state == PageState::Changed {
+                        let links = &batch.proposals[links_before..];
+                        self.looks.add_linked(&*self.frontier, links, event.ended_ms, &mut batch.hints)?;
+                    }
+                }
+                judged.insert(&event.url, record.clone());
+            }
+            changes.push(made_of(event, &change));
+            batch.verdicts.push(Verdict {
+                url: event.url.clone(),
+                kind: event.kind,
+                event_id: event.id.clone(),
+                reached: reached(event),
+                attempt: attempt(event, &change),
+                brought: Amounts::of(event, derived.body.len() as u64),
+                change,
+            });
+            batch.cursor = entry.end;
+            link_bytes += batch.proposals[links_before..].iter().map(|link| link.url.len() + LINK).sum::<usize>();
+            if link_bytes > LINK_BYTES {
+                break;
+            }
+        }
+        self.apply(&mut batch, &changes)?;
+        Ok(batch.verdicts.len())
+    }
+
+    fn apply(&self, batch: &mut Batch, changes: &[&str]) -> Result<(), ValidateError> {
+        batch.learned = self.focus.as_ref().map(Focus::learned).unwrap_or_default();
+        batch.traps = self.watch.lock().finish();
+        let applied = self.frontier.apply(batch, now_ms())?;
+        self.watch.lock().applied(&batch.traps, &applied.traps, &batch.proposals);
+        self.metrics.validated(changes, &applied);
+        match &self.focus {
+            Some(focus) => Ok(focus.rank_some_again(&*self.frontier, batch.verdicts.len(), now_ms())?),
+            None => Ok(()),
+        }
+    }
+
+    fn judge(&self, seen: Seen) -> Change {
+        let settings = Settings { config: &self.config, scope: &self.scope.now() };
+        match record::judge(seen, settings) {
+            Ruling::Retry { at, attempt, put_off, cause, host } => {
+                Change::Retry { at, attempt, put_off, cause: Some(cause), host }
+            }
+            Ruling::Record { record, recheck } => {
+                let now = seen.event.ended_ms;
+                let due_again = match recheck {
+                    Recheck::Never => None,
+                    Recheck::Now => Some(now),
+                    Recheck::WithItsHost => Some(WHEN_MET_AGAIN),
+                    Recheck::ByPolicy => self.looks.due(&record, seen.trust, now),
+                };
+                Change::Page { record, due_again }
+            }
+        }
+    }
+}
