@@ -1,23 +1,23 @@
 //! The canonical URL that a page names (`canonical: obey`; RFC 6596): whether it counts, and whether it is new.
 
-use seine_frontier::Work;
 use seine_frontier::scope::Scope;
-use seine_parse::page::{Kind, PageEvent, Withheld};
+use seine_parse::page::{Doubt, Kind, PageEvent, Withheld};
 use seine_parse::url;
 
 use super::withheld::is_noindex;
+use super::{Answers, Case, Question};
 use crate::config::{Canonical, FrontierConfig};
 
 /// What a response says about its page. For a 304: what the last complete response said.
 #[derive(Default)]
-pub struct Says<'a> {
+pub(super) struct Says<'a> {
     pub canonical: Option<&'a str>,
     pub noindex: bool,
 }
 
 /// The canonical URL that a page names, if it counts. It does not count if the page is truncated, noindex or not a
 /// page.
-pub fn canonical_of(
+pub(super) fn canonical_of(
     event: &PageEvent,
     now: &Says,
     before: &Says,
@@ -45,10 +45,47 @@ fn may_be(named: &str, url: &str, final_url: &str, scope: &Scope) -> bool {
     named != url && named != found_at && domain(named) == domain(&found_at) && scope.admits(named)
 }
 
+/// Decides whether a fetched or unmodified page is an alias, by its canonical URL; none if it is delivered. Also whether
+/// its reservations are dropped, because its record does not change.
+pub(super) fn slot(case: &Case, answers: &Answers) -> Result<(Option<Withheld>, bool), Question> {
+    if !may_be_an_alias(case) {
+        return Ok((None, false));
+    }
+    let Case { event, known, policy, .. } = *case;
+    let now = Says { canonical: case.reading.canonical.as_deref(), noindex: case.reading.noindex };
+    let before = Says { canonical: known.known.canonical.as_deref(), noindex: known.known.noindex };
+    let named = canonical_of(event, &now, &before, policy.scope, &policy.config.frontier);
+    let revisit = &policy.config.frontier.revisit;
+    let is_delivered = known.was_there && known.known.state.is_live();
+    let ask = || Question::CanonicalSlot {
+        canonical: named.clone().unwrap_or_else(|| event.url.clone()),
+        leaves_after: is_delivered.then_some(revisit.confirm_gone),
+    };
+    let decided = answers.canonical_slot.clone().ok_or_else(ask)?;
+    if decided.is_some() && is_delivered && is_news(named.as_deref(), case) {
+        let believed = revisit.believed(known.known.doubt(), event.ended_ms);
+        // Its redirect is confirmed, so the page behind it counts too.
+        let is_there = !event.hops.is_empty() && believed.takes(Doubt::Elsewhere);
+        if !believed.takes(Doubt::Named) && !is_there {
+            return Ok((Some(Withheld::Doubted { doubt: Doubt::Named, seen_ms: event.ended_ms }), true));
+        }
+    }
+    Ok((decided, false))
+}
+
+fn may_be_an_alias(case: &Case) -> bool {
+    let is_page = case.event.response().is_some_and(|response| match response.status {
+        304 => case.known.was_there,
+        _ => response.is_success() && !response.is_cut(),
+    });
+    let is_obeyed = case.policy.config.frontier.canonical == Canonical::Obey;
+    is_obeyed && is_page && case.is_final() && case.event.kind.is_delivered()
+}
+
 /// Whether a page names another canonical URL for the first time, which may be a mistake. If canonical URLs were not obeyed
 /// before, an unchanged page says nothing new.
-pub fn is_news(named: Option<&str>, work: &Work, digest: &[u8; 32]) -> bool {
-    let known = &work.known;
-    let was_passed_over = known.is_to_be_reread && known.digest.as_ref() == Some(digest);
+fn is_news(named: Option<&str>, case: &Case) -> bool {
+    let known = &case.known.known;
+    let was_passed_over = known.is_to_be_reread && known.digest.as_ref() == Some(&case.reading.digest);
     named != known.canonical.as_deref() && !was_passed_over
 }

@@ -2,7 +2,16 @@
 
 use seine_parse::page::{Before, Doubt, Outcome, PageChange, PageEvent, Withheld};
 
+use super::Case;
 use super::doubt::leads_nowhere;
+
+/// The change of a page that a worker fetched.
+pub(super) fn of(case: &Case, withheld: Option<&Withheld>) -> Option<PageChange> {
+    let known = case.known;
+    let revisit = &case.policy.config.frontier.revisit;
+    let before = known.was_there.then(|| known.known.as_before(revisit, case.event.ended_ms));
+    change(case.event, withheld, before, &case.reading.digest)
+}
 
 /// Decides the change for a final answer. `withheld`: why it is not delivered. `before` is the record of the page, if it existed; `now` is the digest of
 /// the content just fetched.

@@ -1,6 +1,7 @@
 //! Targets of redirects.
 
-use seine_parse::page::{Outcome, string_to_latin1};
+use seine_frontier::scope::Scope;
+use seine_parse::page::{Failure, FailureReason, Outcome, string_to_latin1};
 use url::Url;
 
 /// A redirect's target, as it is requested and as it is judged.
@@ -30,4 +31,24 @@ pub fn target(from: &Url, location: &str) -> Option<Target> {
     url.set_password(None).ok()?;
     url.set_host(seine_parse::url::host(&normal)).ok()?;
     Some(Target { url, normal })
+}
+
+/// The failure of a redirect to what cannot be fetched.
+pub fn leads_nowhere(location: &str) -> Failure {
+    let message = format!("redirects to {location:?}, which cannot be fetched");
+    Failure { reason: FailureReason::BadRedirect, message }
+}
+
+/// Why a redirect is not followed. `hops`: redirects so far, with this one. `is_circle`: the request for its target would
+/// repeat an earlier one.
+pub fn refusal(target: &Target, hops: usize, is_circle: bool, most: usize, scope: &Scope) -> Option<Failure> {
+    let (reason, message) = match target {
+        Target { url, .. } if is_circle => (FailureReason::TooManyRedirects, format!("redirects in a circle at {url}")),
+        _ if hops > most => (FailureReason::TooManyRedirects, format!("more than {most} redirects")),
+        Target { url, normal } if !scope.admits(normal) => {
+            (FailureReason::BadRedirect, format!("redirects out of scope, to {url}"))
+        }
+        _ => return None,
+    };
+    Some(Failure { reason, message })
 }

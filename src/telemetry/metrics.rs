@@ -5,7 +5,9 @@ use prometheus::{
     Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry, TextEncoder,
 };
 use seine_frontier::{Applied, Proposed};
-use seine_parse::page::{FailureReason, Outcome, PageEvent, Relevance, STATUS_CLASSES, status_class};
+use seine_parse::page::{
+    FailureReason, Kind, Outcome, PageChange, PageEvent, Relevance, Response, STATUS_CLASSES, status_class,
+};
 
 use super::fetch_log::FetchLog;
 pub use super::gauges::Snapshot;
@@ -128,8 +130,20 @@ impl Metrics {
         self.sinks_replaced.with_label_values(&[name]);
     }
 
-    /// One fetch of a page or sitemap.
+    /// One judged fetch of a page or sitemap.
     pub fn fetched(&self, event: &PageEvent) {
+        if event.failure().is_none_or(|failure| failure.reason != FailureReason::Alias) {
+            self.requested(event);
+        }
+        if event.kind == Kind::Page && event.response().is_some_and(Response::is_success) {
+            self.judged.with_label_values(&[event.relevance.name()]).inc();
+        }
+        if let Some(of) = event.duplicate_of().filter(|_| event.change != Some(PageChange::Unchanged)) {
+            self.duplicates.with_label_values(&[of.kind()]).inc();
+        }
+    }
+
+    fn requested(&self, event: &PageEvent) {
         let outcome = match &event.outcome {
             Outcome::Response(response) if response.is_cut() => FailureReason::Cut.name(),
             Outcome::Response(response) => status_class(response.status),
@@ -141,11 +155,6 @@ impl Metrics {
         if let Some(log) = &self.fetch_log {
             log.attempt(event);
         }
-    }
-
-    /// A page was fetched.
-    pub fn judged(&self, relevance: Relevance) {
-        self.judged.with_label_values(&[relevance.name()]).inc();
     }
 
     pub fn robots_fetched(&self, url: &str, exchange: &Exchange) {

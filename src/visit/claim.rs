@@ -8,14 +8,13 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use seine_frontier::{Claim, Frontier, FrontierError, Settled, Work};
-use seine_parse::page::{Doubt, PageEvent, Withheld};
 use seine_system::blocking;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::visitor::{Interrupted, Shared, Visitor};
 use crate::config::{Canonical, Redirects};
-use crate::judge::canonical::{Says, canonical_of, is_news};
+use crate::judge::{self, Answers, Policy, Question, Step, Verdict};
 
 /// How long to wait for another URL's reservation to be settled.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -53,40 +52,36 @@ impl Visitor {
         (is_wanted && work.kind.is_delivered()).then(claimed)
     }
 
-    /// Decides whether a fetched or unmodified page is an alias; none if it is delivered.
-    pub(super) async fn claim_place(
+    /// Judges a fetch, and looks up in the frontier what the judge asks for.
+    pub(super) async fn judge(
         &self,
+        fetched: &judge::Fetched<'_>,
         claimed: Option<&Claimed<'_>>,
-        event: &PageEvent,
         work: &Work,
-        (now, digest): (&Says<'_>, &[u8; 32]),
-    ) -> Result<Option<Withheld>, FrontierError> {
-        let is_asked = self.config.frontier.canonical == Canonical::Obey && event.again.is_none();
-        let Some(claimed) = claimed.filter(|_| is_asked) else { return Ok(None) };
-        let is_page = event.response().is_some_and(|response| match response.status {
-            304 => work.was_there,
-            _ => response.is_success() && !response.is_cut(),
-        });
-        if !is_page {
-            return Ok(None);
-        }
-        let before = Says { canonical: work.known.canonical.as_deref(), noindex: work.known.noindex };
-        let named = canonical_of(event, now, &before, &self.scope.now(), &self.config.frontier);
-        let revisit = &self.config.frontier.revisit;
-        let leaves_after = (work.was_there && work.known.state.is_live()).then_some(revisit.confirm_gone);
-        let claim = named.clone().unwrap_or_else(|| event.url.clone());
-        let told = claimed.ask(move |frontier, url| frontier.claim_place(&claim, url, leaves_after)).await?;
-        if told.is_some() && leaves_after.is_some() && is_news(named.as_deref(), work, digest) {
-            let believed = revisit.believed(work.known.doubt(), event.ended_ms);
-            // Its redirect is confirmed, so the page behind it counts too.
-            let is_there = !event.hops.is_empty() && believed.takes(Doubt::Elsewhere);
-            if !believed.takes(Doubt::Named) && !is_there {
-                // The URL's record does not change.
-                self.frontier.settle_claim(&event.url, Settled::GivenUp);
-                return Ok(Some(Withheld::Doubted { doubt: Doubt::Named, seen_ms: event.ended_ms }));
+    ) -> Result<Verdict, FrontierError> {
+        let mut answers = Answers::default();
+        loop {
+            let step = {
+                let scope = self.scope.now();
+                let policy = Policy { config: &self.config, scope: &scope, thresholds: &self.thresholds };
+                judge::judge(fetched, work, &policy, &answers)
+            };
+            match (step, claimed) {
+                (Step::Decided(verdict), _) => return Ok(*verdict),
+                (Step::Ask(Question::CanonicalSlot { canonical, leaves_after }), Some(claimed)) => {
+                    let ask =
+                        move |frontier: &dyn Frontier, url: &str| frontier.claim_place(&canonical, url, leaves_after);
+                    answers.canonical_slot = Some(claimed.ask(ask).await?);
+                }
+                (Step::Ask(Question::ContentSlot { content, within }), Some(claimed)) => {
+                    let ask = move |frontier: &dyn Frontier, url: &str| frontier.claim_content(content, within, url);
+                    answers.content_slot = Some(claimed.ask(ask).await?);
+                }
+                // A URL that reserves nothing has nobody beside it.
+                (Step::Ask(Question::CanonicalSlot { .. }), None) => answers.canonical_slot = Some(None),
+                (Step::Ask(Question::ContentSlot { .. }), None) => answers.content_slot = Some(None),
             }
         }
-        Ok(told)
     }
 }
 

@@ -9,6 +9,8 @@ use seine_system::clock::now_ms;
 
 use super::visitor::Visitor;
 use crate::judge::blame::Whose;
+use crate::judge::reading::Reading;
+use crate::judge::{Fetched, Way};
 
 /// The URL that caused the panic.
 pub(super) type Culprit = Arc<Mutex<Option<String>>>;
@@ -61,9 +63,11 @@ impl Visitor {
     /// Writes to the page log that a URL failed by a fault. False if that failed.
     async fn has_failed(&self, work: &Work, panic: &str) -> bool {
         let failure = Failure { reason: FailureReason::Fault, message: format!("Seine panicked: {panic}") };
-        let mut event = self.unasked(failure, work).event;
-        event.again = self.again(&event, Whose::Page, 0);
-        event.change = self.change(&event, work, &[0; 32]);
+        let event = self.unasked(failure, work).event;
+        let (reading, way) = (Reading::default(), Way::charged(Whose::Page, 0));
+        let fetched = Fetched { event: &event, reading: &reading, way: &way };
+        let Ok(verdict) = self.judge(&fetched, None, work).await else { return false };
+        let event = verdict.written(event);
         self.metrics.fetched(&event);
         match self.log.append(event, None).await {
             Ok(ticket) => self.is_accepted(&work.url, ticket).await,

@@ -2,7 +2,7 @@
 
 use seine_delivery::large::BodyRoom;
 use seine_frontier::{Claim, Work};
-use seine_parse::page::{Again, EpochMs, Failure, FailureReason, Hop, Kind, Outcome, PageEvent, Withheld};
+use seine_parse::page::{Failure, FailureReason, Hop, Kind, Outcome, PageEvent};
 use seine_system::clock::{event_id, now_ms};
 use url::Url;
 
@@ -15,36 +15,37 @@ use crate::config::Secret;
 use crate::fetch::Jar;
 use crate::fetch::client::{Conditions, Exchange, Limits};
 use crate::judge::blame::Whose;
+use crate::judge::reading::must_come_whole;
 use crate::judge::redirect::{self, Target};
-use crate::judge::retry;
+use crate::judge::{Owner, Way};
 
 const MAX_SITEMAP_BYTES: u64 = 50 << 20;
 
-/// The result of fetching a URL, on its way to the page log.
+/// The result of fetching a URL, before it is judged.
 pub(super) struct Fetched<'v> {
+    /// The facts of the fetch. Its decisions are still empty.
     pub event: PageEvent,
+    pub way: Way,
     pub room: Option<BodyRoom>,
-    /// When the robots.txt that applied to its last request was fetched.
-    pub robots_ms: Option<EpochMs>,
     /// Kept until the event is in the log's queue.
     pub claimed: Option<Claimed<'v>>,
 }
 
 impl<'v> Fetched<'v> {
     pub fn new(event: PageEvent, claimed: Option<Claimed<'v>>) -> Fetched<'v> {
-        Fetched { event, room: None, robots_ms: None, claimed }
+        Fetched { event, way: Way::charged(Whose::Nobody, 0), room: None, claimed }
     }
 }
 
 /// The redirects of one visit so far.
 #[derive(Default)]
-struct Way {
+struct Trail {
     jar: Jar,
     /// The URLs requested, each with the cookies of the jar that were sent.
     asked: Vec<(Url, Option<Secret>)>,
 }
 
-impl Way {
+impl Trail {
     /// The cookies to send for `url`.
     fn begin(&mut self, url: &Url) -> Option<Secret> {
         let cookies = self.jar.cookies_for(url);
@@ -72,9 +73,9 @@ impl Visitor {
             Claim::Owned { by } => {
                 let message = format!("its page is delivered as that of {by}, which redirects here");
                 fetched.event.outcome = failed(FailureReason::Alias, message);
-                fetched.event.withheld = Some(Withheld::Alias { of: by, target: work.url.clone() });
+                fetched.way.owner = Some(Owner { url: by, target: work.url.clone() });
             }
-            Claim::Pending => self.put_off(&mut fetched.event),
+            Claim::Pending => put_off(&mut fetched),
         }
         Ok(fetched)
     }
@@ -89,14 +90,6 @@ impl Visitor {
     /// The event of a URL that is not requested.
     pub(super) fn unasked(&self, failure: Failure, work: &Work) -> Fetched<'_> {
         Fetched::new(PageEvent { outcome: Outcome::Failure(failure), ..self.blank_event(work) }, None)
-    }
-
-    /// Another URL's visit is fetching the page and takes long.
-    fn put_off(&self, event: &mut PageEvent) {
-        let message = format!("{} is just being asked for on behalf of another URL", event.final_url);
-        event.outcome = failed(FailureReason::HostBusy, message);
-        event.request_headers = Default::default(); // nobody's trouble
-        event.again = self.again(event, Whose::Host, now_ms());
     }
 
     /// `given`: the response for `url` that a remote worker has sent.
@@ -115,17 +108,17 @@ impl Visitor {
         };
         let mut request = Request { work, conditions: Conditions::default(), limits };
         let gave = work.known.final_url.clone().unwrap_or_else(|| url.as_str().to_owned());
-        let mut way = Way::default();
+        let mut trail = Trail::default();
         loop {
             let validators =
                 if url.as_str() == gave { self.validators(host, work, &url).await } else { Conditions::default() };
-            request.conditions = Conditions { cookies: way.begin(&url), ..validators };
+            request.conditions = Conditions { cookies: trail.begin(&url), ..validators };
             let asked = match given.take() {
                 Some(exchange) => self.asked(&mut *host.lock().await, &url, exchange, &request).await?,
                 None => self.ask_whoever(host, &url, &request, fetched.event.hops.is_empty()).await?,
             };
             let event = &mut fetched.event;
-            let Asked { exchange, location, whose, not_before, bytes_beside, said_by_host, robots_ms } = asked;
+            let Asked { exchange, location, way, bytes_beside } = asked;
             event.bytes_beside += bytes_beside;
             if event.started_ms == 0 {
                 event.started_ms = exchange.started_ms;
@@ -135,21 +128,20 @@ impl Visitor {
             event.request_headers = exchange.request_headers;
             event.final_url = url.as_str().to_owned();
             event.outcome = exchange.outcome;
-            event.preferences = Some(said_by_host);
-            event.again = self.again(event, whose, not_before);
             fetched.room = exchange.room;
-            fetched.robots_ms = robots_ms;
+            fetched.way = way;
             let Some(location) = location else { break };
             event.bytes_beside += body_bytes(&event.outcome); // in its place comes what it leads to, or why not
-            let Some(target) = self.next_hop(event, &url, &location, &mut way) else { break };
+            let Some(target) = self.next_hop(event, &url, &location, &mut trail) else { break };
             match self.claim(fetched, host, &target.normal).await? {
                 Claim::Granted => url = target.url,
                 Claim::Owned { by } => {
-                    withhold(&mut fetched.event, by, target.normal);
+                    stay_before(&mut fetched.event);
+                    fetched.way.owner = Some(Owner { url: by, target: target.normal });
                     break;
                 }
                 Claim::Pending => {
-                    self.put_off(&mut fetched.event);
+                    put_off(fetched);
                     break;
                 }
             }
@@ -171,38 +163,23 @@ impl Visitor {
     }
 
     pub(super) fn validators_at(&self, host: Option<&LeasedHost>, work: &Work, url: &Url) -> Conditions {
-        let known = host.filter(|_| work.was_withheld()).map(|host| self.said_by_host(host, url));
-        let must_come_whole = self.is_released(work, known.unwrap_or_default())
-            || self.must_be_compared(work)
-            || self.must_be_judged(work);
-        match must_come_whole {
-            true => Conditions::default(),
-            false => Conditions {
-                etag: work.known.etag.clone(),
-                last_modified: work.known.last_modified.clone(),
-                cookies: None,
-            },
+        let obeys_robots = self.config.fetch.obey_robots;
+        let said_by_host = host.filter(|_| work.was_withheld()).map(|host| host.says(url, obeys_robots));
+        if must_come_whole(work, said_by_host.unwrap_or_default(), &self.config) {
+            return Conditions::default();
         }
-    }
-
-    /// When to retry the URL.
-    pub(super) fn again(&self, event: &PageEvent, whose: Whose, not_before: EpochMs) -> Option<Again> {
-        retry::again(event, whose, not_before, &self.config.frontier)
+        Conditions { etag: work.known.etag.clone(), last_modified: work.known.last_modified.clone(), cookies: None }
     }
 
     /// Records a redirect and returns its target. None if it is not followed; then the outcome is set.
-    fn next_hop(&self, event: &mut PageEvent, url: &Url, location: &str, way: &mut Way) -> Option<Target> {
-        let refuse = |event: &mut PageEvent, reason, message: String| {
-            event.outcome = failed(reason, message);
-            None
-        };
+    fn next_hop(&self, event: &mut PageEvent, url: &Url, location: &str, trail: &mut Trail) -> Option<Target> {
         let Some(next) = redirect::target(url, location) else {
-            let message = format!("redirects to {location:?}, which cannot be fetched");
-            return refuse(event, FailureReason::BadRedirect, message);
+            event.outcome = Outcome::Failure(redirect::leads_nowhere(location));
+            return None;
         };
         let target = &next.url;
         let Outcome::Response(response) = &event.outcome else { return None };
-        way.jar.take(url, &response.headers);
+        trail.jar.take(url, &response.headers);
         let hop = Hop {
             url: url.as_str().to_owned(),
             status: response.status,
@@ -212,15 +189,10 @@ impl Visitor {
         };
         event.hops.push(hop);
         event.final_url = target.as_str().to_owned();
-        if way.has_been_at(target) {
-            return refuse(event, FailureReason::TooManyRedirects, format!("redirects in a circle at {target}"));
-        }
-        if event.hops.len() > self.config.fetch.max_redirects {
-            let message = format!("more than {} redirects", self.config.fetch.max_redirects);
-            return refuse(event, FailureReason::TooManyRedirects, message);
-        }
-        if !self.scope.now().admits(&next.normal) {
-            return refuse(event, FailureReason::BadRedirect, format!("redirects out of scope, to {target}"));
+        let (is_circle, most) = (trail.has_been_at(target), self.config.fetch.max_redirects);
+        if let Some(refusal) = redirect::refusal(&next, event.hops.len(), is_circle, most, &self.scope.now()) {
+            event.outcome = Outcome::Failure(refusal);
+            return None;
         }
         Some(next)
     }
@@ -239,13 +211,21 @@ impl Visitor {
     }
 }
 
+/// Another URL's visit is fetching the page and takes long.
+fn put_off(fetched: &mut Fetched<'_>) {
+    let event = &mut fetched.event;
+    let message = format!("{} is just being asked for on behalf of another URL", event.final_url);
+    event.outcome = failed(FailureReason::HostBusy, message);
+    event.request_headers = Default::default(); // nobody's trouble
+    (fetched.way.whose, fetched.way.not_before) = (Whose::Host, now_ms());
+}
+
 /// The last redirect is the response itself; its target is not requested.
-fn withhold(event: &mut PageEvent, of: String, target: String) {
+fn stay_before(event: &mut PageEvent) {
     event.bytes_beside -= body_bytes(&event.outcome);
     if let Some(hop) = event.hops.pop() {
         event.final_url = hop.url;
     }
-    event.withheld = Some(Withheld::Alias { of, target });
 }
 
 fn failed(reason: FailureReason, message: String) -> Outcome {

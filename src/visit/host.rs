@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seine_frontier::{Cause, Health, Lease, Release, Robots, Spent, Trouble, Work};
+use seine_parse::page::preferences::Statement;
 use seine_parse::page::{EpochMs, Failure, FailureReason, Outcome};
 use seine_parse::preferences::tdm::TdmFile;
 use seine_simulation_hooks::planted;
 use seine_system::clock::now_ms;
+use url::Url;
 
 use super::rules::Rules;
 use crate::config::FrontierConfig;
@@ -104,6 +106,18 @@ impl LeasedHost {
 
     pub fn origin(&self) -> &str {
         &self.lease.host.origin
+    }
+
+    /// Its statements about one of its URLs: robots.txt and TDM reservations. They do not apply to a URL that robots.txt
+    /// forbids and that is fetched nevertheless (ATTACH §3.1).
+    pub(super) fn says(&self, url: &Url, obeys_robots: bool) -> Vec<Statement> {
+        let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
+        let mut said = match &self.rules {
+            Some(Rules::File(file)) if obeys_robots || file.allows(path) => file.preferences(path),
+            _ => Vec::new(),
+        };
+        said.extend(self.tdm.as_ref().and_then(|file| file.statement(path)));
+        said
     }
 
     /// How long to wait for a politeness slot.

@@ -8,21 +8,15 @@ use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
 use seine_frontier::{FrontierError, Lease, Settled, Work};
 use seine_page_log::{Ticket, VALIDATOR};
-use seine_parse::page::{
-    Doubt, EpochMs, Failure, FailureReason, Outcome, PageChange, PageEvent, Response, Truncated, Withheld,
-};
+use seine_parse::page::{Failure, FailureReason, Outcome, Truncated};
 use seine_policies::budgets::Amounts;
 
 use super::faults::At;
 use super::follow::Fetched;
 use super::host::LeasedHost;
 use super::place::Place;
-use super::text::Read;
 use super::visitor::{Interrupted, Shared, Visitor};
-use crate::judge::blame::Whose;
-use crate::judge::canonical::Says;
-use crate::judge::change::change;
-use crate::judge::{doubt, withheld};
+use crate::judge;
 
 /// URLs whose events are being written.
 pub(super) type Tickets = Mutex<Vec<(String, Ticket)>>;
@@ -170,48 +164,31 @@ impl Visitor {
         Ok(!host.is_ailing || self.is_given_up(&host).is_some())
     }
 
-    /// Judges the response and passes the event to the page log.
+    /// Judges the fetch and passes its event to the page log.
     pub(super) async fn accept(
         &self,
-        Fetched { mut event, room, robots_ms, claimed }: Fetched<'_>,
+        Fetched { mut event, way, room, claimed }: Fetched<'_>,
         work: Work,
         place: Option<Place>,
         tickets: &Tickets,
     ) -> Result<(), Interrupted> {
         let _at = At::url(&work.url);
-        let read = self.read(&event, &work).await;
-        if let (Outcome::Response(response), true) = (&mut event.outcome, read.is_cut) {
+        let (reading, derived) = self.read(&event, &work).await;
+        if let (Outcome::Response(response), true) = (&mut event.outcome, reading.is_cut) {
             response.truncated.get_or_insert(Truncated::Disconnect);
         }
-        // The transfer was complete, but the content coding was truncated. Nobody has judged that yet.
-        if event.again.is_none() && event.response().is_some_and(Response::is_cut) {
-            event.again = self.again(&event, Whose::Page, 0);
+        let fetched = judge::Fetched { event: &event, reading: &reading, way: &way };
+        let verdict = self.judge(&fetched, claimed.as_ref(), &work).await?;
+        if verdict.drops_reservations {
+            self.frontier.settle_claim(&work.url, Settled::GivenUp);
         }
-        if event.failure().is_none_or(|failure| failure.reason != FailureReason::Alias) {
-            self.metrics.fetched(&event);
-        }
-        Visitor::add_own(&mut event, &read.preferences, &work);
-        if event.withheld.is_none() {
-            let withheld = self.withheld(&event, &work, read.noindex).or_else(|| self.opted_out(&event));
-            event.withheld = withheld.or_else(|| self.irrelevant(&event, read.relevance));
-        }
-        if let Some((doubt, seen_ms)) = self.doubt(&event, &work, &read, robots_ms) {
-            event.withheld = Some(Withheld::Doubted { doubt, seen_ms });
-        }
-        if event.withheld.is_none() {
-            let says = Says { canonical: read.canonical.as_deref(), noindex: read.noindex };
-            event.withheld = self.claim_place(claimed.as_ref(), &event, &work, (&says, &read.digest)).await?;
-        }
-        event.change = self.change(&event, &work, &read.digest);
-        event.text = self.text_change(&event, &work, read.simhash);
-        self.judge(&mut event, read.is_html, read.relevance);
-        event.likeness = self.likeness(claimed.as_ref(), &event, &work, &read).await?;
-        event.was_duplicate = work.was_duplicate();
+        let has_page = verdict.has_page();
+        let event = verdict.written(event);
+        self.metrics.fetched(&event);
         if let Some(place) = &place {
-            place.weigh(Amounts::of(&event, read.decoded));
+            place.weigh(Amounts::of(&event, reading.decoded));
         }
-        let has_page = has_page(&event);
-        match self.log.append(event, read.derived).await {
+        match self.log.append(event, derived).await {
             Ok(ticket) => {
                 place.into_iter().for_each(Place::keep);
                 claimed.into_iter().for_each(|claimed| claimed.settle(has_page));
@@ -243,57 +220,5 @@ impl Visitor {
     fn is_given_up(&self, host: &LeasedHost) -> Option<Failure> {
         host.trouble.filter(|trouble| trouble.given_up)?;
         host.is_hopeless(&self.config.frontier)
-    }
-
-    /// Why a response is not delivered, if it is not.
-    fn withheld(&self, event: &PageEvent, work: &Work, noindex: bool) -> Option<Withheld> {
-        // A truncated page is not delivered while it will be retried, and never replaces a complete page.
-        if event.response().is_some_and(Response::is_cut) && (event.again.is_some() || work.was_there) {
-            return Some(Withheld::Cut);
-        }
-        let is_obeyed = self.config.scope.obey_noindex && event.again.is_none();
-        (is_obeyed && withheld::is_noindex(event, noindex, work.known.noindex)).then_some(Withheld::Noindex)
-    }
-
-    /// The sign that a delivered page is removed, unless this fetch confirms the removal.
-    fn doubt(
-        &self,
-        event: &PageEvent,
-        work: &Work,
-        read: &Read,
-        robots_ms: Option<EpochMs>,
-    ) -> Option<(Doubt, EpochMs)> {
-        let known = &work.known;
-        if event.again.is_some() || !known.state.is_live() || !work.was_there || !event.kind.is_delivered() {
-            return None;
-        }
-        let page = doubt::Delivered {
-            digest: known.digest.as_ref(),
-            final_url: known.final_url.as_deref(),
-            noindex: known.noindex,
-            alive_ms: known.history.map_or(known.fetched_ms, |history| history.alive_ms),
-        };
-        let came = doubt::Came { event, digest: &read.digest, is_empty: read.decoded == 0, robots_ms };
-        let (doubt, seen_ms) = doubt::doubt(&came, &page)?;
-        let believed = self.config.frontier.revisit.believed(known.doubt(), seen_ms);
-        (!believed.takes(doubt)).then_some((doubt, seen_ms))
-    }
-
-    /// None if the response is not final.
-    pub(super) fn change(&self, event: &PageEvent, work: &Work, now: &[u8; 32]) -> Option<PageChange> {
-        if event.again.is_some() {
-            return None;
-        }
-        let policy = &self.config.frontier.revisit;
-        let before = work.was_there.then(|| work.known.as_before(policy, event.ended_ms));
-        change(event, event.withheld.as_ref(), before, now)
-    }
-}
-
-/// Whether the URL has a page of its own, delivered or not.
-fn has_page(event: &PageEvent) -> bool {
-    match &event.withheld {
-        Some(withheld) => withheld.is_of_its_own(),
-        None => event.change.is_some_and(|change| change != PageChange::Gone),
     }
 }

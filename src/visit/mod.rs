@@ -2,7 +2,6 @@
 //! and what a response means for host and URL. Only the frontier decides when a host may be visited. This module obeys
 //! it, and sends requests through [`crate::fetch`].
 
-mod asks;
 mod borrow;
 pub(crate) mod claim;
 mod faults;

@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use seine_frontier::{Frontier, Lease, Turn, Work};
-use seine_parse::page::preferences::Statement;
 use seine_parse::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
 use seine_system::clock::now_ms;
 use tokio::sync::MutexGuard;
@@ -15,6 +14,7 @@ use super::outage::{Says, Sign};
 use super::rules::Rules;
 use super::visitor::{Interrupted, Shared, Visitor};
 use crate::fetch::client::{Conditions, Exchange, Limits};
+use crate::judge::Way;
 use crate::judge::blame::{self, Whose};
 use crate::judge::redirect;
 
@@ -39,15 +39,10 @@ pub(super) struct Asked {
     pub exchange: Exchange,
     /// The target of its redirect.
     pub location: Option<String>,
-    pub whose: Whose,
-    /// The earliest time of the next request to that host.
-    pub not_before: EpochMs,
+    /// What else is known of the request.
+    pub way: Way,
     /// Further bytes of that host: see [`seine_parse::page::PageEvent::bytes_beside`].
     pub bytes_beside: u64,
-    /// Statements of that host about the use of the page.
-    pub said_by_host: Vec<Statement>,
-    /// When the robots.txt that applies was fetched.
-    pub robots_ms: Option<EpochMs>,
 }
 
 impl Visitor {
@@ -87,10 +82,9 @@ impl Visitor {
         let mut other = self.borrow(url).await?;
         match (self.learn_rules(&mut other).await, other.is_hopeless(&self.config.frontier)) {
             (Err(Interrupted::Resting(_)), Some(failure)) => {
-                let (exchange, not_before) = (unasked(failure), other.not_before);
                 let bytes_beside = std::mem::take(&mut other.bytes_beside);
-                let (location, said_by_host, whose, robots_ms) = (None, Vec::new(), Whose::Nobody, None);
-                return Ok(Asked { exchange, location, whose, not_before, bytes_beside, said_by_host, robots_ms });
+                let way = Way { said_by_host: Some(Vec::new()), ..Way::charged(Whose::Nobody, other.not_before) };
+                return Ok(Asked { exchange: unasked(failure), location: None, way, bytes_beside });
             }
             (learned, _) => learned?,
         }
@@ -130,7 +124,7 @@ impl Visitor {
         self.judge_outage(&mut host, url, &exchange).await?;
         let next = host.not_before;
         let asked = self.asked(&mut host, url, exchange, request).await?;
-        if asked.whose == Whose::Nobody {
+        if asked.way.whose == Whose::Nobody {
             host.not_before = next; // its rest began with the request
         }
         Ok(asked)
@@ -168,12 +162,13 @@ impl Visitor {
         }
         let location = redirect::location(&exchange.outcome);
         let bytes_beside = std::mem::take(&mut host.bytes_beside);
-        let said_by_host = self.said_by_host(host, url);
+        let said_by_host = Some(host.says(url, self.config.fetch.obey_robots));
         // The first robots.txt of a host is no change: the page was forbidden before, and robots.txt is obeyed only
         // now.
         let robots = host.lease.host.robots.as_ref().filter(|_| !host.had_no_robots);
         let robots_ms = robots.map(|robots| robots.fetched_ms);
-        Ok(Asked { exchange, location, whose, not_before, bytes_beside, said_by_host, robots_ms })
+        let way = Way { said_by_host, robots_ms, ..Way::charged(whose, not_before) };
+        Ok(Asked { exchange, location, way, bytes_beside })
     }
 
     /// Decides who is charged, and updates the host. Before a URL is charged for what may be host trouble, or the host
@@ -377,8 +372,8 @@ impl Visitor {
 fn busy(url: &Url, not_before: EpochMs) -> Asked {
     let message = format!("redirects to {url}, whose host could not be visited in time");
     let exchange = unasked(Failure { reason: FailureReason::HostBusy, message });
-    let (location, whose, said_by_host) = (None, Whose::Host, Vec::new());
-    Asked { exchange, location, whose, not_before, bytes_beside: 0, said_by_host, robots_ms: None }
+    let way = Way { said_by_host: Some(Vec::new()), ..Way::charged(Whose::Host, not_before) };
+    Asked { exchange, location: None, way, bytes_beside: 0 }
 }
 
 /// A request that was not sent.

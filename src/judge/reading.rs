@@ -1,0 +1,109 @@
+//! What is read of a page's body to judge it. Also: which pages must come whole, because a 304 has no body to read.
+
+use seine_frontier::Work;
+use seine_parse::Derived;
+use seine_parse::decode::DecodeProblem;
+use seine_parse::page::preferences::Statement;
+use seine_parse::page::{Kind, PageEvent, Relevance};
+use seine_parse::simhash::Simhash;
+use seine_policies::focus;
+
+use super::Policy;
+use super::text::{is_compared, looks_for_near_copies};
+use crate::config::Config;
+
+/// What a verdict needs to know of a body.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    pub digest: [u8; 32],
+    pub is_html: bool,
+    /// Length of the decoded body.
+    pub decoded: u64,
+    /// The content coding has no end, so the body is truncated although its transfer was complete (a server that
+    /// stopped behind a proxy).
+    pub is_cut: bool,
+    pub noindex: bool,
+    pub preferences: Vec<Statement>,
+    /// Of its text, if it is needed and may have changed.
+    pub simhash: Option<Simhash>,
+    /// Result of the page classifier, if it was asked.
+    pub relevance: Option<Relevance>,
+    pub canonical: Option<String>,
+}
+
+/// Reads the facts of a body. It may extract the main text, which takes milliseconds of CPU.
+pub fn read(event: &PageEvent, known: &Work, derived: &Derived, policy: &Policy) -> Reading {
+    Reading {
+        digest: derived.digest,
+        is_html: derived.is_html,
+        decoded: derived.body.len() as u64,
+        is_cut: matches!(derived.decode_problem, Some(DecodeProblem::Cut { .. })),
+        noindex: derived.robots.noindex,
+        preferences: derived.preferences.clone(),
+        simhash: simhash(event, known, derived, policy),
+        relevance: relevance(event, known, derived, policy.config),
+        canonical: derived.canonical.clone(),
+    }
+}
+
+/// Whether the main text of pages is read.
+pub fn reads_text(policy: &Policy) -> bool {
+    policy.config.classifier.is_some() || !policy.thresholds.is_empty() || looks_for_near_copies(policy.config)
+}
+
+/// The simhash of the text; none if nobody needs it, or the page is unchanged.
+fn simhash(event: &PageEvent, known: &Work, derived: &Derived, policy: &Policy) -> Option<Simhash> {
+    let is_as_it_was = !known.was_withheld() && known.known.digest == Some(derived.digest);
+    let wants_likeness = |within| within > 0 && !(is_as_it_was && is_compared(known, within));
+    let is_wanted = (!policy.thresholds.is_empty() && !is_as_it_was)
+        || policy.config.frontier.duplicates.is_some_and(wants_likeness);
+    let is_page = is_wanted && event.kind == Kind::Page;
+    let response = event.response().filter(|response| is_page && response.is_success())?;
+    seine_parse::simhash::of_page(derived, response.content_type(), looks_for_near_copies(policy.config))
+}
+
+/// None if no page classifier is asked.
+fn relevance(event: &PageEvent, known: &Work, derived: &Derived, config: &Config) -> Option<Relevance> {
+    let classifier = config.classifier.as_ref()?;
+    if event.response().is_some_and(|response| response.status == 304) {
+        return judged_before(known, config);
+    }
+    // Without scores every link counts like a seed.
+    let link = if config.frontier.focus.ranks { focus::rank_of(known.priority) } else { 1.0 };
+    classifier.judge(event, derived, f64::from(link))
+}
+
+/// The classifier's result for the last fetch of the page.
+fn judged_before(known: &Work, config: &Config) -> Option<Relevance> {
+    let name = config.classifier.as_ref()?.name();
+    known.known.judged.as_ref().filter(|judged| judged.model == **name).map(Relevance::from)
+}
+
+/// Whether the page must be refetched, not only asked whether it changed. `said_by_host`: the statements of its host, as
+/// far as they are known before the request.
+pub fn must_come_whole(known: &Work, said_by_host: Vec<Statement>, config: &Config) -> bool {
+    is_released(known, said_by_host, config) || must_be_compared(known, config) || must_be_judged(known, config)
+}
+
+/// Whether a withheld page may be delivered now, as far as is known before its request.
+fn is_released(known: &Work, mut said: Vec<Statement>, config: &Config) -> bool {
+    if !known.was_withheld() {
+        return false;
+    }
+    let record = &known.known;
+    said.extend(record.preferences.iter().flatten().cloned());
+    let is_unlisted = record.noindex && config.scope.obey_noindex;
+    let is_unwanted = record.judged.as_ref().is_some_and(|judged| judged.is_unwanted(config.left_out_by()));
+    !is_unlisted && !is_unwanted && config.scope.purposes.opted_out(&said).is_none()
+}
+
+/// For duplicate detection a 304 has no text, and a former duplicate must be delivered.
+fn must_be_compared(known: &Work, config: &Config) -> bool {
+    let must_be = |within| known.was_there && (known.is_orphan || !is_compared(known, within));
+    known.kind == Kind::Page && config.frontier.duplicates.is_some_and(must_be)
+}
+
+/// Another classifier judged it.
+fn must_be_judged(known: &Work, config: &Config) -> bool {
+    config.classifier.is_some() && known.known.judged.is_some() && judged_before(known, config).is_none()
+}
