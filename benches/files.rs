@@ -1,5 +1,5 @@
-//! What a page costs on its way to and from a FILES file: `cargo bench --bench files`. CPU time of one thread, best of
-//! several rounds, beside the bare work of base64 and deflate that nothing can avoid.
+//! The cost of writing a page to a FILES file, and of reading it: `cargo bench --bench files`. CPU time of one thread, best
+//! of several rounds, next to that of base64 and deflate alone, which cannot be avoided.
 
 #[path = "support/cpu.rs"]
 mod cpu;

@@ -1,9 +1,9 @@
-//! What a page costs in each format, written by its sink and read back, beside the same bytes copied and deflated bare and
-//! the libraries of others on the same WARC files, all in the same run.
+//! The cost of a page in each format: written by its sink, and read back. The same run measures copying and deflating the
+//! same bytes, and other libraries on the same WARC files.
 //!
-//! `cargo bench --bench formats [-- PAGES [FOLDER]]`: 2,000 pages in the system's temporary folder unless told. MB are of
-//! page bodies, whatever a format makes of them, so that rates compare. MB/s hold the waiting for the disk; CPU time is
-//! that of the thread, kernel included. Shown is the best of three rounds, of each figure by itself.
+//! `cargo bench --bench formats [-- PAGES [FOLDER]]`: by default 2,000 pages in the system's temporary folder. All rates are
+//! in MB of page bodies, so they can be compared between formats. MB/s include the time that the disk takes; CPU time is
+//! that of the thread, with the kernel's. Each figure is the best of three rounds.
 
 #[path = "support/bare.rs"]
 mod bare;
@@ -72,7 +72,7 @@ const CASES: [Case; 13] = [
     Case { label: "PAGESTORE", sink: "PAGESTORE", setting: None, beside: |bare| &bare.copy },
 ];
 
-/// What writing and reading the same pages took, and the bytes on disk.
+/// The time of writing and of reading the same pages, and the bytes on disk.
 struct Both {
     write: Cost,
     read: Cost,
@@ -293,7 +293,7 @@ fn read(folder: &Path) -> (usize, usize) {
     pages.fold((0, 0), |sum, page| add(sum, &page.expect("just written").event))
 }
 
-/// What is there to read; everything is.
+/// The inputs of a folder; all of them must be readable.
 fn parts(path: &Path) -> impl Iterator<Item = ArchiveInput> {
     let names = [path.display().to_string()];
     let source = ArchiveInputs::open(&names, InputOptions::default()).expect("just written");

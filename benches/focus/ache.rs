@@ -1,8 +1,9 @@
-//! ACHE's strategy for focused crawls, written anew from its source (VIDA-NYU/ache, 0.16.0-SNAPSHOT) with its sample configuration
-//! (`config_focused_crawl/ache.yml`): `LinkClassifierBaseline` at first, every 1000 pages whose links were taken a linear classifier of
-//! the words of links (`FORWARD_CLASSIFIER_BINARY`, as many irrelevant links as relevant ones), by which all links that wait are ranked
-//! anew; the best link of a host that may be asked is next (`TopkLinkSelector`). Where its SVM with Platt's scaling stands, here is
-//! logistic regression. No network, no delays of its own but a host's rest.
+//! ACHE's strategy for focused crawls, reimplemented from its source (VIDA-NYU/ache, 0.16.0-SNAPSHOT) with its sample
+//! configuration (`config_focused_crawl/ache.yml`). It begins with `LinkClassifierBaseline`. After every 1000 pages with
+//! links it trains a linear classifier of the words of links (`FORWARD_CLASSIFIER_BINARY`, with as many irrelevant links as
+//! relevant ones), and scores all waiting links again. The best link of a host that may be asked is next
+//! (`TopkLinkSelector`). Logistic regression replaces ACHE's SVM with Platt's scaling. There is no network, and no delay
+//! except that of a host.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,5 +1,5 @@
-//! A sink by itself: pages that are derived already, as the log hands them out, delivered to the server; and the same
-//! messages, ready-made, sent by the client library that the sink is built on, with the sink's own settings.
+//! A sink alone. It gets pages that are derived already, as from the log, and delivers them to the server. For comparison,
+//! the client library of the sink sends the same messages, ready-made, with the settings of the sink.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -106,7 +106,7 @@ fn show(name: &str, sink: Run, bare: Run, bytes: usize, pages: usize) {
     println!("{name:<13} {:<8}  {:>16.2}", "ratio", bare.wall.as_secs_f64() / sink.wall.as_secs_f64());
 }
 
-/// What nobody can send without: one thread's CPU.
+/// The CPU time of one thread that makes the messages, which every client needs.
 fn making(size: &Size, what: &str, run: &mut dyn FnMut() -> usize, pages: usize) {
     let (best, _) = cpu::best_of(size.rounds as u32, run);
     println!("              {what:<20} {:>30.1}\n", best.as_secs_f64() * 1e6 / pages as f64);

@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Between visits of one host, as is the default: a polite crawl of the site's hundred hosts.
 const POLITELY: Duration = Duration::from_secs(1);
 
-/// What was accepted this long ago may be in a bulk that the node has not answered.
+/// An event that was accepted this long ago may still be in a bulk without an answer.
 const UNDER_WAY: Duration = Duration::from_secs(4);
 
 pub struct Rig {
@@ -34,7 +34,7 @@ pub struct Rig {
     proxy: Proxy,
 }
 
-/// What becomes of the pages besides going to Kafka.
+/// The other destination of the pages, besides Kafka.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Elastic {
     Absent,
@@ -145,7 +145,7 @@ impl Rig {
         let passing = Instant::now();
         crawl.until(|crawl| (crawl.book("elasticsearch", "delivered") > 0).then_some(()));
         let (noticed, begun, first) = (passing.elapsed(), Instant::now(), crawl.book("elasticsearch", "delivered"));
-        // What came in within the last few seconds is always under way.
+        // Events of the last few seconds are always being delivered.
         let under_way = (live * UNDER_WAY.as_secs_f64()) as u64;
         let caught_up = |crawl: &mut Crawl| crawl.book("elasticsearch", "pending") <= under_way.max(waiting / 5);
         let last = crawl.until(|crawl| caught_up(crawl).then(|| crawl.book("elasticsearch", "delivered")));

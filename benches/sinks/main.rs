@@ -1,11 +1,11 @@
-//! KAFKA and ELASTICSEARCH, to a real local server each (`scripts/services/`), which share the machine with them.
+//! The sinks KAFKA and ELASTICSEARCH with real servers (`scripts/services/`) on the same machine.
 //!
-//! * `clients`: what goes through a sink, beside the bare client sending the same ready-made messages.
-//! * `isolation`: a whole crawl to both while Elasticsearch is down: what that costs Kafka, how fast Elasticsearch catches
-//!   up afterwards, and how much memory the wait takes.
+//! * `clients`: the rate of a sink, and the rate of its client library with ready-made messages.
+//! * `isolation`: a whole crawl to both servers while Elasticsearch is down. It shows how much this slows Kafka down, how
+//!   fast Elasticsearch catches up, and how much memory the wait takes.
 //!
-//! `cargo bench --bench sinks [-- PART… [ROUNDS]]`: all parts (`clients`, `kafka`, `catch-up`, `memory`), three rounds,
-//! unless told.
+//! `cargo bench --bench sinks [-- PART… [ROUNDS]]`: by default all parts (`clients`, `kafka`, `catch-up`, `memory`) and
+//! three rounds.
 
 #[path = "../../tests/kafka/broker.rs"]
 mod broker;

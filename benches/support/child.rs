@@ -1,4 +1,4 @@
-//! What a child process costs, read from /proc while it runs: CPU, CPU by thread, peak memory.
+//! The cost of a child process, read from /proc while it runs: CPU, CPU by thread, peak memory.
 
 // Each bench uses its own part of this.
 #![allow(dead_code)]
@@ -16,7 +16,7 @@ const EVERY: Duration = Duration::from_millis(10);
 /// The unit of the times in /proc/PID/stat is `sysconf(_SC_CLK_TCK)`, which is 100 on every Linux there is.
 const TICK: Duration = Duration::from_millis(10);
 
-/// What a process took from start to end.
+/// The resources that a process used from start to end.
 #[derive(Debug, Clone, Default)]
 pub struct Cost {
     pub wall: Duration,

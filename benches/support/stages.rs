@@ -1,4 +1,4 @@
-//! What the stages of a page's way cost by themselves, in one thread, on the bench site's own pages.
+//! The cost of each stage of a page, in one thread, on the pages of the bench site.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -36,7 +36,7 @@ fn zlib(data: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// What is recovered from these bytes: the numbers in the URLs, in order.
+/// Recovers records from these bytes, and returns the numbers in their URLs, in order.
 fn recovered(bytes: &[u8], format: Option<Format>) -> (Vec<u64>, RecoveryReport) {
     let folder = tempfile::tempdir().unwrap();
     let (damaged, out) = (folder.path().join("damaged"), folder.path().join("out.deflate"));

@@ -29,7 +29,7 @@ impl Names {
         self.server.address
     }
 
-    /// What is said of every name; none: the truth.
+    /// The answer for every name; none: the true one.
     pub fn set(&self, trouble: Option<Say>) {
         *self.trouble.lock() = trouble;
     }

@@ -1,13 +1,14 @@
-//! The campaign: a crawl of a web with weather, into real servers that fail, on a disk that runs full, under a clock that
-//! is set back, killed again and again; and in the end every page is where it belongs, and nothing else is.
+//! The campaign: one crawl, killed again and again. Its websites fail and recover ("weather"), its destinations are real
+//! servers that fail, its disk runs full, and its clock is set back. At the end every destination has exactly the pages
+//! that it should have.
 //!
 //! * `schedule`: what happens when, a pure function of the seed (`SEINE_CHAOS_SEED`, printed by every run).
-//! * `web`, `weather`, `server`, `dns`: the web, what is wrong with it, and its own log.
+//! * `web`, `weather`, `server`, `dns`: the web, its failures, and its own log of requests.
 //! * `stores`, `ground`, `tail`, `clock`: the destinations, the disk, the page log's tail, the time.
-//! * `crawl`, `oracle`: the crawl's lives, and what must have come of them.
-//! * `rounds`: another campaign, of a web that changes while the crawl looks at it again.
+//! * `crawl`, `oracle`: the lives of the crawl, and the checks after them.
+//! * `rounds`: another campaign, whose web changes while the crawl rechecks it.
 //!
-//! `make chaos` runs the long form; docs/reliability.md tells of both.
+//! `make chaos` runs the long form; docs/reliability.md describes both.
 
 mod clock;
 mod crawl;

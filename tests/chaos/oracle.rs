@@ -1,11 +1,11 @@
-//! What must have come of a campaign. The web and its servers' own log are what is believed: the crawl's books are
-//! compared with them, not the other way round.
+//! Checks the result of a campaign. The truth is the web and its servers' own log; the counters of the crawl are compared
+//! with them.
 //!
-//! * FILES, WARC, Kafka and Elasticsearch hold every page of the web and nothing else, as the web sent it, from one
-//!   accepted event each;
-//! * no host and no address was asked too soon, or before its robots.txt was there whole, or for what that forbids;
-//! * no page is a dead letter: none of them deserves it;
-//! * the crawl's books balance, with what the destinations hold.
+//! * FILES, WARC, Kafka and Elasticsearch have every page of the web and nothing else. Each page has the bytes that the web
+//!   sent, and comes from one accepted event.
+//! * No host and no address was asked too soon, before its robots.txt was complete, or for a forbidden URL.
+//! * No page is a dead letter, because every page can be delivered.
+//! * The counters of the crawl balance, and agree with the destinations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
@@ -46,7 +46,7 @@ impl Oracle {
         }
     }
 
-    /// What `seine cat` finds in the folder of FILES.
+    /// Compares the pages that `seine cat` finds in the folder of FILES.
     pub fn files(&mut self, crawl: &Crawl) {
         let mut wrong = Vec::new();
         let mut seen = BTreeMap::new();
@@ -137,7 +137,7 @@ impl Oracle {
             let kill = killed_after(before.arrived);
             let ended = kill.map_or(before.ended, |kill| kill.min(before.ended));
             let gap = next.arrived.saturating_duration_since(ended);
-            // Whoever is killed before the answer is on disk knows nothing of the rest that it asked for.
+            // A crawl that is killed before the answer is on disk does not know the delay that the host requested.
             let is_known = kill.is_none_or(|kill| kill > next.arrived);
             let rest = if is_known { DELAY.max(before.asked_rest) } else { DELAY };
             shortest = shortest.min(gap);
@@ -147,8 +147,8 @@ impl Oracle {
         }
         println!("{} requests, the shortest rest of a host {shortest:?}", visits.len());
         self.complain("hosts asked too soon", soon);
-        // Hosts at one address may be asked at the same time. What is spaced are the beginnings, as the crawl sees them:
-        // some visits together, because each may be late by what the machine is busy with.
+        // Hosts at one address may be asked at the same time. Only the beginnings of visits are spaced, as the crawl sees
+        // them. Several visits are checked together, because a busy machine delays each of them.
         let runs = addresses.values().flat_map(|visits| visits.windows(RUN + 1));
         let took = |run: &[&Visit]| run[RUN].arrived - run[0].arrived;
         let soon = runs.filter(|run| took(run) + LATE < DELAY * RUN as u32);

@@ -1,6 +1,6 @@
-//! Months of a crawl that looks again: round after round the web becomes another, the crawl is killed and its destinations
-//! fail in the middle of it, and after each round an index, a compacted topic and `page` hold what the web holds. A page
-//! that was there was never taken away, not even for a moment.
+//! Months of a crawl with rechecks. In each round the web changes, the crawl is killed, and its destinations fail. After each
+//! round an index, a compacted topic and `page` have the pages of the web. A live page is never removed, not even for a
+//! moment.
 
 mod web;
 
@@ -103,7 +103,7 @@ impl Rounds {
             self.web.begin(round);
             let (share, began) = (steps.len().div_ceil(plan.rounds + 1 - round), Instant::now());
             left.extend(steps.drain(..share));
-            // What is missing is gone when a second look agrees.
+            // A missing page is gone when a second recheck agrees.
             for look in 0..2 {
                 if look > 0 {
                     self.wait_out_the_pause();

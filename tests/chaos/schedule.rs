@@ -1,4 +1,5 @@
-//! What is thrown at a crawl, and when: a pure function of the seed. A step is one life of the crawl, ended by SIGKILL.
+//! The failures of a campaign and their times: a pure function of the seed. A step is one life of the crawl, ended by
+//! SIGKILL.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -55,7 +56,7 @@ pub enum Outage {
     FullDisk,
 }
 
-/// What can be in trouble: each with one outage at a time, but for the last two, which are so now and then all the time.
+/// The parts that can fail. Each has one outage at a time, except for the last two, which fail now and then all the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     Resolver,
@@ -69,7 +70,7 @@ pub enum Part {
     Robots,
 }
 
-/// What can be in trouble in a run that is not told otherwise.
+/// The parts that fail by default.
 const USUAL: &str = "resolver,hosts,kafka,elastic,disk,pages,robots";
 
 impl Part {

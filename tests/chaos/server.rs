@@ -1,5 +1,5 @@
-//! The web's servers: an address of 127/8 for each host, all on one port, with bytes as the weather wants them; and the
-//! site's own log of who asked what and when, which is what the campaign is judged by.
+//! The servers of the web: each host has an address of 127/8, and all use one port. The weather decides which bytes they
+//! send. They log every request with its time, and the campaign is judged by this log.
 
 use std::collections::HashMap;
 use std::sync::Arc;

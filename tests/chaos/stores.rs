@@ -12,7 +12,7 @@ use crate::proxy::{Mood, Proxy, broker_settings, free_ports};
 pub const TOPIC: &str = "pages";
 pub const INDEX: &str = "pages";
 
-/// What becomes of a server. The first five are its network's, the others its own.
+/// A failure of a server. The first five are failures of its network, the others are its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
     Refused,

@@ -1,5 +1,6 @@
-//! Damage to the page log between two lives of a crawl, as a crash or a disk leaves it: bytes behind the last whole
-//! record, which were never accepted; and flipped bits in records that every reader has passed. Neither costs a page.
+//! Damage to the page log between two lives of a crawl, as a crash or a disk causes it. There may be bytes after the last
+//! complete record, which were never accepted, and flipped bits in records that every reader has passed. Neither costs a
+//! page.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;

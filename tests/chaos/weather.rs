@@ -1,4 +1,4 @@
-//! What the web's hosts are like at the moment, and what that makes of an answer.
+//! The present state of the hosts, and its effect on an answer.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::web::{RobotsTrouble, Target, Trouble, Web, gzip};
 
-/// What is wrong with a whole host.
+/// A failure of a whole host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostMood {
     /// Nobody listens.
@@ -46,7 +46,7 @@ impl Sky {
     }
 }
 
-/// What the server does with a request.
+/// The reaction of the server to a request.
 pub enum Answer {
     /// All of it; in pieces, with a pause before each of them but the first.
     Whole {

@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// What is kept of a body once it is decompressed; a bomb is much longer. Given to the crawl as its limit.
+/// Maximum length of a decompressed body, as the crawl is configured. A bomb is much longer.
 pub const MAX_DECODED: usize = 256 << 10;
 const BOMB: usize = 4 << 20;
 /// The domain whose hosts are the web.
@@ -27,7 +27,7 @@ pub struct Web {
     pub has_troubled_robots: bool,
 }
 
-/// What a URL of the web is; the number is that of the page it belongs to.
+/// A kind of URL. The number is that of its page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     Page(usize),
@@ -53,7 +53,7 @@ pub enum Trouble {
     Error500,
 }
 
-/// What a host's first answers for its robots.txt are.
+/// The first answers of a host for its robots.txt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RobotsTrouble {
     Error503,
@@ -192,7 +192,7 @@ impl Web {
     }
 }
 
-/// What a destination must hold of a URL.
+/// The expected content of a destination for a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
     Page(usize),

@@ -82,7 +82,7 @@ fn java() -> Command {
     command
 }
 
-/// What a consumer must print of each message, by event id. `has_content`: the format has the body's bytes.
+/// The expected output of a consumer for each message, by event id. `has_content`: the format has the body's bytes.
 fn expected(topic: &Topic, has_content: bool) -> BTreeMap<String, Value> {
     let pages = site::expected();
     let line = |message: &Seen, value: Value| {

@@ -1,4 +1,4 @@
-//! What consumers get: messages and documents of a real crawl in real servers, checked against the schemas, the example
+//! Messages and documents of a real crawl in real servers, as consumers get them. They are checked against the schemas, the example
 //! consumers, the index template and the saved objects in docs/consuming.md. Also the API against its description, and
 //! the page at `/` in a browser.
 //!

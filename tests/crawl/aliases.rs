@@ -226,7 +226,7 @@ fn how_redirects_are_followed_can_be_another_from_one_start_to_the_next() {
     assert_eq!(crawl("follow"), [5, 0]);
 }
 
-/// What a redirect led to was not asked for itself. It is a page of its own from then on.
+/// The target of a redirect was never requested under its own URL. From then on it is a page of its own.
 #[test]
 fn a_page_that_only_a_redirect_brought_comes_under_its_own_url_too_when_redirects_are_followed() {
     let site = Running::start(

@@ -174,7 +174,7 @@ fn path_of(file: &Value) -> PathBuf {
 fn of_dead_letters_only_their_files_are_copied() {
     let (_site, place, _) = at_rest();
     let letters = place.data().join("files/dead_letters");
-    // What a killed replay leaves: rejected letters, and a partly rewritten file.
+    // A killed replay leaves rejected letters, and a partly rewritten file.
     fs::create_dir_all(letters.join("replay/dead_letters")).unwrap();
     for name in ["00000001.tally", "00000002.letters", "00000002.letters.tmp", "replay/dead_letters/00000001.letters"] {
         File::create(letters.join(name)).unwrap();

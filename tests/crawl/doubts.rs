@@ -106,7 +106,7 @@ fn why(place: &Place, url: &str) -> Value {
     run(&["why", "--json", "-o", place.data().to_str().unwrap(), url]).ok().json_lines().remove(0)
 }
 
-/// What each is as a reason for doubt.
+/// The kind of unconfirmed removal that each page shows.
 const MISHAPS: [(u8, &str); 7] = [
     (NOINDEX, "noindex"),
     (HEADER, "noindex"),

@@ -266,7 +266,7 @@ impl Spoilt {
     }
 }
 
-/// What the page log still has is written again, and the counters restart.
+/// The events that the page log still has are written again, and the counters restart.
 #[test]
 fn a_file_that_is_deleted_or_changed_is_noticed_and_written_again() {
     for spoilt in [Spoilt::DeletedFile, Spoilt::DeletedFolder, Spoilt::Emptied, Spoilt::Shortened, Spoilt::Overwritten]

@@ -201,7 +201,7 @@ fn run_document(document: &Path, site: &Running) -> Result<usize, String> {
     Ok(blocks.iter().map(|block| commands(block).len()).sum())
 }
 
-/// What a reader may type into a shell.
+/// The documents with commands that a reader may type into a shell.
 fn is_book(document: &Path) -> bool {
     let is_generated = document.starts_with("docs/reference");
     document == Path::new("README.md") || document.starts_with("docs") && !is_generated

@@ -13,7 +13,7 @@ fn links(text: &str) -> Vec<String> {
     link.captures_iter(&prose(text)).map(|found| found[1].to_owned()).collect()
 }
 
-/// What a link names to lead to a heading, as GitHub and mdBook make it.
+/// The anchors of the headings, as GitHub and mdBook make them.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
     let mut is_code = false;

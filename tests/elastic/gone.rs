@@ -170,7 +170,7 @@ fn what_is_to_be_kept_is_kept(node: &Node) {
     assert_eq!(found(node, index).map(|(title, _, version)| (title, version)), Some(("After 10".to_owned(), 10)));
 }
 
-/// Whatever they are for other destinations: new, changed, or unchanged.
+/// For other destinations they are new, changed or unchanged; here that does not matter.
 fn duplicates_have_no_document_where_they_are_skipped(node: &Node) {
     let of = DuplicateOf { url: "http://a.example/first".into(), distance: 1, simhash: Some(7) };
     let judged = |event: PageEvent, is_duplicate: bool, was_duplicate| {

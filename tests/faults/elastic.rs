@@ -1,5 +1,5 @@
-//! The ELASTICSEARCH sink, against a real node behind the proxy. Whatever happens, there is one document for each URL,
-//! with the content that was fetched last: no event is there twice, and none that is older than another.
+//! The ELASTICSEARCH sink, against a real node behind the proxy. After every failure each URL has one document, with the
+//! content of the latest fetch. No event is there twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};

@@ -1,10 +1,9 @@
-//! Whole crawls while what they deliver to fails: real servers that are stopped, killed, robbed of their disk or cut off,
-//! and `kill -9` of the crawl itself in the middle of it. Afterwards the destination is read and compared with the
-//! website, page by page.
+//! Whole crawls whose destinations fail. The servers are real: they are stopped, killed, disconnected, or lose their disk.
+//! The crawl itself is killed meanwhile (`kill -9`). Afterwards the destination is compared with the website, page by page.
 //!
-//! * `oracle`: a crawl of a website whose every page is known, and what must have come of it.
+//! * `oracle`: a crawl of a website with known pages, and the checks of its result.
 //! * `proxy`: a network that fails on command.
-//! * one module a destination.
+//! * One module per destination.
 
 mod elastic;
 mod kafka;

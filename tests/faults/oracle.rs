@@ -1,10 +1,9 @@
-//! A crawl of a website whose every page is known, killed and started again as its test likes, and what must have come
-//! of it at the destination:
+//! A crawl of a website with known pages. A test kills and restarts it, and then checks the destination:
 //!
-//! * every page of the site is there at least once, or among the sink's dead letters, and nothing else is;
-//! * each with the bytes that the site sent, from one accepted event;
-//! * what is there more than once is no more than what was under way whenever the crawl was killed;
-//! * the crawl's own books balance, by `seine stats` and by `seine audit`.
+//! * Every page of the site is there at least once, or among the sink's dead letters, and nothing else is.
+//! * Each has the bytes that the site sent, and comes from one accepted event.
+//! * Only pages that were being delivered when the crawl was killed may be there more than once.
+//! * The counters of the crawl balance, by `seine stats` and by `seine audit`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -35,7 +34,7 @@ pub struct Crawl {
     /// yet committed behind them.
     most_under_way: u64,
     child: Option<Child>,
-    /// What each life said on standard error.
+    /// The standard error of each life.
     said: Vec<PathBuf>,
     /// Events accepted and not yet committed by the sink, at each kill.
     pending_at_kills: Vec<u64>,
@@ -97,7 +96,7 @@ impl Crawl {
         self.pending_at_kills.push(pending);
     }
 
-    /// SIGTERM; how long it took to end after that. What is on its way is left there, as by a kill.
+    /// Sends SIGTERM, and returns how long the crawl took to end. Pages that are being delivered stay so, as after a kill.
     pub fn terminate(&mut self) -> Duration {
         let child = self.child.take().expect("it runs");
         let sent = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status();

@@ -86,8 +86,8 @@ pub fn free_ports<const N: usize>() -> [u16; N] {
     std::array::from_fn(|number| held[number].local_addr().expect("it is bound").port())
 }
 
-/// What a broker is started with so that who asks at `proxy` is sent there again: it listens at `proxied` behind it, and at a
-/// port of its own for who wants to see what it really holds.
+/// The settings of a broker behind the proxy. The broker listens at `proxied`, and tells clients of the proxy to connect to
+/// `proxy`. It has another port for tests that must read its content without the proxy.
 pub fn broker_settings(proxy: u16, proxied: u16) -> [String; 4] {
     let [plain, controller] = free_ports();
     [
@@ -147,7 +147,7 @@ async fn until(mood: &mut watch::Receiver<Mood>, is_so: impl Fn(Mood) -> bool) -
     *mood.wait_for(|mood| is_so(*mood)).await.expect("whoever waits holds the sender")
 }
 
-/// What is dropped now is reset rather than closed.
+/// Makes sure that dropping the connection resets it, instead of closing it.
 fn reset(stream: &TcpStream) {
     let _ = stream.set_zero_linger();
 }

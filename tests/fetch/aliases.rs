@@ -181,7 +181,7 @@ async fn a_chain_ends_at_one_page_whichever_of_its_urls_comes_first() {
     }
 }
 
-/// All pages are reached through the same URL, which sets a cookie. That must not make them aliases of each other.
+/// All pages are reached through the same URL, which sets a cookie. The shared URL must not make them aliases of each other.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_all_pages_pass_on_their_way_makes_them_no_aliases() {
     let site = site(1, |ask, _| match (ask.path(), ask.header("cookie")) {

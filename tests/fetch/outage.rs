@@ -1,4 +1,4 @@
-//! What a failure is blamed on, from the times of events; the test controls the clock.
+//! Decides which part a failure is blamed on, from the times of events. The test controls the clock.
 
 use std::process::Command;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! What an outcome is blamed on, how long a host pauses, and when a URL is tried again: arithmetic on past events.
+//! Arithmetic on past events: whether a URL or its host is blamed, how long the host pauses, and when the URL is tried
+//! again.
 
 use std::time::{Duration, SystemTime};
 

@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// What the server does after it has read a request.
+/// The reaction of the server to a request.
 #[derive(Clone)]
 pub struct Reply {
     pub pieces: Vec<Vec<u8>>,

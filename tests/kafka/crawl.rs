@@ -151,7 +151,7 @@ fn what_is_forbidden_leaves_the_topic_with_its_reason() {
     assert_eq!(live(), ["/", "/denied", "/outside", "/stays"]);
 }
 
-/// What `seine why` says about URLs in the topic, by path.
+/// The answers of `seine why` for URLs in the topic, by path.
 fn told(place: &Place, origin: &str, paths: &[String]) -> BTreeMap<String, serde_json::Value> {
     let data = place.data().display().to_string();
     let urls = paths.iter().map(|path| format!("{origin}{path}"));

@@ -26,7 +26,7 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// What the sink writes for every kind of page, some of them twice.
+/// Writes every kind of page with the sink, some of them twice, and returns the files.
 fn written(folder: &Path, config: &WarcConfig, events: Vec<PageEvent>) -> Vec<PathBuf> {
     let mut sink = open(config, folder, &Value::Null);
     let entries: Vec<_> = events.into_iter().enumerate().map(|(at, event)| entry(at as u64, event)).collect();

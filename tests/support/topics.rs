@@ -1,5 +1,5 @@
-//! A generated web of pages about topics: sites about one topic or many, a very large site and many of a single page,
-//! directories that link everywhere, and clusters that only pages on other topics link to. Pages mostly link to pages
+//! A generated web of pages about topics. It has sites about one topic or many, a very large site, and many sites of a
+//! single page. Directories link everywhere, and some clusters have links from other topics only. Pages mostly link to pages
 //! on their own topic. The text of a link mostly describes its target, and often says nothing.
 
 // Each test binary and bench uses its own part of this.

@@ -287,7 +287,7 @@ fn what_a_mirror_alone_has_is_asked_for() {
     assert!(asked("http://the-other.example/manual") < 300 && bench.frontier.counts().held > 100);
 }
 
-/// What was learned about a host's links stays valid when trap detection is turned off.
+/// The learned parameters of a host stay valid when trap detection is turned off.
 #[test]
 fn links_lose_a_session_though_nobody_watches_any_more() {
     let visits = Cell::new(0_usize);

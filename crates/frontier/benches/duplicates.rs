@@ -1,13 +1,14 @@
-//! Looking for duplicates: what an answer takes, and what a page does on disk, with so many that differ; and what is taken for a duplicate
-//! among real pages.
+//! Finding duplicates: the time of a look-up and the disk space of a page, among many different pages. Also lists the
+//! duplicates among real pages.
 //!
 //! ```text
 //! cargo bench --bench duplicates -- [PAGES] [FOLDER]       default: 200000 pages, in the system's temporary folder
-//! cargo bench --bench duplicates -- pages FOLDER           HTML files: which of them are told to be duplicates
+//! cargo bench --bench duplicates -- pages FOLDER           HTML files: which of them are duplicates
 //! ```
 //!
-//! Pages are judged and validated as by a crawl, 128 a batch, once with fingerprints and once without: the difference is what they cost. Then
-//! it is asked of pages of which half differ from a known one in three bits, and half from all.
+//! Pages are judged and validated as by a crawl, in batches of 128, once with fingerprints and once without. The difference
+//! is the cost of duplicates. Then pages are looked up: half of them differ from a known page in three bits, and half differ
+//! from all pages.
 
 use std::path::Path;
 use std::process::Command;

@@ -4,10 +4,10 @@
 //! cargo bench --bench frontier -- [URLS] [FOLDER]        default: 1000000 URLs, in the system's temporary folder
 //! ```
 //!
-//! Crawl: one thread leases hosts and gives every URL out as fetched; the validator's thread applies a verdict and 140 links
-//! for each, 32 pages a batch. Of a page's links 14 (10 %) are new, 90 are its site's navigation, 26 lead to any page the
-//! site was known to have before, 10 to front pages of other sites. Insert: batches of 5,000 URLs, all of them new.
-//! Both run in a process of their own that ends by `abort`, so that opening the store again is what follows a `kill -9`.
+//! Crawl: one thread leases hosts, and reports every URL as fetched. The validator's thread applies a verdict and 140 links
+//! for each page, in batches of 32 pages. Of the links of a page 14 (10 %) are new, 90 are navigation, 26 lead to known
+//! pages of the site, and 10 lead to front pages of other sites. Insert: batches of 5,000 URLs, all of them new. Each runs
+//! in a process of its own, which ends by `abort`, so the store is opened as after a `kill -9`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -89,7 +89,7 @@ fn reopen(folder: &Path, urls: u64) {
     row("journals", journals as f64 / 1e6, "MB on disk, whatever the number of URLs");
 }
 
-/// What `seine why` reads of the store: URLs from all over it, after a start, with nothing in the cache.
+/// The reads of `seine why`: random URLs of the store, after a start with an empty cache.
 fn looks(frontier: &EmbeddedFrontier, urls: u64) {
     const ASKED: u64 = 10_000;
     let mut rng = fastrand::Rng::with_seed(7);

@@ -1,13 +1,13 @@
-//! How much memory a crawl of very many hosts takes: a million hosts of two URLs each, while it runs, and opened again after
-//! the process was killed. With the allocator of the binary.
+//! The memory of a crawl with very many hosts: a million hosts of two URLs each. Measured while it runs, and after it is
+//! opened again when the process was killed. Uses the allocator of the binary.
 //!
 //! ```text
 //! cargo bench --bench hosts -- [HOSTS] [FOLDER]          default: 1000000 hosts, in the system's temporary folder
 //! ```
 //!
-//! Every tenth host is a subdomain of one domain; the others have domains of their own. The first phase proposes all hosts, then
-//! visits a tenth of them and brings their verdicts. It ends by `abort`; the second phase opens what it left. What the process
-//! takes besides (the store's buffers and caches) is measured with 1,000 hosts first.
+//! Every tenth host is a subdomain of one domain; the others have domains of their own. The first phase proposes all hosts,
+//! visits a tenth of them, and applies their verdicts. It ends by `abort`; the second phase opens the store again. A run with
+//! 1,000 hosts measures first how much memory the process needs anyway (the store's buffers and caches).
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;

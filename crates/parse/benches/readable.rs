@@ -1,7 +1,7 @@
-//! What the readable extractor costs: CPU time a page over a folder of pages, and how it is spread.
+//! The cost of the readable extractor: CPU time per page of a folder, and its distribution.
 //!
-//! `cargo bench --bench readable [-- FOLDER]`: the pages of `tests/pages` unless told. The mean is CPU time of the best of three
-//! rounds of as many runs as can be told; the quantiles are of the best of three times on the wall of each page.
+//! `cargo bench --bench readable [-- FOLDER]`: by default the pages of `tests/pages`. The mean is the CPU time of the best of
+//! three rounds. The quantiles are those of the best of three elapsed times of each page.
 
 #[path = "../../../benches/support/cpu.rs"]
 mod cpu;

@@ -20,7 +20,7 @@ pub struct Size {
     pub hosts: usize,
 }
 
-/// What becomes of a page in a round. Each but the last few is what a tenth of the pages meet.
+/// The change of a page in a round. Each of them happens to a tenth of the pages, except for the last few.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Same,
@@ -69,7 +69,7 @@ impl Web {
         format!("http://127.0.0.{}:{}/p/{page}", 11 + page % self.size.hosts, self.port)
     }
 
-    /// What a destination holds after a round: every page that is there, as it was when it was last to be had.
+    /// The pages of a destination after a round: every live page, as it was when it was last available.
     pub fn live(&self, round: usize) -> BTreeMap<String, String> {
         let pages = (0..self.size.pages).filter(|page| self.is_live(*page, round));
         pages.map(|page| (self.url(page), self.content(page, round))).collect()
@@ -113,7 +113,7 @@ impl Web {
         if round == 0 || page < self.size.hosts || self.is_closed(host, round) || self.is_away(host, round) {
             return Fate::Same;
         }
-        // What has left can only come back where it is to be had.
+        // A removed page can only come back if its host answers.
         let comes_back = self.is_closed(host, round - 1);
         let of_its_own = self.seed.wrapping_mul(1_000_003).wrapping_add((page * 64 + round) as u64);
         match Rng::with_seed(of_its_own).u32(..100) {

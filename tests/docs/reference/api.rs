@@ -11,7 +11,7 @@ fn text<'v>(value: &'v Value, name: &str) -> &'v str {
     value[name].as_str().unwrap_or_default()
 }
 
-/// What a schema is, in a few words: `string`, `array of Host`, `"pause" or "resume"`.
+/// A schema in a few words: `string`, `array of Host`, `"pause" or "resume"`.
 fn kind(schema: &Value) -> String {
     if let Some(reference) = schema["$ref"].as_str() {
         let name = reference.rsplit('/').next().unwrap_or_default();

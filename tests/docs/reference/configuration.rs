@@ -1,4 +1,4 @@
-//! What `seine check-config --defaults` prints, as a page: a heading for each key.
+//! The output of `seine check-config --defaults` as a page, with a heading for each key.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! What `/metrics` of a crawl says.
+//! The metrics of a crawl, from `/metrics`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

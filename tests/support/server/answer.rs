@@ -48,7 +48,7 @@ pub struct Answer {
     pub delay: Duration,
 }
 
-/// What follows the head, or replaces it.
+/// The body after the head, or something in place of the head.
 #[derive(Debug, Clone)]
 pub enum Body {
     /// All at once, with its Content-Length.

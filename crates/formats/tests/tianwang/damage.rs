@@ -1,14 +1,16 @@
 //! Files cut, overwritten, spliced and extended at random: every intact record is found, and none is invented.
 //!
-//! A record is intact if all its bytes are there in one piece, and one of these holds: it is one of three or more
-//! consecutive intact records; or of fewer at the beginning or the end of the file; or of fewer before a record that is
-//! cut off.
+//! A record is intact if all its bytes are there in one piece, and it is one of:
+//!
+//! * three or more consecutive intact records,
+//! * fewer at the beginning or the end of the file,
+//! * fewer before a record that is cut off.
 //!
 //! A record is invented if it neither equals an original, byte for byte, nor starts where one did. (Its uncompressed
 //! DATA or a value may be overwritten.)
 //!
-//! Two cases are excluded, because the format cannot detect them: a cut from one head into another; and uncompressed
-//! DATA with a cut in it, an LF by chance where it would end, and damage after that.
+//! Two cases are excluded, because the format cannot detect them. One is a cut from one head into another. The other is a
+//! cut within uncompressed DATA, if an LF is by chance where the DATA would end, and damage follows.
 
 use std::collections::HashSet;
 

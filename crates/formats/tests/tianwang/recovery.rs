@@ -77,7 +77,7 @@ fn three_in_a_row_are_true_and_fewer_are_not() {
 
 #[test]
 fn behind_records_that_are_true_each_whole_one_is() {
-    // Whatever is wrong with the fourth, nine others are found, including those right before it.
+    // The fourth record is damaged. The nine others are found, including those right before it.
     let good = |number| numbered(number);
     let fourth = numbered(3);
     let head_end = memchr::memmem::find(&fourth, b"\n\n").unwrap() + 2;

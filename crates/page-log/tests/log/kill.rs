@@ -80,7 +80,7 @@ fn append_until_killed(dir: &Path, round: u64) {
     drop(keeper);
 }
 
-/// What the children reported so far.
+/// The reports of the children so far.
 #[derive(Default)]
 struct Heard {
     /// Event number by index.

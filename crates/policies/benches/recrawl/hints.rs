@@ -18,7 +18,7 @@ pub enum Says {
     Nothing,
     /// Of 100 changes, so many; and of 100 times it says, so many are of a change.
     Truth { told: f64, right: f64 },
-    /// That every page has changed just now, whenever asked.
+    /// It claims at every request that every page has just changed.
     Now,
     /// As many times as there are changes, of no change.
     Nonsense,
@@ -27,7 +27,7 @@ pub enum Says {
 pub struct Year {
     pub fresh: f64,
     pub looks_a_day: f64,
-    /// What is kept of a page's history.
+    /// Size of the stored history of a page.
     pub bytes_a_page: f64,
 }
 
@@ -51,7 +51,7 @@ struct Sitemap {
     looked: u64,
     /// It is another one than at the last look, whatever it says of its pages.
     has_changed: bool,
-    /// What it says of them that it did not then.
+    /// The dates that are new since then.
     news: Vec<(u32, u64)>,
 }
 

@@ -1,6 +1,7 @@
-//! A simulated year of looking at pages again: how much of the time the copies are fresh, beside uniform revisiting, beside
-//! schedules that multiply an interval by what a look told (StormCrawler's and Nutch's adaptive ones), and beside the optimum
-//! that knows how often each page changes. All of them make as many looks. Then the same year with hints, `hints.rs`.
+//! A simulated year of rechecks: the part of the time in which the copies are fresh. It is compared with three other
+//! schedules, with the same number of rechecks: a uniform one, adaptive ones that multiply the interval after each recheck
+//! (StormCrawler's and Nutch's), and the optimum, which knows how often each page changes. Then the same year with hints,
+//! `hints.rs`.
 //!
 //!     cargo bench --bench recrawl [-- PAGES [PICTURE.svg]]
 

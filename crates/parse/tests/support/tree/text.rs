@@ -1,4 +1,4 @@
-//! What a reader sees of a page: text, headings, link texts and image descriptions, from one walk over its tree.
+//! The visible parts of a page: text, headings, link texts and image descriptions, from one walk over its tree.
 
 use seine_parse::html_facts::{MAX_LINKS, collapse};
 use seine_parse::html_text::Heading;
