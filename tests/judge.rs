@@ -1,0 +1,255 @@
+//! The judge: tables of answers and what they mean. Nothing is fetched and nothing is stored.
+
+#[path = "../crates/parse/tests/support/event.rs"]
+mod event;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use seine::config::{Canonical, Config};
+use seine::judge::blame::Whose;
+use seine::judge::reading::{Reading, read};
+use seine::judge::{self, Answers, Fetched, Owner, Policy, Question, Step, Verdict, Way};
+use seine_frontier::scope::Scope;
+use seine_frontier::{PageRecord, PageState, ScopeConfig, Work};
+use seine_parse::page::{
+    Doubt, DuplicateOf, Failure, FailureReason, Headers, Hop, Kind, Outcome, PageChange, PageEvent, Truncated, Withheld,
+};
+use seine_parse::{DeriveOptions, derive};
+use seine_policies::revisit::History;
+
+const URL: &str = "http://site.example/a";
+const BEFORE: u64 = event::FETCHED - 24 * 3_600_000;
+
+fn config() -> Config {
+    let mut config = Config::default();
+    config.frontier.max_retries = 2;
+    config.frontier.revisit.confirm_gone = Duration::from_secs(3600);
+    config.scope.obey_noindex = true;
+    config
+}
+
+fn page(body: &str) -> PageEvent {
+    event::page(URL, &[("content-type", "text/html")], body.to_owned())
+}
+
+fn status(status: u16) -> PageEvent {
+    let mut event = page("");
+    event::response(&mut event).status = status;
+    event
+}
+
+fn failed(reason: FailureReason) -> PageEvent {
+    PageEvent { outcome: Outcome::Failure(Failure { reason, message: String::new() }), ..page("") }
+}
+
+fn cut(mut event: PageEvent) -> PageEvent {
+    event::response(&mut event).truncated = Some(Truncated::Disconnect);
+    event
+}
+
+fn redirected(to: &str, mut event: PageEvent) -> PageEvent {
+    let (url, target) = (event.url.clone(), to.to_owned());
+    event.hops.push(Hop { url, status: 302, headers: Headers::default(), target, ip: None });
+    PageEvent { final_url: to.to_owned(), ..event }
+}
+
+/// A URL that nobody has fetched.
+fn unknown() -> Work {
+    Work { url: URL.into(), kind: Kind::Page, ..Work::default() }
+}
+
+/// A delivered page with this body.
+fn live(body: &str) -> Work {
+    let digest = derive(&page(body), &DeriveOptions::default()).digest;
+    let history = Some(History::new(BEFORE));
+    let known = PageRecord {
+        url: URL.into(),
+        state: PageState::New,
+        status: 200,
+        digest: Some(digest),
+        fetched_ms: BEFORE,
+        history,
+        ..PageRecord::default()
+    };
+    Work { was_there: true, known, ..unknown() }
+}
+
+/// The same with a removal that an earlier fetch showed.
+fn doubted(doubt: Doubt) -> Work {
+    let mut work = live("one");
+    work.known.history = work.known.history.map(|history| history.doubted(doubt, BEFORE));
+    work
+}
+
+fn step(event: &PageEvent, way: &Way, known: &Work, config: &Config, answers: &Answers) -> Step {
+    let scope = Scope::new(&ScopeConfig::default(), &[URL.into()]).unwrap();
+    let thresholds = BTreeSet::new();
+    let policy = Policy { config, scope: &scope, thresholds: &thresholds };
+    let reading: Reading = read(event, known, &derive(event, &DeriveOptions::default()), &policy);
+    judge::judge(&Fetched { event, reading: &reading, way }, known, &policy, answers)
+}
+
+fn way() -> Way {
+    Way { said_by_host: Some(Vec::new()), ..Way::charged(Whose::Nobody, 0) }
+}
+
+/// For answers that need no look-up.
+fn verdict(event: &PageEvent, way: &Way, known: &Work, config: &Config) -> Verdict {
+    match step(event, way, known, config, &Answers::default()) {
+        Step::Decided(verdict) => *verdict,
+        Step::Ask(question) => panic!("{question:?}"),
+    }
+}
+
+fn doubt(doubt: Doubt) -> Option<Withheld> {
+    Some(Withheld::Doubted { doubt, seen_ms: event::FETCHED })
+}
+
+#[test]
+fn what_an_answer_means_for_a_live_page() {
+    use PageChange::{Changed, Gone, Unchanged};
+    let noindex = "<meta name=robots content=noindex>one";
+    let elsewhere = "http://site.example/login";
+    for (name, event, known, change, withheld) in [
+        ("the same bytes", page("one"), live("one"), Some(Unchanged), None),
+        ("other bytes", page("two"), live("one"), Some(Changed), None),
+        ("304", status(304), live("one"), Some(Unchanged), None),
+        ("403", status(403), live("one"), None, None),
+        ("a first 404", status(404), live("one"), None, None),
+        ("a second 404", status(404), doubted(Doubt::Missing), Some(Gone), None),
+        ("a first noindex", page(noindex), live("one"), None, doubt(Doubt::Noindex)),
+        ("a second noindex", page(noindex), doubted(Doubt::Noindex), Some(Gone), Some(Withheld::Noindex)),
+        ("a first empty page", page(""), live("one"), None, doubt(Doubt::Empty)),
+        ("a second empty page", page(""), doubted(Doubt::Empty), Some(Changed), None),
+        ("a doubt of another kind", page(""), doubted(Doubt::Noindex), None, doubt(Doubt::Empty)),
+        ("half a page", cut(page("on")), live("one"), None, Some(Withheld::Cut)),
+        ("a first login page", redirected(elsewhere, page("log in")), live("one"), None, doubt(Doubt::Elsewhere)),
+        ("a redirect to the same bytes", redirected(elsewhere, page("one")), live("one"), Some(Unchanged), None),
+        ("a ban by the operator", failed(FailureReason::OutOfScope), live("one"), Some(Gone), None),
+    ] {
+        let verdict = verdict(&event, &way(), &known, &config());
+        assert_eq!((verdict.change, verdict.withheld), (change, withheld), "{name}");
+    }
+}
+
+#[test]
+fn what_an_answer_means_for_an_unknown_url() {
+    let noindex = "<meta name=robots content=noindex>one";
+    for (name, event, change, withheld) in [
+        ("a page", page("one"), Some(PageChange::New), None),
+        ("an empty page", page(""), Some(PageChange::New), None),
+        ("404", status(404), None, None),
+        ("304 that nobody asked for", status(304), None, None),
+        ("noindex", page(noindex), None, Some(Withheld::Noindex)),
+        ("forbidden", failed(FailureReason::RobotsDenied), None, None),
+    ] {
+        let verdict = verdict(&event, &way(), &unknown(), &config());
+        assert_eq!((verdict.change, verdict.withheld), (change, withheld), "{name}");
+    }
+}
+
+/// Only a robots.txt that was fetched after the page can be news about it.
+#[test]
+fn a_new_disallow_is_a_doubt_and_an_old_one_is_obeyed() {
+    let denied = failed(FailureReason::RobotsDenied);
+    for (robots_ms, change, withheld) in [
+        (Some(BEFORE + 1), None, Some(Withheld::Doubted { doubt: Doubt::Forbidden, seen_ms: BEFORE + 1 })),
+        (Some(BEFORE - 1), Some(PageChange::Gone), None),
+        (None, Some(PageChange::Gone), None),
+    ] {
+        let verdict = verdict(&denied, &Way { robots_ms, ..way() }, &live("one"), &config());
+        assert_eq!((verdict.change, verdict.withheld), (change, withheld), "{robots_ms:?}");
+    }
+}
+
+#[test]
+fn who_is_charged_decides_when_a_url_is_tried_again() {
+    let tried = |whose, attempt| {
+        let event = PageEvent { attempt, ..status(500) };
+        let way = Way { whose, not_before: event::FETCHED + 5000, ..way() };
+        verdict(&event, &way, &unknown(), &config()).again.map(|again| (again.counts, again.host_is_well))
+    };
+    assert_eq!(tried(Whose::Nobody, 0), None);
+    assert_eq!(tried(Whose::Page, 0), Some((true, false)));
+    assert_eq!(tried(Whose::Page, 2), None, "its attempts are used up");
+    assert_eq!(tried(Whose::Host, 2), Some((false, false)), "its host pays, however often");
+    assert_eq!(tried(Whose::Part, 2), Some((false, true)));
+}
+
+/// The transfer was whole, so its host was not charged. The URL is.
+#[test]
+fn half_a_page_is_fetched_again_and_delivered_only_where_nothing_is_known() {
+    let first = cut(page("on"));
+    let last = PageEvent { attempt: 2, ..first.clone() };
+    let half = |event: &PageEvent, known: &Work| {
+        let verdict = verdict(event, &way(), known, &config());
+        (verdict.again.is_some(), verdict.change, verdict.withheld)
+    };
+    assert_eq!(half(&first, &unknown()), (true, None, Some(Withheld::Cut)));
+    assert_eq!(half(&last, &unknown()), (false, Some(PageChange::New), None));
+    assert_eq!(half(&last, &live("one")), (false, None, Some(Withheld::Cut)));
+}
+
+#[test]
+fn the_page_of_another_url_is_an_alias() {
+    let owner = Owner { url: "http://site.example/first".into(), target: URL.into() };
+    let verdict = verdict(&page("one"), &Way { owner: Some(owner), ..way() }, &unknown(), &config());
+    let alias = Withheld::Alias { of: "http://site.example/first".into(), target: URL.into() };
+    assert_eq!((verdict.change, verdict.withheld.as_ref()), (None, Some(&alias)));
+    assert!(!verdict.has_page());
+}
+
+/// What the frontier knows comes as the answer to a question.
+#[test]
+fn a_canonical_url_is_looked_up_and_a_new_one_is_a_doubt() {
+    let mut config = config();
+    config.frontier.canonical = Canonical::Obey;
+    let event = page("<link rel=canonical href=/b>one");
+    let alias = Withheld::Alias { of: "http://site.example/b".into(), target: "http://site.example/b".into() };
+    let question = match step(&event, &way(), &unknown(), &config, &Answers::default()) {
+        Step::Ask(question) => question,
+        Step::Decided(verdict) => panic!("{verdict:?}"),
+    };
+    let canonical = "http://site.example/b".to_owned();
+    assert_eq!(question, Question::CanonicalSlot { canonical, leaves_after: None });
+    for (answer, known, withheld, drops) in [
+        (None, unknown(), None, false),
+        (Some(alias.clone()), unknown(), Some(alias.clone()), false),
+        (Some(alias.clone()), live("one"), doubt(Doubt::Named), true),
+        (Some(alias.clone()), doubted(Doubt::Named), Some(alias.clone()), false),
+    ] {
+        let answers = Answers { canonical_slot: Some(answer), ..Answers::default() };
+        let Step::Decided(verdict) = step(&event, &way(), &known, &config, &answers) else { panic!() };
+        assert_eq!((verdict.withheld, verdict.drops_reservations), (withheld, drops));
+    }
+}
+
+#[test]
+fn a_duplicate_is_looked_up_by_its_content() {
+    let mut config = config();
+    config.frontier.duplicates = Some(0);
+    let asks = |event: &PageEvent| matches!(
+        step(event, &way(), &unknown(), &config, &Answers::default()),
+        Step::Ask(Question::ContentSlot { within: 0, .. })
+    );
+    assert!(asks(&page("one")));
+    assert!(!asks(&page("")), "all empty pages would be duplicates");
+    assert!(!asks(&status(404)));
+    let first = DuplicateOf { url: "http://site.example/b".into(), distance: 0, simhash: None };
+    let answers = Answers { content_slot: Some(Some(first.clone())), ..Answers::default() };
+    let Step::Decided(verdict) = step(&page("one"), &way(), &unknown(), &config, &answers) else { panic!() };
+    assert_eq!(verdict.likeness.and_then(|likeness| likeness.of), Some(first));
+    assert_eq!(verdict.change, Some(PageChange::New));
+}
+
+/// The decisions of a verdict, and nothing else, are new in the event.
+#[test]
+fn a_verdict_is_written_into_the_event_once() {
+    let facts = page("two");
+    let written = verdict(&facts, &way(), &live("one"), &config()).written(facts.clone());
+    assert_eq!(written.change, Some(PageChange::Changed));
+    assert_eq!(written.preferences.as_deref(), Some(&[][..]));
+    let PageEvent { change, preferences, relevance, .. } = facts.clone();
+    assert_eq!(PageEvent { change, preferences, relevance, ..written }, facts);
+}
