@@ -229,10 +229,12 @@ fn a_canonical_url_is_looked_up_and_a_new_one_is_a_doubt() {
 fn a_duplicate_is_looked_up_by_its_content() {
     let mut config = config();
     config.frontier.duplicates = Some(0);
-    let asks = |event: &PageEvent| matches!(
-        step(event, &way(), &unknown(), &config, &Answers::default()),
-        Step::Ask(Question::ContentSlot { within: 0, .. })
-    );
+    let asks = |event: &PageEvent| {
+        matches!(
+            step(event, &way(), &unknown(), &config, &Answers::default()),
+            Step::Ask(Question::ContentSlot { within: 0, .. })
+        )
+    };
     assert!(asks(&page("one")));
     assert!(!asks(&page("")), "all empty pages would be duplicates");
     assert!(!asks(&status(404)));

@@ -88,8 +88,8 @@ fn mark_beside_the_crawl(running: &Running) {
     let (visitor, following) = (running.visitor(), running.following.clone());
     blocking::thread("reread", move || {
         let _one_after_the_other = following.lock();
-        match mark_again(&*visitor.frontier) {
-            Ok(()) => visitor.changed.send_replace(()),
+        match mark_again(&*visitor.services.frontier) {
+            Ok(()) => visitor.services.changed.send_replace(()),
             Err(error) => {
                 tracing::error!(%error, "not all pages are marked to be fetched without conditions: the next start does it");
             }

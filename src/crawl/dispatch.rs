@@ -43,7 +43,7 @@ pub(crate) async fn dispatch(running: &Arc<Running>, beat: &Beat) -> anyhow::Res
 
 async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> anyhow::Result<()> {
     let mut workers = Workers::new(running.config().fetch.concurrency);
-    let mut changed = running.visitor().changed.subscribe();
+    let mut changed = running.visitor().services.changed.subscribe();
     let shutdown = &running.shutdown;
     let mut idle = Idle::new(LOOK_AGAIN);
     // Events of an earlier run are validated first, because their URLs are still in work_proposed.
@@ -60,7 +60,7 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
         beat.idle();
         changed.mark_unchanged();
         workers.are(running.config().fetch.concurrency);
-        let opening = running.visitor().outage.opening(now_ms());
+        let opening = running.visitor().services.outage.opening(now_ms());
         let (hosts, urls) = match opening {
             Opening::Open => how_much(running, workers.free()),
             Opening::Probe => (how_much(running, workers.free()).0.min(1), 1),
@@ -82,7 +82,7 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
         beat.progress();
         let is_probe = opening == Opening::Probe;
         if is_probe {
-            running.visitor().outage.probing();
+            running.visitor().services.outage.probing();
         }
         for lease in leases {
             let permit = workers.places.clone().acquire_owned().await?;
@@ -91,9 +91,9 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
                 work(&running, lease).await;
                 drop(permit);
                 if is_probe {
-                    running.visitor().outage.probed(now_ms());
+                    running.visitor().services.outage.probed(now_ms());
                 }
-                running.visitor().changed.send_replace(());
+                running.visitor().services.changed.send_replace(());
             });
         }
     }

@@ -127,7 +127,7 @@ pub(super) fn fill(running: &Running, sink: &SinkConfig, beat: &Beat) -> anyhow:
             watch: watch.clone(),
             ..SinkContext::new(running.folder.join(sink.name()))
         },
-        derive: running.visitor().derive.clone(),
+        derive: running.visitor().services.derive.clone(),
         state,
         state_file: Some(state_file(&running.folder, sink.name())),
         rate: None,

@@ -52,7 +52,7 @@ struct Figures {
 
 impl Figures {
     fn of(running: &Running) -> Figures {
-        let client = running.visitor().client.clone();
+        let client = running.visitor().services.client.clone();
         let failed = client.counts().failed().map(|(reason, count)| (reason.name().to_owned(), count));
         Figures {
             pages: running.frontier.brought().pages,

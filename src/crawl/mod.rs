@@ -151,7 +151,7 @@ pub struct Operator(pub Arc<dyn Fn(Arc<dyn api::Service>) + Send + Sync>);
 
 /// Writes data that is only in memory.
 fn keep(running: &running::Running) -> Result<(), CrawlError> {
-    if let Err(error) = running.visitor().scope.refused.keep(&*running.frontier) {
+    if let Err(error) = running.visitor().services.scope.refused.keep(&*running.frontier) {
         tracing::debug!(%error, "which links were refused is not kept");
     }
     match running.frontier.flush() {

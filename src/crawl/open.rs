@@ -38,8 +38,8 @@ use crate::supervisor::Supervisor;
 use crate::telemetry::Metrics;
 use crate::telemetry::fetch_log::FetchLog;
 use crate::telemetry::rates::Rates;
-use crate::visit::Visitor;
 use crate::visit::rules::RulesCache;
+use crate::visit::{Services, Visitor};
 
 pub(super) fn open(
     loaded: Loaded,
@@ -60,14 +60,13 @@ pub(super) fn open(
     let (client, metrics) = client_and_metrics(&config, &folder)?;
     let (config, shutdown) = (Arc::new(config), Shutdown::default());
     let supervisor = Supervisor::new(shutdown.clone());
-    let visitor = Visitor {
+    let visitor = Visitor::new(Services {
         frontier: frontier.clone(),
         log: log.clone(),
         client: Arc::new(client),
         scope: Arc::new(CurrentScope::new(scope, RefusedLinks::open(&*frontier)?)),
         config: config.clone(),
         derive,
-        thresholds: config.thresholds(),
         rules: Arc::new(RulesCache::new(&config.fetch.user_agent.name)),
         metrics: metrics.clone(),
         changed: Default::default(),
@@ -77,7 +76,7 @@ pub(super) fn open(
         outage: Default::default(),
         shutdown: shutdown.clone(),
         crawler_id: config.crawler_id.as_str().into(),
-    };
+    });
     Ok(Running {
         watches: config.sinks.iter().map(|sink| (sink.name().to_owned(), Watch::default())).collect(),
         in_force: Mutex::new(loaded),

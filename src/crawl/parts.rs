@@ -41,10 +41,10 @@ pub(super) fn start(running: &Arc<Running>, handle: &Handle) {
         let mut reader = at.log.follower(VALIDATOR, at.frontier.cursor()?)?;
         while !reader.is_closed_and_drained() {
             let visitor = at.visitor();
-            let (scope, config) = (visitor.scope.clone(), visitor.config.frontier.clone());
+            let (scope, config) = (visitor.services.scope.clone(), visitor.services.config.frontier.clone());
             let validator = Validator::new(at.frontier.clone(), scope, config, at.metrics.clone())?;
-            let is_old = || !Arc::ptr_eq(&visitor.config, &at.config());
-            validator.run(&mut reader, beat, &is_old, &|| visitor.changed.send_replace(()))?;
+            let is_old = || !Arc::ptr_eq(&visitor.services.config, &at.config());
+            validator.run(&mut reader, beat, &is_old, &|| visitor.services.changed.send_replace(()))?;
         }
         Ok(())
     });

@@ -54,7 +54,7 @@ impl Patience {
             // The time counts from the last page, even if requests are in progress.
             (self.since, self.answers) = (self.since.map(|_| Instant::now()), counts.page);
         }
-        let is_paused = running.visitor().outage.pause(now).is_some();
+        let is_paused = running.visitor().services.outage.pause(now).is_some();
         match only_waits(running, &counts, is_paused, now, self.limit) {
             Some(true) => self.since = self.since.or_else(|| Some(Instant::now())),
             Some(false) => self.since = None,
@@ -64,7 +64,7 @@ impl Patience {
         if left.is_zero() || (!is_paused && counts.hosts_leased == 0 && is_due_after(running, now, left)) {
             return Some(Waits {
                 at: now,
-                away: running.visitor().outage.away(),
+                away: running.visitor().services.outage.away(),
                 // Includes hosts that were due a moment ago, because their last fetch failed.
                 waiting: running.frontier.waiting(0, NAMED),
                 spent: SpentBudgets::of(running.frontier.as_ref()),

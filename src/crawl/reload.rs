@@ -15,7 +15,7 @@ use crate::api::Refusal;
 use crate::api::said::Reloaded;
 use crate::config::{Config, KeyChanged, changes};
 use crate::telemetry::logging;
-use crate::visit::Visitor;
+use crate::visit::Services;
 
 impl Running {
     /// Reads the file again; the environment and options of the start still override it. Nothing changes if the file is
@@ -57,18 +57,16 @@ impl Running {
     fn put(&self, config: &Config) -> Result<(), Refusal> {
         let (visitor, before, mut config) = (self.visitor(), self.config(), config.clone());
         self.limits.lay_over(&mut config.frontier);
-        visitor.scope.change(|scope| {
+        visitor.services.scope.change(|scope| {
             Scope::from_note(&config.scope, &scope.to_note(), &[]).map_err(|error| Refusal::Conflict(error.to_string()))
         })?;
         logging::filter_by(&config.logging.filter).map_err(|error| Refusal::Conflict(error.to_string()))?;
         self.log.configure(&config.log);
         self.frontier.reconfigure(options(&config));
         self.clients.configure(&config.work)?;
-        let thresholds = config.thresholds();
-        let visitor = Visitor { config: Arc::new(config), thresholds, ..Visitor::clone(&visitor) };
-        *self.visitor.write() = Arc::new(visitor);
+        *self.visitor.write() = Arc::new(visitor.with(config));
         self.outdate_sinks(&before);
-        self.visitor().changed.send_replace(());
+        self.visitor().services.changed.send_replace(());
         self.shutdown.wake();
         Ok(())
     }
@@ -85,7 +83,7 @@ impl Running {
         let (visitor, following) = (self.visitor(), self.following.clone());
         blocking::thread("reload", move || {
             let _one_after_the_other = following.lock();
-            let Visitor { frontier, scope, config, changed, .. } = &*visitor;
+            let Services { frontier, scope, config, changed, .. } = &visitor.services;
             let follow = || -> Result<(), FrontierError> {
                 reach::apply(&**frontier, &scope.now(), config)?;
                 apply_recrawl(&**frontier, &config.frontier)?;

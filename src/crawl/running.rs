@@ -79,7 +79,7 @@ impl Running {
     }
 
     pub fn config(&self) -> Arc<Config> {
-        self.visitor.read().config.clone()
+        self.visitor.read().services.config.clone()
     }
 
     /// The watch of a sink.
@@ -94,7 +94,7 @@ impl Running {
             config: self.config(),
             frontier: self.frontier.clone(),
             log: self.log.clone(),
-            scope: self.visitor().scope.clone(),
+            scope: self.visitor().services.scope.clone(),
             pauses: self.pauses.clone(),
             limits: self.limits.clone(),
             clients: Some(self.clients.clone()),

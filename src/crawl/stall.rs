@@ -77,7 +77,7 @@ impl Stall {
     /// Reports changes. Call it often.
     pub fn look(&self, running: &Running) {
         let signs = Signs {
-            begun: running.visitor().waits.begun(),
+            begun: running.visitor().services.waits.begun(),
             accepted: running.log.status().end.index,
             validated: running.frontier.cursor().map_or(0, |cursor| cursor.index),
         };
@@ -115,9 +115,9 @@ fn could_go_on(running: &Running) -> bool {
     let visitor = running.visitor();
     let is_due = running.frontier.next_due().is_some_and(|due| due <= now);
     (is_due || running.frontier.counts().hosts_leased > 0)
-        && !visitor.waits.are_any()
+        && !visitor.services.waits.are_any()
         && running.may_lease()
         && running.is_validated()
-        && visitor.outage.opening(now) == Opening::Open
+        && visitor.services.outage.opening(now) == Opening::Open
         && running.within_budgets(1, 1).0 > 0
 }

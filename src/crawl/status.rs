@@ -35,7 +35,7 @@ impl Running {
             notice = Some("disk full, fetching waits for room".to_owned());
         } else if self.shutdown.is_finishing() {
             notice = Some("finishing".to_owned());
-        } else if let Some(away) = self.visitor().outage.pause(now_ms()) {
+        } else if let Some(away) = self.visitor().services.outage.pause(now_ms()) {
             notice = notice.or(Some(away.notice(now_ms())));
         } else if let Some(budget) = spent_of_crawl(self.frontier.as_ref()) {
             notice = notice.or(Some(format!("budget spent: {budget}")));
@@ -56,11 +56,11 @@ impl Running {
 
 impl Service for Running {
     fn metrics(&self) -> String {
-        let client = self.visitor().client.clone();
+        let client = self.visitor().services.client.clone();
         let dns = client.dns().counts();
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let overdue = self.frontier.next_due().map_or(0, |due| now_ms().saturating_sub(due));
-        let away = self.visitor().outage.away();
+        let away = self.visitor().services.outage.away();
         let is_away = |part| away.iter().any(|away| away.part == part);
         self.metrics.expose(&Snapshot {
             counts: self.frontier.counts(),
@@ -100,7 +100,7 @@ impl Service for Running {
         if !self.log.status().room {
             reasons.push("page log: at its disk limit (page_log.max_size), fetching waits for the sinks".to_owned());
         }
-        for away in self.visitor().outage.away() {
+        for away in self.visitor().services.outage.away() {
             reasons.push(format!(
                 "{} away for {} s: {}",
                 away.part,
@@ -160,7 +160,7 @@ impl Service for Running {
         if matches!(order, Order::SetLimit { .. } | Order::ResetLimit { .. }) {
             done = done.and_then(|done| self.limit_anew().map(|()| done));
         }
-        self.visitor().changed.send_replace(());
+        self.visitor().services.changed.send_replace(());
         self.shutdown.wake();
         done
     }
@@ -172,7 +172,7 @@ impl Service for Running {
 
     fn add_seeds(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal> {
         let added = self.console().add_seeds(urls, by);
-        self.visitor().changed.send_replace(());
+        self.visitor().services.changed.send_replace(());
         added
     }
 }
@@ -194,11 +194,11 @@ impl Running {
     /// Saves the counts of links refused by the scope. Call it often.
     pub(super) fn keep_refused(&self) {
         let (visitor, frontier) = (self.visitor(), self.frontier.clone());
-        if !visitor.scope.refused.is_to_be_kept() {
+        if !visitor.services.scope.refused.is_to_be_kept() {
             return;
         }
         blocking::beside(move || {
-            if let Err(error) = visitor.scope.refused.keep(&*frontier) {
+            if let Err(error) = visitor.services.scope.refused.keep(&*frontier) {
                 tracing::debug!(%error, "which links were refused is kept later");
             }
         });

@@ -2,24 +2,30 @@
 //! borrow its own host, so workers that redirect to each other's hosts cannot deadlock.
 
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 use std::time::Duration;
 
-use seine_frontier::{FrontierError, HostTurn};
+use seine_frontier::{Frontier, FrontierError, HostTurn, Lease, Release};
 use seine_parse::page::EpochMs;
 use seine_system::blocking;
 use seine_system::clock::now_ms;
+use tokio::sync::watch;
 use tokio::time::Instant;
 use url::Url;
 
 use super::host::LeasedHost;
-use super::visitor::{Interrupted, Visitor};
+use super::parking::Parking;
+use super::visitor::{Interrupted, Services};
+use super::waits::Waits;
+use crate::config::Config;
+use crate::shutdown::Shutdown;
 
 /// How long a redirect waits for the delay of the other host, and for the worker that has its lease.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A host in the parking. Removed when the wait ends, however it ends.
 struct Parked<'v> {
-    visitor: &'v Visitor,
+    hosts: &'v Hosts,
     origin: String,
 }
 
@@ -32,16 +38,56 @@ enum Answer {
 
 /// A borrowed host. Returned when the visit ends, however it ends.
 pub(super) struct Borrowed {
-    visitor: Visitor,
+    hosts: Hosts,
     host: LeasedHost,
     /// Borrowed from the parking, not leased from the frontier.
     is_lent: bool,
 }
 
-impl Visitor {
+/// The leases of hosts: those that are borrowed for a redirect, and the way back of all.
+#[derive(Clone)]
+pub(super) struct Hosts {
+    frontier: Arc<dyn Frontier>,
+    config: Arc<Config>,
+    changed: watch::Sender<()>,
+    parking: Arc<Parking>,
+    waits: Arc<Waits>,
+    shutdown: Shutdown,
+}
+
+impl Hosts {
+    pub fn new(services: &Services) -> Hosts {
+        let Services { frontier, config, changed, parking, waits, shutdown, .. } = services.clone();
+        Hosts { frontier, config, changed, parking, waits, shutdown }
+    }
+
+    /// Releases a host, and starts writing the results of its visit. Waiting for that write does not hold the host.
+    pub(super) fn give_back(&self, host: LeasedHost) -> impl Future<Output = Result<(), FrontierError>> + 'static {
+        let (lease, release) = host.release(&self.config.frontier);
+        self.frontier.give_back(lease, release);
+        let (frontier, changed) = (self.frontier.clone(), self.changed.clone());
+        async move {
+            let written = blocking::aside(move || frontier.write_visits()).await;
+            changed.send_replace(());
+            written
+        }
+    }
+
+    /// The same for code that cannot await.
+    pub(super) fn give_back_beside(&self, lease: Lease, release: Release) {
+        self.frontier.give_back(lease, release);
+        let (frontier, changed) = (self.frontier.clone(), self.changed.clone());
+        blocking::beside(move || {
+            if let Err(error) = frontier.write_visits() {
+                tracing::error!(%error, "the frontier did not write what a visit found out about its host");
+            }
+            changed.send_replace(());
+        });
+    }
+
     /// Runs `visit` of another host while our host is parked.
     pub(super) async fn parked<T>(&self, host: &mut LeasedHost, visit: impl Future<Output = T>) -> T {
-        let parked = Parked { visitor: self, origin: host.origin().to_owned() };
+        let parked = Parked { hosts: self, origin: host.origin().to_owned() };
         self.parking.park(std::mem::take(host));
         self.changed.send_replace(());
         let result = visit.await;
@@ -57,15 +103,13 @@ impl Visitor {
         loop {
             changed.mark_unchanged();
             let mut wait = None;
-            let (visitor, asked) = (self.clone(), origin.clone());
+            let (hosts, asked) = (self.clone(), origin.clone());
             // Released if the caller is gone.
             let turn = blocking::aside(move || {
-                Ok::<_, FrontierError>(match visitor.frontier.lease_host(&asked, now_ms())? {
-                    HostTurn::Leased(lease) => Answer::Leased(Box::new(Borrowed {
-                        host: LeasedHost::borrowed(*lease),
-                        visitor,
-                        is_lent: false,
-                    })),
+                Ok::<_, FrontierError>(match hosts.frontier.lease_host(&asked, now_ms())? {
+                    HostTurn::Leased(lease) => {
+                        Answer::Leased(Box::new(Borrowed { host: LeasedHost::borrowed(*lease), hosts, is_lent: false }))
+                    }
                     HostTurn::Taken => Answer::Taken,
                     HostTurn::At(at) => Answer::At(at),
                 })
@@ -74,7 +118,7 @@ impl Visitor {
                 Answer::Leased(host) => return Ok(*host),
                 Answer::Taken => {
                     if let Some(host) = self.parking.lend(&origin, now_ms() + PATIENCE.as_millis() as u64) {
-                        return Ok(Borrowed { visitor: self.clone(), host, is_lent: true });
+                        return Ok(Borrowed { hosts: self.clone(), host, is_lent: true });
                     }
                     if Instant::now() >= deadline {
                         return Err(Interrupted::Taken);
@@ -104,13 +148,13 @@ impl Visitor {
 impl Parked<'_> {
     /// Takes our host back, when no other worker has it. Each has it for one request.
     async fn back(self) -> LeasedHost {
-        let mut changed = self.visitor.changed.subscribe();
+        let mut changed = self.hosts.changed.subscribe();
         loop {
             changed.mark_unchanged();
-            if let Some(host) = self.visitor.parking.take(&self.origin) {
+            if let Some(host) = self.hosts.parking.take(&self.origin) {
                 return host;
             }
-            // The sender lives as long as the visitor.
+            // The sender lives as long as the hosts.
             let _ = changed.changed().await;
         }
     }
@@ -118,7 +162,7 @@ impl Parked<'_> {
 
 impl Drop for Parked<'_> {
     fn drop(&mut self) {
-        self.visitor.parking.leave(&self.origin);
+        self.hosts.parking.leave(&self.origin);
     }
 }
 
@@ -140,11 +184,11 @@ impl Drop for Borrowed {
     fn drop(&mut self) {
         let host = std::mem::take(&mut self.host);
         if self.is_lent {
-            self.visitor.parking.put_back(host);
-            self.visitor.changed.send_replace(());
+            self.hosts.parking.put_back(host);
+            self.hosts.changed.send_replace(());
             return;
         }
-        let (lease, release) = host.release(&self.visitor.config.frontier);
-        self.visitor.give_back_beside(lease, release);
+        let (lease, release) = host.release(&self.hosts.config.frontier);
+        self.hosts.give_back_beside(lease, release);
     }
 }

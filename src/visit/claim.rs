@@ -14,7 +14,6 @@ use tokio::time::Instant;
 
 use super::visitor::{Interrupted, Shared, Visitor};
 use crate::config::{Canonical, Redirects};
-use crate::judge::{self, Answers, Policy, Question, Step, Verdict};
 
 /// How long to wait for another URL's reservation to be settled.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -39,49 +38,17 @@ struct Held {
 impl Visitor {
     /// Reservations for a URL; none if the configuration delivers each URL's page under that URL.
     pub(super) fn claims(&self, work: &Work) -> Option<Claimed<'_>> {
-        let config = &self.config.frontier;
+        let config = &self.services.config.frontier;
         let is_wanted =
             config.redirects == Redirects::First || config.canonical == Canonical::Obey || config.duplicates.is_some();
         let held = || Held {
-            frontier: self.frontier.clone(),
-            is_settled: self.settled.clone(),
+            frontier: self.services.frontier.clone(),
+            is_settled: self.services.settled.clone(),
             url: work.url.clone(),
             settled: Mutex::new(Settled::GivenUp),
         };
         let claimed = || Claimed { visitor: self, held: Arc::new(held()) };
         (is_wanted && work.kind.is_delivered()).then(claimed)
-    }
-
-    /// Judges a fetch, and looks up in the frontier what the judge asks for.
-    pub(super) async fn judge(
-        &self,
-        fetched: &judge::Fetched<'_>,
-        claimed: Option<&Claimed<'_>>,
-        work: &Work,
-    ) -> Result<Verdict, FrontierError> {
-        let mut answers = Answers::default();
-        loop {
-            let step = {
-                let scope = self.scope.now();
-                let policy = Policy { config: &self.config, scope: &scope, thresholds: &self.thresholds };
-                judge::judge(fetched, work, &policy, &answers)
-            };
-            match (step, claimed) {
-                (Step::Decided(verdict), _) => return Ok(*verdict),
-                (Step::Ask(Question::CanonicalSlot { canonical, leaves_after }), Some(claimed)) => {
-                    let ask =
-                        move |frontier: &dyn Frontier, url: &str| frontier.claim_place(&canonical, url, leaves_after);
-                    answers.canonical_slot = Some(claimed.ask(ask).await?);
-                }
-                (Step::Ask(Question::ContentSlot { content, within }), Some(claimed)) => {
-                    let ask = move |frontier: &dyn Frontier, url: &str| frontier.claim_content(content, within, url);
-                    answers.content_slot = Some(claimed.ask(ask).await?);
-                }
-                // A URL that reserves nothing has nobody beside it.
-                (Step::Ask(Question::CanonicalSlot { .. }), None) => answers.canonical_slot = Some(None),
-                (Step::Ask(Question::ContentSlot { .. }), None) => answers.content_slot = Some(None),
-            }
-        }
     }
 }
 
@@ -105,31 +72,31 @@ impl Claimed<'_> {
     /// takes too long.
     pub(super) async fn claim(&self, host: &Shared, target: &str) -> Result<Claim, Interrupted> {
         let visitor = self.visitor;
-        if visitor.config.frontier.redirects == Redirects::Follow {
+        if visitor.services.config.frontier.redirects == Redirects::Follow {
             return Ok(Claim::Granted);
         }
         match self.claim_target(target).await? {
-            Claim::Pending => visitor.settled.notify_waiters(), // the claim before is given up
+            Claim::Pending => visitor.services.settled.notify_waiters(), // the claim before is given up
             claim => return Ok(claim),
         }
         // With several requests to a host at a time, the others have the host.
-        if visitor.config.fetch.connections_per_host > 1 {
+        if visitor.services.config.fetch.connections_per_host > 1 {
             return self.wait(target, PATIENCE_BESIDE).await;
         }
         let mut own = host.lock().await;
-        visitor.parked(&mut own, self.wait(target, PATIENCE)).await
+        visitor.asker.hosts.parked(&mut own, self.wait(target, PATIENCE)).await
     }
 
     /// Reserves `target`, unless another URL is fetching it or owns it.
     pub(super) async fn claim_at_once(&self, target: &str) -> Result<bool, FrontierError> {
-        let is_anybodys = self.visitor.config.frontier.redirects == Redirects::Follow;
+        let is_anybodys = self.visitor.services.config.frontier.redirects == Redirects::Follow;
         Ok(is_anybodys || self.claim_target(target).await? == Claim::Granted)
     }
 
     async fn wait(&self, target: &str, patience: Duration) -> Result<Claim, Interrupted> {
         let deadline = Instant::now() + patience;
         loop {
-            let mut settled = pin!(self.visitor.settled.notified());
+            let mut settled = pin!(self.visitor.services.settled.notified());
             settled.as_mut().enable(); // before the look, so that nothing is missed
             let claim = self.claim_target(target).await?;
             if claim != Claim::Pending || Instant::now() >= deadline {
@@ -139,7 +106,7 @@ impl Claimed<'_> {
                 biased;
                 () = settled => {}
                 () = tokio::time::sleep_until(deadline) => {}
-                () = self.visitor.shutdown.finishing() => return Err(Interrupted::Stopping),
+                () = self.visitor.services.shutdown.finishing() => return Err(Interrupted::Stopping),
             }
         }
     }

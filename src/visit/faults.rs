@@ -55,9 +55,9 @@ impl Visitor {
         {
             fetched.push(work.url.clone());
         }
-        let rest = now_ms() + self.config.frontier.backoff_base.as_millis() as u64;
+        let rest = now_ms() + self.services.config.frontier.backoff_base.as_millis() as u64;
         let release = Release { fetched, not_before: rest, ..Release::default() };
-        self.give_back_beside(spare, release);
+        self.asker.hosts.give_back_beside(spare, release);
     }
 
     /// Writes to the page log that a URL failed by a fault. False if that failed.
@@ -66,11 +66,10 @@ impl Visitor {
         let event = self.unasked(failure, work).event;
         let (reading, way) = (Reading::default(), Way::charged(Whose::Page, 0));
         let fetched = Fetched { event: &event, reading: &reading, way: &way };
-        let Ok(verdict) = self.judge(&fetched, None, work).await else { return false };
+        let Ok(verdict) = self.bench.judge(&fetched, None, work).await else { return false };
         let event = verdict.written(event);
-        self.metrics.fetched(&event);
-        match self.log.append(event, None).await {
-            Ok(ticket) => self.is_accepted(&work.url, ticket).await,
+        match self.journal.append(event, None).await {
+            Ok(ticket) => self.journal.is_accepted(&work.url, ticket).await,
             Err(_) => false,
         }
     }

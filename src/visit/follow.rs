@@ -102,9 +102,11 @@ impl Visitor {
         mut given: Option<Exchange>,
     ) -> Result<(), Interrupted> {
         let limits = match work.kind {
-            Kind::Page => self.client.limits(),
-            Kind::Requisite => Limits { is_wanted_only: false, ..self.client.limits() },
-            Kind::Sitemap => Limits { body_bytes: MAX_SITEMAP_BYTES, is_wanted_only: false, ..self.client.limits() },
+            Kind::Page => self.services.client.limits(),
+            Kind::Requisite => Limits { is_wanted_only: false, ..self.services.client.limits() },
+            Kind::Sitemap => {
+                Limits { body_bytes: MAX_SITEMAP_BYTES, is_wanted_only: false, ..self.services.client.limits() }
+            }
         };
         let mut request = Request { work, conditions: Conditions::default(), limits };
         let gave = work.known.final_url.clone().unwrap_or_else(|| url.as_str().to_owned());
@@ -114,8 +116,8 @@ impl Visitor {
                 if url.as_str() == gave { self.validators(host, work, &url).await } else { Conditions::default() };
             request.conditions = Conditions { cookies: trail.begin(&url), ..validators };
             let asked = match given.take() {
-                Some(exchange) => self.asked(&mut *host.lock().await, &url, exchange, &request).await?,
-                None => self.ask_whoever(host, &url, &request, fetched.event.hops.is_empty()).await?,
+                Some(exchange) => self.asker.asked(&mut *host.lock().await, &url, exchange, &request).await?,
+                None => self.asker.ask_whoever(host, &url, &request, fetched.event.hops.is_empty()).await?,
             };
             let event = &mut fetched.event;
             let Asked { exchange, location, way, bytes_beside } = asked;
@@ -163,9 +165,9 @@ impl Visitor {
     }
 
     pub(super) fn validators_at(&self, host: Option<&LeasedHost>, work: &Work, url: &Url) -> Conditions {
-        let obeys_robots = self.config.fetch.obey_robots;
+        let obeys_robots = self.services.config.fetch.obey_robots;
         let said_by_host = host.filter(|_| work.was_withheld()).map(|host| host.says(url, obeys_robots));
-        if must_come_whole(work, said_by_host.unwrap_or_default(), &self.config) {
+        if must_come_whole(work, said_by_host.unwrap_or_default(), &self.services.config) {
             return Conditions::default();
         }
         Conditions { etag: work.known.etag.clone(), last_modified: work.known.last_modified.clone(), cookies: None }
@@ -189,8 +191,8 @@ impl Visitor {
         };
         event.hops.push(hop);
         event.final_url = target.as_str().to_owned();
-        let (is_circle, most) = (trail.has_been_at(target), self.config.fetch.max_redirects);
-        if let Some(refusal) = redirect::refusal(&next, event.hops.len(), is_circle, most, &self.scope.now()) {
+        let (is_circle, most) = (trail.has_been_at(target), self.services.config.fetch.max_redirects);
+        if let Some(refusal) = redirect::refusal(&next, event.hops.len(), is_circle, most, &self.services.scope.now()) {
             event.outcome = Outcome::Failure(refusal);
             return None;
         }
@@ -205,7 +207,7 @@ impl Visitor {
             attempt: work.attempt,
             ended_ms: now_ms(),
             outcome: failed(FailureReason::BadUrl, String::new()),
-            crawler_id: self.crawler_id.clone(),
+            crawler_id: self.services.crawler_id.clone(),
             ..PageEvent::read_back(&work.url)
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use seine_frontier::{Cause, Health, Lease, Release, Robots, Spent, Trouble, Work};
 use seine_parse::page::preferences::Statement;
-use seine_parse::page::{EpochMs, Failure, FailureReason, Outcome};
+use seine_parse::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
 use seine_parse::preferences::tdm::TdmFile;
 use seine_simulation_hooks::planted;
 use seine_system::clock::now_ms;
@@ -118,6 +118,18 @@ impl LeasedHost {
         };
         said.extend(self.tdm.as_ref().and_then(|file| file.statement(path)));
         said
+    }
+
+    /// Why robots.txt forbids one of its URLs, if it does.
+    pub(super) fn refusal(&self, url: &Url, kind: Kind, obeys_robots: bool) -> Option<Failure> {
+        match self.rules.as_ref().filter(|_| obeys_robots)? {
+            Rules::Unreachable(failure) => Some(failure.clone()),
+            // A sitemap that robots.txt names is meant to be read.
+            rules if kind.is_delivered() && !rules.allows(url) => {
+                Some(Failure { reason: FailureReason::RobotsDenied, message: "robots.txt disallows it".to_owned() })
+            }
+            _ => None,
+        }
     }
 
     /// How long to wait for a politeness slot.

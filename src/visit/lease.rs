@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
 use seine_frontier::{FrontierError, Lease, Settled, Work};
-use seine_page_log::{Ticket, VALIDATOR};
+use seine_page_log::Ticket;
 use seine_parse::page::{Failure, FailureReason, Outcome, Truncated};
 use seine_policies::budgets::Amounts;
 
@@ -38,30 +38,14 @@ impl Visitor {
         worked: Result<(), Interrupted>,
     ) -> Result<(), FrontierError> {
         for (url, ticket) in tickets.into_inner() {
-            if self.is_accepted(&url, ticket).await {
+            if self.journal.is_accepted(&url, ticket).await {
                 host.fetched.push(url);
             }
         }
-        self.give_back(host).await?;
+        self.asker.hosts.give_back(host).await?;
         match worked {
             Err(Interrupted::Frontier(error)) => Err(error),
             Ok(()) | Err(_) => Ok(()),
-        }
-    }
-
-    /// Waits until the page log has the event, or has ended without it.
-    pub(super) async fn is_accepted(&self, url: &str, ticket: Ticket) -> bool {
-        match ticket.accepted().await {
-            Ok((_, took)) => {
-                self.metrics.accept_seconds.observe(took.as_secs_f64());
-                true
-            }
-            Err(error) => {
-                tracing::debug!(%url, %error, "not accepted, stays in work_proposed");
-                self.frontier.unreserve(url);
-                self.frontier.settle_claim(url, Settled::GivenUp);
-                false
-            }
         }
     }
 
@@ -72,7 +56,7 @@ impl Visitor {
         let rest = Mutex::new(VecDeque::from(std::mem::take(&mut host.lease.work)));
         let shared = Shared::new(std::mem::take(host));
         let lane = |_| self.work_along(&shared, &rest, tickets);
-        let mut lanes: FuturesUnordered<_> = (0..self.config.fetch.connections_per_host).map(lane).collect();
+        let mut lanes: FuturesUnordered<_> = (0..self.services.config.fetch.connections_per_host).map(lane).collect();
         let mut worked = Ok(());
         while let Some(ended) = lanes.next().await {
             worked = worked.and(ended); // all come to their end; the first error there was
@@ -95,12 +79,12 @@ impl Visitor {
             {
                 return Ok(false);
             }
-            match self.learn_rules(host).await {
+            match self.asker.robots.learn_rules(host).await {
                 Err(Interrupted::Resting(_)) if self.is_given_up(host).is_some() => {}
                 learned => learned?,
             }
         }
-        match host.has_new_delay(&self.config.frontier) || host.rests_after_robots() {
+        match host.has_new_delay(&self.services.config.frontier) || host.rests_after_robots() {
             true => Err(Interrupted::Resting(host.not_before)),
             false => Ok(true),
         }
@@ -108,13 +92,13 @@ impl Visitor {
 
     /// URLs that scope and depth no longer admit fail without a request, even for robots.txt.
     async fn turn_away(&self, host: &mut LeasedHost, tickets: &Tickets) -> Result<(), Interrupted> {
-        let max_depth = self.config.frontier.max_depth;
-        let scope = self.scope.now();
+        let max_depth = self.services.config.frontier.max_depth;
+        let scope = self.services.scope.now();
         let is_kept = |work: &Work| scope.keeps(&work.url, work.kind, work.depth, max_depth);
         let (kept, refused): (Vec<_>, _) = std::mem::take(&mut host.lease.work).into_iter().partition(is_kept);
         host.lease.work = kept;
         for work in refused {
-            self.await_log().await?;
+            self.journal.await_log().await?;
             let message = match max_depth.filter(|deepest| work.depth > *deepest) {
                 Some(deepest) => format!("{} links away from a seed, and {deepest} are followed", work.depth),
                 None => "not in scope any more".to_owned(),
@@ -145,7 +129,7 @@ impl Visitor {
 
     /// One URL, from its fetch to the page log. False: the host must be left alone now.
     pub(super) async fn work_on(&self, host: &Shared, work: Work, tickets: &Tickets) -> Result<bool, Interrupted> {
-        self.await_log().await?;
+        self.journal.await_log().await?;
         let _at = At::url(&work.url);
         let given_up = self.is_given_up(&*host.lock().await);
         let mut place = None;
@@ -173,22 +157,21 @@ impl Visitor {
         tickets: &Tickets,
     ) -> Result<(), Interrupted> {
         let _at = At::url(&work.url);
-        let (reading, derived) = self.read(&event, &work).await;
+        let (reading, derived) = self.bench.read(&event, &work).await;
         if let (Outcome::Response(response), true) = (&mut event.outcome, reading.is_cut) {
             response.truncated.get_or_insert(Truncated::Disconnect);
         }
         let fetched = judge::Fetched { event: &event, reading: &reading, way: &way };
-        let verdict = self.judge(&fetched, claimed.as_ref(), &work).await?;
+        let verdict = self.bench.judge(&fetched, claimed.as_ref(), &work).await?;
         if verdict.drops_reservations {
-            self.frontier.settle_claim(&work.url, Settled::GivenUp);
+            self.services.frontier.settle_claim(&work.url, Settled::GivenUp);
         }
         let has_page = verdict.has_page();
         let event = verdict.written(event);
-        self.metrics.fetched(&event);
         if let Some(place) = &place {
             place.weigh(Amounts::of(&event, reading.decoded));
         }
-        match self.log.append(event, derived).await {
+        match self.journal.append(event, derived).await {
             Ok(ticket) => {
                 place.into_iter().for_each(Place::keep);
                 claimed.into_iter().for_each(|claimed| claimed.settle(has_page));
@@ -203,22 +186,9 @@ impl Visitor {
         Ok(())
     }
 
-    /// While the log is full, the host is released with its delay. Events that wait for the validator become more
-    /// expensive, because they must be read from disk and parsed again.
-    pub(super) async fn await_log(&self) -> Result<(), Interrupted> {
-        if !self.log.room() {
-            return Err(Interrupted::LogFull);
-        }
-        tokio::select! {
-            biased;
-            () = self.log.near_end(VALIDATOR) => Ok(()),
-            () = self.shutdown.finishing() => Err(Interrupted::Stopping),
-        }
-    }
-
     /// The host is given up: its URLs fail without a request, lease by lease.
     fn is_given_up(&self, host: &LeasedHost) -> Option<Failure> {
         host.trouble.filter(|trouble| trouble.given_up)?;
-        host.is_hopeless(&self.config.frontier)
+        host.is_hopeless(&self.services.config.frontier)
     }
 }

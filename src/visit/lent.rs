@@ -19,7 +19,7 @@ use super::lease::Tickets;
 use super::loan::{LOAN_TIME, Lent, Loan, Offer, Sent, Taken};
 use super::place::Place;
 use super::sketch::Sketch;
-use super::visitor::{Interrupted, Shared, Visitor};
+use super::visitor::{Interrupted, Shared, Visitor, ask_frontier};
 use crate::fetch::client::Exchange;
 use crate::judge::{redirect, trouble};
 
@@ -65,7 +65,7 @@ impl Visitor {
         }
         let (mut urls, mut ours) = self.divide(host).await?;
         if let Some(first) = urls.first()
-            && self.wait_for_turns(host, &first.url, urls.len() as u32 + 1).await?.is_err()
+            && self.asker.requests.slots.wait_for_turns(host, &first.url, urls.len() as u32 + 1).await?.is_err()
         {
             ours.work.extend(urls.drain(..).map(|url| url.work)); // our own visit finds out what that means
         }
@@ -92,7 +92,7 @@ impl Visitor {
     /// ourselves.
     async fn divide(&self, host: &mut LeasedHost) -> Result<(Vec<LentUrl<'_>>, Ours<'_>), Interrupted> {
         let (mut urls, mut ours) = (Vec::new(), Ours::default());
-        let delay = host.delay(&self.config.frontier).as_millis().max(1);
+        let delay = host.delay(&self.services.config.frontier).as_millis().max(1);
         let most = (LOAN_TIME.as_millis() / delay).max(1);
         for work in std::mem::take(&mut host.lease.work) {
             if urls.len() as u128 >= most {
@@ -100,7 +100,7 @@ impl Visitor {
             }
             let is_first_word = work.attempt == 0 && !work.was_put_off && work.known.doubt().is_none();
             let url = Url::parse(&work.url).ok().filter(|url| {
-                let may_ask = self.refusal(host, url, work.kind).is_none();
+                let may_ask = host.refusal(url, work.kind, self.services.config.fetch.obey_robots).is_none();
                 host.trouble.is_none() && work.kind == Kind::Page && is_first_word && may_ask
             });
             let Some(url) = url else {
@@ -136,23 +136,23 @@ impl Visitor {
         };
         let mut until = offer.until;
         let of = Lease { work: Vec::new(), ..lease.clone() };
-        self.ask_frontier(move |frontier| frontier.lend(&of, until)).await?; // before anybody knows: whatever becomes of us, nobody asks the host beside the client
+        ask_frontier(&self.services.frontier, move |frontier| frontier.lend(&of, until)).await?; // before anybody knows: whatever becomes of us, nobody asks the host beside the client
         if loan.offer.send(offer).is_err() {
             loan.is_done.store(true, Ordering::Relaxed); // nobody was told
             return Ok(false);
         }
-        let _wait = self.waits.begin();
+        let _wait = self.services.waits.begin();
         let mut has_lapsed = false;
         while !urls.is_empty() {
             let over = Duration::from_millis(until.saturating_sub(now_ms()));
             let interrupted = tokio::select! {
                 biased;
-                () = self.shutdown.finishing() => Some(Interrupted::Stopping),
+                () = self.services.shutdown.finishing() => Some(Interrupted::Stopping),
                 () = self.recalled(&lease.host.origin) => Some(Interrupted::Recalled),
                 sent = loan.pages.recv() => match sent {
                     Some(sent) => {
                         self.take(host, urls, ours, sent, &loan.to).await?;
-                        self.hold_address(&lease, urls.len() + 1).await; // it takes longer than its delays alone
+                        self.asker.requests.slots.hold_address(&lease, urls.len() + 1).await; // it takes longer than its delays alone
                         None
                     }
                     None => break,
@@ -173,19 +173,19 @@ impl Visitor {
                 return Err(interrupted);
             }
         }
-        host.lock().await.visited(now_ms(), &self.config.frontier);
+        host.lock().await.visited(now_ms(), &self.services.config.frontier);
         Ok(has_lapsed)
     }
 
     /// Waits until the operator wants the host back.
     async fn recalled(&self, origin: &str) {
-        while !self.frontier.is_recalled(origin) {
+        while !self.services.frontier.is_recalled(origin) {
             tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
 
     fn offer(&self, host: &LeasedHost, urls: &[LentUrl<'_>], time: Duration) -> Offer {
-        let delay = host.delay(&self.config.frontier);
+        let delay = host.delay(&self.services.config.frontier);
         let offered = urls.iter().map(|LentUrl { work, url, .. }| {
             let is_of_it = work.known.final_url.as_ref().is_none_or(|from| *from == work.url);
             let conditions = is_of_it.then(|| self.validators_at(Some(host), work, url));
@@ -220,7 +220,8 @@ impl Visitor {
             let _ = answer.send(taken);
         };
         if is_hearsay(&exchange.outcome) {
-            let asked_until = trouble::asked_until(&exchange.outcome, exchange.ended_ms, &self.config.frontier);
+            let asked_until =
+                trouble::asked_until(&exchange.outcome, exchange.ended_ms, &self.services.config.frontier);
             if let Some(until) = asked_until.filter(|_| is_believed) {
                 let mut host = host.lock().await;
                 host.not_before = host.not_before.max(until);
@@ -239,7 +240,7 @@ impl Visitor {
             self.accept_given(host, lent, exchange, by, &accepted).await?;
             let mut taken = Taken::Left;
             if let Some((url, ticket)) = accepted.into_inner().pop()
-                && self.is_accepted(&url, ticket).await
+                && self.journal.is_accepted(&url, ticket).await
             {
                 host.lock().await.fetched.push(url);
                 taken = Taken::Accepted;
@@ -259,7 +260,7 @@ impl Visitor {
         tickets: &Tickets,
     ) -> Result<(), Interrupted> {
         let LentUrl { work, url, place, claimed } = lent;
-        self.await_log().await?;
+        self.journal.await_log().await?;
         let mut fetched = Fetched::new(self.blank_event(&work), claimed);
         fetched.event.crawler_id = by.clone();
         self.follow(&mut fetched, host, &work, url, Some(exchange)).await?;
@@ -275,7 +276,7 @@ impl Visitor {
         agreed: &mut Vec<bool>,
     ) -> Result<(), Interrupted> {
         let Ours { work, redirected, checked } = ours;
-        let by = self.crawler_id.clone();
+        let by = self.services.crawler_id.clone();
         for (lent, exchange) in redirected {
             self.accept_given(host, lent, exchange, &by, tickets).await?;
         }
@@ -300,7 +301,7 @@ impl Visitor {
         tickets: &Tickets,
         agreed: &mut Vec<bool>,
     ) -> Result<(), Interrupted> {
-        self.await_log().await?;
+        self.journal.await_log().await?;
         let Some(place) = self.set_aside(&mut *host.lock().await, &work).await? else { return Ok(()) };
         let mut fetched = self.fetch(host, &work).await?;
         if let (Some(theirs), Some(ours)) = (theirs, self.seen(&fetched.event)) {
@@ -327,7 +328,7 @@ impl Visitor {
             let target = target.map_or(location, |target| target.url.to_string());
             return Some(Sketch::of_redirect(response.status, &target));
         }
-        blocking::in_place(|| Sketch::of(event, &self.derive))
+        blocking::in_place(|| Sketch::of(event, &self.services.derive))
     }
 }
 

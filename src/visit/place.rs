@@ -23,7 +23,7 @@ impl Visitor {
     /// None if the URL must not be fetched now; the host's earliest next request is set.
     pub(super) async fn set_aside(&self, host: &mut LeasedHost, work: &Work) -> Result<Option<Place>, FrontierError> {
         let now = now_ms();
-        let (frontier, url, kind) = (self.frontier.clone(), work.url.clone(), work.kind);
+        let (frontier, url, kind) = (self.services.frontier.clone(), work.url.clone(), work.kind);
         // The reservation is made on that thread, so it is dropped even if the caller is gone.
         let place = blocking::aside(move || {
             let reserved = frontier.reserve(&url, kind, now)?;

@@ -1,31 +1,27 @@
 //! Sends a request when its host and address are due and robots.txt allows it, and decides what the response means for
 //! the host and for this machine.
 
-use std::time::Duration;
+use std::sync::Arc;
 
-use seine_frontier::{Frontier, Lease, Turn, Work};
-use seine_parse::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
+use seine_frontier::{Frontier, Work};
+use seine_parse::page::{EpochMs, Failure, FailureReason, Outcome};
 use seine_system::clock::now_ms;
 use tokio::sync::MutexGuard;
 use url::Url;
 
-use super::host::{LeasedHost, whole_rest};
-use super::outage::{Says, Sign};
-use super::rules::Rules;
-use super::visitor::{Interrupted, Shared, Visitor};
+use super::borrow::Hosts;
+use super::host::LeasedHost;
+use super::requests::Requests;
+use super::robots::RobotsFiles;
+use super::visitor::{Interrupted, Services, Shared, ask_frontier};
+use crate::config::Config;
 use crate::fetch::client::{Conditions, Exchange, Limits};
 use crate::judge::Way;
 use crate::judge::blame::{self, Whose};
 use crate::judge::redirect;
 
-/// After a stop, a request in progress has this long.
-const LAST_ANSWER: Duration = Duration::from_secs(5);
-
 /// When to ask again for a host that another worker keeps.
 const TAKEN_REST_MS: u64 = 1_000;
-
-/// Delay of a host that could not be reached because of an outage, in case fetching continues.
-const OUTAGE_REST_MS: u64 = 2_000;
 
 /// One request.
 pub(super) struct Request<'w> {
@@ -45,10 +41,25 @@ pub(super) struct Asked {
     pub bytes_beside: u64,
 }
 
-impl Visitor {
+/// Asks for URLs, at whichever host they are.
+#[derive(Clone)]
+pub(super) struct Asker {
+    pub hosts: Hosts,
+    pub robots: RobotsFiles,
+    pub requests: Requests,
+    frontier: Arc<dyn Frontier>,
+    config: Arc<Config>,
+}
+
+impl Asker {
+    pub fn new(services: &Services) -> Asker {
+        let (hosts, robots, requests) = (Hosts::new(services), RobotsFiles::new(services), Requests::new(services));
+        Asker { hosts, robots, requests, frontier: services.frontier.clone(), config: services.config.clone() }
+    }
+
     /// Sends a request to the leased host, or to the host of a redirect. Before the first request of a URL, an obstacle
     /// releases the URL unchanged. Later the URL waits for the other host; its own host does not.
-    pub(super) async fn ask_whoever(
+    pub async fn ask_whoever(
         &self,
         host: &Shared,
         url: &Url,
@@ -63,7 +74,7 @@ impl Visitor {
         }
         let is_others = url.origin().ascii_serialization() != own.origin();
         let asked = if is_others {
-            self.parked(&mut own, self.ask_other(url, request)).await
+            self.hosts.parked(&mut own, self.ask_other(url, request)).await
         } else if self.config.fetch.connections_per_host == 1 {
             self.ask(&mut own, url, request).await
         } else {
@@ -79,8 +90,8 @@ impl Visitor {
 
     /// A request to a host that we have not leased yet.
     async fn ask_other(&self, url: &Url, request: &Request<'_>) -> Result<Asked, Interrupted> {
-        let mut other = self.borrow(url).await?;
-        match (self.learn_rules(&mut other).await, other.is_hopeless(&self.config.frontier)) {
+        let mut other = self.hosts.borrow(url).await?;
+        match (self.robots.learn_rules(&mut other).await, other.is_hopeless(&self.config.frontier)) {
             (Err(Interrupted::Resting(_)), Some(failure)) => {
                 let bytes_beside = std::mem::take(&mut other.bytes_beside);
                 let way = Way { said_by_host: Some(Vec::new()), ..Way::charged(Whose::Nobody, other.not_before) };
@@ -90,8 +101,8 @@ impl Visitor {
         }
         if other.has_new_delay(&self.config.frontier) {
             drop(other);
-            other = self.borrow(url).await?;
-            self.learn_rules(&mut other).await?;
+            other = self.hosts.borrow(url).await?;
+            self.robots.learn_rules(&mut other).await?;
         }
         self.ask(&mut other, url, request).await
     }
@@ -100,7 +111,7 @@ impl Visitor {
     async fn ask(&self, host: &mut LeasedHost, url: &Url, request: &Request<'_>) -> Result<Asked, Interrupted> {
         let exchange = match self.may_ask(host, url, request).await? {
             Err(failure) => unasked(failure),
-            Ok(()) => self.exchange(host, url, &request.conditions, request.limits).await?,
+            Ok(()) => self.requests.exchange(host, url, &request.conditions, request.limits).await?,
         };
         self.asked(host, url, exchange, request).await
     }
@@ -118,10 +129,10 @@ impl Visitor {
         }
         host.visited(now_ms(), &self.config.frontier);
         drop(host);
-        let exchange = self.get(url, &request.conditions, request.limits).await;
+        let exchange = self.requests.get(url, &request.conditions, request.limits).await;
         let mut host = shared.lock().await;
         let exchange = exchange?;
-        self.judge_outage(&mut host, url, &exchange).await?;
+        self.requests.judge_outage(&mut host, url, &exchange).await?;
         let next = host.not_before;
         let asked = self.asked(&mut host, url, exchange, request).await?;
         if asked.way.whose == Whose::Nobody {
@@ -137,14 +148,14 @@ impl Visitor {
         url: &Url,
         request: &Request<'_>,
     ) -> Result<Result<(), Failure>, Interrupted> {
-        match self.refusal(host, url, request.work.kind) {
+        match host.refusal(url, request.work.kind, self.config.fetch.obey_robots) {
             Some(refusal) => Ok(Err(refusal)),
-            None => self.wait_for_turns(host, url, 1).await,
+            None => self.requests.slots.wait_for_turns(host, url, 1).await,
         }
     }
 
     /// Applies the result to the host.
-    pub(super) async fn asked(
+    pub async fn asked(
         &self,
         host: &mut LeasedHost,
         url: &Url,
@@ -191,7 +202,7 @@ impl Visitor {
             None => {}
         }
         host.bears(whose, outcome, work, ended, config);
-        if is_in_question && whose == Whose::Page && answers.is_none() && !self.has_robots(host).await? {
+        if is_in_question && whose == Whose::Page && answers.is_none() && !self.robots.has_robots(host).await? {
             whose = Whose::Host;
         }
         Ok(whose)
@@ -202,18 +213,18 @@ impl Visitor {
     ///
     /// Pages that answer 500 for months are common. If only such pages are left, nothing else tells them from a host
     /// that is down.
-    pub(super) async fn ask_witness(&self, host: &mut LeasedHost, work: &Work) -> Result<Option<bool>, Interrupted> {
+    pub async fn ask_witness(&self, host: &mut LeasedHost, work: &Work) -> Result<Option<bool>, Interrupted> {
         if host.witness.is_some() {
             return Ok(host.witness);
         }
         let (origin, except) = (host.origin().to_owned(), work.url.clone());
-        let witness = self.ask_frontier(move |frontier| frontier.witness(&origin, &except)).await?;
+        let witness = ask_frontier(&self.frontier, move |frontier| frontier.witness(&origin, &except)).await?;
         let Some(witness) = witness else { return Ok(None) };
         let Ok(url) = Url::parse(&witness.url) else { return Ok(None) };
-        if self.refusal(host, &url, witness.kind).is_some() {
+        if host.refusal(&url, witness.kind, self.config.fetch.obey_robots).is_some() {
             return Ok(None);
         }
-        if self.wait_for_turns(host, &url, 1).await?.is_err() {
+        if self.requests.slots.wait_for_turns(host, &url, 1).await?.is_err() {
             return Ok(Some(false));
         }
         // For a page behind a redirect, the validators belong to the redirect target.
@@ -222,149 +233,9 @@ impl Visitor {
             Some(_) => (None, None),
         };
         let conditions = Conditions { etag, last_modified, ..Conditions::default() };
-        let exchange = self.exchange(host, &url, &conditions, self.client.limits()).await?;
+        let exchange = self.requests.exchange(host, &url, &conditions, self.requests.limits()).await?;
         host.witness = Some(blame::is_answer(&exchange.outcome));
         Ok(host.witness)
-    }
-
-    /// One request. After a stop it is given up soon; the URL is still in `work_proposed`.
-    async fn get(&self, url: &Url, conditions: &Conditions, limits: Limits) -> Result<Exchange, Interrupted> {
-        let _wait = self.waits.begin();
-        let given_up = async {
-            self.shutdown.finishing().await;
-            tokio::time::sleep(LAST_ANSWER).await;
-        };
-        tokio::select! {
-            biased;
-            exchange = self.client.get(url, conditions, limits) => Ok(exchange),
-            () = given_up => Err(Interrupted::Stopping),
-        }
-    }
-
-    /// One request, and then the delay of the host.
-    pub(super) async fn exchange(
-        &self,
-        host: &mut LeasedHost,
-        url: &Url,
-        conditions: &Conditions,
-        limits: Limits,
-    ) -> Result<Exchange, Interrupted> {
-        let exchange = self.get(url, conditions, limits).await;
-        host.visited(exchange.as_ref().map_or_else(|_| now_ms(), |exchange| exchange.ended_ms), &self.config.frontier);
-        let exchange = exchange?;
-        self.judge_outage(host, url, &exchange).await?;
-        Ok(exchange)
-    }
-
-    /// Checks for an outage: an error if the failure is this machine's.
-    async fn judge_outage(&self, host: &mut LeasedHost, url: &Url, exchange: &Exchange) -> Result<(), Interrupted> {
-        let sign = match Says::of(&exchange.outcome) {
-            Says::Failed(sign) => sign,
-            Says::Answered => {
-                self.outage.answered(exchange.ended_ms);
-                return Ok(());
-            }
-            Says::Nothing => return Ok(()),
-        };
-        let message = exchange.outcome.failure().map_or("", |failure| &failure.message);
-        // Many hosts on one failing address are trouble of one server, so addresses are counted.
-        let name = url.host_str().unwrap_or_default();
-        let found = self.before_the_end(self.client.dns().resolve(name)).await?;
-        let who = found.map_or_else(|_| name.to_owned(), |ips| ips[0].to_string());
-        self.blame(host, sign, &who, message)
-    }
-
-    fn blame(&self, host: &mut LeasedHost, sign: Sign, who: &str, message: &str) -> Result<(), Interrupted> {
-        let now = now_ms();
-        if self.outage.failed(sign, who, host.was_well(), message, now) {
-            host.not_before = host.not_before.max(now + OUTAGE_REST_MS);
-            return Err(Interrupted::Outage);
-        }
-        Ok(())
-    }
-
-    pub(super) fn refusal(&self, host: &LeasedHost, url: &Url, kind: Kind) -> Option<Failure> {
-        let rules = host.rules.as_ref().filter(|_| self.config.fetch.obey_robots)?;
-        match rules {
-            Rules::Unreachable(failure) => Some(failure.clone()),
-            // A sitemap that robots.txt names is meant to be read.
-            rules if kind.is_delivered() && !rules.allows(url) => {
-                Some(Failure { reason: FailureReason::RobotsDenied, message: "robots.txt disallows it".to_owned() })
-            }
-            _ => None,
-        }
-    }
-
-    /// Waits until the host and its address are due, and reserves that many politeness slots in a row. The inner error
-    /// is a name that does not resolve.
-    pub(super) async fn wait_for_turns(
-        &self,
-        host: &mut LeasedHost,
-        url: &Url,
-        visits: u32,
-    ) -> Result<Result<(), Failure>, Interrupted> {
-        let _wait = self.waits.begin();
-        let name = url.host_str().unwrap_or_default();
-        let ip = match self.look_up(host, url).await? {
-            Ok(addresses) => addresses[0],
-            Err(error) => {
-                let failure = error.failure();
-                if let Says::Failed(sign) = Says::of_failure(failure.reason) {
-                    self.blame(host, sign, name, &failure.message)?;
-                }
-                return Ok(Err(failure));
-            }
-        };
-        let delay = self.address_delay(&host.lease).saturating_mul(visits);
-        let mut patience = host.patience;
-        loop {
-            self.sleep_until(host.not_before, patience).await?;
-            let lease = Lease { work: Vec::new(), ..host.lease.clone() };
-            let claim = move |frontier: &dyn Frontier| frontier.claim_address(&lease, ip, whole_rest(delay), now_ms());
-            match self.ask_frontier(claim).await {
-                Turn::Now => return Ok(Ok(())),
-                Turn::Recalled => return Err(Interrupted::Recalled),
-                Turn::At(turn) => {
-                    host.not_before = turn.max(now_ms() + 1);
-                    patience = host.patience_in_line();
-                }
-            }
-        }
-    }
-
-    /// The delay of the address. A long crawl-delay of one host must not delay other hosts of the address.
-    fn address_delay(&self, lease: &Lease) -> Duration {
-        let config = &self.config.frontier;
-        config.ip_delay.unwrap_or(lease.host.ordered_delay.unwrap_or(config.host_delay))
-    }
-
-    /// Reserves politeness slots for the requests of a remote worker to a leased host.
-    pub(super) async fn hold_address(&self, lease: &Lease, visits: usize) {
-        let url = Url::parse(&lease.host.origin).ok();
-        let Some(name) = url.as_ref().and_then(Url::host_str) else { return };
-        if let Ok(addresses) = self.client.dns().resolve(name).await {
-            let time = self.address_delay(lease).saturating_mul(u32::try_from(visits).unwrap_or(u32::MAX));
-            let hold = move |frontier: &dyn Frontier| frontier.hold_address(addresses[0], whole_rest(time), now_ms());
-            self.ask_frontier(hold).await;
-        }
-    }
-
-    async fn sleep_until(&self, at: EpochMs, patience: Duration) -> Result<(), Interrupted> {
-        if self.shutdown.is_finishing() {
-            return Err(Interrupted::Stopping);
-        }
-        let wait = Duration::from_millis(at.saturating_sub(now_ms()));
-        if wait.is_zero() {
-            return Ok(());
-        }
-        if wait > patience {
-            return Err(Interrupted::Resting(at));
-        }
-        tokio::select! {
-            biased;
-            () = tokio::time::sleep(wait) => Ok(()),
-            () = self.shutdown.finishing() => Err(Interrupted::Stopping),
-        }
     }
 }
 

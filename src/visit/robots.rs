@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use seine_frontier::{Found, FrontierError, Look, PageRecord, PageState, Proposal, Robots, RobotsAccess, Way};
+use seine_frontier::scope::CurrentScope;
+use seine_frontier::{
+    Found, Frontier, FrontierError, Look, PageRecord, PageState, Proposal, Robots, RobotsAccess, Way,
+};
 use seine_parse::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
 use seine_parse::preferences::tdm;
 use seine_policies::focus::PRIORITY_NEUTRAL;
@@ -10,11 +13,14 @@ use seine_system::clock::now_ms;
 use url::Url;
 
 use super::host::LeasedHost;
-use super::rules::Rules;
-use super::visitor::{Interrupted, Visitor};
+use super::requests::Requests;
+use super::rules::{Rules, RulesCache};
+use super::visitor::{Interrupted, Services, ask_frontier};
+use crate::config::Config;
 use crate::fetch::client::{Conditions, Limits};
 use crate::judge::robots::{self as answer, KEPT_UNREACHABLE_MS, MAX_ROBOTS_BYTES};
 use crate::judge::{redirect, trouble};
+use crate::telemetry::Metrics;
 
 const ROBOTS: &str = "/robots.txt";
 /// RFC 9309 §2.3.1.2 requires at least five redirects.
@@ -22,10 +28,26 @@ const MAX_ROBOTS_HOPS: usize = 5;
 /// Sitemaps come first, because they list other URLs.
 const SITEMAP_PRIORITY: u8 = 0;
 
-impl Visitor {
+/// The robots.txt and TDM reservations of hosts.
+#[derive(Clone)]
+pub(super) struct RobotsFiles {
+    requests: Requests,
+    rules: Arc<RulesCache>,
+    frontier: Arc<dyn Frontier>,
+    scope: Arc<CurrentScope>,
+    config: Arc<Config>,
+    metrics: Arc<Metrics>,
+}
+
+impl RobotsFiles {
+    pub fn new(services: &Services) -> RobotsFiles {
+        let Services { rules, frontier, scope, config, metrics, .. } = services.clone();
+        RobotsFiles { requests: Requests::new(services), rules, frontier, scope, config, metrics }
+    }
+
     /// Fetches the host's robots.txt if necessary. If it cannot be fetched, the host backs off and is released, and
     /// none of its URLs is requested.
-    pub(super) async fn learn_rules(&self, host: &mut LeasedHost) -> Result<(), Interrupted> {
+    pub async fn learn_rules(&self, host: &mut LeasedHost) -> Result<(), Interrupted> {
         self.learn_robots(host).await?;
         self.learn_reservations(host).await
     }
@@ -95,7 +117,8 @@ impl Visitor {
             rules.allows(&url).then_some(look)
         };
         let origin = host.origin().to_owned();
-        let urls = self.ask_frontier(move |frontier| frontier.look_again(Some(&origin), now_ms(), &look)).await?;
+        let urls =
+            ask_frontier(&self.frontier, move |frontier| frontier.look_again(Some(&origin), now_ms(), &look)).await?;
         if urls > 0 {
             tracing::info!(host = host.origin(), urls, "robots.txt allows what it forbade: these are looked at again");
         }
@@ -104,7 +127,7 @@ impl Visitor {
 
     /// Whether the host answers for its robots.txt now. Used when a URL fails again and again and there is no other
     /// page to compare with. If it does not answer, it is host trouble.
-    pub(super) async fn has_robots(&self, host: &mut LeasedHost) -> Result<bool, Interrupted> {
+    pub async fn has_robots(&self, host: &mut LeasedHost) -> Result<bool, Interrupted> {
         let (outcome, ended_ms) = self.fetch_file(host, ROBOTS).await?;
         let robots = answer::judge(&outcome, self.config.fetch.max_decoded_bytes, ended_ms);
         let Some(failure) = answer::trouble(&robots.access) else { return Ok(true) };
@@ -133,7 +156,7 @@ impl Visitor {
     /// None if it could not be fetched now.
     async fn fetch_reservations(&self, host: &mut LeasedHost) -> Result<Option<String>, Interrupted> {
         let url = Url::parse(&format!("{}{}", host.origin(), tdm::PATH)).ok();
-        if url.is_none_or(|url| self.refusal(host, &url, Kind::Page).is_some()) {
+        if url.is_none_or(|url| host.refusal(&url, Kind::Page, self.config.fetch.obey_robots).is_some()) {
             return Ok(Some(String::new())); // what may not be asked for is not known
         }
         let (outcome, _) = self.fetch_file(host, tdm::PATH).await?;
@@ -143,17 +166,17 @@ impl Visitor {
     /// Fetches a file of the host, and follows redirects to any host. These requests use the politeness slots of the
     /// addresses, but no lease.
     async fn fetch_file(&self, host: &mut LeasedHost, path: &str) -> Result<(Outcome, EpochMs), Interrupted> {
-        let limits = Limits { body_bytes: MAX_ROBOTS_BYTES, is_wanted_only: false, ..self.client.limits() };
+        let limits = Limits { body_bytes: MAX_ROBOTS_BYTES, is_wanted_only: false, ..self.requests.limits() };
         let Ok(mut url) = Url::parse(&format!("{}{path}", host.origin())) else {
             let failure = Failure { reason: FailureReason::BadUrl, message: "not a host's URL".to_owned() };
             return Ok((Outcome::Failure(failure), now_ms()));
         };
         let mut hops = 0;
         loop {
-            if let Err(failure) = self.wait_for_turns(host, &url, 1).await? {
+            if let Err(failure) = self.requests.slots.wait_for_turns(host, &url, 1).await? {
                 return Ok((Outcome::Failure(failure), now_ms()));
             }
-            let exchange = self.exchange(host, &url, &Conditions::default(), limits).await?;
+            let exchange = self.requests.exchange(host, &url, &Conditions::default(), limits).await?;
             self.metrics.robots_fetched(url.as_str(), &exchange);
             host.bytes_beside += body_bytes(&exchange.outcome);
             match redirect::location(&exchange.outcome).and_then(|location| redirect::target(&url, &location)) {
@@ -185,7 +208,7 @@ impl Visitor {
         let (kind, priority) = (Kind::Sitemap, if is_ranked { PRIORITY_NEUTRAL } else { SITEMAP_PRIORITY });
         let proposals: Vec<Proposal> =
             in_scope.map(|url| Proposal { url, kind, depth: 0, priority, found: found.clone(), lead: None }).collect();
-        self.ask_frontier(move |frontier| frontier.propose(&proposals, now)).await.map(|_| ())
+        ask_frontier(&self.frontier, move |frontier| frontier.propose(&proposals, now)).await.map(|_| ())
     }
 }
 

@@ -1,26 +1,45 @@
-//! Reads the bodies of fetched pages, off the runtime's threads where that takes long.
+//! Reads the bodies of fetched pages, off the runtime's threads where that takes long, and has them judged.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use seine_delivery::large;
-use seine_frontier::Work;
-use seine_parse::Derived;
+use seine_frontier::scope::CurrentScope;
+use seine_frontier::{Frontier, FrontierError, Work};
 use seine_parse::page::PageEvent;
+use seine_parse::{DeriveOptions, Derived};
 use seine_system::blocking;
 
-use super::visitor::Visitor;
-use crate::judge::Policy;
+use super::claim::Claimed;
+use super::visitor::Services;
+use crate::config::Config;
 use crate::judge::reading::{self, Reading, reads_text};
+use crate::judge::{self, Answers, Policy, Question, Step, Verdict};
 
 /// Parsing a longer page would block other tasks of this thread …
 const LONG: usize = 256 * 1024;
 /// … and extracting its text takes several times as long as the rest.
 const LONG_TEXT: usize = 48 * 1024;
 
-impl Visitor {
+/// Reads and judges what was fetched.
+#[derive(Clone)]
+pub(super) struct Bench {
+    config: Arc<Config>,
+    scope: Arc<CurrentScope>,
+    derive: DeriveOptions,
+    /// The values of `min_change` of the sinks, in bits; empty if nobody needs distances of changes.
+    thresholds: BTreeSet<u8>,
+}
+
+impl Bench {
+    pub fn new(services: &Services) -> Bench {
+        let Services { config, scope, derive, .. } = services.clone();
+        Bench { thresholds: config.thresholds(), config, scope, derive }
+    }
+
     /// Reads what the judge needs. What is derived from the body is not kept if it is large; the validator then reads it
     /// again.
-    pub(super) async fn read(&self, event: &PageEvent, work: &Work) -> (Reading, Option<Arc<Derived>>) {
+    pub async fn read(&self, event: &PageEvent, work: &Work) -> (Reading, Option<Arc<Derived>>) {
         let (scope, options) = (self.scope.now(), &self.derive);
         let policy = Policy { config: &self.config, scope: &scope, thresholds: &self.thresholds };
         let long = if reads_text(&policy) { LONG_TEXT } else { LONG };
@@ -42,5 +61,37 @@ impl Visitor {
             false => seine_parse::content(event, decoded, options),
         };
         (blocking::in_place(|| read(&large::derive(event, options, facts))), None)
+    }
+
+    /// Judges a fetch, and looks up in the frontier what the judge asks for.
+    pub async fn judge(
+        &self,
+        fetched: &judge::Fetched<'_>,
+        claimed: Option<&Claimed<'_>>,
+        work: &Work,
+    ) -> Result<Verdict, FrontierError> {
+        let mut answers = Answers::default();
+        loop {
+            let step = {
+                let scope = self.scope.now();
+                let policy = Policy { config: &self.config, scope: &scope, thresholds: &self.thresholds };
+                judge::judge(fetched, work, &policy, &answers)
+            };
+            match (step, claimed) {
+                (Step::Decided(verdict), _) => return Ok(*verdict),
+                (Step::Ask(Question::CanonicalSlot { canonical, leaves_after }), Some(claimed)) => {
+                    let ask =
+                        move |frontier: &dyn Frontier, url: &str| frontier.claim_place(&canonical, url, leaves_after);
+                    answers.canonical_slot = Some(claimed.ask(ask).await?);
+                }
+                (Step::Ask(Question::ContentSlot { content, within }), Some(claimed)) => {
+                    let ask = move |frontier: &dyn Frontier, url: &str| frontier.claim_content(content, within, url);
+                    answers.content_slot = Some(claimed.ask(ask).await?);
+                }
+                // A URL that reserves nothing has nobody beside it.
+                (Step::Ask(Question::CanonicalSlot { .. }), None) => answers.canonical_slot = Some(None),
+                (Step::Ask(Question::ContentSlot { .. }), None) => answers.content_slot = Some(None),
+            }
+        }
     }
 }

@@ -1,10 +1,9 @@
 //! What every visit needs, and the reasons why one may end early.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use seine_frontier::scope::CurrentScope;
-use seine_frontier::{Frontier, FrontierError, Lease, Release};
+use seine_frontier::{Frontier, FrontierError, Lease};
 use seine_page_log::PageLog;
 use seine_parse::DeriveOptions;
 use seine_parse::page::EpochMs;
@@ -13,9 +12,12 @@ use tokio::sync::{Notify, watch};
 
 use super::faults::{CULPRIT, Culprit};
 use super::host::LeasedHost;
+use super::journal::Journal;
 use super::outage::Outage;
 use super::parking::Parking;
+use super::request::Asker;
 use super::rules::RulesCache;
+use super::text::Bench;
 use super::waits::Waits;
 use crate::config::Config;
 use crate::fetch::Client;
@@ -23,18 +25,15 @@ use crate::shutdown::Shutdown;
 use crate::supervisor::panic_message;
 use crate::telemetry::Metrics;
 
-/// One for the whole crawl, or one per configuration since the start. They share everything else, and a visit keeps the
-/// one that it began with.
+/// What the visits of a crawl share with each other and with the rest of the crawl.
 #[derive(Clone)]
-pub struct Visitor {
+pub struct Services {
     pub frontier: Arc<dyn Frontier>,
     pub log: PageLog,
     pub client: Arc<Client>,
     pub scope: Arc<CurrentScope>,
     pub config: Arc<Config>,
     pub derive: DeriveOptions,
-    /// The values of `min_change` of the sinks, in bits; empty if nobody needs distances of changes.
-    pub thresholds: BTreeSet<u8>,
     pub rules: Arc<RulesCache>,
     pub metrics: Arc<Metrics>,
     /// Changes whenever a host is released or URLs are queued.
@@ -49,6 +48,18 @@ pub struct Visitor {
     /// No new requests while it is finishing.
     pub shutdown: Shutdown,
     pub crawler_id: Arc<str>,
+}
+
+/// A worker. One for the whole crawl, or one per configuration since the start. They share everything else, and a visit
+/// keeps the one that it began with. Each part of it has only what it needs of the services.
+pub struct Visitor {
+    pub services: Services,
+    /// Asks for URLs: leases of hosts, robots.txt, politeness slots, requests.
+    pub(super) asker: Asker,
+    /// Writes events to the page log.
+    pub(super) journal: Journal,
+    /// Reads and judges what was fetched.
+    pub(super) bench: Bench,
 }
 
 /// Why a request was not sent.
@@ -78,38 +89,25 @@ impl From<FrontierError> for Interrupted {
 /// next request starts.
 pub(super) type Shared = tokio::sync::Mutex<LeasedHost>;
 
+/// Calls the frontier on another thread, because the call may wait for the disk.
+pub(super) async fn ask_frontier<T: Send + 'static>(
+    frontier: &Arc<dyn Frontier>,
+    ask: impl FnOnce(&dyn Frontier) -> T + Send + 'static,
+) -> T {
+    let frontier = frontier.clone();
+    blocking::aside(move || ask(&*frontier)).await
+}
+
 impl Visitor {
-    /// Calls the frontier on another thread, because the call may wait for the disk.
-    pub(super) async fn ask_frontier<T: Send + 'static>(
-        &self,
-        ask: impl FnOnce(&dyn Frontier) -> T + Send + 'static,
-    ) -> T {
-        let frontier = self.frontier.clone();
-        blocking::aside(move || ask(&*frontier)).await
+    pub fn new(services: Services) -> Visitor {
+        let (asker, journal, bench) = (Asker::new(&services), Journal::new(&services), Bench::new(&services));
+        Visitor { services, asker, journal, bench }
     }
 
-    /// Releases a host, and starts writing the results of its visit. Waiting for that write does not hold the host.
-    pub(super) fn give_back(&self, host: LeasedHost) -> impl Future<Output = Result<(), FrontierError>> + 'static {
-        let (lease, release) = host.release(&self.config.frontier);
-        self.frontier.give_back(lease, release);
-        let (frontier, changed) = (self.frontier.clone(), self.changed.clone());
-        async move {
-            let written = blocking::aside(move || frontier.write_visits()).await;
-            changed.send_replace(());
-            written
-        }
-    }
-
-    /// The same for code that cannot await.
-    pub(super) fn give_back_beside(&self, lease: Lease, release: Release) {
-        self.frontier.give_back(lease, release);
-        let (frontier, changed) = (self.frontier.clone(), self.changed.clone());
-        blocking::beside(move || {
-            if let Err(error) = frontier.write_visits() {
-                tracing::error!(%error, "the frontier did not write what a visit found out about its host");
-            }
-            changed.send_replace(());
-        });
+    /// The same with another configuration.
+    #[must_use]
+    pub fn with(&self, config: Config) -> Visitor {
+        Visitor::new(Services { config: Arc::new(config), ..self.services.clone() })
     }
 
     /// Runs a lease, as `visit` does, in a task of its own, so that a panic costs one URL ([`super::faults`]). None if

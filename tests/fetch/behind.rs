@@ -59,7 +59,7 @@ async fn a_visit_that_began_before_the_validator_opened_goes_on() {
     let first = poll_fn(|context| Poll::Ready(visit.as_mut().poll(context))).await;
     assert!(first.is_pending(), "12 MB are to be read: the visit waits");
 
-    let (log, frontier, changed) = (crawl.log.clone(), crawl.frontier.clone(), crawl.visitor.changed.clone());
+    let (log, frontier, changed) = (crawl.log.clone(), crawl.frontier.clone(), crawl.visitor.services.changed.clone());
     let writer = log.clone();
     std::thread::spawn(move || writer.run_writer(&mut || ()).unwrap());
     // As in a crawl: the validator finds that it has validated everything.

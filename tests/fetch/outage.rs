@@ -158,7 +158,7 @@ async fn hosts_that_refuse_connections_are_in_trouble_each_by_itself() {
     config.frontier.max_retries = 0;
     config.frontier.give_up_after = Duration::from_millis(200);
     let crawl = MiniCrawl::new(config, &urls.iter().map(String::as_str).collect::<Vec<_>>());
-    let outage = crawl.visitor.outage.clone();
+    let outage = crawl.visitor.services.outage.clone();
     let events = crawl.run_until(LIMIT, |_| !outage.away().is_empty()).await;
     assert!(outage.away().is_empty(), "{:?}", outage.away());
     for url in &urls {
@@ -197,7 +197,7 @@ async fn no_file_for_a_look_up() {
     let crawl = MiniCrawl::new(config, &[&format!("{}/", site.origin(0))]);
     assert_eq!(crawl.run(LIMIT).await.len(), 1);
     crawl.frontier.propose(&urls.iter().map(|url| Proposal::seed(url)).collect::<Vec<_>>(), now_ms()).unwrap();
-    let outage = crawl.visitor.outage.clone();
+    let outage = crawl.visitor.services.outage.clone();
 
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..limit }).unwrap();

@@ -23,8 +23,8 @@ use seine::fetch::Client;
 use seine::fetch::client::{Conditions, Exchange};
 use seine::telemetry::Metrics;
 use seine::validate::Validator;
-use seine::visit::Visitor;
 use seine::visit::rules::RulesCache;
+use seine::visit::{Services, Visitor};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
@@ -222,13 +222,12 @@ impl MiniCrawl {
         let metrics = Arc::new(Metrics::default());
         let validator =
             Validator::new(frontier.clone(), scope.clone(), config.frontier.clone(), metrics.clone()).unwrap();
-        let visitor = Visitor {
+        let visitor = Visitor::new(Services {
             frontier: frontier.clone(),
             log: log.clone(),
             client: client.into(),
             scope,
             derive,
-            thresholds: config.thresholds(),
             rules: RulesCache::new(&config.fetch.user_agent.name).into(),
             metrics,
             changed: Default::default(),
@@ -239,7 +238,7 @@ impl MiniCrawl {
             shutdown: Default::default(),
             crawler_id: "test".into(),
             config: Arc::new(config),
-        };
+        });
         let crawl = MiniCrawl {
             frontier,
             visitor: Arc::new(visitor),
@@ -262,7 +261,7 @@ impl MiniCrawl {
                 // Recorded first, then applied: when no work is left, all events are recorded.
                 events.lock().extend(entries.iter().map(|entry| entry.event.clone()));
                 validator.validate(&entries).unwrap();
-                visitor.changed.send_replace(());
+                visitor.services.changed.send_replace(());
             }
         });
     }
@@ -284,7 +283,7 @@ impl MiniCrawl {
     pub async fn run_until(&self, limit: Duration, enough: impl Fn(&[Arc<PageEvent>]) -> bool) -> Vec<Arc<PageEvent>> {
         let work = async {
             let mut visits = JoinSet::new();
-            let mut changed = self.visitor.changed.subscribe();
+            let mut changed = self.visitor.services.changed.subscribe();
             while !self.is_done() && !enough(&self.events()) {
                 changed.mark_unchanged();
                 for lease in self.frontier.lease(now_ms(), 8, 4).unwrap() {
@@ -317,7 +316,7 @@ impl MiniCrawl {
 
 impl Drop for MiniCrawl {
     fn drop(&mut self) {
-        self.visitor.shutdown.finish();
+        self.visitor.services.shutdown.finish();
         self.log.close();
     }
 }

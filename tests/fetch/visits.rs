@@ -197,7 +197,7 @@ async fn a_stop_does_not_wait_for_a_server_that_does_not_answer() {
     while visits.len() < 2 {
         tokio::task::yield_now().await;
     }
-    crawl.visitor.shutdown.finish();
+    crawl.visitor.services.shutdown.finish();
     tokio::time::timeout(Duration::from_secs(8), visit).await.expect("ended in time").unwrap().unwrap();
     let counts = crawl.frontier.counts();
     assert_eq!((counts.work_proposed, counts.in_flight, counts.hosts_leased), (1, 0, 0), "the URL went back");

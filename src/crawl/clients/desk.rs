@@ -25,7 +25,7 @@ const UNPROVEN_URLS: u64 = 4;
 
 impl WorkDesk for Running {
     fn max_body_bytes(&self) -> u64 {
-        self.visitor().client.limits().body_bytes
+        self.visitor().services.client.limits().body_bytes
     }
 
     fn terms(&self) -> Work {
@@ -34,7 +34,7 @@ impl WorkDesk for Running {
     }
 
     fn changed(&self) -> watch::Receiver<()> {
-        self.visitor().changed.subscribe()
+        self.visitor().services.changed.subscribe()
     }
 
     fn lease(&self, client: &str, hosts: usize) -> Result<Vec<Leasing>, Refusal> {
@@ -73,7 +73,7 @@ impl WorkDesk for Running {
 
     fn take(&self, client: &str, page: PageSent, taken: &mut PagesTaken) {
         let (url, lease) = (page.url.clone(), page.lease.clone());
-        let proposal = Proposal::of_json(page, &self.visitor().client);
+        let proposal = Proposal::of_json(page, &self.visitor().services.client);
         self.count(client, taken, url, proposal.and_then(|proposal| self.propose(client, &lease, proposal)));
     }
 
@@ -89,7 +89,7 @@ impl WorkDesk for Running {
             match record {
                 Ok(event) => {
                     let url = event.url.clone();
-                    let proposal = Proposal::of_event(event, &self.visitor().client);
+                    let proposal = Proposal::of_event(event, &self.visitor().services.client);
                     self.count(client, taken, url, proposal.and_then(|proposal| self.propose(client, lease, proposal)));
                 }
                 Err(error) => taken.refused.push(PageRefused { url: String::new(), why: error.to_string() }),
@@ -110,7 +110,7 @@ impl WorkDesk for Running {
 impl Running {
     /// Hosts that are due now; empty while nothing may be fetched.
     fn lease_to(&self, client: &str, standing: &Standing, hosts: usize) -> Result<Vec<Leasing>, Refusal> {
-        if !self.may_lease() || self.visitor().outage.opening(now_ms()) != Opening::Open {
+        if !self.may_lease() || self.visitor().services.outage.opening(now_ms()) != Opening::Open {
             return Ok(Vec::new());
         }
         let delay = self.config().frontier.host_delay.as_millis().max(1);

@@ -128,7 +128,7 @@ impl Clients {
             let lent = visitor.outlive(spare, async move { lending.lend(lease, loan).await }).await.unwrap_or_default();
             // This writes to disk.
             let _ = tokio::task::spawn_blocking(move || clients.ended(&at, &lent)).await;
-            visitor.changed.send_replace(());
+            visitor.services.changed.send_replace(());
         });
         let (given, to_client) = oneshot::channel();
         let clients = self.clone();

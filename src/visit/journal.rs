@@ -1,0 +1,63 @@
+//! Writes the events of visits to the page log.
+
+use std::sync::Arc;
+
+use seine_frontier::{Frontier, Settled};
+use seine_page_log::{LogError, PageLog, Ticket, VALIDATOR};
+use seine_parse::Derived;
+use seine_parse::page::PageEvent;
+
+use super::visitor::{Interrupted, Services};
+use crate::shutdown::Shutdown;
+use crate::telemetry::Metrics;
+
+/// The page log, as workers use it.
+#[derive(Clone)]
+pub(super) struct Journal {
+    log: PageLog,
+    metrics: Arc<Metrics>,
+    frontier: Arc<dyn Frontier>,
+    shutdown: Shutdown,
+}
+
+impl Journal {
+    pub fn new(services: &Services) -> Journal {
+        let Services { log, metrics, frontier, shutdown, .. } = services.clone();
+        Journal { log, metrics, frontier, shutdown }
+    }
+
+    /// Counts a judged event, and queues it for the log. `derived`: what is known of its body, for the log's readers.
+    pub async fn append(&self, event: PageEvent, derived: Option<Arc<Derived>>) -> Result<Ticket, LogError> {
+        self.metrics.fetched(&event);
+        self.log.append(event, derived).await
+    }
+
+    /// Waits until the page log has the event, or has ended without it.
+    pub async fn is_accepted(&self, url: &str, ticket: Ticket) -> bool {
+        match ticket.accepted().await {
+            Ok((_, took)) => {
+                self.metrics.accept_seconds.observe(took.as_secs_f64());
+                true
+            }
+            Err(error) => {
+                tracing::debug!(%url, %error, "not accepted, stays in work_proposed");
+                self.frontier.unreserve(url);
+                self.frontier.settle_claim(url, Settled::GivenUp);
+                false
+            }
+        }
+    }
+
+    /// While the log is full, the host is released with its delay. Events that wait for the validator become more
+    /// expensive, because they must be read from disk and parsed again.
+    pub async fn await_log(&self) -> Result<(), Interrupted> {
+        if !self.log.room() {
+            return Err(Interrupted::LogFull);
+        }
+        tokio::select! {
+            biased;
+            () = self.log.near_end(VALIDATOR) => Ok(()),
+            () = self.shutdown.finishing() => Err(Interrupted::Stopping),
+        }
+    }
+}

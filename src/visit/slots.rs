@@ -1,0 +1,153 @@
+//! When a request may be sent: its host is due, its name has an address, and the address has a politeness slot.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use seine_frontier::{Frontier, Lease, Turn};
+use seine_parse::page::{EpochMs, Failure};
+use seine_system::clock::now_ms;
+use url::Url;
+
+use super::host::{LeasedHost, whole_rest};
+use super::outage::{Outage, Says, Sign};
+use super::visitor::{Interrupted, Services, ask_frontier};
+use super::waits::Waits;
+use crate::config::Config;
+use crate::fetch::{Client, DnsError};
+use crate::shutdown::Shutdown;
+
+/// Delay of a host that could not be reached because of an outage, in case fetching continues.
+const OUTAGE_REST_MS: u64 = 2_000;
+
+/// The politeness slots of addresses, and the waits for them.
+#[derive(Clone)]
+pub(super) struct Slots {
+    frontier: Arc<dyn Frontier>,
+    client: Arc<Client>,
+    config: Arc<Config>,
+    waits: Arc<Waits>,
+    outage: Arc<Outage>,
+    shutdown: Shutdown,
+}
+
+impl Slots {
+    pub fn new(services: &Services) -> Slots {
+        let Services { frontier, client, config, waits, outage, shutdown, .. } = services.clone();
+        Slots { frontier, client, config, waits, outage, shutdown }
+    }
+
+    /// Waits until the host and its address are due, and reserves that many politeness slots in a row. The inner error
+    /// is a name that does not resolve.
+    pub async fn wait_for_turns(
+        &self,
+        host: &mut LeasedHost,
+        url: &Url,
+        visits: u32,
+    ) -> Result<Result<(), Failure>, Interrupted> {
+        let _wait = self.waits.begin();
+        let name = url.host_str().unwrap_or_default();
+        let ip = match self.look_up(host, url).await? {
+            Ok(addresses) => addresses[0],
+            Err(error) => {
+                let failure = error.failure();
+                if let Says::Failed(sign) = Says::of_failure(failure.reason) {
+                    self.blame(host, sign, name, &failure.message)?;
+                }
+                return Ok(Err(failure));
+            }
+        };
+        let delay = self.address_delay(&host.lease).saturating_mul(visits);
+        let mut patience = host.patience;
+        loop {
+            self.sleep_until(host.not_before, patience).await?;
+            let lease = Lease { work: Vec::new(), ..host.lease.clone() };
+            let claim = move |frontier: &dyn Frontier| frontier.claim_address(&lease, ip, whole_rest(delay), now_ms());
+            match ask_frontier(&self.frontier, claim).await {
+                Turn::Now => return Ok(Ok(())),
+                Turn::Recalled => return Err(Interrupted::Recalled),
+                Turn::At(turn) => {
+                    host.not_before = turn.max(now_ms() + 1);
+                    patience = host.patience_in_line();
+                }
+            }
+        }
+    }
+
+    /// The delay of the address. A long crawl-delay of one host must not delay other hosts of the address.
+    fn address_delay(&self, lease: &Lease) -> Duration {
+        let config = &self.config.frontier;
+        config.ip_delay.unwrap_or(lease.host.ordered_delay.unwrap_or(config.host_delay))
+    }
+
+    /// Reserves politeness slots for the requests of a remote worker to a leased host.
+    pub async fn hold_address(&self, lease: &Lease, visits: usize) {
+        let url = Url::parse(&lease.host.origin).ok();
+        let Some(name) = url.as_ref().and_then(Url::host_str) else { return };
+        if let Ok(addresses) = self.client.dns().resolve(name).await {
+            let time = self.address_delay(lease).saturating_mul(u32::try_from(visits).unwrap_or(u32::MAX));
+            let hold = move |frontier: &dyn Frontier| frontier.hold_address(addresses[0], whole_rest(time), now_ms());
+            ask_frontier(&self.frontier, hold).await;
+        }
+    }
+
+    /// The addresses for `url`. The host counts as unknown if DNS answers for the second time that its name has no
+    /// address, the host was never reached, and the DNS servers know other names.
+    pub async fn look_up(
+        &self,
+        host: &mut LeasedHost,
+        url: &Url,
+    ) -> Result<Result<Arc<[IpAddr]>, DnsError>, Interrupted> {
+        let (name, dns) = (url.host_str().unwrap_or_default(), self.client.dns());
+        let was_unknown = host.was_unknown() && url.origin().ascii_serialization() == host.origin();
+        let found = match was_unknown {
+            true => self.before_the_end(dns.resolve_again(name)).await?,
+            false => self.before_the_end(dns.resolve(name)).await?,
+        };
+        self.outage.resolved(dns.answered_ms(), now_ms());
+        if let Err(error @ DnsError::NoAddress { .. }) = &found
+            && was_unknown
+            && !host.was_reached()
+            && self.before_the_end(dns.knows_others_than(name)).await?
+        {
+            host.unknown_name = Some(format!("{error} (asked twice)"));
+        }
+        Ok(found)
+    }
+
+    /// An answer of DNS servers. If they are silent, the end of the crawl does not wait for them.
+    pub async fn before_the_end<T>(&self, answer: impl Future<Output = T>) -> Result<T, Interrupted> {
+        tokio::select! {
+            biased;
+            said = answer => Ok(said),
+            () = self.shutdown.finishing() => Err(Interrupted::Stopping),
+        }
+    }
+
+    pub fn blame(&self, host: &mut LeasedHost, sign: Sign, who: &str, message: &str) -> Result<(), Interrupted> {
+        let now = now_ms();
+        if self.outage.failed(sign, who, host.was_well(), message, now) {
+            host.not_before = host.not_before.max(now + OUTAGE_REST_MS);
+            return Err(Interrupted::Outage);
+        }
+        Ok(())
+    }
+
+    async fn sleep_until(&self, at: EpochMs, patience: Duration) -> Result<(), Interrupted> {
+        if self.shutdown.is_finishing() {
+            return Err(Interrupted::Stopping);
+        }
+        let wait = Duration::from_millis(at.saturating_sub(now_ms()));
+        if wait.is_zero() {
+            return Ok(());
+        }
+        if wait > patience {
+            return Err(Interrupted::Resting(at));
+        }
+        tokio::select! {
+            biased;
+            () = tokio::time::sleep(wait) => Ok(()),
+            () = self.shutdown.finishing() => Err(Interrupted::Stopping),
+        }
+    }
+}
