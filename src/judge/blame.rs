@@ -24,6 +24,15 @@ pub enum Whose {
     Part,
 }
 
+/// What an outcome alone tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Blame {
+    pub whose: Whose,
+    /// The host is first asked for another page that is known to exist. A URL must not be charged for what may be host
+    /// trouble, nor the host for what may be trouble of a few pages.
+    pub is_in_question: bool,
+}
+
 /// What an outcome can mean by itself.
 pub(super) enum Sort {
     /// The host answered.
@@ -65,6 +74,40 @@ pub(super) fn sort(outcome: &Outcome) -> Sort {
             | OutOfScope | Alias | UnknownHost | Fault => Sort::Nothing,
             Cut => Sort::Cut,
         },
+    }
+}
+
+/// Who is charged for the outcome of a request for `work`, as far as this outcome alone tells. `before`: the host's trouble
+/// just before. `was_reached`: the host is known to have answered ever.
+pub fn blame(
+    outcome: &Outcome,
+    work: &Work,
+    before: Option<&Trouble>,
+    was_reached: bool,
+    config: &FrontierConfig,
+) -> Blame {
+    let whose = match whose(outcome, &work.url, work.was_put_off, before) {
+        // It is not known yet whether the host answers at all.
+        Whose::Part if !was_reached => Whose::Host,
+        whose => whose,
+    };
+    let is_in_question = match whose {
+        Whose::Nobody | Whose::Part => false,
+        Whose::Page => leaves_host_in_question(outcome, work, before, config),
+        Whose::Host => may_be_the_pages(outcome),
+    };
+    Blame { whose, is_in_question }
+}
+
+impl Blame {
+    /// Who is charged after the question. `witness`: whether the host answered for the other page; none if there is no
+    /// such page, or nobody asked.
+    pub fn after(self, witness: Option<bool>, outcome: &Outcome, work: &Work) -> Whose {
+        match witness {
+            Some(true) => whose_of_a_host_that_answers(outcome, work),
+            Some(false) => Whose::Host,
+            None => self.whose,
+        }
     }
 }
 
@@ -121,12 +164,7 @@ pub(super) fn is_believed_no_more(trouble: &Trouble) -> bool {
 
 /// The URL failed in a way that may be host trouble, and only this URL can tell: nothing else was answered since its
 /// last failure, or this is its last attempt. True for the last page of a host that is down.
-pub fn leaves_host_in_question(
-    outcome: &Outcome,
-    work: &Work,
-    before: Option<&Trouble>,
-    config: &FrontierConfig,
-) -> bool {
+fn leaves_host_in_question(outcome: &Outcome, work: &Work, before: Option<&Trouble>, config: &FrontierConfig) -> bool {
     let is_alone = before.is_some_and(|before| before.suspect == Some(url_mark(&work.url)));
     matches!(sort(outcome), Sort::Either) && (is_alone || work.attempt >= config.max_retries)
 }
@@ -156,7 +194,7 @@ pub fn errors_after(
 }
 
 /// A failure that occurs with host trouble, but also with single pages of a healthy host.
-pub fn may_be_the_pages(outcome: &Outcome) -> bool {
+fn may_be_the_pages(outcome: &Outcome) -> bool {
     match sort(outcome) {
         Sort::Either => true,
         Sort::Rejection => !asks_for_rest(outcome),
@@ -166,7 +204,7 @@ pub fn may_be_the_pages(outcome: &Outcome) -> bool {
 
 /// Who is charged if the host answers for another page. A URL that is rejected for the first time waits a little before
 /// it is charged.
-pub fn whose_of_a_host_that_answers(outcome: &Outcome, work: &Work) -> Whose {
+fn whose_of_a_host_that_answers(outcome: &Outcome, work: &Work) -> Whose {
     match sort(outcome) {
         Sort::Rejection if !work.was_put_off => Whose::Part,
         _ => Whose::Page,

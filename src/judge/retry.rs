@@ -40,9 +40,26 @@ pub fn retry_at(event: &PageEvent, config: &FrontierConfig) -> Option<EpochMs> {
     Some(event.ended_ms + millis(wait.max(asked.unwrap_or_default())))
 }
 
+/// When to retry a URL whose failure belongs to a part of the host, or that would fail for good now although many other
+/// URLs of the host fail too. `host`: its trouble, with this outcome.
+pub fn with_its_part(
+    whose: Whose,
+    outcome: &Outcome,
+    work: &Work,
+    host: Option<&Trouble>,
+    ended_ms: EpochMs,
+    config: &FrontierConfig,
+) -> Option<EpochMs> {
+    match whose {
+        Whose::Part => Some(tried_after_others(work, ended_ms, config)),
+        Whose::Page => tried_with_others(outcome, work, host, ended_ms, config),
+        Whose::Nobody | Whose::Host => None,
+    }
+}
+
 /// When to retry a URL that would fail for good although many URLs of its host fail together; none if it may fail. The
 /// longer they have failed, the longer it waits.
-pub fn tried_with_others(
+fn tried_with_others(
     outcome: &Outcome,
     work: &Work,
     host: Option<&Trouble>,
@@ -57,7 +74,7 @@ pub fn tried_with_others(
 }
 
 /// When to retry a URL of [`Whose::Part`].
-pub fn tried_after_others(work: &Work, ended_ms: EpochMs, config: &FrontierConfig) -> EpochMs {
+fn tried_after_others(work: &Work, ended_ms: EpochMs, config: &FrontierConfig) -> EpochMs {
     ended_ms + millis(back_off(u32::from(work.attempt) + 1, &work.url, config))
 }
 

@@ -13,9 +13,8 @@ use url::Url;
 
 use super::rules::Rules;
 use crate::config::FrontierConfig;
-use crate::fetch::client::Exchange;
 use crate::judge::blame::{self, Whose};
-use crate::judge::{retry, trouble};
+use crate::judge::trouble;
 
 #[derive(Default)]
 pub struct LeasedHost {
@@ -178,15 +177,6 @@ impl LeasedHost {
         self.patience = LONG_PATIENCE;
     }
 
-    /// Who is charged for the outcome of a request for `work`, as far as this outcome alone tells.
-    pub fn whose(&self, outcome: &Outcome, work: &Work) -> Whose {
-        match blame::whose(outcome, &work.url, work.was_put_off, self.trouble.as_ref()) {
-            // It is not known yet whether the host answers at all.
-            Whose::Part if !self.was_reached() => Whose::Host,
-            whose => whose,
-        }
-    }
-
     /// Updates the host after an outcome.
     pub fn bears(&mut self, whose: Whose, outcome: &Outcome, work: &Work, ended: EpochMs, config: &FrontierConfig) {
         let errors = blame::errors_after(outcome, work, ended, self.trouble.as_ref(), config);
@@ -199,23 +189,6 @@ impl LeasedHost {
             self.is_now(health, outcome, ended, config);
         }
         self.is_ailing = whose == Whose::Host;
-    }
-
-    /// When to retry a URL whose failure belongs to a part of the host, or that would fail for good now although many
-    /// other URLs of the host fail too.
-    pub(super) fn tries_part_again(
-        &self,
-        whose: Whose,
-        exchange: &Exchange,
-        work: &Work,
-        config: &FrontierConfig,
-    ) -> Option<EpochMs> {
-        let (outcome, ended) = (&exchange.outcome, exchange.ended_ms);
-        match whose {
-            Whose::Part => Some(retry::tried_after_others(work, ended, config)),
-            Whose::Page => retry::tried_with_others(outcome, work, self.trouble.as_ref(), ended, config),
-            Whose::Nobody | Whose::Host => None,
-        }
     }
 
     /// Its robots.txt cannot be fetched: the host backs off.

@@ -17,8 +17,8 @@ use super::visitor::{Interrupted, Services, Shared, ask_frontier};
 use crate::config::Config;
 use crate::fetch::client::{Conditions, Exchange, Limits};
 use crate::judge::Way;
-use crate::judge::blame::{self, Whose};
-use crate::judge::redirect;
+use crate::judge::blame::{Whose, blame, is_answer};
+use crate::judge::{redirect, retry};
 
 /// When to ask again for a host that another worker keeps.
 const TAKEN_REST_MS: u64 = 1_000;
@@ -168,7 +168,9 @@ impl Asker {
             exchange.outcome = Outcome::Failure(failure);
             whose = Whose::Nobody;
         }
-        if let Some(at) = host.tries_part_again(whose, &exchange, request.work, &self.config.frontier) {
+        let (outcome, ended, config) = (&exchange.outcome, exchange.ended_ms, &self.config.frontier);
+        let trouble = host.trouble.as_ref();
+        if let Some(at) = retry::with_its_part(whose, outcome, request.work, trouble, ended, config) {
             (whose, not_before) = (Whose::Part, not_before.max(at));
         }
         let location = redirect::location(&exchange.outcome);
@@ -186,23 +188,14 @@ impl Asker {
     /// for what may be trouble of a few pages, the host gets a request for another page.
     async fn bear(&self, host: &mut LeasedHost, exchange: &Exchange, work: &Work) -> Result<Whose, Interrupted> {
         let (outcome, ended, config) = (&exchange.outcome, exchange.ended_ms, &self.config.frontier);
-        let mut whose = host.whose(outcome, work);
-        let is_in_question = match whose {
-            Whose::Nobody | Whose::Part => false,
-            Whose::Page => blame::leaves_host_in_question(outcome, work, host.trouble.as_ref(), config),
-            Whose::Host => blame::may_be_the_pages(outcome),
-        };
-        let answers = if is_in_question { self.ask_witness(host, work).await? } else { None };
-        match answers {
-            Some(true) => {
-                host.answers(); // for another page just now: what troubled it was not its own
-                whose = blame::whose_of_a_host_that_answers(outcome, work);
-            }
-            Some(false) => whose = Whose::Host,
-            None => {}
+        let blame = blame(outcome, work, host.trouble.as_ref(), host.was_reached(), config);
+        let answers = if blame.is_in_question { self.ask_witness(host, work).await? } else { None };
+        if answers == Some(true) {
+            host.answers(); // for another page just now: what troubled it was not its own
         }
+        let mut whose = blame.after(answers, outcome, work);
         host.bears(whose, outcome, work, ended, config);
-        if is_in_question && whose == Whose::Page && answers.is_none() && !self.robots.has_robots(host).await? {
+        if blame.is_in_question && whose == Whose::Page && answers.is_none() && !self.robots.has_robots(host).await? {
             whose = Whose::Host;
         }
         Ok(whose)
@@ -234,7 +227,7 @@ impl Asker {
         };
         let conditions = Conditions { etag, last_modified, ..Conditions::default() };
         let exchange = self.requests.exchange(host, &url, &conditions, self.requests.limits()).await?;
-        host.witness = Some(blame::is_answer(&exchange.outcome));
+        host.witness = Some(is_answer(&exchange.outcome));
         Ok(host.witness)
     }
 }
