@@ -56,7 +56,7 @@ impl EmbeddedFrontier {
                 (Some(Told::Page { .. }), _) => return Ok(Some((named.clone(), named))),
                 (Some(Told::Alias(_)), _) if leaves_after.is_some() => None,
                 (Some(Told::Alias(target)), _) => Some(target),
-                (None, Some(page)) if is_page(&page) => return Ok(Some((named.clone(), named))),
+                (None, Some(page)) if is_delivered(&page) => return Ok(Some((named.clone(), named))),
                 (None, Some(page)) if !is_confirmed(&page, leaves_after) => None,
                 (None, Some(page)) => named_by_alias(&page).map(str::to_owned),
                 (None, None) => None,
@@ -90,6 +90,12 @@ impl EmbeddedFrontier {
     }
 }
 
+/// Whether it has a page under its own URL that destinations get. A canonical URL that asks not to be indexed has none: the pages
+/// that name it do not ask so.
+pub(super) fn is_delivered(record: &PageRecord) -> bool {
+    is_page(record) && record.state.is_live()
+}
+
 /// Whether an alias has led to its target for long enough. A redirect may be a mistake of an hour, and a delivered page does
 /// not leave for it before.
 fn is_confirmed(alias: &PageRecord, leaves_after: Option<Duration>) -> bool {
@@ -110,7 +116,7 @@ enum Standing<'r> {
 impl Standing<'_> {
     fn of(record: Option<&PageRecord>) -> Standing<'_> {
         match record {
-            Some(record) if is_page(record) => Standing::Page,
+            Some(record) if is_delivered(record) => Standing::Page,
             Some(record) => named_by_alias(record).map_or(Standing::None, Standing::LeadsTo),
             None => Standing::None,
         }

@@ -9,6 +9,7 @@ use fjall::Keyspace;
 use super::changes::Changes;
 use super::open::EmbeddedFrontier;
 use super::records::{self, Owner, UrlState};
+use super::stand_ins;
 use super::store::Store;
 use crate::claims::Told;
 use crate::keys::{UrlKey, split};
@@ -131,7 +132,7 @@ impl Changes<'_> {
             Role::Owner(target) => self.own(target, Owner { url: record.url.clone(), is_stand_in: false })?,
             Role::StandIn(canonical) => {
                 let is_owned = self.own(canonical, Owner { url: record.url.clone(), is_stand_in: true })?;
-                is_owned || self.has_page(self.frontier.key_of(canonical)?, canonical)?
+                is_owned || self.has(self.frontier.key_of(canonical)?, canonical, stand_ins::is_delivered)?
             }
             Role::Alias(target) => {
                 let key = self.frontier.key_of(target)?;
@@ -191,8 +192,13 @@ impl Changes<'_> {
     }
 
     fn has_page(&self, url: UrlKey, address: &str) -> Result<bool, FrontierError> {
+        self.has(url, address, is_page)
+    }
+
+    /// Whether the URL has a record that is `wanted`.
+    fn has(&self, url: UrlKey, address: &str, wanted: fn(&PageRecord) -> bool) -> Result<bool, FrontierError> {
         let (origin, _) = split(address)?;
-        Ok(self.page(url, origin)?.is_some_and(|page| is_page(&page)))
+        Ok(self.page(url, origin)?.is_some_and(|page| wanted(&page)))
     }
 
     /// Rechecks the `wanted` aliases of a target at once, including those of this batch. The target itself comes first.

@@ -90,6 +90,21 @@ fn who_stands_in_for_a_page_is_looked_at_at_once_when_it_comes() {
     assert_eq!(frontier.claim_place(PAGE, &visit(0), None).unwrap(), is(OTHER, PAGE));
 }
 
+/// A canonical URL that is fetched for the first time while its server says noindex by mistake must not take the page away.
+#[test]
+fn a_page_that_is_not_delivered_takes_nobodys_place() {
+    let frontier = standing_in(2);
+    frontier.apply(&batch(2, vec![in_state(PAGE, 50, PageState::Withheld)], vec![]), 300).unwrap();
+    assert_eq!(due(&frontier, 400), [""; 0]);
+    assert_eq!(frontier.claim_place(PAGE, &visit(0), None).unwrap(), None);
+    frontier.apply(&batch(3, vec![naming(&visit(0), 60, PAGE)], vec![]), 500).unwrap();
+    assert_eq!(due(&frontier, 600), [""; 0], "the page in its place stays");
+    assert_eq!(frontier.claim_place(PAGE, &visit(1), None).unwrap(), is(&visit(0), PAGE));
+    frontier.apply(&batch(4, vec![fetched(PAGE, 70, Some(LATER))], vec![]), 700).unwrap();
+    assert_eq!(due(&frontier, 800), [visit(0)]);
+    assert_eq!(frontier.claim_place(PAGE, &visit(0), None).unwrap(), is(PAGE, PAGE));
+}
+
 /// Both were leased together, and their verdicts are in one batch.
 #[test]
 fn who_stands_in_is_told_though_its_own_verdict_is_of_the_same_batch() {
