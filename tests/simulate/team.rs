@@ -27,11 +27,18 @@ pub struct Found {
     pub failed: Vec<(u64, String)>,
 }
 
-/// Runs worlds until their number or their time is over; tells of the first that fails as a short story.
+/// Runs worlds until their number or their time is over. Says at once what breaks, and tells the first world that fails as a short
+/// story.
 pub fn lead(options: &Options) -> ExitCode {
     let seed = options.seed.unwrap_or_else(|| fastrand::u64(..1 << 40));
     println!("worlds from seed {seed} on (repeat: make simulate SEED={seed})");
-    let found = search(seed, options, false);
+    let mut told = BTreeSet::new();
+    let mut tell = |seed: u64, what: &str| {
+        if told.insert((seed, property(what).to_owned())) {
+            println!("world {seed}: {what}");
+        }
+    };
+    let found = search_telling(seed, options, false, &mut tell);
     let worlds = found.worlds as f64;
     println!(
         "{} worlds, {} requests, {:.0} s: {:.2} s of a core each",
@@ -40,12 +47,6 @@ pub fn lead(options: &Options) -> ExitCode {
         found.took.as_secs_f64(),
         found.took.as_secs_f64() * MEMBERS as f64 / worlds.max(1.0)
     );
-    let mut told = BTreeSet::new();
-    for (seed, what) in &found.failed {
-        if told.insert((seed, property(what))) {
-            println!("world {seed}: {what}");
-        }
-    }
     let Some((seed, _)) = found.failed.first() else { return ExitCode::SUCCESS };
     let failed: BTreeSet<u64> = found.failed.iter().map(|(seed, _)| *seed).collect();
     println!("\n{} worlds failed; the first of them, made smaller:", failed.len());
@@ -58,6 +59,11 @@ pub fn lead(options: &Options) -> ExitCode {
 
 /// `first`: stops at the first failure.
 pub fn search(seed: u64, options: &Options, first: bool) -> Found {
+    search_telling(seed, options, first, &mut |_, _| ())
+}
+
+/// `tell`: hears of each failure at once.
+fn search_telling(seed: u64, options: &Options, first: bool, tell: &mut dyn FnMut(u64, &str)) -> Found {
     let began = Instant::now();
     let (sender, receiver) = channel();
     let mut members: Vec<Child> = (0..MEMBERS)
@@ -84,7 +90,7 @@ pub fn search(seed: u64, options: &Options, first: bool) -> Found {
         })
         .collect();
     drop(sender);
-    let mut found = gather(&receiver, first);
+    let mut found = gather(&receiver, first, tell);
     for child in &mut members {
         if first {
             let _ = child.kill();
@@ -95,14 +101,18 @@ pub fn search(seed: u64, options: &Options, first: bool) -> Found {
     found
 }
 
-fn gather(lines: &Receiver<(u64, Option<String>)>, first: bool) -> Found {
+fn gather(lines: &Receiver<(u64, Option<String>)>, first: bool, tell: &mut dyn FnMut(u64, &str)) -> Found {
     let mut found = Found::default();
+    let mut fail = |found: &mut Found, seed: u64, what: &str| {
+        tell(seed, what);
+        found.failed.push((seed, what.to_owned()));
+    };
     let mut under_way = [None; MEMBERS as usize];
     for (core, line) in lines {
         let world = &mut under_way[core as usize];
         let Some(line) = line else {
             if let Some(seed) = world.take() {
-                found.failed.push((seed, "its process died or hung".to_owned()));
+                fail(&mut found, seed, "its process died or hung");
             }
             if first && !found.failed.is_empty() {
                 break;
@@ -122,9 +132,7 @@ fn gather(lines: &Receiver<(u64, Option<String>)>, first: bool) -> Found {
                     break;
                 }
             }
-            (Some("broken"), Some(seed)) => {
-                found.failed.push((seed, rest.to_owned()));
-            }
+            (Some("broken"), Some(seed)) => fail(&mut found, seed, rest),
             _ => println!("{line}"),
         }
     }

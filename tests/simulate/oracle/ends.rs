@@ -54,7 +54,7 @@ pub fn known(case: &Case) -> Known {
 }
 
 /// The operator had the host forgotten after this time.
-fn is_forgotten(case: &Case, origin: &str, last: u64) -> bool {
+pub fn is_forgotten(case: &Case, origin: &str, last: u64) -> bool {
     let forgets = |event: &Event| matches!(event, Event::Order(Order::Forget { origin: of }) if of == origin);
     case.oracle.events.iter().any(|(at, _, event)| *at >= last && forgets(event))
 }
@@ -149,22 +149,33 @@ impl Seen<'_> {
     /// The written rule (docs/consuming.md): with `removed: keep` a destination keeps what it had of a URL when its page is delivered
     /// under another one. That other one must be held, in its last version.
     fn keeps_alias(&self, url: &str, its: &Place) -> bool {
-        let is_last = |held: &Held| its.digests.contains(&held.body_digest);
+        let is_last = |digest: &String| its.digests.contains(digest);
+        let has_last = |other: &String| {
+            let held = self.held.get(other).map(|held| &held.body_digest);
+            match held {
+                Some(held) => is_last(held) || self.last_in_new_partition(other).is_some_and(is_last),
+                None => self.may_lack_pages(),
+            }
+        };
         let mut others = its.one_of.iter().filter(|other| *other != url);
-        self.sink.removed == Removed::Keep && others.any(|other| self.held.get(other).is_some_and(is_last))
+        self.sink.removed == Removed::Keep && others.any(has_last)
     }
 
     /// The written rule (docs/consuming.md): with `removed: keep` a topic that gets more partitions keeps messages of keys that go to another
     /// one now. The last message of the page must be right.
     fn keeps_partition(&self, url: &str, truth: &Truth) -> bool {
-        let log = self.case.ends.log.get(&self.sink.name).into_iter().flatten();
-        let delivered = log.rev().filter(|change| change.url == url).find_map(|change| match &change.what {
+        self.last_in_new_partition(url) == Some(&truth.body_digest)
+    }
+
+    /// What the last message of a page brought, where an earlier one may stay in another partition.
+    fn last_in_new_partition(&self, url: &str) -> Option<&String> {
+        let may_stay =
+            self.sink.removed == Removed::Keep && self.befell(|what| matches!(what, Trouble::PartitionsAdded(_)));
+        let log = self.case.ends.log.get(&self.sink.name).filter(|_| may_stay)?;
+        log.iter().rev().filter(|change| change.url == url).find_map(|change| match &change.what {
             Done::Delivered { digest, .. } => Some(digest),
             Done::Removed { .. } | Done::Touched { .. } => None,
-        });
-        self.sink.removed == Removed::Keep
-            && self.befell(|what| matches!(what, Trouble::PartitionsAdded(_)))
-            && delivered == Some(&truth.body_digest)
+        })
     }
 
     /// The written rule (README, `seine forget`): destinations keep what they have of URLs that are forgotten.

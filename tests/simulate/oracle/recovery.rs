@@ -31,6 +31,12 @@ fn after_outages(case: &Case) -> Vec<String> {
         let late = case.oracle.requests.by_url.keys().filter_map(|url| {
             let (first, _) = case.oracle.requests.of(url).next()?;
             let is_late = first.at > until + 2 * HOUR + queue(case, url) && is_linked(case, url, *from);
+            let settings = case.world.settings_at(*until);
+            // As of a robots.txt that may be a day old.
+            let is_late = is_late
+                && [before.saturating_sub(DAY), *until]
+                    .into_iter()
+                    .all(|at| case.world.is_asked_for(url, &settings, at));
             is_late.then(|| {
                 let (over, at) = (case.day(*until), case.day(first.at));
                 format!(
@@ -106,10 +112,16 @@ fn orphan(case: &Case, sink: &Sink, log: &[Change], change: &Change) -> Option<S
         heirs.filter(|url| was_fetched(url) && is_one(url, at) && is_one(url, until.min(world.ends_ms))).collect();
     let heir = heirs.first()?;
     let is_quiet = until < world.ends_ms && !is_troubled(case, heir, at.saturating_sub(DAY), until);
-    // One that has the place already, or gets it.
-    let has_it =
-        |it: &Change| it.at_ms <= until && matches!(it.what, Done::Delivered { .. }) && heirs.contains(&it.url);
-    if !is_quiet || log.iter().any(has_it) {
+    // One that has the place already, or gets it: an heir, or a URL that redirects to one.
+    let mut looks = Default::default();
+    let mut has_it = |it: &Change| {
+        let is_delivered = it.at_ms <= until && matches!(it.what, Done::Delivered { .. });
+        is_delivered && {
+            let truth = world.judge(&it.url, &settings, at, &mut looks);
+            heirs.contains(&it.url) || (truth.is_page && truth.place == change.url)
+        }
+    };
+    if !is_quiet || log.iter().any(&mut has_it) {
         return None;
     }
     Some(format!(

@@ -104,7 +104,10 @@ pub fn tell_why(service: &dyn Service, day: &str) {
                 .page
                 .as_ref()
                 .map(|page| serde_json::json!([page.doubt, page.alias_of, page.final_url, page.alive_ms]));
-            format!("{}: {}; {}", why.state, why.reason, page.unwrap_or_default())
+            let last = why.attempts.last.last();
+            let last =
+                last.map(|last| format!(" (attempt: {}{})", last.outcome, if last.counts { "" } else { ", host's" }));
+            format!("{}: {}; {}{}", why.state, why.reason, page.unwrap_or_default(), last.unwrap_or_default())
         }
         Err(refusal) => format!("{refusal:?}"),
     };

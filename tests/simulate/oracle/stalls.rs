@@ -110,16 +110,22 @@ fn beginning(case: &Case) -> Vec<String> {
 fn second_looks(case: &Case) -> Vec<String> {
     let mut stories = Vec::new();
     for url in case.oracle.requests.by_url.keys() {
-        // What others redirect to is not known by that.
-        let own = case.oracle.requests.of(url).filter(|(first, _)| first.from.is_none());
-        let fetches: Vec<(&Asked, &Asked)> = own.collect();
+        let fetches: Vec<(&Asked, &Asked)> = case.oracle.requests.of(url).collect();
         // Of a page that robots.txt took away nothing needs to be confirmed.
         let has_one_robots = case.world.host_of(url).is_some_and(|host| host.robots.len() == 1)
             && !case.world.mishaps.iter().any(|mishap| matches!(mishap.what, What::Robots(_)));
         let (mut was_alive, mut cut_since): (bool, Option<u64>) = (false, None);
-        for (nth, (_, last)) in fetches.iter().enumerate() {
+        for (first, last) in fetches {
             let is_missing =
                 was_alive && has_one_robots && matches!(last.meant.says, Says::Missing) && last.got == Got::Whole;
+            if last.got == Got::Whole && !matches!(last.meant.says, Says::Status(_)) {
+                was_alive = last.is_alive() && last.url == *url;
+            }
+            // What others redirect to is not known by that. A redirect here may also have been asked for just before by chance, and
+            // nobody can tell whether it was followed.
+            if first.from.is_some() {
+                continue;
+            }
             cut_since = (last.got == Got::Cut).then(|| cut_since.unwrap_or(last.ended));
             let cut_for = cut_since.map_or(0, |since| last.ended - since);
             let wait = match last.got {
@@ -128,10 +134,8 @@ fn second_looks(case: &Case) -> Vec<String> {
                 _ if is_missing => case.settings.confirm_gone + case.settings.backoff_max + DAY,
                 _ => u64::MAX / 2,
             };
-            if last.got == Got::Whole && !matches!(last.meant.says, Says::Status(_)) {
-                was_alive = last.is_alive() && last.url == *url;
-            }
-            let next = fetches.get(nth + 1).map_or(case.world.ends_ms, |(first, _)| first.at);
+            let next = case.oracle.requests.of(url).find(|(first, _)| first.at > last.ended);
+            let next = next.map_or(case.world.ends_ms, |(first, _)| first.at);
             if next <= last.ended.saturating_add(wait) {
                 continue;
             }

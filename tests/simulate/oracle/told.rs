@@ -1,7 +1,9 @@
 //! Property 5: what is said of single URLs, of the whole in the end, and by `seine audit` is what is there.
 
+use super::ends::is_forgotten;
 use super::{Case, Event, Told};
 use crate::world::settings::{Removed, Sink};
+use crate::world::split;
 
 pub fn stories(case: &Case) -> Vec<String> {
     let mut stories: Vec<String> = case.ends.told.iter().flat_map(|told| lies(case, told)).collect();
@@ -33,7 +35,9 @@ fn lies(case: &Case, told: &Told) -> Vec<String> {
         let has = held.contains_key(&told.url);
         let is_lie = match said.as_str() {
             "delivered" => !has,
-            "removed" | "not_yet" => has,
+            // The written rule (`seine forget`): as if no link had led there.
+            "not_yet" => has && !is_forgotten_now(case, &told.url),
+            "removed" => has,
             _ => false,
         };
         let there = if has { "holds it" } else { "does not hold it" };
@@ -42,6 +46,12 @@ fn lies(case: &Case, told: &Told) -> Vec<String> {
         })
     };
     sinks.filter_map(lie).collect()
+}
+
+/// Its host was forgotten, and it was not fetched since.
+fn is_forgotten_now(case: &Case, url: &str) -> bool {
+    let last = case.oracle.requests.of(url).map(|(first, _)| first.at).max().unwrap_or_default();
+    is_forgotten(case, split(url).0, last)
 }
 
 /// Nobody but the crawl has changed what it holds, and nobody has copied it.

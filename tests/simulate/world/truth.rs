@@ -119,8 +119,13 @@ impl World {
     /// In scope, and allowed by its host's robots.txt.
     pub fn is_asked_for(&self, url: &str, settings: &Settings, at: u64) -> bool {
         let (_, path) = split(url);
-        let allows = |host: &Host| host.robots_at(at).allow(path);
+        let allows = |host: &Host| self.robots_of(host).robots_at(at).allow(path);
         self.is_in_scope(url, settings) && self.host_of(url).is_some_and(allows)
+    }
+
+    /// The host whose robots.txt holds for this one: where all of it redirects to (RFC 9309 §2.3.1.2).
+    fn robots_of<'w>(&'w self, host: &'w Host) -> &'w Host {
+        host.forwards.and_then(|id| self.host(id)).unwrap_or(host)
     }
 
     pub fn is_in_scope(&self, url: &str, settings: &Settings) -> bool {
