@@ -7,6 +7,7 @@ pub mod blame;
 mod canonical;
 pub mod change;
 mod doubt;
+pub mod hearsay;
 mod keep;
 mod preferences;
 pub mod reading;
