@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use seine::config::{Canonical, Config};
-use seine::judge::blame::Whose;
+use seine::judge::blame::{Blame, Whose, blame};
 use seine::judge::reading::{Reading, read};
 use seine::judge::{self, Answers, Fetched, Owner, Policy, Question, Step, Verdict, Way};
 use seine_frontier::scope::Scope;
@@ -175,6 +175,50 @@ fn who_is_charged_decides_when_a_url_is_tried_again() {
     assert_eq!(tried(Whose::Page, 2), None, "its attempts are used up");
     assert_eq!(tried(Whose::Host, 2), Some((false, false)), "its host pays, however often");
     assert_eq!(tried(Whose::Part, 2), Some((false, true)));
+}
+
+#[test]
+fn a_failure_is_blamed_on_its_url_its_host_or_a_part_of_it() {
+    use FailureReason::{BadRedirect, ConnectionRefused, Timeout};
+    let busy = |header| {
+        let mut event = status(503);
+        event::response(&mut event).headers.push(header, "60");
+        event
+    };
+    let last = Work { attempt: 2, ..unknown() };
+    for (name, event, work, was_reached, whose, is_in_question) in [
+        ("404", status(404), unknown(), true, Whose::Nobody, false),
+        ("a redirect that leads nowhere", failed(BadRedirect), unknown(), true, Whose::Nobody, false),
+        ("a refused connection", failed(ConnectionRefused), unknown(), true, Whose::Host, false),
+        ("a first 500", status(500), unknown(), true, Whose::Page, false),
+        ("the last 500", status(500), last.clone(), true, Whose::Page, true),
+        ("the last silence", failed(Timeout), last, true, Whose::Page, true),
+        ("429", status(429), unknown(), true, Whose::Host, false),
+        ("503 that asks for a pause", busy("retry-after"), unknown(), true, Whose::Host, false),
+        ("503 beside pages", busy("x-cache"), unknown(), true, Whose::Part, false),
+        ("503 before any page", busy("x-cache"), unknown(), false, Whose::Host, true),
+        ("half a page", cut(page("on")), unknown(), true, Whose::Page, false),
+    ] {
+        let blame = blame(&event.outcome, &work, None, was_reached, &config().frontier);
+        assert_eq!(blame, Blame { whose, is_in_question }, "{name}");
+    }
+}
+
+/// A host in question is asked for another page first.
+#[test]
+fn the_witness_decides_who_is_charged() {
+    let put_off = Work { was_put_off: true, ..unknown() };
+    let question = |whose| Blame { whose, is_in_question: true };
+    for (event, work, whose, witness, charged) in [
+        (status(500), unknown(), Whose::Page, None, Whose::Page),
+        (status(500), unknown(), Whose::Page, Some(true), Whose::Page),
+        (status(500), unknown(), Whose::Page, Some(false), Whose::Host),
+        (status(503), unknown(), Whose::Host, Some(true), Whose::Part),
+        (status(503), put_off, Whose::Host, Some(true), Whose::Page),
+        (status(503), unknown(), Whose::Host, None, Whose::Host),
+    ] {
+        assert_eq!(question(whose).after(witness, &event.outcome, &work), charged, "{witness:?}");
+    }
 }
 
 /// The transfer was whole, so its host was not charged. The URL is.

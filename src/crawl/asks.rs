@@ -9,6 +9,7 @@ use seine_parse::robots::RobotsTxt;
 use seine_parse::url::{origin, path_and_query};
 
 use crate::config::Config;
+use crate::judge::withheld::standing;
 
 /// What a host states about the use of its pages, from its files when they were last fetched.
 #[derive(Default)]
@@ -73,14 +74,12 @@ impl AsksChange<'_> {
             let says = HostSays::of(look.and_then(|look| look.robots).as_ref(), &self.config.fetch.user_agent.name);
             *host = (origin.to_owned(), says);
         }
-        let is_unlisted = page.noindex && self.config.scope.obey_noindex;
-        let is_opted_out = purposes.opted_out(&host.1.about(page)).is_some();
+        let is_withheld = standing(page, &host.1.about(page), self.config).is_some();
         let judge = self.config.left_out_by();
-        let is_unwanted = page.judged.as_ref().is_some_and(|judged| judged.is_unwanted(judge));
         let is_to_be_judged = judge.is_some() && page.judged.as_ref().is_some_and(|it| judge != Some(&it.model));
         match page.state == PageState::Withheld {
-            true => (!is_unlisted && !is_opted_out && !is_unwanted).then_some(Look::First),
-            false if is_opted_out || is_unwanted || is_to_be_judged => Some(Look::First),
+            true => (!is_withheld).then_some(Look::First),
+            false if is_withheld || is_to_be_judged => Some(Look::First),
             false if page.preferences.is_none() && !purposes.declared.is_empty() => Some(Look::Reread),
             false => (purposes.want_tdm_file() && !host.1.has_tdm).then_some(Look::First),
         }

@@ -16,10 +16,10 @@ use super::audit_index::{Passed, compare, compare_files};
 use super::error::CrawlError;
 use crate::backup::refuse_half_restored;
 use crate::config::{Config, Destination, Removed, SinkConfig, Upkeep};
+use crate::judge::upkeep::{Due, has_no_page};
 use crate::sinks::count;
 use crate::sinks::dead_letters::{self, Account};
 use crate::sinks::on_disk::PagesOnDisk;
-use crate::sinks::upkeep::{Due, has_no_page};
 
 /// The result of an audit.
 #[derive(Debug, Default)]

@@ -4,18 +4,20 @@
 
 pub mod alias;
 pub mod blame;
-pub mod canonical;
+mod canonical;
 pub mod change;
-pub mod doubt;
+mod doubt;
+pub mod hearsay;
 mod keep;
-pub mod preferences;
+mod preferences;
 pub mod reading;
 pub mod record;
 pub mod redirect;
 pub mod retry;
 pub mod robots;
-pub mod text;
+mod text;
 pub mod trouble;
+pub(crate) mod upkeep;
 mod verdict;
 pub mod withheld;
 

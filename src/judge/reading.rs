@@ -10,6 +10,7 @@ use seine_policies::focus;
 
 use super::Policy;
 use super::text::{is_compared, looks_for_near_copies};
+use super::withheld::standing;
 use crate::config::Config;
 
 /// What a verdict needs to know of a body.
@@ -90,11 +91,8 @@ fn is_released(known: &Work, mut said: Vec<Statement>, config: &Config) -> bool 
     if !known.was_withheld() {
         return false;
     }
-    let record = &known.known;
-    said.extend(record.preferences.iter().flatten().cloned());
-    let is_unlisted = record.noindex && config.scope.obey_noindex;
-    let is_unwanted = record.judged.as_ref().is_some_and(|judged| judged.is_unwanted(config.left_out_by()));
-    !is_unlisted && !is_unwanted && config.scope.purposes.opted_out(&said).is_none()
+    said.extend(known.known.preferences.iter().flatten().cloned());
+    standing(&known.known, &said, config).is_none()
 }
 
 /// For duplicate detection a 304 has no text, and a former duplicate must be delivered.

@@ -1,9 +1,11 @@
 //! Why an answer is not delivered.
 
+use seine_frontier::PageRecord;
 use seine_parse::page::preferences::Statement;
 use seine_parse::page::{PageEvent, Response, Withheld};
 
 use super::{Case, Owner, doubt, preferences};
+use crate::config::Config;
 
 /// Why the answer is not delivered, as far as the answer and the record tell. `said`: all statements about the use of
 /// the page.
@@ -39,6 +41,19 @@ fn irrelevant(case: &Case) -> Option<Withheld> {
     let is_left_out = case.policy.config.frontier.focus.relevant_only && case.is_final();
     let is_relevant = case.reading.relevance?.is_relevant;
     (is_left_out && !is_relevant).then_some(Withheld::Irrelevant)
+}
+
+/// Why a known page is not delivered, by the settings of today. `said`: all statements about its use, as far as they are
+/// known.
+pub fn standing(page: &PageRecord, said: &[Statement], config: &Config) -> Option<Withheld> {
+    if page.noindex && config.scope.obey_noindex {
+        return Some(Withheld::Noindex);
+    }
+    if let Some(opted_out) = config.scope.purposes.opted_out(said) {
+        return Some(Withheld::OptedOut(Box::new(opted_out)));
+    }
+    let is_unwanted = page.judged.as_ref().is_some_and(|judged| judged.is_unwanted(config.left_out_by()));
+    is_unwanted.then_some(Withheld::Irrelevant)
 }
 
 /// Whether this page asks not to be indexed. `says`: the answer says so. `before`: the page said so at the last

@@ -50,8 +50,8 @@ pub(super) use self::place::find;
 use self::queue::{Bulk, BulkDocument, BulkOutcome, Written};
 use super::dead_letters::DeadLetters;
 use super::sink::{Delivered, Sink, SinkContext, SinkCount, SinkError};
-use super::upkeep::Due;
 use crate::config::{ElasticConfig, Removed, Upkeep};
+use crate::judge::upkeep::Due;
 
 /// Number of bulks sent but not yet answered. The server writes one while the next is built and sent.
 const IN_FLIGHT: usize = 2;

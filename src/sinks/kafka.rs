@@ -27,9 +27,9 @@ use super::kafka_slots::{MessageState, Slots};
 use super::kafka_topic::{KnownTopic, TopicWatch};
 use super::place_notes::{NotedPlace, PlaceNotes};
 use super::sink::{Delivered, Sink, SinkContext, SinkError, empty};
-use super::upkeep::{Due, has_no_page};
 use super::watch::Watch;
 use crate::config::{KafkaConfig, Removed, Upkeep};
+use crate::judge::upkeep::{Due, has_no_page};
 use crate::shutdown::Shutdown;
 
 /// Longest single wait for delivery reports.

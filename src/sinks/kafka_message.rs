@@ -6,8 +6,8 @@ use seine_formats::change;
 use seine_parse::page::{DuplicateOf, PageChange, Truncated};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::upkeep::Due;
 use crate::config::Upkeep;
+use crate::judge::upkeep::Due;
 
 /// The headers of a message:
 ///

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use seine_delivery::Entry;
 
 use super::sink::{Delivered, Sink, SinkError};
-use super::upkeep::Due;
 use crate::config::Upkeep;
+use crate::judge::upkeep::Due;
 
 /// A local store that takes pages at once.
 pub(super) trait LocalStore: Send {

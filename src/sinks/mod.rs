@@ -27,7 +27,6 @@ mod rolling_sink;
 mod sink;
 pub(crate) mod staging;
 pub mod stdout;
-pub(crate) mod upkeep;
 pub mod watch;
 pub(crate) mod whole_file;
 

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use seine_delivery::large;
 use seine_frontier::{FrontierError, Lease, Work};
-use seine_parse::page::{FailureReason, Kind, Outcome, PageEvent, Response};
+use seine_parse::page::{Kind, PageEvent};
 use seine_system::blocking;
 use seine_system::clock::now_ms;
 use url::Url;
@@ -18,9 +19,9 @@ use super::host::LeasedHost;
 use super::lease::Tickets;
 use super::loan::{LOAN_TIME, Lent, Loan, Offer, Sent, Taken};
 use super::place::Place;
-use super::sketch::Sketch;
 use super::visitor::{Interrupted, Shared, Visitor, ask_frontier};
 use crate::fetch::client::Exchange;
+use crate::judge::hearsay::{Sketch, is_hearsay};
 use crate::judge::{redirect, trouble};
 
 /// How often to check whether the operator wants the host back.
@@ -328,14 +329,8 @@ impl Visitor {
             let target = target.map_or(location, |target| target.url.to_string());
             return Some(Sketch::of_redirect(response.status, &target));
         }
-        blocking::in_place(|| Sketch::of(event, &self.services.derive))
-    }
-}
-
-/// Whether it is host trouble or a truncated page, which we do not believe from a worker.
-fn is_hearsay(outcome: &Outcome) -> bool {
-    match outcome {
-        Outcome::Failure(failure) => failure.reason != FailureReason::UnwantedType,
-        Outcome::Response(response) => response.status == 429 || response.status >= 500 || Response::is_cut(response),
+        let options = &self.services.derive;
+        let read = || large::derive(event, options, |decoded| seine_parse::facts(event, decoded, options));
+        Some(blocking::in_place(|| Sketch::of(response, &read())))
     }
 }

@@ -18,7 +18,6 @@ mod request;
 mod requests;
 mod robots;
 pub mod rules;
-pub(crate) mod sketch;
 mod slots;
 mod text;
 mod visitor;

@@ -1,30 +1,31 @@
 //! What a URL's publisher states about its use.
 
 use seine_frontier::{PageRecord, RobotsAccess};
+use seine_parse::page::Withheld;
 use seine_parse::page::preferences::{OptedOut, Source, Statement};
 use seine_parse::robots::line_of;
 
 use super::why::Known;
 use crate::api::said::PreferenceSaid;
 use crate::crawl::asks::{HostSays, found_at};
+use crate::judge::withheld::standing;
 
 impl Known<'_> {
     /// Why a live page is not delivered.
     pub(super) fn withheld(&self, page: &PageRecord) -> String {
-        let config = &self.console.config.scope;
-        if page.noindex && config.obey_noindex {
-            return "its page is noindex".to_owned();
-        }
-        if let Some(judged) = &page.judged
-            && judged.is_unwanted(self.console.config.left_out_by())
-        {
-            return format!("{} rates it as not relevant (store_negative_pages)", judged.model);
-        }
-        match config.purposes.opted_out(&self.said(page)) {
-            Some(OptedOut { of, by, .. }) => {
+        match standing(page, &self.said(page), &self.console.config) {
+            Some(Withheld::Noindex) => "its page is noindex".to_owned(),
+            Some(Withheld::Irrelevant) => {
+                let model = page.judged.as_ref().map_or("the page classifier", |judged| judged.model.as_str());
+                format!("{model} rates it as not relevant (store_negative_pages)")
+            }
+            Some(Withheld::OptedOut(opted_out)) => {
+                let OptedOut { of, by, .. } = *opted_out;
                 format!("its publisher objects to its use for {}: {by}", of.name())
             }
-            None => "it was withheld at the last fetch, and may be delivered now".to_owned(),
+            Some(Withheld::Cut | Withheld::Doubted { .. } | Withheld::Alias { .. }) | None => {
+                "it was withheld at the last fetch, and may be delivered now".to_owned()
+            }
         }
     }
 

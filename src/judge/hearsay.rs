@@ -1,8 +1,7 @@
-//! A summary of a page, to tell later whether another fetch got the same page.
+//! What is believed from a remote worker: which of its outcomes, and whether its page is the same as ours.
 
-use seine_delivery::large;
-use seine_parse::page::PageEvent;
-use seine_parse::{DeriveOptions, media_type, simhash};
+use seine_parse::page::{FailureReason, Outcome, Response};
+use seine_parse::{Derived, media_type, simhash};
 use sha2::{Digest, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -16,7 +15,7 @@ const MOST_LINKS: usize = 2000;
 
 /// A summary of a page for comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Sketch {
+pub struct Sketch {
     status: u16,
     media_type: String,
     digest: [u8; 32],
@@ -27,20 +26,18 @@ pub(crate) struct Sketch {
 }
 
 impl Sketch {
-    /// None for a failure. Parses the page, which takes milliseconds of CPU.
-    pub fn of(event: &PageEvent, options: &DeriveOptions) -> Option<Sketch> {
-        let response = event.response()?;
-        let page = large::derive(event, options, |decoded| seine_parse::facts(event, decoded, options));
+    /// `page`: what is derived from the response.
+    pub fn of(response: &Response, page: &Derived) -> Sketch {
         let mut links: Vec<u64> = page.links.iter().take(MOST_LINKS).map(|link| xxh3_64(link.url.as_bytes())).collect();
         links.sort_unstable();
-        Some(Sketch {
+        Sketch {
             status: response.status,
             media_type: response.content_type().map(media_type).unwrap_or_default().to_ascii_lowercase(),
             digest: page.digest,
             length: page.body.len() as u64,
-            text: simhash::of_page(&page, response.content_type(), false).map(|text| text.bits),
+            text: simhash::of_page(page, response.content_type(), false).map(|text| text.bits),
             links,
-        })
+        }
     }
 
     /// For a redirect.
@@ -78,5 +75,13 @@ impl Sketch {
         };
         let invented = self.links.iter().filter(|link| ours.links.binary_search(link).is_err()).count();
         is_text_alike && (invented <= FEW_LINKS || invented * 2 <= self.links.len())
+    }
+}
+
+/// Whether it is host trouble or a truncated page, which we do not believe from a worker.
+pub fn is_hearsay(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Failure(failure) => failure.reason != FailureReason::UnwantedType,
+        Outcome::Response(response) => response.status == 429 || response.status >= 500 || Response::is_cut(response),
     }
 }
