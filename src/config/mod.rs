@@ -38,6 +38,7 @@ use ::config::{Value, ValueKind};
 
 pub use change::{KeyChanged, changes};
 pub use checked::*;
+pub use destinations::{Destination, Medium};
 pub use error::{ConfigError, Origin, Problem, Warning};
 pub use focus::FocusConfig;
 pub use page_classifier::page_classifier;

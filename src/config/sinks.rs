@@ -126,7 +126,7 @@ pub(super) fn set_formats(draft: &mut Draft, names: Vec<String>) -> Result<(), S
 
 /// The words that `data_formats` allows, each with a short description.
 pub fn sink_words() -> Vec<(&'static str, &'static str)> {
-    let others = destinations::TABLE.iter().filter(|to| to.is_word).map(|to| (to.name, to.about));
+    let others = destinations::TABLE.into_iter().filter(|to| to.is_word).map(|to| (to.name, to.about));
     Format::ALL.map(|format| (format.name, format.about)).into_iter().chain(others).collect()
 }
 
@@ -136,7 +136,7 @@ fn short(word: &str) -> Option<Wanted> {
     if let Ok(format) = Format::parse(word) {
         return Some(Wanted { name, destination: Kind::of_files(format), format: Some(format) });
     }
-    let destination = destinations::TABLE.iter().find(|to| to.is_word && to.name == name)?;
+    let destination = destinations::TABLE.into_iter().find(|to| to.is_word && to.name == name)?;
     Some(Wanted { name, destination, format: None })
 }
 
