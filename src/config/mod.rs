@@ -192,11 +192,11 @@ impl Reader {
         for text in self.draft.notes.drain(..) {
             self.warnings.push(Warning { at: at.clone(), key: key.name, text });
         }
-        if let Some(lacking) = key.lacking {
-            let unset = layers::typed(key, lacking.ache, &Origin::Default)
+        if let Some(ache) = key.lacking {
+            let unset = layers::typed(key, ache, &Origin::Default)
                 .and_then(|value| key.kind.set(&mut Draft::default(), &value));
             if Ok(shown) != unset {
-                self.warnings.push(Warning { at, key: key.name, text: lacking.instead.to_owned() });
+                self.warnings.push(Warning { at, key: key.name, text: keys::instead(key.name) });
             }
             return;
         }

@@ -14,6 +14,7 @@ use std::time::Duration;
 use ::config::{Value, ValueKind};
 use seine_policies::budgets::Budget;
 
+pub(super) use self::lacking::instead;
 use super::budgets;
 use super::draft::Draft;
 use super::overrides;
@@ -27,16 +28,9 @@ pub(super) struct Key {
     /// The key can change while a crawl runs: `[reload]`. The other keys are built into clients, sinks and stores at
     /// the start.
     pub is_live: bool,
-    /// Set for a feature of ACHE that Seine lacks.
-    pub lacking: Option<Lacking>,
-}
-
-/// A key that does nothing here. A value other than ACHE's default causes a warning.
-#[derive(Clone, Copy)]
-pub(super) struct Lacking {
-    pub ache: &'static str,
-    /// What happens instead.
-    pub instead: &'static str,
+    /// Set for a feature of ACHE that Seine lacks: ACHE's default. The key does nothing here; another value causes a
+    /// warning.
+    pub lacking: Option<&'static str>,
 }
 
 /// A key's type and its setter. Setters that take text may refuse it; the error says what they expect. Numbers are
@@ -263,6 +257,6 @@ const fn secret(key: Key) -> Key {
     Key { secret: true, ..key }
 }
 
-const fn lacking(name: &'static str, ache: &'static str, kind: Kind, instead: &'static str) -> Key {
-    Key { lacking: Some(Lacking { ache, instead }), ..key(name, kind) }
+const fn lacking(name: &'static str, ache: &'static str, kind: Kind) -> Key {
+    Key { lacking: Some(ache), ..key(name, kind) }
 }
