@@ -4,6 +4,7 @@
 //! A layer is flat: full names of keys with their values. Some of ACHE's keys have a value and also keys below them, so a
 //! tree cannot hold them all. Each value remembers where it comes from ([`Origin::of`]).
 
+use std::fmt;
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -23,13 +24,20 @@ pub(super) struct Layer {
     settings: Vec<Setting>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct Setting {
     /// A key, or the name that gives the file of a secret.
     name: String,
     /// Set only this entry of the key's mapping. The others stay as they are in the layers below.
     entry: Option<String>,
     value: Value,
+}
+
+/// The crate wants to print sources. The value may be secret.
+impl fmt::Debug for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
 }
 
 impl Source for Layer {
