@@ -155,7 +155,7 @@ fn trained(parameters: &Value, files: &mut Files) -> Result<Method, Wrong> {
     let model = read.and_then(|bytes| {
         Model::parse(&bytes).map_err(|error| format!("{}: {error}", files.folder.join(name).display()))
     });
-    let model = model.map_err(|problem| (named.map_or(line(parameters), |node| line(node)), problem))?;
+    let model = model.map_err(|problem| (named.map_or(line(parameters), line), problem))?;
     Ok(Method::Trained { model: Box::new(model), threshold })
 }
 

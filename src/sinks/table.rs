@@ -22,21 +22,25 @@ use super::sink::{Sink, SinkContext, SinkCount, SinkError};
 use super::{count, kafka_audit, kafka_place, place, stdout};
 use crate::config::{Destination, SinkConfig, Upkeep};
 
+type Open = fn(&SinkConfig, &SinkContext, &Value) -> Result<Box<dyn Sink>, SinkError>;
+type Count = fn(&SinkConfig, &Path, &[u64]) -> Result<Option<SinkCount>, SinkError>;
+type Find = fn(&SinkConfig, &Path, &SoughtPage, Duration) -> Result<Option<PagePlace>, NotTold>;
+
 /// A destination. Functions with a folder get the sink's own.
 pub(crate) struct Row {
     /// Builds the sink, from the state of its last committed [`Delivered`](super::Delivered); null for a sink that has
     /// delivered nothing.
-    pub open: fn(&SinkConfig, &SinkContext, &Value) -> Result<Box<dyn Sink>, SinkError>,
+    pub open: Open,
     /// Counted what is there; none if that is not cheap. It gets the [`Row::key`] of each event that must be there, each
     /// once and in order.
-    pub count: fn(&SinkConfig, &Path, &[u64]) -> Result<Option<SinkCount>, SinkError>,
+    pub count: Count,
     /// By what an event is recognised there; none if nothing there says which event it is.
     pub key: fn(&SinkConfig, &PageEvent) -> Option<u64>,
     /// Which pages are there, if it can be asked for each page.
     pub pages: for<'a> fn(&'a SinkConfig, &Path) -> Result<Option<PagesAt<'a>>, SinkError>,
     /// Finds a page, for people; none if pages cannot be found there. Asks the destination itself, near the place in the
     /// sink's notes, and waits this long for each answer. It may take longer, so callers must set a limit.
-    pub find: fn(&SinkConfig, &Path, &SoughtPage, Duration) -> Result<Option<PagePlace>, NotTold>,
+    pub find: Find,
     /// There is one place for a URL, whichever event is looked for.
     pub is_found_by_url: bool,
     pub counted: Counted,
