@@ -7,7 +7,7 @@ use seine_page_log::LogError;
 
 use super::destination::Destination;
 use super::folder::NamedFolder;
-use crate::config::SinkConfig;
+use crate::config::{self, SinkConfig};
 use crate::crawl::CrawlError;
 use crate::crawl::audit::{Audit, Book, Figure, Rule, audit};
 use crate::telemetry::progress::grouped;
@@ -67,7 +67,7 @@ impl Args {
         if !sinks.iter().any(|sink| sink.name() == files.name()) {
             sinks.push(files);
         }
-        for name in ["kafka", "elasticsearch"] {
+        for name in config::Destination::servers() {
             let has_cursor = self.folder.path().join("log/cursors").join(format!("{name}.cursor")).exists();
             if has_cursor && !sinks.iter().any(|sink| sink.name() == name) {
                 bail!(

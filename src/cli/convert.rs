@@ -12,7 +12,6 @@ use super::ticker::Ticker;
 use crate::archive::inputs::{ArchiveInputs, InputOptions};
 use crate::archive::transfer::Transfer;
 use crate::archive::transfer_state::{self, TransferState};
-use crate::config::Destination;
 use crate::sinks::SinkContext;
 
 /// Write the pages of an archive as files of another format.
@@ -52,10 +51,8 @@ Examples:
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (config, mut sink) = args.reading.with_word(args.to.name)?;
-    if let Destination::Pagestore { base_folder } = &mut sink.destination {
-        // Never write into the page store of a crawl.
-        *base_folder = None;
-    }
+    // Never write into the page store of a crawl.
+    sink.destination.keep_in_own_folder();
     let task = args.filter_args.task("convert", &args.from_names, args.to);
     let options = InputOptions { without: Some(args.to_folder.clone()), ..args.reading.source_options()? };
     let ticker = Ticker::new(&args.from_names, &options, args.quiet);

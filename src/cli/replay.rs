@@ -11,7 +11,7 @@ use super::ticker::Ticker;
 use crate::archive::inputs::{ArchiveInputs, InputOptions};
 use crate::archive::transfer::Transfer;
 use crate::archive::transfer_state::TransferState;
-use crate::config::{self, Destination, StartedWith};
+use crate::config::{self, StartedWith};
 use crate::sinks::{SinkContext, SinkError};
 use crate::telemetry::logging;
 use crate::telemetry::progress::{grouped, say};
@@ -64,10 +64,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let ticker = Ticker::new(&args.from_names, &options, args.quiet);
     let mut told = Told { ticker, to: sink.format.filter(|_| !args.quiet) };
     logging::start(&config.logging, &told.ticker.screen)?;
-    let (state, state_file) = match sink.destination {
+    let (state, state_file) = match sink.destination.keeps_pages() {
         // Printed lines may be lost after an interruption, so a replay to stdout always starts at the beginning.
-        Destination::Stdout | Destination::Void => (TransferState::default(), None),
-        _ => {
+        false => (TransferState::default(), None),
+        true => {
             keep_for_letters(&args)?;
             let state_file = args.output.join(format!("{}.json", sink.name()));
             (begin(&args, &state_file)?, Some(state_file))

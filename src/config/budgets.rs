@@ -1,16 +1,16 @@
 //! `budget.rules`: a list of entries. Each says whose budget it is, for which period, and how much of what.
 
+use ::config::{Value, ValueKind};
 use seine_policies::budgets::{Budget, Period, What, Whom};
 
 use super::values::{count, entries, of_entry, shown_size, size, text};
-use super::yaml::{Node, Value};
 
 const EXPECTED: &str = "a list of budgets, each like {of: host, per: day, pages: 1000, bytes_received: 1GiB}";
 
 /// An entry with several amounts becomes one budget per amount.
-pub(super) fn budgets(node: &Node) -> Result<Vec<Budget>, String> {
+pub(super) fn budgets(value: &Value) -> Result<Vec<Budget>, String> {
     let mut budgets: Vec<Budget> = Vec::new();
-    for (index, entry) in entries(node, EXPECTED)?.iter().enumerate() {
+    for (index, entry) in entries(value, EXPECTED)?.iter().enumerate() {
         let expected = |what: String| of_entry(EXPECTED, index, &what);
         for budget in one(entry).map_err(expected)? {
             if budgets.iter().any(|other| other.is_twin_of(&budget)) {
@@ -24,8 +24,8 @@ pub(super) fn budgets(node: &Node) -> Result<Vec<Budget>, String> {
     Ok(budgets)
 }
 
-fn one(node: &Node) -> Result<Vec<Budget>, String> {
-    let Value::Map(entries) = &node.value else { return Err("this is not a mapping".into()) };
+fn one(value: &Value) -> Result<Vec<Budget>, String> {
+    let ValueKind::Table(entries) = &value.kind else { return Err("this is not a mapping".into()) };
     let (mut of, mut per, mut amounts) = (None, Period::Life, Vec::new());
     for (name, value) in entries {
         let word = text(value).map_err(|_| format!("{name} has no value"))?;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Config, Destination, Effective, Loaded, Secret, SinkConfig};
+use super::{Config, Effective, Loaded, Secret, SinkConfig};
 
 const MODEL: &str = "target_storage.model";
 const READ_TOKEN: &str = "http.api.read_token";
@@ -87,24 +87,14 @@ fn hidden(before: &Loaded, now: &Loaded, shown: &[KeyChanged]) -> Vec<KeyChanged
     .collect()
 }
 
-/// The sinks without the credentials for Elasticsearch.
+/// The sinks without the credentials of their destinations.
 fn without_credentials(config: &Config) -> Vec<SinkConfig> {
     let mut sinks = config.sinks.clone();
-    for sink in &mut sinks {
-        if let Destination::Elasticsearch(elastic) = &mut sink.destination {
-            (elastic.username, elastic.password, elastic.api_key) = (None, None, None);
-        }
-    }
+    sinks.iter_mut().for_each(|sink| drop(sink.destination.take_credentials()));
     sinks
 }
 
-/// Passwords and API keys of the Elasticsearch sinks.
-fn secrets(config: &Config) -> Vec<(&Option<Secret>, &Option<Secret>)> {
-    let destinations = config.sinks.iter().map(|sink| &sink.destination);
-    destinations
-        .filter_map(|destination| match destination {
-            Destination::Elasticsearch(elastic) => Some((&elastic.password, &elastic.api_key)),
-            _ => None,
-        })
-        .collect()
+/// The secret credentials of all destinations.
+fn secrets(config: &Config) -> Vec<Option<Secret>> {
+    config.sinks.iter().flat_map(|sink| sink.destination.clone().take_credentials()).collect()
 }

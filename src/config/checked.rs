@@ -8,7 +8,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use seine_formats::filesystem::Naming;
 use seine_formats::held::{Field, Held};
 use seine_formats::options::Options;
 use seine_formats::{Format, elastic};
@@ -18,6 +17,7 @@ use seine_parse::clean_text::TextOptions;
 use seine_policies::budgets::Budget;
 use seine_policies::revisit::RevisitPolicy;
 
+use super::destinations::Destination;
 use super::secret::Secret;
 
 /// All settings of a crawl. [`Config::default`] is polite; `defaults.yml` explains each value.
@@ -223,27 +223,6 @@ pub enum Removed {
     Keep,
 }
 
-/// A destination of pages.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Destination {
-    /// Rolling files: a file that reaches the size is closed and the next one started. A single larger record makes a
-    /// larger file. The level is zlib's, for formats whose files are one stream.
-    Files {
-        max_file_size: u64,
-        compression_level: u32,
-    },
-    /// One file per page.
-    Filesystem(Naming),
-    /// None: the sink's own folder.
-    Pagestore {
-        base_folder: Option<PathBuf>,
-    },
-    Kafka(KafkaConfig),
-    Elasticsearch(Box<ElasticConfig>),
-    Stdout,
-    Void,
-}
-
 /// `target_storage.data_format.kafka.*`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct KafkaConfig {
@@ -333,13 +312,6 @@ pub struct LoggingConfig {
     pub filter: String,
 }
 
-impl Destination {
-    /// Pages go to a server, not into the sink's folder.
-    pub fn is_server(&self) -> bool {
-        matches!(self, Destination::Kafka(_) | Destination::Elasticsearch(_))
-    }
-}
-
 impl Config {
     pub fn sink(&self, name: &str) -> Option<&SinkConfig> {
         self.sinks.iter().find(|sink| sink.name() == name)
@@ -375,7 +347,7 @@ impl Config {
 impl SinkConfig {
     /// Whether a page is delivered with the distance of its change, in the document or in a header.
     fn tells_distance(&self) -> bool {
-        matches!(self.destination, Destination::Kafka(_)) || self.format == Some(elastic::FORMAT)
+        self.destination.row().tells_distance || self.format == Some(elastic::FORMAT)
     }
 
     /// The name in folders, metrics and on the command line.

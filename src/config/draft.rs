@@ -9,8 +9,7 @@ use seine_parse::page::preferences::Purpose;
 use seine_parse::preferences::terms;
 use seine_parse::requisites::Requisites;
 
-use super::checked::{Canonical, Config, Destination, ElasticConfig, Redirects};
-use super::elastic;
+use super::checked::{Canonical, Config, ElasticConfig, Redirects};
 use super::error::Problem;
 use super::kafka_properties;
 use super::secret::Secret;
@@ -135,13 +134,8 @@ pub(super) fn contradictions(config: &Config) -> Vec<Problem> {
         );
     }
     for sink in &config.sinks {
-        match &sink.destination {
-            Destination::Kafka(kafka) if kafka.topic.is_empty() => add(
-                "target_storage.data_formats and target_storage.data_format.kafka.topic_name",
-                "KAFKA needs the name of a topic; set topic_name, or give seine crawl --kafka-topic",
-            ),
-            Destination::Elasticsearch(elastic) => elastic::contradictions(elastic, &mut add),
-            _ => {}
+        for (keys, problem) in (sink.destination.row().contradictions)(&sink.destination) {
+            add(keys, problem);
         }
     }
     problems

@@ -19,16 +19,21 @@ pub(super) fn finish(draft: &Draft) -> ElasticConfig {
 }
 
 /// Checks that there is one complete way of authentication: user and password, or an API key.
-pub(super) fn contradictions(config: &ElasticConfig, add: &mut impl FnMut(&'static str, &str)) {
+pub(super) fn contradictions(config: &ElasticConfig) -> Vec<(&'static str, &'static str)> {
+    let mut found = Vec::new();
     if config.username.is_some() && config.api_key.is_some() {
-        add(
+        found.push((
             "target_storage.data_format.elasticsearch.rest.username and api_key",
             "only one way of authentication can be used; remove one of them",
-        );
+        ));
     }
     if config.username.is_none() && config.password.is_some() {
-        add("target_storage.data_format.elasticsearch.rest.username and password", "a password needs its username");
+        found.push((
+            "target_storage.data_format.elasticsearch.rest.username and password",
+            "a password needs its username",
+        ));
     }
+    found
 }
 
 pub(super) fn set_hosts(draft: &mut Draft, hosts: Vec<String>) -> Result<(), String> {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use ::config::Value;
+
 /// Reading stops after this many problems; the file is probably of another kind.
 pub(super) const MAX_PROBLEMS: usize = 20;
 
@@ -71,10 +73,37 @@ pub enum Origin {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Origin::Default => f.write_str("default"),
+            Origin::Default => f.write_str(DEFAULT),
             Origin::File { path, line } => write!(f, "{}:{line}", path.display()),
-            Origin::Environment(name) => write!(f, "environment variable {name}"),
-            Origin::CommandLine => f.write_str("command line"),
+            Origin::Environment(name) => write!(f, "{VARIABLE}{name}"),
+            Origin::CommandLine => f.write_str(COMMAND_LINE),
+        }
+    }
+}
+
+const DEFAULT: &str = "default";
+const VARIABLE: &str = "environment variable ";
+const COMMAND_LINE: &str = "command line";
+
+impl Origin {
+    /// Where a value of the `config` crate comes from. It keeps an origin as its text.
+    pub(super) fn of(value: &Value) -> Origin {
+        let text = value.origin().unwrap_or(DEFAULT);
+        // The name of a variable that sets a key has no colon.
+        let in_file = text.rsplit_once(':').and_then(|(path, line)| Some((path.into(), line.parse().ok()?)));
+        match (in_file, text.strip_prefix(VARIABLE)) {
+            (Some((path, line)), _) => Origin::File { path, line },
+            (None, Some(name)) => Origin::Environment(name.to_owned()),
+            (None, None) if text == COMMAND_LINE => Origin::CommandLine,
+            (None, None) => Origin::Default,
+        }
+    }
+
+    /// The line in the file; 0 if the value is not from a file.
+    pub(super) fn line(&self) -> usize {
+        match self {
+            Origin::File { line, .. } => *line,
+            _ => 0,
         }
     }
 }

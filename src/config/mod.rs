@@ -1,9 +1,8 @@
 //! Configuration: raw (the text of the file) → checked (types that cannot hold a wrong value).
 //!
-//! `keys` is the table of all keys, ACHE's and ours. `defaults.yml` explains each and has its default. `yaml` and
-//! `settings` collect the values and their sources, `values` parses single values, `draft` joins them into [`Config`].
-//! The environment overrides: `SEINE__LINK_STORAGE__CACHE_SIZE=64MiB` sets `link_storage.cache_size`. `secret_file`
-//! reads secrets from files.
+//! `keys` is the table of all keys, ACHE's and ours. `defaults.yml` explains each and has its default. `layers` are the
+//! sources of values: defaults, file, environment (`variables`) and command line. The `config` crate lays them over each
+//! other. `values` parses single values, `draft` joins them into [`Config`]. `secret_file` reads secrets from files.
 
 mod budgets;
 mod change;
@@ -18,24 +17,28 @@ mod focus;
 mod kafka_names;
 mod kafka_properties;
 mod keys;
+mod layers;
 mod overrides;
 mod page_classifier;
 mod render;
 mod secret;
 mod secret_file;
 mod seeds;
-mod settings;
 mod sinks;
 mod started_with;
 mod values;
-pub(crate) mod yaml;
+mod variables;
+mod yaml;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use ::config::{Value, ValueKind};
+
 pub use change::{KeyChanged, changes};
 pub use checked::*;
+pub use destinations::{Destination, Medium};
 pub use error::{ConfigError, Origin, Problem, Warning};
 pub use focus::FocusConfig;
 pub use page_classifier::page_classifier;
@@ -48,7 +51,7 @@ pub use values::{parse_duration, parse_size, shown_list, static_host};
 
 use draft::Draft;
 use keys::Key;
-use settings::{Setting, Settings};
+use layers::Values;
 
 /// All keys with their defaults and explanations, as a configuration file.
 pub const DEFAULTS: &str = include_str!("defaults.yml");
@@ -105,17 +108,15 @@ pub fn load_with(
 ) -> Result<Loaded, ConfigError> {
     let mut problems = Vec::new();
     let files = files::open(path, &mut problems);
-    let mut settings = Settings::new();
-    if let Some((path, text)) = &files.main {
-        settings = settings::from_file(path, text, &mut problems);
-    }
-    settings.extend(settings::from_environment(env, &mut problems));
-    settings::lay_over(&mut settings, options, &mut problems);
-    let is_long_form = settings::prefer_sinks(&mut settings);
+    let file = files.main.as_ref().map(|(path, text)| layers::file(path, text, &mut problems)).unwrap_or_default();
+    let variables = variables::layer(env, &mut problems);
+    let options = layers::command_line(options, &mut problems);
+    let mut values = layers::lay(vec![layers::defaults().clone(), file, variables, options]);
+    let is_long_form = layers::prefer_sinks(&mut values);
 
     let mut reader = Reader { draft: Draft::default(), warnings: Vec::new(), effective: Vec::new(), problems };
-    for key in keys::all().filter(|key| !is_long_form || key.name != settings::DATA_FORMATS) {
-        reader.read(key, settings.get(key.name));
+    for key in keys::all().filter(|key| !is_long_form || key.name != layers::DATA_FORMATS) {
+        reader.read(key, &values);
     }
     let Reader { mut draft, warnings, effective, mut problems } = reader;
     draft.config.scope.allow.extend(files.whitelist);
@@ -152,8 +153,8 @@ impl SinkConfig {
 /// Checks the text of an option or variable for a key. The error says what the key expects.
 pub fn check_value(key: &str, text: &str) -> Result<(), String> {
     let Some(key) = keys::find(key) else { return Err(keys::hint(key)) };
-    let node = settings::variable(key, text)?;
-    key.kind.set(&mut Draft::default(), &node).map(drop).map_err(|expected| format!("expected {expected}"))
+    let value = layers::typed(key, text, &Origin::CommandLine)?;
+    key.kind.set(&mut Draft::default(), &value).map(drop).map_err(|expected| format!("expected {expected}"))
 }
 
 /// The variables of the process that begin with `SEINE_`. Bytes that are not UTF-8 are replaced, so the value is
@@ -174,39 +175,48 @@ struct Reader {
 }
 
 impl Reader {
-    fn read(&mut self, key: &'static Key, setting: Option<&Setting>) {
-        let (node, at) = match setting.map(|setting| (setting.value(), setting.at.clone())) {
-            Some((Ok(node), at)) => (node, at),
-            Some((Err(expected), at)) => {
+    fn read(&mut self, key: &'static Key, values: &Values) {
+        // A key of ACHE's that does nothing has no default.
+        let Some((value, at)) = given(key, values) else { return };
+        let value = match value {
+            Ok(value) => value,
+            Err(expected) => {
                 let (key, problem) = (secret_file::name_of(key.name), format!("expected {expected}"));
                 return self.problems.push(Problem::Value { at, key, problem });
             }
-            None if key.lacking.is_some() => return,
-            None => (Cow::Borrowed(keys::default(key)), Origin::Default),
         };
-        let node = &*node;
-        let shown = match key.kind.set(&mut self.draft, node) {
+        let shown = match key.kind.set(&mut self.draft, &value) {
             Ok(shown) => shown,
-            Err(expected) => return self.problems.push(refused(key, node, at, &expected)),
+            Err(expected) => return self.problems.push(refused(key, &value, at, &expected)),
         };
         for text in self.draft.notes.drain(..) {
             self.warnings.push(Warning { at: at.clone(), key: key.name, text });
         }
-        if let Some(lacking) = key.lacking {
-            let unset =
-                settings::variable(key, lacking.ache).and_then(|node| key.kind.set(&mut Draft::default(), &node));
+        if let Some(ache) = key.lacking {
+            let unset = layers::typed(key, ache, &Origin::Default)
+                .and_then(|value| key.kind.set(&mut Draft::default(), &value));
             if Ok(shown) != unset {
-                self.warnings.push(Warning { at, key: key.name, text: lacking.instead.to_owned() });
+                self.warnings.push(Warning { at, key: key.name, text: keys::instead(key.name) });
             }
             return;
         }
-        let value = if key.secret && !node.is_null() { values::shown_text(Secret::MASK) } else { shown };
+        let is_masked = key.secret && value.kind != ValueKind::Nil;
+        let value = if is_masked { values::shown_text(Secret::MASK) } else { shown };
         self.effective.push(Effective { key: key.name, value, origin: at, is_live: key.is_live });
     }
 }
 
-fn refused(key: &Key, node: &yaml::Node, at: Origin, expected: &str) -> Problem {
+/// The value of a key and its source; a secret may be in a file, which is read. The error says what was expected.
+fn given<'v>(key: &Key, values: &'v Values) -> Option<(Result<Cow<'v, Value>, String>, Origin)> {
+    if let Some(value) = values.get(key.name) {
+        return Some((Ok(Cow::Borrowed(value)), Origin::of(value)));
+    }
+    let path = values.get(&secret_file::name_of(key.name)).filter(|_| key.secret)?;
+    Some((secret_file::content(path).map(Cow::Owned), Origin::of(path)))
+}
+
+fn refused(key: &Key, value: &Value, at: Origin, expected: &str) -> Problem {
     let hidden = key.secret || matches!(key.kind, keys::Kind::Cookies(_));
-    let found = if hidden { "its value (not shown)" } else { &values::shown_node(node) };
+    let found = if hidden { "its value (not shown)" } else { &values::shown_value(value) };
     Problem::Value { at, key: key.name.to_owned(), problem: format!("{found} is not valid; expected {expected}") }
 }

@@ -3,21 +3,21 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use ::config::{Value, ValueKind};
 use seine_frontier::pattern;
 use seine_policies::revisit::{Override, Which};
 
 use super::values::{Unit, duration, entries, of_entry, shown_duration, shown_text, text};
-use super::yaml::{Node, Value};
 
 const FORM: &str = "a list such as [{host: example.com, interval: 1h}, {pattern: \"/archive/\", interval: null}]";
 
-pub(super) fn read(node: &Node) -> Result<Vec<Override>, String> {
-    let one = |(index, node)| entry(node).map_err(|expected| of_entry(FORM, index, &expected));
-    entries(node, FORM)?.iter().enumerate().map(one).collect()
+pub(super) fn read(value: &Value) -> Result<Vec<Override>, String> {
+    let one = |(index, value)| entry(value).map_err(|expected| of_entry(FORM, index, &expected));
+    entries(value, FORM)?.iter().enumerate().map(one).collect()
 }
 
-fn entry(node: &Node) -> Result<Override, String> {
-    let Value::Map(entries) = &node.value else { return Err("this is not a mapping".into()) };
+fn entry(value: &Value) -> Result<Override, String> {
+    let ValueKind::Table(entries) = &value.kind else { return Err("this is not a mapping".into()) };
     let mut which = Vec::new();
     let (mut interval, mut min_interval, mut max_interval) = (None, None, None);
     for (name, value) in entries {
@@ -31,7 +31,7 @@ fn entry(node: &Node) -> Result<Override, String> {
                 pattern::check(&pattern)?;
                 which.push(Which::Pattern(pattern));
             }
-            "interval" if value.is_null() => interval = Some(None),
+            "interval" if value.kind == ValueKind::Nil => interval = Some(None),
             "interval" => interval = Some(Some(time()?)),
             "min_interval" => min_interval = Some(time()?),
             "max_interval" => max_interval = Some(time()?),

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use ::config::{Map, Value, ValueKind};
 use data_encoding::HEXLOWER;
 use regex::Regex;
 use seine_policies::relevance::{
@@ -11,9 +12,10 @@ use seine_policies::relevance::{
 use sha2::{Digest, Sha256};
 
 use super::draft::Draft;
+use super::error::Origin;
 use super::files::read_at_most;
 use super::values::{list, number, text};
-use super::yaml::{self, Node, Value};
+use super::yaml;
 
 pub(super) const FILE: &str = "pageclassifier.yml";
 const MODEL_FILE: &str = "model.json";
@@ -46,7 +48,9 @@ pub fn page_classifier(folder: &Path) -> Result<PageClassifier, String> {
     }
     let text = files.text(FILE)?;
     let at = |line: usize, problem: String| format!("{}, line {line}: {problem}", folder.join(FILE).display());
-    let root = yaml::parse(&text).map_err(|error| at(error.line, format!("not valid YAML: {}", error.problem)))?;
+    let origin = |line| Origin::File { path: folder.join(FILE), line };
+    let root = yaml::value(&text, &origin);
+    let root = root.map_err(|error| at(error.line, format!("not valid YAML: {}", error.problem)))?;
     let method = method(&root, &mut files).map_err(|(line, problem)| at(line, problem))?;
     let digest = HEXLOWER.encode(&files.digest.finalize()[..4]);
     Ok(PageClassifier::new(&format!("{}@{digest}", plain_name(folder)), method))
@@ -55,12 +59,12 @@ pub fn page_classifier(folder: &Path) -> Result<PageClassifier, String> {
 /// A line of `pageclassifier.yml` and its error.
 type Wrong = (usize, String);
 
-fn method(root: &Node, files: &mut Files) -> Result<Method, Wrong> {
+fn method(root: &Value, files: &mut Files) -> Result<Method, Wrong> {
     let root = Fields::of(root, &["type", "parameters"])?;
     let kind = root.get("type").ok_or_else(|| root.wrong(format!("type is missing: one of {TYPES}")))?;
     let word = text(kind).unwrap_or_default();
-    let none = Node { line: kind.line, value: Value::Map(Vec::new()) };
-    let given = root.get("parameters").filter(|node| !node.is_null());
+    let none = Value::new(kind.origin().map(str::to_owned).as_ref(), Map::<String, Value>::new());
+    let given = root.get("parameters").filter(|node| node.kind != ValueKind::Nil);
     let parameters = given.unwrap_or(&none);
     match word {
         "url_regex" => url_regex(parameters, files),
@@ -82,9 +86,9 @@ fn method(root: &Node, files: &mut Files) -> Result<Method, Wrong> {
         "keep_link_relevance" => Ok(Method::KeepLink(Some(Box::new(trained(parameters, files)?)))),
         "trained" => trained(parameters, files),
         "smile" | "weka" => {
-            Err((kind.line, format!("{word} models are Java-serialised, and only ACHE can read them; {REMEDY}")))
+            Err((line(kind), format!("{word} models are Java-serialised, and only ACHE can read them; {REMEDY}")))
         }
-        _ => Err((kind.line, format!("unknown type {word:?}; use one of {TYPES}"))),
+        _ => Err((line(kind), format!("unknown type {word:?}; use one of {TYPES}"))),
     }
 }
 
@@ -97,10 +101,10 @@ fn rules(field: Field, patterns: Vec<Regex>, denied: Vec<Regex>) -> Method {
 }
 
 /// As in ACHE, patterns of a file replace those in the list.
-fn url_regex(parameters: &Node, files: &mut Files) -> Result<Method, Wrong> {
+fn url_regex(parameters: &Value, files: &mut Files) -> Result<Method, Wrong> {
     let fields = Fields::of(parameters, &["regular_expressions", "whitelist_file", "blacklist_file"])?;
     let mut listed =
-        |name| fields.get(name).filter(|node| !node.is_null()).map(|node| files.patterns(node)).transpose();
+        |name| fields.get(name).filter(|node| node.kind != ValueKind::Nil).map(|node| files.patterns(node)).transpose();
     let (allowed, denied) = (listed("whitelist_file")?, listed("blacklist_file")?.unwrap_or_default());
     let allowed = match allowed {
         Some(patterns) => patterns,
@@ -110,7 +114,7 @@ fn url_regex(parameters: &Node, files: &mut Files) -> Result<Method, Wrong> {
     Ok(rules(Field::Url, allowed, denied))
 }
 
-fn regex(parameters: &Node) -> Result<Method, Wrong> {
+fn regex(parameters: &Value) -> Result<Method, Wrong> {
     const FIELDS: [(&str, Field); 4] = [
         ("url", Field::Url),
         ("title", Field::Title),
@@ -130,15 +134,15 @@ fn regex(parameters: &Node) -> Result<Method, Wrong> {
     Ok(Method::Rules(Rules { operator: given.operator()?, fields: some(fields, &given)?, denied: Vec::new() }))
 }
 
-fn trained(parameters: &Node, files: &mut Files) -> Result<Method, Wrong> {
+fn trained(parameters: &Value, files: &mut Files) -> Result<Method, Wrong> {
     let fields = Fields::of(parameters, &["model_file", "relevance_threshold", "features_file", "stopwords_file"])?;
     if let Some(node) = fields.get("features_file").or(fields.get("stopwords_file")) {
         return Err((
-            node.line,
+            line(node),
             format!("this belongs to a Java-serialised model, which only ACHE can read; {REMEDY}"),
         ));
     }
-    let threshold = match fields.get("relevance_threshold").filter(|node| !node.is_null()) {
+    let threshold = match fields.get("relevance_threshold").filter(|node| node.kind != ValueKind::Nil) {
         Some(node) => {
             let threshold = number(node).ok().filter(|threshold| (0.0..=1.0).contains(threshold));
             threshold.ok_or_else(|| expecting(node, "relevance_threshold to be a number from 0 to 1"))?
@@ -151,7 +155,7 @@ fn trained(parameters: &Node, files: &mut Files) -> Result<Method, Wrong> {
     let model = read.and_then(|bytes| {
         Model::parse(&bytes).map_err(|error| format!("{}: {error}", files.folder.join(name).display()))
     });
-    let model = model.map_err(|problem| (named.map_or(parameters.line, |node| node.line), problem))?;
+    let model = model.map_err(|problem| (named.map_or(line(parameters), line), problem))?;
     Ok(Method::Trained { model: Box::new(model), threshold })
 }
 
@@ -159,28 +163,32 @@ fn some<T>(given: Vec<T>, fields: &Fields) -> Result<Vec<T>, Wrong> {
     if given.is_empty() { Err(fields.wrong("there is no regular expression")) } else { Ok(given) }
 }
 
-fn expecting(node: &Node, expected: &str) -> Wrong {
-    (node.line, format!("expected {expected}"))
+fn line(value: &Value) -> usize {
+    Origin::of(value).line()
+}
+
+fn expecting(node: &Value, expected: &str) -> Wrong {
+    (line(node), format!("expected {expected}"))
 }
 
 /// A mapping without unknown names.
 struct Fields<'n> {
     line: usize,
-    entries: &'n [(String, Node)],
+    entries: &'n Map<String, Value>,
 }
 
 impl<'n> Fields<'n> {
-    fn of(node: &'n Node, known: &[&str]) -> Result<Fields<'n>, Wrong> {
+    fn of(node: &'n Value, known: &[&str]) -> Result<Fields<'n>, Wrong> {
         let expected = || format!("a mapping of {}", known.join(", "));
-        let Value::Map(entries) = &node.value else { return Err(expecting(node, &expected())) };
+        let ValueKind::Table(entries) = &node.kind else { return Err(expecting(node, &expected())) };
         match entries.iter().find(|(name, _)| !known.contains(&name.as_str())) {
-            Some((name, value)) => Err((value.line, format!("{name:?} is unknown; expected {}", expected()))),
-            None => Ok(Fields { line: node.line, entries }),
+            Some((name, value)) => Err((line(value), format!("{name:?} is unknown; expected {}", expected()))),
+            None => Ok(Fields { line: line(node), entries }),
         }
     }
 
-    fn get(&self, name: &str) -> Option<&'n Node> {
-        self.entries.iter().find(|(given, _)| given == name).map(|(_, node)| node)
+    fn get(&self, name: &str) -> Option<&'n Value> {
+        self.entries.get(name)
     }
 
     fn wrong(&self, problem: impl Into<String>) -> Wrong {
@@ -188,9 +196,9 @@ impl<'n> Fields<'n> {
     }
 
     fn patterns(&self, name: &str) -> Result<Vec<Regex>, Wrong> {
-        let Some(node) = self.get(name).filter(|node| !node.is_null()) else { return Ok(Vec::new()) };
-        let patterns = match &node.value {
-            Value::List(_) => list(node).map_err(|expected| expecting(node, &expected))?,
+        let Some(node) = self.get(name).filter(|node| node.kind != ValueKind::Nil) else { return Ok(Vec::new()) };
+        let patterns = match &node.kind {
+            ValueKind::Array(_) => list(node).map_err(|expected| expecting(node, &expected))?,
             // A pattern may contain commas, so the text is not split.
             _ => vec![text(node).map_err(|expected| expecting(node, &expected))?.to_owned()],
         };
@@ -232,14 +240,14 @@ impl Files<'_> {
     }
 
     /// Reads a file that a node names, one pattern per line.
-    fn patterns(&mut self, node: &Node) -> Result<Vec<Regex>, Wrong> {
+    fn patterns(&mut self, node: &Value) -> Result<Vec<Regex>, Wrong> {
         let name = text(node).map_err(|_| expecting(node, "a file's name"))?;
-        let text = self.text(name).map_err(|problem| (node.line, problem))?;
+        let text = self.text(name).map_err(|problem| (line(node), problem))?;
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         let patterns = lines.map(|line| compile(line, true)).collect::<Result<Vec<_>, _>>();
-        let patterns = patterns.map_err(|expected| (node.line, format!("{name}: expected {expected}")))?;
+        let patterns = patterns.map_err(|expected| (line(node), format!("{name}: expected {expected}")))?;
         match patterns.is_empty() {
-            true => Err((node.line, format!("{name} has no regular expression"))),
+            true => Err((line(node), format!("{name} has no regular expression"))),
             false => Ok(patterns),
         }
     }

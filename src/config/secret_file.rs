@@ -4,10 +4,11 @@
 
 use std::path::Path;
 
+use ::config::{Value, ValueKind};
+
 use super::files::read_at_most;
 use super::keys::{self, Key};
 use super::values;
-use super::yaml::{Node, Value};
 
 /// Certificates with their keys have a page or two.
 const MAX_BYTES: u64 = 1 << 20;
@@ -35,12 +36,12 @@ pub(super) fn spelled(key: &Key, in_file: bool) -> String {
 }
 
 /// The content of the file that a value names, as if it were the value. The error says what was expected.
-pub(super) fn content(path: &Node) -> Result<Node, String> {
-    if path.is_null() {
+pub(super) fn content(path: &Value) -> Result<Value, String> {
+    if path.kind == ValueKind::Nil {
         return Ok(path.clone());
     }
     let text = read(values::text(path).map_err(|_| "the path of a file".to_owned())?)?;
-    Ok(Node { line: path.line, value: Value::Scalar { text, quoted: true } })
+    Ok(Value::new(path.origin().map(str::to_owned).as_ref(), text))
 }
 
 /// Reads a file and drops the newline at its end. The error says what was expected and nothing of the content.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use ::config::{Value, ValueKind};
 use seine_formats::filesystem::Naming;
 use seine_formats::options::Options;
 use seine_formats::{Format, files, tianwang, warc};
@@ -13,7 +14,6 @@ use super::draft::Draft;
 use super::keys::Key;
 use super::secret_file;
 use super::values;
-use super::yaml::{Node, Value};
 
 /// The keys of sinks while they are read.
 #[derive(Clone, Default)]
@@ -54,7 +54,7 @@ struct Wanted {
 #[derive(Clone)]
 struct Long {
     wanted: Wanted,
-    options: Vec<(&'static Key, Node)>,
+    options: Vec<(&'static Key, Value)>,
 }
 
 const GROUP: &str = "target_storage.data_format.";
@@ -126,7 +126,7 @@ pub(super) fn set_formats(draft: &mut Draft, names: Vec<String>) -> Result<(), S
 
 /// The words that `data_formats` allows, each with a short description.
 pub fn sink_words() -> Vec<(&'static str, &'static str)> {
-    let others = destinations::TABLE.iter().filter(|to| to.is_word).map(|to| (to.name, to.about));
+    let others = destinations::TABLE.into_iter().filter(|to| to.is_word).map(|to| (to.name, to.about));
     Format::ALL.map(|format| (format.name, format.about)).into_iter().chain(others).collect()
 }
 
@@ -136,7 +136,7 @@ fn short(word: &str) -> Option<Wanted> {
     if let Ok(format) = Format::parse(word) {
         return Some(Wanted { name, destination: Kind::of_files(format), format: Some(format) });
     }
-    let destination = destinations::TABLE.iter().find(|to| to.is_word && to.name == name)?;
+    let destination = destinations::TABLE.into_iter().find(|to| to.is_word && to.name == name)?;
     Some(Wanted { name, destination, format: None })
 }
 
@@ -147,10 +147,10 @@ pub(super) fn set_kafka_format(draft: &mut Draft, name: &str) -> Result<(), Stri
 }
 
 /// Parses `target_storage.sinks`, and returns it as text for the user.
-pub(super) fn set_sinks(draft: &mut Draft, node: &Node) -> Result<String, String> {
-    let nodes =
-        values::entries(node, "a list of sinks, each {name: news, destination: kafka, format: CDR31, options: {…}}")?;
-    let read = nodes.iter().map(Long::read).collect::<Result<Vec<_>, _>>()?;
+pub(super) fn set_sinks(draft: &mut Draft, value: &Value) -> Result<String, String> {
+    let entries =
+        values::entries(value, "a list of sinks, each {name: news, destination: kafka, format: CDR31, options: {…}}")?;
+    let read = entries.iter().map(Long::read).collect::<Result<Vec<_>, _>>()?;
     let shown = read.iter().map(Long::shown).collect::<Result<Vec<_>, _>>()?;
     draft.sinks.long = read;
     Ok(format!("[{}]", shown.join(", ")))
@@ -180,10 +180,10 @@ pub(super) fn join(draft: &mut Draft) -> Vec<String> {
 
 impl Draft {
     /// A copy of the draft with a sink's own options.
-    fn with(&self, options: &[(&'static Key, Node)]) -> Result<Draft, String> {
+    fn with(&self, options: &[(&'static Key, Value)]) -> Result<Draft, String> {
         let mut own = self.clone();
-        for (key, node) in options {
-            key.kind.set(&mut own, node).map_err(|expected| refused(key, &expected))?;
+        for (key, value) in options {
+            key.kind.set(&mut own, value).map_err(|expected| refused(key, &expected))?;
         }
         Ok(own)
     }
@@ -216,13 +216,13 @@ impl Sizes {
 }
 
 impl Long {
-    fn read(node: &Node) -> Result<Long, String> {
-        let Value::Map(entries) = &node.value else {
+    fn read(value: &Value) -> Result<Long, String> {
+        let ValueKind::Table(entries) = &value.kind else {
             return Err("each sink to be a mapping, such as {name: news, destination: kafka, format: CDR31}".into());
         };
         let (mut name, mut destination, mut format, mut options) = (None, None, None, None);
-        for (key, node) in entries {
-            let word = || values::text(node).map_err(|expected| format!("a sink's {key} to be {expected}"));
+        for (key, value) in entries {
+            let word = || values::text(value).map_err(|expected| format!("a sink's {key} to be {expected}"));
             match key.as_str() {
                 "name" => name = Some(word()?.to_owned()),
                 "destination" => destination = Some(Kind::find(word()?)?),
@@ -231,7 +231,7 @@ impl Long {
                     let none = |others| format!("a sink's format to be {others}; {word} is not one of them");
                     format = Some(format_of(word).map_err(none)?);
                 }
-                "options" => options = Some(node),
+                "options" => options = Some(value),
                 other => return Err(format!("a sink to have only name, destination, format and options, not {other}")),
             }
         }
@@ -253,12 +253,12 @@ impl Long {
     }
 
     /// Parses options: keys below `target_storage.data_format` without their group.
-    fn read_options(&mut self, above: &str, node: &Node) -> Result<(), String> {
+    fn read_options(&mut self, above: &str, value: &Value) -> Result<(), String> {
         let name = &self.wanted.name;
-        let Value::Map(entries) = &node.value else {
+        let ValueKind::Table(entries) = &value.kind else {
             return Err(format!("the options of {name} to be a mapping, such as {{topic_name: news}}"));
         };
-        for (key, node) in entries {
+        for (key, value) in entries {
             let path = if above.is_empty() { key.clone() } else { format!("{above}.{key}") };
             match self.key(&path) {
                 Some((key, in_file)) => {
@@ -267,10 +267,10 @@ impl Long {
                         let file = secret_file::name_of(secret);
                         return Err(format!("only one of {secret} and {file}; remove the other"));
                     }
-                    let read = || secret_file::content(node).map_err(|what| format!("{path} to be {what}"));
-                    self.options.push((key, if in_file { read()? } else { node.clone() }));
+                    let read = || secret_file::content(value).map_err(|what| format!("{path} to be {what}"));
+                    self.options.push((key, if in_file { read()? } else { value.clone() }));
                 }
-                None if matches!(node.value, Value::Map(_)) => self.read_options(&path, node)?,
+                None if matches!(value.kind, ValueKind::Table(_)) => self.read_options(&path, value)?,
                 None => {
                     return Err(format!(
                         "options of {} to be keys of {GROUP}{}; {path} is not one of them",
@@ -303,9 +303,13 @@ impl Long {
     fn shown(&self) -> Result<String, String> {
         let Wanted { name, destination, format } = &self.wanted;
         let format = format.map(|format| format!(", format: {format}")).unwrap_or_default();
-        let option = |(key, node): &(&'static Key, Node)| {
-            let shown = key.kind.set(&mut Draft::default(), node).map_err(|expected| refused(key, &expected))?;
-            let shown = if key.secret && !node.is_null() { values::shown_text(super::Secret::MASK) } else { shown };
+        let option = |(key, value): &(&'static Key, Value)| {
+            let shown = key.kind.set(&mut Draft::default(), value).map_err(|expected| refused(key, &expected))?;
+            let shown = if key.secret && value.kind != ValueKind::Nil {
+                values::shown_text(super::Secret::MASK)
+            } else {
+                shown
+            };
             let name = key.name.strip_prefix(GROUP).and_then(|name| name.split_once('.'));
             Ok(format!("{}: {shown}", name.map_or(key.name, |(_, option)| option)))
         };

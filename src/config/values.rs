@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use ::config::{Value, ValueKind};
+
 use super::checked::Cookie;
 use super::secret::Secret;
-use super::yaml::{Node, Value};
+use super::yaml;
 
 /// Longer durations are mistakes, and would overflow a clock.
 const MAX_DURATION: Duration = Duration::from_secs(100 * 365 * 86_400);
@@ -18,38 +20,38 @@ pub(super) enum Unit {
     Minutes,
 }
 
-pub(super) fn text(node: &Node) -> Result<&str, String> {
-    match &node.value {
-        Value::Scalar { text, .. } if !node.is_null() => Ok(text.trim()),
+pub(super) fn text(value: &Value) -> Result<&str, String> {
+    match &value.kind {
+        ValueKind::String(text) => Ok(text.trim()),
         _ => Err("a value".into()),
     }
 }
 
 /// The words of YAML 1.1, which ACHE's parser accepts.
-pub(super) fn boolean(node: &Node) -> Result<bool, String> {
-    match text(node).unwrap_or_default().to_ascii_lowercase().as_str() {
+pub(super) fn boolean(value: &Value) -> Result<bool, String> {
+    match text(value).unwrap_or_default().to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" => Ok(true),
         "false" | "no" | "off" => Ok(false),
         _ => Err("true or false".into()),
     }
 }
 
-pub(super) fn count(node: &Node, least: u64, most: u64) -> Result<u64, String> {
+pub(super) fn count(value: &Value, least: u64, most: u64) -> Result<u64, String> {
     let expected = || match most {
         u64::MAX => format!("a whole number from {least} up"),
         _ => format!("a whole number from {least} to {most}"),
     };
-    let number = text(node).ok().and_then(|text| text.parse::<u64>().ok()).ok_or_else(expected)?;
+    let number = text(value).ok().and_then(|text| text.parse::<u64>().ok()).ok_or_else(expected)?;
     if number < least || number > most { Err(expected()) } else { Ok(number) }
 }
 
-pub(super) fn number(node: &Node) -> Result<f64, String> {
-    let parsed = text(node).ok().and_then(|text| text.parse::<f64>().ok());
+pub(super) fn number(value: &Value) -> Result<f64, String> {
+    let parsed = text(value).ok().and_then(|text| text.parse::<f64>().ok());
     parsed.filter(|number| number.is_finite()).ok_or_else(|| "a number".into())
 }
 
 /// A number in the key's unit, or with `ms`, `s`, `m` (minutes), `h`, `d`.
-pub(super) fn duration(node: &Node, unit: Unit, least: Duration) -> Result<Duration, String> {
+pub(super) fn duration(value: &Value, unit: Unit, least: Duration) -> Result<Duration, String> {
     let bare = match unit {
         Unit::Millis => "milliseconds",
         Unit::Minutes => "minutes",
@@ -57,7 +59,7 @@ pub(super) fn duration(node: &Node, unit: Unit, least: Duration) -> Result<Durat
     let expected = || {
         format!("a duration such as 500ms, 5s, 2m, 1h or 7d, or a number of {bare}, at least {}", shown_duration(least))
     };
-    let (digits, suffix) = split_unit(text(node).map_err(|_| expected())?);
+    let (digits, suffix) = split_unit(text(value).map_err(|_| expected())?);
     let millis_each: u64 = match (suffix, unit) {
         ("ms", _) | ("", Unit::Millis) => 1,
         ("s", _) => 1000,
@@ -73,18 +75,19 @@ pub(super) fn duration(node: &Node, unit: Unit, least: Duration) -> Result<Durat
 
 /// Parses a duration of the command line: with a unit, or in milliseconds.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    duration(&Node::plain(text), Unit::Millis, Duration::ZERO).map_err(|expected| format!("expected {expected}"))
+    duration(&Value::from(yaml::plain(text)), Unit::Millis, Duration::ZERO)
+        .map_err(|expected| format!("expected {expected}"))
 }
 
 /// Parses a size of the command line: with a unit, or in bytes.
 pub fn parse_size(text: &str) -> Result<u64, String> {
-    size(&Node::plain(text), 1).map_err(|expected| format!("expected {expected}"))
+    size(&Value::from(yaml::plain(text)), 1).map_err(|expected| format!("expected {expected}"))
 }
 
 /// Bytes, or with `kB`, `MB`, `GB`, `TB` (thousands) or `KiB`, `MiB`, `GiB`, `TiB` (1024s); case is ignored.
-pub(super) fn size(node: &Node, least: u64) -> Result<u64, String> {
+pub(super) fn size(value: &Value, least: u64) -> Result<u64, String> {
     let expected = || format!("a size such as 64MB or 64MiB, or a number of bytes, at least {}", shown_size(least));
-    let (digits, suffix) = split_unit(text(node).map_err(|_| expected())?);
+    let (digits, suffix) = split_unit(text(value).map_err(|_| expected())?);
     let bytes_each: u64 = match suffix.to_ascii_lowercase().as_str() {
         "" | "b" => 1,
         "kb" => 1000,
@@ -107,32 +110,37 @@ fn split_unit(text: &str) -> (&str, &str) {
 }
 
 /// A list of words; a single word is a list of one.
-pub(super) fn list(node: &Node) -> Result<Vec<String>, String> {
+pub(super) fn list(value: &Value) -> Result<Vec<String>, String> {
     let expected = || "a list of words".to_owned();
-    match &node.value {
-        _ if node.is_null() => Ok(Vec::new()),
-        Value::List(items) => items.iter().map(|item| text(item).map(str::to_owned).map_err(|_| expected())).collect(),
-        Value::Scalar { text, .. } => Ok(vec![text.trim().to_owned()]),
-        Value::Map(_) => Err(expected()),
+    match &value.kind {
+        ValueKind::Nil => Ok(Vec::new()),
+        ValueKind::Array(items) => {
+            items.iter().map(|item| text(item).map(str::to_owned).map_err(|_| expected())).collect()
+        }
+        ValueKind::String(text) => Ok(vec![text.trim().to_owned()]),
+        _ => Err(expected()),
     }
 }
 
 /// Any mapping. Nested mappings are flattened with dots; the case of names is kept.
-pub(super) fn properties(node: &Node) -> Result<BTreeMap<String, String>, String> {
+pub(super) fn properties(value: &Value) -> Result<BTreeMap<String, String>, String> {
     let mut found = BTreeMap::new();
-    let mut open = vec![(String::new(), node)];
-    while let Some((name, node)) = open.pop() {
-        match &node.value {
-            Value::Map(entries) => {
+    let mut open = vec![(String::new(), value)];
+    while let Some((name, value)) = open.pop() {
+        match &value.kind {
+            ValueKind::Table(entries) => {
                 for (key, value) in entries {
                     let full = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
                     open.push((full, value));
                 }
             }
-            Value::Scalar { text, .. } if !name.is_empty() => {
+            ValueKind::String(text) if !name.is_empty() => {
                 found.insert(name, text.clone());
             }
-            _ if node.is_null() => {}
+            ValueKind::Nil if name.is_empty() => {}
+            ValueKind::Nil => {
+                found.insert(name, String::new());
+            }
             _ => return Err("a mapping of names to values".into()),
         }
     }
@@ -140,35 +148,35 @@ pub(super) fn properties(node: &Node) -> Result<BTreeMap<String, String>, String
 }
 
 /// Host names, each with one IP address or a list.
-pub(super) fn hosts(node: &Node) -> Result<BTreeMap<String, Vec<IpAddr>>, String> {
+pub(super) fn hosts(value: &Value) -> Result<BTreeMap<String, Vec<IpAddr>>, String> {
     let expected = || "a mapping of host names to IP addresses, such as {intranet.test: 10.0.0.7}".to_owned();
-    let entries = match &node.value {
-        _ if node.is_null() => return Ok(BTreeMap::new()),
-        Value::Map(entries) => entries,
+    let entries = match &value.kind {
+        ValueKind::Nil => return Ok(BTreeMap::new()),
+        ValueKind::Table(entries) => entries,
         _ => return Err(expected()),
     };
-    let addresses = |node| -> Option<Vec<IpAddr>> {
-        let parsed: Vec<IpAddr> = list(node).ok()?.iter().map(|word| word.parse().ok()).collect::<Option<_>>()?;
+    let addresses = |value| -> Option<Vec<IpAddr>> {
+        let parsed: Vec<IpAddr> = list(value).ok()?.iter().map(|word| word.parse().ok()).collect::<Option<_>>()?;
         (!parsed.is_empty()).then_some(parsed)
     };
     entries
         .iter()
-        .map(|(name, node)| Some((name.to_ascii_lowercase(), addresses(node)?)))
+        .map(|(name, value)| Some((name.to_ascii_lowercase(), addresses(value)?)))
         .collect::<Option<_>>()
         .ok_or_else(expected)
 }
 
 /// ACHE's form: a list of `{domain, cookie, path}`; path is optional.
-pub(super) fn cookies(node: &Node) -> Result<Vec<Cookie>, String> {
-    let entries = entries(node, "a list of cookies, each {domain: example.com, path: /, cookie: name=value}")?;
+pub(super) fn cookies(value: &Value) -> Result<Vec<Cookie>, String> {
+    let entries = entries(value, "a list of cookies, each {domain: example.com, path: /, cookie: name=value}")?;
     entries.iter().map(cookie).collect()
 }
 
 /// The entries of a list; null is an empty list. `form` is an example for the error.
-pub(super) fn entries<'n>(node: &'n Node, form: &str) -> Result<&'n [Node], String> {
-    match &node.value {
-        _ if node.is_null() => Ok(&[]),
-        Value::List(entries) => Ok(entries),
+pub(super) fn entries<'n>(value: &'n Value, form: &str) -> Result<&'n [Value], String> {
+    match &value.kind {
+        ValueKind::Nil => Ok(&[]),
+        ValueKind::Array(entries) => Ok(entries),
         _ => Err(form.to_owned()),
     }
 }
@@ -178,9 +186,9 @@ pub(super) fn of_entry(form: &str, index: usize, expected: &str) -> String {
     format!("{form}; entry {}: {expected}", index + 1)
 }
 
-fn cookie(node: &Node) -> Result<Cookie, String> {
+fn cookie(value: &Value) -> Result<Cookie, String> {
     let expected = |what: &str| format!("each cookie to have a domain, a cookie and perhaps a path: {what}");
-    let Value::Map(entries) = &node.value else { return Err(expected("this is not a mapping")) };
+    let ValueKind::Table(entries) = &value.kind else { return Err(expected("this is not a mapping")) };
     let (mut domain, mut path, mut cookie) = (None, "/".to_owned(), None);
     for (name, value) in entries {
         let value = text(value).map_err(|_| expected(&format!("{name} has no value")))?.to_owned();
@@ -233,7 +241,7 @@ pub(super) fn shown_text(text: &str) -> String {
         && !text.starts_with(['-', ':', ',', '@', '='])
         && !text.contains(',')
         && !text.ends_with(':')
-        && !Node::plain(&text).is_null();
+        && !yaml::is_null(&text);
     if reads_back { text } else { serde_json::Value::String(text).to_string() }
 }
 
@@ -280,16 +288,17 @@ pub(super) fn shown_cookies(cookies: &[Cookie]) -> String {
 }
 
 /// A value for an error message, shortened to one line.
-pub(super) fn shown_node(node: &Node) -> String {
-    match &node.value {
-        Value::List(_) => match list(node) {
+pub(super) fn shown_value(value: &Value) -> String {
+    match &value.kind {
+        ValueKind::Array(_) => match list(value) {
             Ok(items) => shown_list(&items).chars().take(80).collect(),
             Err(_) => "a list".into(),
         },
-        Value::Map(_) => "a mapping".into(),
-        Value::Scalar { .. } if node.is_null() => "no value".into(),
-        Value::Scalar { text, .. } => {
-            let whole = without_password(text);
+        ValueKind::Table(_) => "a mapping".into(),
+        ValueKind::Nil => "no value".into(),
+        kind => {
+            let text = kind.to_string();
+            let whole = without_password(&text);
             let short: String = whole.chars().take(60).collect();
             let dots = if short.len() < whole.len() { "…" } else { "" };
             format!("{}{dots}", shown_text(&short))

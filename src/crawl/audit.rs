@@ -15,11 +15,11 @@ use serde::Serialize;
 use super::audit_index::{Passed, compare, compare_files};
 use super::error::CrawlError;
 use crate::backup::refuse_half_restored;
-use crate::config::{Config, Destination, Removed, SinkConfig, Upkeep};
+use crate::config::{Config, ElasticConfig, Removed, SinkConfig, Upkeep};
 use crate::judge::upkeep::{Due, has_no_page};
-use crate::sinks::count;
 use crate::sinks::dead_letters::{self, Account};
-use crate::sinks::on_disk::PagesOnDisk;
+use crate::sinks::on_disk::{PagesAt, PagesOnDisk};
+use crate::sinks::{self, Counted};
 
 /// The result of an audit.
 #[derive(Debug, Default)]
@@ -105,12 +105,6 @@ const LETTERS_GONE: &str = "files below dead_letters/ are gone or damaged: resto
 const FRONTIER_OFF: &str = "frontier/ is damaged, or this is a bug to report: restore it from a backup, or remove it and \
                             crawl anew";
 
-const FILES_GONE: &str = "files were moved or damaged: put them back";
-const MESSAGES_GONE: &str = "messages that were acknowledged are gone: the topic was made anew, or its acks or replication \
-                             are too low; seine sinks refill kafka fills it";
-const DOCUMENTS_GONE: &str =
-    "documents were deleted, or the index was made anew: seine sinks refill elasticsearch fills it";
-
 const DOCUMENTS_LEFT: &str = "a replay brought them back, or somebody else wrote them: delete them by their ids";
 
 /// Runs the audit. `destinations` are checked too. Fails if the crawl is running, or if something cannot be read.
@@ -129,8 +123,11 @@ pub fn audit(folder: &Path, destinations: &[SinkConfig]) -> Result<Audit, CrawlE
     for config in destinations {
         if let Some(reader) = readers.iter().find(|reader| reader.name == config.name()) {
             audit.destination(config, folder, reader, &counts)?;
-            audit.index(config, reader, &frontier)?;
-            audit.pages_on_disk(config, folder, reader, &frontier)?;
+            match (sinks::row(config).pages)(config, &folder.join(&reader.name))? {
+                Some(PagesAt::Index(elastic)) => audit.index((elastic, config), reader, &frontier)?,
+                Some(PagesAt::Disk(pages)) => audit.pages_on_disk(&pages, config, reader, &frontier)?,
+                None => {}
+            }
         }
     }
     Ok(audit)
@@ -160,14 +157,14 @@ type Gets = Box<dyn Fn(&PageEvent) -> Option<u64>>;
 
 /// None if the destination has no ids, or its format must parse a page to decide.
 fn got_by(config: &SinkConfig) -> Option<Gets> {
-    let (config, is_held) = (config.clone(), config.format?.is_held?);
+    let (row, config, is_held) = (sinks::row(config), config.clone(), config.format?.is_held?);
     Some(Box::new(move |event| {
         let is_got = match config.upkeep.due(event) {
             Due::Tombstone | Due::Event => true,
             Due::Write => is_held(event) && !has_no_page(event),
             Due::Touch | Due::Skip | Due::Delete => false,
         };
-        if is_got { count::key(&config, event) } else { None }
+        if is_got { (row.key)(&config, event) } else { None }
     }))
 }
 
@@ -301,27 +298,25 @@ impl Audit {
         let mut expected = reader.expected.clone();
         expected.sort_unstable();
         expected.dedup();
-        let Some(held) = count::held(config, &folder.join(&reader.name), &expected)? else { return Ok(()) };
+        let row = sinks::row(config);
+        let Some(held) = (row.count)(config, &folder.join(&reader.name), &expected)? else { return Ok(()) };
         let name = format!("at {}", reader.name);
         let books = &reader.books;
-        let (delivered, remedy) = match config.destination {
-            Destination::Elasticsearch(_) => {
-                (("pages delivered", pages_delivered(books, counts, config.upkeep)), DOCUMENTS_GONE)
-            }
-            Destination::Kafka(_) => {
-                (("delivered and replayed", books.delivered + reader.letters.tally.replayed), MESSAGES_GONE)
-            }
-            _ => (("delivered", books.delivered), FILES_GONE),
+        let replayed = reader.letters.tally.replayed;
+        let delivered = match row.counted {
+            Counted::Pages => ("pages delivered", pages_delivered(books, counts, config.upkeep)),
+            Counted::DeliveriesAndReplays => ("delivered and replayed", books.delivered + replayed),
+            Counted::Deliveries => ("delivered", books.delivered),
         };
         let removed = Some(("removed since", held.removed)).filter(|_| held.removed > 0);
         let parts: Vec<_> = [(held.what, held.count)].into_iter().chain(removed).collect();
-        self.books.push(Book::new(&*name, delivered, &parts, remedy).at_least());
+        self.books.push(Book::new(&*name, delivered, &parts, row.missing).at_least());
         if let Some(found) = held.found.filter(|_| reader.gets.is_some()) {
             let total = ("delivered and still in the log", expected.len() as u64);
             // A deleted dead letter is an event that may still be in the log but is at no destination.
             let dropped = Some(("dropped", reader.letters.tally.dropped)).filter(|(_, count)| *count > 0);
             let parts: Vec<_> = [("found there by id", found)].into_iter().chain(dropped).chain(removed).collect();
-            self.books.push(Book::new(format!("{name} by id"), total, &parts, remedy).at_least());
+            self.books.push(Book::new(format!("{name} by id"), total, &parts, row.missing).at_least());
         }
         self.notes.extend(held.notes);
         Ok(())
@@ -332,18 +327,19 @@ impl Audit {
     /// For an index: checks that each page has a document.
     fn index(
         &mut self,
-        config: &SinkConfig,
+        (elastic, config): (&ElasticConfig, &SinkConfig),
         reader: &SinkReader,
         frontier: &EmbeddedFrontier,
     ) -> Result<(), CrawlError> {
-        let Destination::Elasticsearch(elastic) = &config.destination else { return Ok(()) };
         let (from, at, anew, letters) = (reader.from, reader.at, reader.anew, &reader.letters.ids);
         let compared = compare(frontier, (elastic, config.upkeep), &Passed { from, at, anew, letters })?;
         let name = format!("at {} by id", reader.name);
         let not_there = [("dropped", reader.letters.tally.dropped), ("lost to a damaged disk", reader.books.damaged)];
         let not_there = not_there.into_iter().filter(|(_, count)| *count > 0);
         let parts: Vec<_> = [("with a document", compared.found)].into_iter().chain(not_there).collect();
-        self.books.push(Book::new(name, ("live pages delivered", compared.live), &parts, DOCUMENTS_GONE).at_least());
+        self.books.push(
+            Book::new(name, ("live pages delivered", compared.live), &parts, sinks::row(config).missing).at_least(),
+        );
         let gone = ("documents of pages that have left", compared.left_over);
         self.books.push(Book::new(format!("at {}, gone", reader.name), gone, &[], DOCUMENTS_LEFT));
         self.notes.extend(compared.notes);
@@ -355,14 +351,13 @@ impl Audit {
     /// Checks a sink with one file per page.
     fn pages_on_disk(
         &mut self,
+        pages: &PagesOnDisk,
         config: &SinkConfig,
-        folder: &Path,
         reader: &SinkReader,
         frontier: &EmbeddedFrontier,
     ) -> Result<(), CrawlError> {
-        let Some(pages) = PagesOnDisk::of(config, &folder.join(&reader.name))? else { return Ok(()) };
         let (from, at, anew, letters) = (reader.from, reader.at, reader.anew, &reader.letters.ids);
-        let compared = compare_files(frontier, &pages, config, &Passed { from, at, anew, letters })?;
+        let compared = compare_files(frontier, pages, config, &Passed { from, at, anew, letters })?;
         let not_there = [("dropped", reader.letters.tally.dropped), ("lost to a damaged disk", reader.books.damaged)];
         let not_there = not_there.into_iter().filter(|(_, count)| *count > 0);
         let parts: Vec<_> = [("with a file", compared.found)].into_iter().chain(not_there).collect();

@@ -25,7 +25,7 @@ use crate::archive::read::{Page, Problem};
 use crate::archive::transfer::{Summary, Transfer, TransferObserver, Wanted};
 use crate::archive::transfer_state::{NotSent, TransferState, TransferStateError};
 use crate::backup::FILLINGS;
-use crate::config::{Config, Destination, Removed, SinkConfig, StartedWith};
+use crate::config::{Config, Medium, Removed, SinkConfig, StartedWith};
 use crate::sinks::SinkContext;
 use crate::sinks::watch::Watch;
 use crate::supervisor::Beat;
@@ -150,7 +150,7 @@ fn wait_for_archives(running: &Running, sink: &SinkConfig, beat: &Beat) {
     let config = running.config();
     let others = config.sinks.iter().filter(|other| other.name() != sink.name());
     let files: Vec<&Watch> = others
-        .filter(|other| !other.destination.is_server() && other.destination != Destination::Stdout)
+        .filter(|other| other.destination.medium() == Medium::Folder)
         // A sink that is itself waiting has written no archive.
         .filter(|other| !is_unfinished(&running.folder, &running.log, other.name()))
         .filter_map(|other| running.watches.get(other.name()))

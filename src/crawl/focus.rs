@@ -5,27 +5,30 @@ use seine_parse::page::Kind;
 use seine_policies::focus;
 use seine_system::clock::now_ms;
 
+use super::saved::{InForce, Saved};
 use crate::api::said::{RankReason, RankStory};
-use crate::config::FocusConfig;
 use crate::validate::{by_depth, rank_again, remembered};
 
-/// The order of the queued URLs. Older data folders have no note: breadth first.
-const NOTE: &str = "focus";
 const RANKED: &str = "ranked";
 const BREADTH_FIRST: &str = "breadth first";
 /// URLs per batch.
 const AT_A_TIME: usize = 4096;
 
-/// An interrupted change starts again. What was learned is kept while links have no scores, in case scores are switched
-/// on again.
-pub(super) fn apply(frontier: &dyn Frontier, config: FocusConfig) -> Result<(), FrontierError> {
-    let now = if config.ranks { RANKED } else { BREADTH_FIRST };
-    let before = frontier.note(NOTE)?;
-    if before.as_deref().unwrap_or(BREADTH_FIRST) == now {
+/// The order of the queued URLs. What was learned is kept while links have no scores, in case scores are switched on again.
+pub(super) const ORDER: Saved = Saved { note: "focus", text: |now, _| order(now).to_owned(), revisit };
+
+fn order(now: &InForce) -> &'static str {
+    if now.config.frontier.focus.ranks { RANKED } else { BREADTH_FIRST }
+}
+
+fn revisit(now: &InForce, before: Option<&str>) -> Result<(), FrontierError> {
+    let (frontier, order) = (now.frontier, order(now));
+    // Without a note they are in no order but this.
+    if before.unwrap_or(BREADTH_FIRST) == order {
         return Ok(());
     }
-    tracing::info!(urls = frontier.counts().work_proposed, "URLs that wait are put into another order: {now}");
-    let learner = if config.ranks { Some(remembered(frontier)?.0) } else { None };
+    tracing::info!(urls = frontier.counts().work_proposed, "URLs that wait are put into another order: {order}");
+    let learner = if order == RANKED { Some(remembered(frontier)?.0) } else { None };
     let mut after = None;
     loop {
         after = match &learner {
@@ -33,7 +36,7 @@ pub(super) fn apply(frontier: &dyn Frontier, config: FocusConfig) -> Result<(), 
             None => frontier.rank_again(after, AT_A_TIME, &in_order, now_ms())?,
         };
         if after.is_none() {
-            return frontier.set_note(NOTE, now);
+            return Ok(());
         }
     }
 }

@@ -16,14 +16,12 @@ use seine_system::folders::make_private;
 use super::anew;
 use super::clients::Clients;
 use super::error::CrawlError;
-use super::focus;
 use super::limits::OrderedLimits;
-use super::noted::{apply_recrawl, apply_redirects, apply_skipping, parameters_in_force};
 use super::pauses::Pauses;
-use super::reach;
 use super::readers;
 use super::room::Room;
 use super::running::{Running, page_limit};
+use super::saved::{InForce, parameters_in_force};
 use super::seeds::{propose_seeds, scope, try_seeds_again};
 use super::spending::Spending;
 use super::stall::Stall;
@@ -162,9 +160,7 @@ fn scope_with(
 ) -> Result<Scope, CrawlError> {
     let scope = scope(config, frontier, seeds, room)?;
     room.write(frontier, || propose_seeds(frontier, seeds))?;
-    room.write(frontier, || reach::apply(frontier, &scope, config))?;
-    room.write(frontier, || apply_redirects(frontier, &config.frontier))?;
-    room.write(frontier, || apply_skipping(frontier, &config.sinks))?;
+    room.write(frontier, || InForce { frontier, scope: &scope, config }.follow())?;
     room.write(frontier, || anew::mark_again(frontier))?;
     Ok(scope)
 }
@@ -225,8 +221,6 @@ fn open_frontier(config: &Config, folder: &Path, room: &mut StartRoom) -> Result
     let frontier = once_free(folder, FrontierError::is_in_use, open)?;
     set_clock(&frontier)?;
     room.write(&frontier, || frontier.try_put_off_again(now_ms()).map(|_| ()))?;
-    room.write(&frontier, || apply_recrawl(&frontier, &config.frontier))?;
-    room.write(&frontier, || focus::apply(&frontier, config.frontier.focus))?;
     Ok(frontier)
 }
 

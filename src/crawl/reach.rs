@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use seine_frontier::ScopeRule;
 use seine_frontier::scope::Scope;
-use seine_frontier::{Frontier, FrontierError, Look, PageRecord, PageState};
+use seine_frontier::{FrontierError, Look, PageRecord, PageState};
 use seine_parse::page::FailureReason;
 use seine_parse::page::preferences::Purposes;
 use seine_parse::requisites::Requisites;
@@ -16,10 +16,15 @@ use seine_system::clock::now_ms;
 use serde::{Deserialize, Serialize};
 
 use super::asks::AsksChange;
-use crate::config::{Canonical, Config};
+use super::saved::{InForce, Saved};
+use crate::config::Canonical;
 
-/// The settings that all known URLs were last evaluated with. Older data folders have no note.
-const NOTE: &str = "reach";
+/// Which URLs the crawl admits and what it does with them. If this changes, every known URL is evaluated again.
+pub(super) const REACH: Saved = Saved {
+    note: "reach",
+    text: |now, before| serde_json::to_string(&Reach::of(now, before)).unwrap_or_default(),
+    revisit,
+};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Reach {
@@ -85,37 +90,39 @@ const USE: &str =
     "what the pages are for has changed, or which are wanted: those that this may concern are looked at again";
 const ASKED: &str = "robots.txt counts from now on: pages known already are looked at again";
 
-/// Re-evaluates known URLs. An interrupted call starts again.
-pub(super) fn apply(frontier: &dyn Frontier, scope: &Scope, config: &Config) -> Result<(), FrontierError> {
-    // An unreadable note counts as missing.
-    let before = frontier.note(NOTE)?.and_then(|note| serde_json::from_str::<Reach>(&note).ok());
-    let mut now = Reach::of(scope, config);
-    if let Some(before) = before {
-        now.was_narrowed = before.was_narrowed || before.exceeds(&now);
-        if now == before {
-            return Ok(());
-        }
-        if let Some(change) = now.change(&before, scope, frontier, config) {
-            tracing::info!(
-                pages = frontier.counts().page,
-                "scope, depth, robots.txt, canonical URLs or what publishers ask count otherwise: what is known already is looked through"
-            );
-            let concerned = RefCell::new(BTreeMap::<&str, u64>::new());
-            frontier.look_again(None, now_ms(), &|page| {
-                let (why, look) = change.look(page)?;
-                *concerned.borrow_mut().entry(why).or_default() += 1;
-                Some(look)
-            })?;
-            for (why, urls) in concerned.into_inner() {
-                tracing::info!(urls, "{why}");
-            }
-        }
+fn revisit(now: &InForce, before: Option<&str>) -> Result<(), FrontierError> {
+    let Some(before) = Reach::read(before) else { return Ok(()) };
+    let Some(change) = Reach::new(now).change(&before, now) else { return Ok(()) };
+    tracing::info!(
+        pages = now.frontier.counts().page,
+        "scope, depth, robots.txt, canonical URLs or what publishers ask count otherwise: what is known already is looked through"
+    );
+    let concerned = RefCell::new(BTreeMap::<&str, u64>::new());
+    now.frontier.look_again(None, now_ms(), &|page| {
+        let (why, look) = change.look(page)?;
+        *concerned.borrow_mut().entry(why).or_default() += 1;
+        Some(look)
+    })?;
+    for (why, urls) in concerned.into_inner() {
+        tracing::info!(urls, "{why}");
     }
-    frontier.set_note(NOTE, &serde_json::to_string(&now).unwrap_or_default())
+    Ok(())
 }
 
 impl Reach {
-    fn of(scope: &Scope, config: &Config) -> Reach {
+    /// An unreadable note counts as missing.
+    fn read(note: Option<&str>) -> Option<Reach> {
+        note.and_then(|note| serde_json::from_str(note).ok())
+    }
+
+    /// The settings in force, with the note before.
+    fn of(now: &InForce, before: Option<&str>) -> Reach {
+        let mut reach = Reach::new(now);
+        reach.was_narrowed = Reach::read(before).is_some_and(|before| before.was_narrowed || before.exceeds(&reach));
+        reach
+    }
+
+    fn new(InForce { scope, config, .. }: &InForce) -> Reach {
         let patterns =
             |list: &[String]| list.iter().map(|it| it.trim()).filter(|it| !it.is_empty()).map(str::to_owned).collect();
         Reach {
@@ -156,18 +163,12 @@ impl Reach {
     }
 
     /// None if known URLs are not affected.
-    fn change<'a>(
-        &self,
-        before: &Reach,
-        scope: &'a Scope,
-        frontier: &'a dyn Frontier,
-        config: &'a Config,
-    ) -> Option<Change<'a>> {
+    fn change<'a>(&self, before: &Reach, now: &InForce<'a>) -> Option<Change<'a>> {
         let is_deeper = self.is_deeper(before);
         let is_wider = Reach { max_depth: None, ..self.clone() }.exceeds(&Reach { max_depth: None, ..before.clone() });
         let may_return = is_wider || is_deeper || self.seeds != before.seeds;
         let change = Change {
-            scope,
+            scope: now.scope,
             max_depth: self.max_depth,
             is_wider,
             deeper_from: before.max_depth.filter(|_| is_deeper),
@@ -176,7 +177,7 @@ impl Reach {
             robots_are_free: before.obey_robots && !self.obey_robots,
             canonical_counts: self.obey_canonical && !before.obey_canonical,
             asks: (self.purposes != before.purposes || self.left_out_by != before.left_out_by)
-                .then(|| AsksChange::new(frontier, config)),
+                .then(|| AsksChange::new(now.frontier, now.config)),
             is_softer: before.hard_focus && !self.hard_focus,
         };
         let concerns = before.exceeds(self)

@@ -6,7 +6,7 @@ use seine_page_log::{LogStatus, PageLog};
 
 use super::error::CrawlError;
 use super::filling;
-use crate::config::{Config, Destination, STDOUT, SinkConfig};
+use crate::config::{Config, Medium, STDOUT, SinkConfig};
 use crate::telemetry::progress::{bytes, grouped};
 
 /// Reports sinks that are newer than the log and what they missed, and sinks of earlier runs for which the log still
@@ -68,7 +68,7 @@ fn meet_new(
 
 /// Sinks that store nothing cannot be filled.
 pub(super) fn can_be_filled(sink: &SinkConfig) -> bool {
-    !matches!(sink.destination, Destination::Stdout | Destination::Void)
+    sink.destination.keeps_pages()
 }
 
 /// For a sink of an earlier run: an archive named now has no effect, unless that backfill is unfinished.
@@ -100,17 +100,10 @@ fn tell_filling(sink: &SinkConfig, missed: u64, config: &Config, folder: &Path) 
 pub(super) fn own_archive(status: &LogStatus, config: &Config, folder: &Path, sink: &str) -> Option<PathBuf> {
     let has_all = |name: &str| status.reader(name).is_some_and(|reader| reader.missed == 0);
     let is_archive = |other: &&SinkConfig| {
-        matches!(
-            other.destination,
-            Destination::Files { .. } | Destination::Filesystem(_) | Destination::Pagestore { .. }
-        ) && other.name() != sink
-            && has_all(other.name())
+        other.destination.medium() == Medium::Folder && other.name() != sink && has_all(other.name())
     };
     let archive = config.sinks.iter().find(is_archive)?;
-    Some(match &archive.destination {
-        Destination::Pagestore { base_folder: Some(elsewhere) } => elsewhere.clone(),
-        _ => folder.join(archive.name()),
-    })
+    Some(archive.destination.folder(&folder.join(archive.name())).to_owned())
 }
 
 /// How a sink that was added later can get what it missed: from an archive of this crawl, if there is one.

@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use seine_frontier::FrontierError;
 use seine_frontier::scope::Scope;
 use seine_system::blocking;
 
-use super::focus;
-use super::noted::apply_recrawl;
 use super::open::options;
-use super::reach;
 use super::running::Running;
+use super::saved::InForce;
 use crate::api::Refusal;
 use crate::api::said::Reloaded;
 use crate::config::{Config, KeyChanged, changes};
@@ -84,12 +81,7 @@ impl Running {
         blocking::thread("reload", move || {
             let _one_after_the_other = following.lock();
             let Services { frontier, scope, config, changed, .. } = &visitor.services;
-            let follow = || -> Result<(), FrontierError> {
-                reach::apply(&**frontier, &scope.now(), config)?;
-                apply_recrawl(&**frontier, &config.frontier)?;
-                focus::apply(&**frontier, config.frontier.focus)
-            };
-            match follow() {
+            match (InForce { frontier: &**frontier, scope: &scope.now(), config }).follow() {
                 Ok(()) => changed.send_replace(()),
                 Err(error) => tracing::error!(
                     %error,

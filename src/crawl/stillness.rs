@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::filling;
 use super::running::Running;
-use crate::config::Destination;
+use crate::config::Medium;
 
 /// Acknowledgements without a new committed offset (parts of a batch) also count as progress, but only for this many
 /// times the limit: a restarted sink gets the same events again.
@@ -64,7 +64,7 @@ impl Stillness {
 /// take any time, and a closed pipe is noticed.
 fn behind(running: &Running) -> Vec<(String, u64, u64)> {
     let (log, config) = (running.log.status(), running.config());
-    let sinks = config.sinks.iter().filter(|sink| sink.destination != Destination::Stdout);
+    let sinks = config.sinks.iter().filter(|sink| sink.destination.medium() != Medium::Pipe);
     let behind = sinks.filter_map(|sink| {
         let reader = log.reader(sink.name())?;
         let is_filling = filling::is_unfinished(&running.folder, &running.log, sink.name());

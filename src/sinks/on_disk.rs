@@ -9,7 +9,13 @@ use seine_system::folders::if_there;
 
 use super::folder::file_error;
 use super::sink::SinkError;
-use crate::config::{Destination, SinkConfig};
+use crate::config::ElasticConfig;
+
+/// Where each page can be looked up.
+pub(crate) enum PagesAt<'a> {
+    Disk(PagesOnDisk),
+    Index(&'a ElasticConfig),
+}
 
 /// The pages of one sink.
 pub(crate) enum PagesOnDisk {
@@ -20,19 +26,11 @@ pub(crate) enum PagesOnDisk {
 }
 
 impl PagesOnDisk {
-    /// None for other destinations. `folder` is the sink's own.
-    pub fn of(config: &SinkConfig, folder: &Path) -> Result<Option<PagesOnDisk>, SinkError> {
-        Ok(match &config.destination {
-            Destination::Filesystem(naming) => {
-                Some(PagesOnDisk::Named { folder: folder.into(), hash_file_name: naming.hash_file_name })
-            }
-            Destination::Pagestore { base_folder } => {
-                let mut pages = HashSet::new();
-                list(base_folder.as_deref().unwrap_or(folder), &mut pages)?;
-                Some(PagesOnDisk::Listed(pages))
-            }
-            _ => None,
-        })
+    /// Of a page store. `base` is its folder.
+    pub fn listed(base: &Path) -> Result<PagesOnDisk, SinkError> {
+        let mut pages = HashSet::new();
+        list(base, &mut pages)?;
+        Ok(PagesOnDisk::Listed(pages))
     }
 
     /// Whether there is a file of this URL's page.

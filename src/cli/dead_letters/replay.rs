@@ -16,7 +16,7 @@ use seine_system::folders;
 use super::selection::{LetterSelection, SinkArgs, lock, lock_all};
 use crate::cli::destination::Destination;
 use crate::cli::print;
-use crate::config::{self, Config, Removed, SinkConfig};
+use crate::config::{Config, Removed, SinkConfig};
 use crate::sinks::dead_letters::{self, LetterAction};
 use crate::sinks::{self, Sink, SinkContext};
 use crate::telemetry::logging;
@@ -37,12 +37,8 @@ pub(super) fn replay(
     let _alone = lock_all(&folder)?;
     let mut replay = Replay::new(place, folder, sink, &loaded.config)?;
     say("INFO", &format!("to {}", replay.whereto()));
-    if let config::Destination::Kafka(_) = sink.destination {
-        say(
-            "WARN",
-            "a late message stands behind newer ones in a topic, so readers must compare fetch times or event ids; a \
-             compacted topic keeps the dead letter instead of a newer fetch of the same page",
-        );
+    if let Some(note) = sink.destination.row().late {
+        say("WARN", note);
     }
     if sink.upkeep.removed == Removed::Delete {
         say(
@@ -77,13 +73,16 @@ struct Replay<'a> {
 impl Replay<'_> {
     fn new<'a>(place: &SinkArgs, folder: PathBuf, sink: &'a SinkConfig, config: &Config) -> anyhow::Result<Replay<'a>> {
         let log = place.output.join("log");
-        let reader = match sink.destination {
-            // A server accepts several writers, so the crawl may run meanwhile.
-            _ if sink.destination.is_server() => None,
-            _ if log.is_dir() => Some(reader_of(place, &log, config)?),
+        // A server accepts several writers, so the crawl may run meanwhile.
+        let reader = if sink.destination.is_server() {
+            None
+        } else if log.is_dir() {
+            Some(reader_of(place, &log, config)?)
+        } else if sink.destination.row().needs_no_log {
             // A folder of `seine replay`, which keeps only its own dead letters.
-            config::Destination::Filesystem(_) => None,
-            _ => bail!("{} has no crawl: it has no log/", place.output.display()),
+            None
+        } else {
+            bail!("{} has no crawl: it has no log/", place.output.display())
         };
         let deriver = Deriver::new(DeriveOptions::from(config));
         let scratch = folder.join("dead_letters").join("replay");
@@ -91,18 +90,7 @@ impl Replay<'_> {
     }
 
     fn whereto(&self) -> String {
-        match &self.sink.destination {
-            config::Destination::Kafka(config) => {
-                let servers = config.properties.get("bootstrap.servers").map_or("", |it| it.expose());
-                format!("topic {} at {servers}", config.topic)
-            }
-            config::Destination::Elasticsearch(config) => {
-                let hosts: Vec<&str> = config.hosts.iter().map(url::Url::as_str).collect();
-                format!("index {} at {}", config.index, hosts.join(", "))
-            }
-            config::Destination::Pagestore { base_folder: Some(folder) } => folder.display().to_string(),
-            _ => self.folder.display().to_string(),
-        }
+        self.sink.destination.place(&self.folder)
     }
 
     /// Sends the chosen dead letters of a file, and removes those delivered. Returns how many were refused again.

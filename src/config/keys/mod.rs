@@ -9,17 +9,16 @@ mod delivering;
 mod lacking;
 mod watching;
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
 use std::time::Duration;
 
+use ::config::{Value, ValueKind};
 use seine_policies::budgets::Budget;
 
+pub(super) use self::lacking::instead;
 use super::budgets;
 use super::draft::Draft;
 use super::overrides;
 use super::values::{self, Unit};
-use super::yaml::{self, Node, Value};
 
 #[derive(Clone, Copy)]
 pub(super) struct Key {
@@ -29,16 +28,9 @@ pub(super) struct Key {
     /// The key can change while a crawl runs: `[reload]`. The other keys are built into clients, sinks and stores at
     /// the start.
     pub is_live: bool,
-    /// Set for a feature of ACHE that Seine lacks.
-    pub lacking: Option<Lacking>,
-}
-
-/// A key that does nothing here. A value other than ACHE's default causes a warning.
-#[derive(Clone, Copy)]
-pub(super) struct Lacking {
-    pub ache: &'static str,
-    /// What happens instead.
-    pub instead: &'static str,
+    /// Set for a feature of ACHE that Seine lacks: ACHE's default. The key does nothing here; another value causes a
+    /// warning.
+    pub lacking: Option<&'static str>,
 }
 
 /// A key's type and its setter. Setters that take text may refuse it; the error says what they expect. Numbers are
@@ -68,7 +60,7 @@ pub(super) enum Kind {
     Cookies(fn(&mut Draft, Vec<super::checked::Cookie>)),
     Budgets(fn(&mut Draft, Vec<Budget>)),
     Overrides(fn(&mut Draft, Vec<seine_policies::revisit::Override>)),
-    Sinks(fn(&mut Draft, &Node) -> Result<String, String>),
+    Sinks(fn(&mut Draft, &Value) -> Result<String, String>),
 }
 
 /// Other spellings of a key.
@@ -97,17 +89,6 @@ const TABLE: &[&[Key]] = &[
 /// All keys, without aliases.
 pub(super) fn all() -> impl Iterator<Item = &'static Key> {
     TABLE.iter().copied().flatten()
-}
-
-/// The default of a key; null if the key does nothing.
-pub(super) fn default(key: &Key) -> &'static Node {
-    static DEFAULTS: LazyLock<HashMap<String, Node>> =
-        LazyLock::new(|| match yaml::parse(super::DEFAULTS).map(|sample| sample.value) {
-            Ok(Value::Map(entries)) => entries.into_iter().collect(),
-            _ => HashMap::new(),
-        });
-    static NULL: LazyLock<Node> = LazyLock::new(|| Node::plain(""));
-    DEFAULTS.get(key.name).unwrap_or(&NULL)
 }
 
 pub(super) fn find(name: &str) -> Option<&'static Key> {
@@ -146,62 +127,64 @@ pub(super) fn nearest(unknown: &str) -> Option<&'static str> {
 
 impl Kind {
     /// Parses a value, stores it in the draft, and returns it as text for the user.
-    pub fn set(&self, draft: &mut Draft, node: &Node) -> Result<String, String> {
+    pub fn set(&self, draft: &mut Draft, value: &Value) -> Result<String, String> {
         match *self {
-            Kind::Bool(set) => put(values::boolean(node), bool::to_string, |value| set(draft, value)),
+            Kind::Bool(set) => put(values::boolean(value), bool::to_string, |value| set(draft, value)),
             Kind::Count(least, most, set) => {
-                put(values::count(node, least, most), u64::to_string, |value| set(draft, value))
+                put(values::count(value, least, most), u64::to_string, |value| set(draft, value))
             }
             Kind::MaybeCount(least, most, set) => {
-                let value = maybe(node, |node| values::count(node, least, most));
+                let value = maybe(value, |value| values::count(value, least, most));
                 put(value, |value| or_null(value.map(|value| value.to_string())), |value| set(draft, value))
             }
-            Kind::Number(set) => try_put(values::number(node), f64::to_string, |value| set(draft, value)),
+            Kind::Number(set) => try_put(values::number(value), f64::to_string, |value| set(draft, value)),
             Kind::Size(least, set) => {
-                put(values::size(node, least), |value| values::shown_size(*value), |value| set(draft, value))
+                put(values::size(value, least), |value| values::shown_size(*value), |value| set(draft, value))
             }
             Kind::Duration(unit, least, set) => {
-                let value = values::duration(node, unit, least);
+                let value = values::duration(value, unit, least);
                 put(value, |value| values::shown_duration(*value), |value| set(draft, value))
             }
             Kind::MaybeDuration(least, set) => {
-                let value = maybe(node, |node| values::duration(node, Unit::Millis, least));
+                let value = maybe(value, |value| values::duration(value, Unit::Millis, least));
                 put(value, |value| or_null(value.map(values::shown_duration)), |value| set(draft, value))
             }
             Kind::Text(set) => {
-                try_put(values::text(node), |value| values::shown_text(value), |value| set(draft, value))
+                try_put(values::text(value), |value| values::shown_text(value), |value| set(draft, value))
             }
             Kind::MaybeText(set) => {
-                let value = maybe(node, values::text);
+                let value = maybe(value, values::text);
                 try_put(value, |value| or_null(value.map(values::shown_text)), |value| set(draft, value))
             }
-            Kind::OneOf(words, set) => put(one_of(node, words), ToString::to_string, |word| set(draft, word)),
+            Kind::OneOf(words, set) => put(one_of(value, words), ToString::to_string, |word| set(draft, word)),
             Kind::Unchanged(to, words) => {
-                put(one_of(node, words), ToString::to_string, |word| draft.sinks.upkeep(to).set_unchanged(word))
+                put(one_of(value, words), ToString::to_string, |word| draft.sinks.upkeep(to).set_unchanged(word))
             }
             Kind::MinChange(to) => {
-                put(values::count(node, 0, 64), u64::to_string, |bits| draft.sinks.upkeep(to).min_change = bits as u8)
+                put(values::count(value, 0, 64), u64::to_string, |bits| draft.sinks.upkeep(to).min_change = bits as u8)
             }
             Kind::SkipDuplicates(to) => {
-                put(values::boolean(node), bool::to_string, |skips| draft.sinks.upkeep(to).skip_duplicates = skips)
+                put(values::boolean(value), bool::to_string, |skips| draft.sinks.upkeep(to).skip_duplicates = skips)
             }
             Kind::Removed(to, words) => {
-                put(one_of(node, words), ToString::to_string, |word| draft.sinks.upkeep(to).set_removed(word))
+                put(one_of(value, words), ToString::to_string, |word| draft.sinks.upkeep(to).set_removed(word))
             }
             Kind::List(set) => {
-                try_put(values::list(node), |value| values::shown_list(value), |value| set(draft, value))
+                try_put(values::list(value), |value| values::shown_list(value), |value| set(draft, value))
             }
             Kind::Properties(set) => {
-                try_put(values::properties(node), values::shown_properties, |value| set(draft, value))
+                try_put(values::properties(value), values::shown_properties, |value| set(draft, value))
             }
-            Kind::Hosts(set) => put(values::hosts(node), values::shown_hosts, |value| set(draft, value)),
-            Kind::Sinks(set) => set(draft, node),
-            Kind::Budgets(set) => put(budgets::budgets(node), |value| budgets::shown(value), |value| set(draft, value)),
+            Kind::Hosts(set) => put(values::hosts(value), values::shown_hosts, |value| set(draft, value)),
+            Kind::Sinks(set) => set(draft, value),
+            Kind::Budgets(set) => {
+                put(budgets::budgets(value), |value| budgets::shown(value), |value| set(draft, value))
+            }
             Kind::Overrides(set) => {
-                put(overrides::read(node), |value| overrides::shown(value), |value| set(draft, value))
+                put(overrides::read(value), |value| overrides::shown(value), |value| set(draft, value))
             }
             Kind::Cookies(set) => {
-                put(values::cookies(node), |value| values::shown_cookies(value), |value| set(draft, value))
+                put(values::cookies(value), |value| values::shown_cookies(value), |value| set(draft, value))
             }
         }
     }
@@ -240,12 +223,16 @@ fn or_null(shown: Option<String>) -> String {
     shown.unwrap_or_else(|| "null".into())
 }
 
-fn maybe<'a, T>(node: &'a Node, read: impl Fn(&'a Node) -> Result<T, String>) -> Result<Option<T>, String> {
-    if node.is_null() { Ok(None) } else { read(node).map(Some).map_err(|expected| format!("{expected}, or null")) }
+fn maybe<'a, T>(value: &'a Value, read: impl Fn(&'a Value) -> Result<T, String>) -> Result<Option<T>, String> {
+    if value.kind == ValueKind::Nil {
+        Ok(None)
+    } else {
+        read(value).map(Some).map_err(|expected| format!("{expected}, or null"))
+    }
 }
 
-fn one_of(node: &Node, words: &'static [&'static str]) -> Result<&'static str, String> {
-    let word = values::text(node).unwrap_or_default();
+fn one_of(value: &Value, words: &'static [&'static str]) -> Result<&'static str, String> {
+    let word = values::text(value).unwrap_or_default();
     let found = words.iter().find(|known| known.eq_ignore_ascii_case(word));
     found.copied().ok_or_else(|| format!("one of {}", words.join(", ")))
 }
@@ -270,6 +257,6 @@ const fn secret(key: Key) -> Key {
     Key { secret: true, ..key }
 }
 
-const fn lacking(name: &'static str, ache: &'static str, kind: Kind, instead: &'static str) -> Key {
-    Key { lacking: Some(Lacking { ache, instead }), ..key(name, kind) }
+const fn lacking(name: &'static str, ache: &'static str, kind: Kind) -> Key {
+    Key { lacking: Some(ache), ..key(name, kind) }
 }

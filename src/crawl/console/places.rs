@@ -13,9 +13,9 @@ use tokio::sync::Semaphore;
 use super::Console;
 use crate::api::said::{DeliveredPlace, SinkPlace};
 use crate::archive::place::{self as archive_place, RecordPlace};
-use crate::config::{Destination, SinkConfig};
+use crate::config::SinkConfig;
 use crate::sinks::page_place::{NotTold, PagePlace, Pages, SoughtPage};
-use crate::sinks::place;
+use crate::sinks::row;
 
 /// Time limit for all destinations together.
 const WAIT: Duration = Duration::from_secs(2);
@@ -95,15 +95,15 @@ fn sought(page: &PageRecord) -> Vec<SoughtPage> {
 }
 
 fn find(config: &SinkConfig, folder: &Path, sought: &[SoughtPage], until: Instant) -> Told {
-    let mut told = Ok(None);
+    let (row, mut told) = (row(config), Ok(None));
     for page in sought {
         let patience = until.saturating_duration_since(Instant::now() + SPARE);
-        told = match place::find(config, folder, page, patience) {
+        told = match (row.find)(config, folder, page, patience) {
             Ok(Some(PagePlace::Among(pages))) => among(config, &pages, page, until),
             Ok(place) => Ok(place.map(said)),
             Err(error) => Err(error),
         };
-        if matches!(told, Ok(Some(_))) || matches!(config.destination, Destination::Elasticsearch(_)) {
+        if matches!(told, Ok(Some(_))) || row.is_found_by_url {
             break;
         }
     }

@@ -1,0 +1,146 @@
+//! Saved settings: the settings of the last start or reload, as notes in the frontier. Where the configuration differs,
+//! known URLs are re-evaluated.
+
+use std::collections::BTreeMap;
+
+use seine_frontier::scope::Scope;
+use seine_frontier::{Frontier, FrontierError, Look, PageRecord, PageState};
+use seine_system::clock::now_ms;
+
+use super::{focus, reach};
+use crate::config::{Config, Loaded, Redirects};
+use crate::validate::Looks;
+
+/// A setting that is saved with the crawl.
+pub(super) struct Saved {
+    /// The name of its note. A new data folder has no note, and one of an older version may have none.
+    pub note: &'static str,
+    /// The text of the note for the settings in force. It may depend on the note before.
+    pub text: fn(&InForce, Option<&str>) -> String,
+    /// Revisits what is known, if the text differs from the note before.
+    pub revisit: fn(&InForce, Option<&str>) -> Result<(), FrontierError>,
+}
+
+/// All saved settings, in the order in which they are compared. A later one may ask for a recheck that is sooner than the
+/// recheck policy wants it.
+const TABLE: [&Saved; 5] = [&RECRAWL, &focus::ORDER, &reach::REACH, &REDIRECTS, &SKIPPING];
+
+/// The settings in force, and what is known.
+pub(super) struct InForce<'a> {
+    pub frontier: &'a dyn Frontier,
+    pub scope: &'a Scope,
+    pub config: &'a Config,
+}
+
+impl InForce<'_> {
+    /// Revisits what is known for each setting that has changed. The note is written last, so an interrupted change begins
+    /// again.
+    pub fn follow(&self) -> Result<(), FrontierError> {
+        for saved in TABLE {
+            let note = self.frontier.note(saved.note)?;
+            let text = (saved.text)(self, note.as_deref());
+            if note.as_ref() != Some(&text) {
+                (saved.revisit)(self, note.as_deref())?;
+                self.frontier.set_note(saved.note, &text)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The recheck policy. If it changes, the rechecks of known pages are counted anew from their last fetch.
+const RECRAWL: Saved = Saved {
+    note: "recrawl_policy",
+    // Version 2 of this note: since then, refused URLs are rechecked too.
+    text: |now, _| format!("2 {}", serde_json::to_string(&now.config.frontier.revisit).unwrap_or_default()),
+    revisit: |now, before| {
+        let (frontier, config) = (now.frontier, &now.config.frontier);
+        if before.is_none() && config.revisit.is_off() {
+            return Ok(());
+        }
+        let looks = Looks::open(frontier, config, now_ms())?;
+        let look = |page: &PageRecord| {
+            // If the hints of a host cannot be read, they are ignored until the next recheck of the page.
+            let trust = || page.is_hinted().then(|| frontier.trust(&page.url).ok().flatten()).flatten();
+            Some(Look::At(looks.due(page, trust().as_ref(), page.fetched_ms)))
+        };
+        let pages = frontier.look_again(None, now_ms(), &look)?;
+        if pages > 0 {
+            tracing::info!(pages, "recrawl has changed: for these pages, known already, too");
+        }
+        Ok(())
+    },
+};
+
+/// What is done with redirects. With `redirects: follow`, aliases are queued that were never requested, because another
+/// URL redirected to their page.
+const REDIRECTS: Saved = Saved {
+    note: "redirects",
+    text: |now, _| format!("{:?}", now.config.frontier.redirects),
+    revisit: |now, _| {
+        if now.config.frontier.redirects != Redirects::Follow || now.frontier.counts().alias == 0 {
+            return Ok(());
+        }
+        let is_unasked =
+            |page: &PageRecord| page.state == PageState::Alias && page.target.as_deref() == Some(&page.url);
+        let pages = now.frontier.look_again(None, now_ms(), &|page| is_unasked(page).then_some(Look::First))?;
+        tracing::info!(
+            pages,
+            "redirects are followed for each URL now: pages that redirects led to are fetched for themselves"
+        );
+        Ok(())
+    },
+};
+
+/// Whether each destination skips duplicates, by name. If one begins or stops to skip them, every duplicate is rechecked at
+/// once. The new event then removes the page from the destination, or delivers it.
+const SKIPPING: Saved = Saved {
+    note: "skips_duplicates",
+    text: |now, _| serde_json::to_string(&skipping(now)).unwrap_or_default(),
+    revisit: |now, before| {
+        let before: BTreeMap<String, bool> =
+            before.and_then(|note| serde_json::from_str(note).ok()).unwrap_or_default();
+        // A new destination did not skip them.
+        let did = |name: &str| before.get(name).copied().unwrap_or_default();
+        let has_changed = skipping(now).into_iter().any(|(name, skips)| skips != did(name));
+        if has_changed && now.frontier.counts().duplicates > 0 {
+            let look = |page: &PageRecord| page.duplicate_of().map(|_| Look::Reread);
+            let pages = now.frontier.look_again(None, now_ms(), &look)?;
+            tracing::info!(pages, "skip_duplicates has changed: pages that are duplicates are looked at again");
+        }
+        Ok(())
+    },
+};
+
+fn skipping<'a>(now: &InForce<'a>) -> BTreeMap<&'a str, bool> {
+    now.config.sinks.iter().map(|sink| (sink.name(), sink.upkeep.skip_duplicates)).collect()
+}
+
+/// The list that the last run used. Older data folders have no note.
+const PARAMETERS_NOTE: &str = "drop_parameters";
+
+/// The query parameters to remove from links: the configured ones, or else those that the data folder has used so far.
+/// Another list would change the URLs of known pages and fetch them again, so a new default applies only to new
+/// folders. Must be called before seeds are queued. Saves the list.
+pub(super) fn parameters_in_force(frontier: &dyn Frontier, loaded: &Loaded) -> Result<Vec<String>, FrontierError> {
+    let note = frontier.note(PARAMETERS_NOTE)?;
+    // An unreadable note counts as missing.
+    let noted = note.as_deref().and_then(|note| serde_json::from_str::<Vec<String>>(note).ok());
+    let default = || {
+        let counts = frontier.counts();
+        let is_new = counts.page == 0 && counts.work_proposed == 0;
+        if !is_new {
+            tracing::info!(
+                "links keep parameters such as utm_source: this data folder knows URLs that have them; a new one has them dropped, \
+                 and this one if link_storage.link_strategy.drop_parameters is set"
+            );
+        }
+        if is_new { loaded.config.scope.drop_parameters.clone() } else { Vec::new() }
+    };
+    let list = loaded.drop_parameters().map(<[String]>::to_vec).or(noted).unwrap_or_else(default);
+    let now = serde_json::to_string(&list).unwrap_or_default();
+    if note.as_ref() != Some(&now) {
+        frontier.set_note(PARAMETERS_NOTE, &now)?;
+    }
+    Ok(list)
+}
