@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use locks::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::contract::Frontier;

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use config::{File, FileFormat, Source};
-use parking_lot::{RwLock, RwLockUpgradableReadGuard};
+use locks::{RwLock, RwLockUpgradableReadGuard};
 use regex::bytes::{RegexBuilder, RegexSet, RegexSetBuilder};
 use serde::{Deserialize, Serialize};
 

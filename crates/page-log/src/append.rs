@@ -15,7 +15,7 @@ use seine_delivery::Position;
 use seine_parse::Derived;
 use seine_parse::page::{PageEvent, codec};
 use seine_simulation_hooks::planted;
-use seine_system::disk;
+use seine_system::{blocking, disk};
 
 /// A reader with at most this many unread bytes is near the end. Well below the limit of what is kept in memory.
 const NEAR_BYTES: u64 = if cfg!(feature = "simulate") { 1 << 10 } else { 8 << 20 };
@@ -97,6 +97,10 @@ impl PageLog {
             moved.mark_unchanged();
             if self.is_near_end(reader) {
                 return;
+            }
+            blocking::may_switch();
+            if planted::is("look_before_subscription") {
+                moved.mark_unchanged();
             }
             if planted::is("stall_after_kill") {
                 std::future::pending::<()>().await;

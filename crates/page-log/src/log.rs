@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard, RwLock};
+use locks::{Mutex, MutexGuard, RwLock};
 use tokio::sync::{Semaphore, watch};
 
 use super::queue::{KEPT_BYTES, Queue, Writer};

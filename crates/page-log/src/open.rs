@@ -5,7 +5,7 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::{Mutex, RwLock};
+use locks::{Mutex, RwLock};
 use tokio::sync::{Semaphore, watch};
 
 use super::cursor_file::{self, CursorFile, cursors_dir};

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
+#[cfg(not(feature = "shuttle"))]
 use parking_lot::{Condvar, MutexGuard};
 use tokio::runtime::{EnterGuard, Handle};
 use tokio::sync::Semaphore;
@@ -32,13 +33,18 @@ fn turns() -> Option<Arc<dyn Turns>> {
     stand_in::<Arc<dyn Turns>>()
 }
 
+#[cfg(feature = "shuttle")]
+pub use crate::shuttled::Signal;
+
 /// A condition variable: wakes threads that wait while holding a lock's guard.
+#[cfg(not(feature = "shuttle"))]
 #[derive(Debug, Default)]
 pub struct Signal {
     condvar: Condvar,
     rang: Arc<AtomicU64>,
 }
 
+#[cfg(not(feature = "shuttle"))]
 impl Signal {
     pub fn notify_all(&self) {
         self.rang.fetch_add(1, Ordering::Relaxed);
@@ -57,6 +63,13 @@ impl Signal {
     pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, time: Duration) -> bool {
         self.wait_until(guard, Instant::now() + time)
     }
+}
+
+/// Another thread may run here, in tests that shuttle runs: it knows locks and signals, and nothing of tokio's channels.
+#[inline(always)]
+pub fn may_switch() {
+    #[cfg(feature = "shuttle")]
+    shuttle::thread::yield_now();
 }
 
 /// Waits for a time.

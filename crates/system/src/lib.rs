@@ -6,3 +6,5 @@ pub mod clock;
 pub mod descriptors;
 pub mod disk;
 pub mod folders;
+#[cfg(feature = "shuttle")]
+mod shuttled;

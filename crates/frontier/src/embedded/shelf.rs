@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+// Not of `locks`: shuttle has no recursive reads.
 use parking_lot::{MappedRwLockReadGuard, RwLock, RwLockReadGuard};
 
 use super::store::{self, Store};

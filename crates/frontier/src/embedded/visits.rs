@@ -14,6 +14,7 @@ use crate::keys::HostKey;
 use crate::schedule::{HostRecord, Schedule};
 use crate::{FrontierError, Lease, Release, Robots};
 use seine_parse::page::EpochMs;
+use seine_simulation_hooks::planted;
 
 /// With this many hosts to write no host is leased, because the disk is too slow.
 pub(super) const MOST_OWED: usize = 1000;
@@ -59,6 +60,9 @@ impl EmbeddedFrontier {
                 // The hosts are released anyway; their records are written later.
                 Err(error) if error.is_waiting() => {}
                 written => result = result.and(written),
+            }
+            if planted::is("hand_over_dropped") {
+                break;
             }
         }
         result
