@@ -25,7 +25,7 @@ use std::time::Instant;
 
 use child::Cost;
 use seine_formats::files::FilesReader;
-use seine_frontier::{EmbeddedFrontier, Frontier, FrontierOptions};
+use seine_frontier::{EmbeddedFrontier, FrontierOptions, Verdicts};
 use site::SiteProcess;
 
 const SINKS: [&str; 3] = ["stdout", "files", "void"];

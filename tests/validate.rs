@@ -19,8 +19,8 @@ use seine_frontier::RefusedLinks;
 use seine_frontier::ScopeConfig;
 use seine_frontier::scope::{CurrentScope, Scope};
 use seine_frontier::{
-    Attempt, Batch, Cause, Change, Counts, EmbeddedFrontier, Errors, Frontier, FrontierOptions, Health, HostTurn,
-    PageRecord, PageState, Proposal, Release, Trouble, Verdict,
+    Attempt, Batch, Cause, Change, Counts, EmbeddedFrontier, Errors, FrontierOptions, Health, HostTurn, LeaseLimits,
+    PageRecord, PageState, Proposal, Release, Scheduler, Trouble, Verdict, Verdicts,
 };
 use seine_parse::DeriveOptions;
 use seine_parse::page::{
@@ -37,7 +37,7 @@ const SEED: &str = "http://site.example/";
 
 /// A validator with a frontier and a log.
 struct Bench {
-    frontier: Arc<dyn Frontier>,
+    frontier: Arc<EmbeddedFrontier>,
     validator: Validator,
     end: Position,
     now: u64,
@@ -98,7 +98,7 @@ impl Bench {
         let mut urls = BTreeSet::new();
         let mut leases = Vec::new();
         loop {
-            let more = self.frontier.lease(u64::MAX / 2, 100, 1000).unwrap();
+            let more = self.frontier.lease(u64::MAX / 2, LeaseLimits::new(100, 1000)).unwrap();
             if more.is_empty() {
                 break;
             }
@@ -255,7 +255,7 @@ fn texts_given_are_kept_as_long_as_the_page_is_as_it_was() {
         assert_eq!(look(&mut bench, as_it_was.clone(), None), given(1), "{as_it_was:?}");
     }
     assert_eq!(look(&mut bench, response(200, "two"), text(2)), given(2));
-    let work = bench.frontier.lease(u64::MAX / 2, 1, 1).unwrap().remove(0).work.remove(0);
+    let work = bench.frontier.lease(u64::MAX / 2, LeaseLimits::new(1, 1)).unwrap().remove(0).work.remove(0);
     assert_eq!(work.known.texts, given(2));
     // The page changed and its text was not read, so the distances are unknown.
     assert_eq!(look(&mut bench, response(200, "three"), None), TextsGiven::new());
@@ -655,7 +655,7 @@ fn what_is_put_off_pays_no_attempt_and_its_host_rests() {
         assert_eq!(bench.frontier.next_due(), Some(at));
         let HostTurn::At(until) = bench.frontier.lease_host("http://site.example", 0).unwrap() else { panic!() };
         assert!(until >= rested, "its release may be lost, and it rests all the same");
-        let lease = bench.frontier.lease(at, 1, 1).unwrap().remove(0);
+        let lease = bench.frontier.lease(at, LeaseLimits::new(1, 1)).unwrap().remove(0);
         assert_eq!((lease.work[0].attempt, lease.work[0].was_put_off), (0, true));
         bench.frontier.release(lease, Release::default()).unwrap();
     }
@@ -664,7 +664,7 @@ fn what_is_put_off_pays_no_attempt_and_its_host_rests() {
 #[test]
 fn what_failed_with_its_host_waits_until_that_is_met_again() {
     let mut bench = Bench::new(Config::default().frontier);
-    let lease = bench.frontier.lease(1, 1, 1).unwrap().remove(0);
+    let lease = bench.frontier.lease(1, LeaseLimits::new(1, 1)).unwrap().remove(0);
     let cause = Cause::Failure(FailureReason::ConnectionRefused);
     let (suspect, given_up, asked_until) = (None, true, None);
     let trouble =
@@ -894,7 +894,7 @@ impl Bench {
     }
 
     fn is_due(&self, url: &str) -> bool {
-        let leases = self.frontier.lease(self.now, 100, 1000).unwrap();
+        let leases = self.frontier.lease(self.now, LeaseLimits::new(100, 1000)).unwrap();
         let is_due = leases.iter().flat_map(|lease| &lease.work).any(|work| work.url == url);
         leases.into_iter().for_each(|lease| self.frontier.release(lease, Release::default()).unwrap());
         is_due
@@ -949,7 +949,7 @@ fn some_pages_are_looked_at_in_intervals_of_their_own() {
             let event = bench.page(&format!("{SEED}{path}"), "the same");
             bench.validate(event);
             let due = |bench: &Bench, hours: u64| {
-                let leases = bench.frontier.lease(bench.now + hours * HOUR, 100, 1000).unwrap();
+                let leases = bench.frontier.lease(bench.now + hours * HOUR, LeaseLimits::new(100, 1000)).unwrap();
                 let is_due = leases.iter().flat_map(|lease| &lease.work).any(|work| work.url.ends_with(path));
                 leases.into_iter().for_each(|lease| bench.frontier.release(lease, Release::default()).unwrap());
                 is_due

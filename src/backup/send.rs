@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-use seine_frontier::{Frontier, FrontierCopy, FrontierError};
+use seine_frontier::{EmbeddedFrontier, FrontierCopy, FrontierError};
 use seine_page_log::{CopiedSegment, LogCopy, LogError, PageLog};
 use seine_system::folders::if_there;
 
@@ -29,15 +29,13 @@ pub enum SendError {
     Log(#[from] LogError),
     #[error("reading {}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
-    #[error("this frontier is not on a disk")]
-    NoStore,
     /// The receiver has disconnected.
     #[error("the receiver of the copy has disconnected: {0}")]
     Gone(#[from] io::Error),
 }
 
 /// Writes a copy of the crawl in the data folder `folder` to `out`. Errors of the crawl are also sent to `out`.
-pub fn send(folder: &Path, frontier: &dyn Frontier, log: &PageLog, out: &mut dyn Write) -> Result<(), SendError> {
+pub fn send(folder: &Path, frontier: &EmbeddedFrontier, log: &PageLog, out: &mut dyn Write) -> Result<(), SendError> {
     let mut pieces = Pieces::to(out);
     match send_all(folder, frontier, log, &mut pieces) {
         Err(error @ SendError::Gone(_)) => Err(error),
@@ -49,8 +47,8 @@ pub fn send(folder: &Path, frontier: &dyn Frontier, log: &PageLog, out: &mut dyn
     }
 }
 
-fn send_all(folder: &Path, frontier: &dyn Frontier, log: &PageLog, pieces: &mut Pieces) -> Result<(), SendError> {
-    let (log, store) = log.copy(|| frontier.copy()?.ok_or(SendError::NoStore))?;
+fn send_all(folder: &Path, frontier: &EmbeddedFrontier, log: &PageLog, pieces: &mut Pieces) -> Result<(), SendError> {
+    let (log, store) = log.copy(|| frontier.copy().map_err(SendError::from))?;
     let names = log.cursors.iter().filter_map(|(path, _)| path.file_stem()?.to_str().map(str::to_owned));
     let facts = Facts {
         validated: store.cursor().index,
@@ -64,7 +62,7 @@ fn send_all(folder: &Path, frontier: &dyn Frontier, log: &PageLog, pieces: &mut 
     // After the log: a client's page is in the client's journal before it is in the log.
     send_files(folder, CLIENTS, |name| JOURNALS.iter().any(|journal| name.ends_with(journal)), pieces)?;
     send_file(&folder.join(ORDERS), ORDERS, pieces)?;
-    send_frontier(&*store, pieces)?;
+    send_frontier(&store, pieces)?;
     Ok(pieces.end(&facts)?)
 }
 
@@ -153,7 +151,7 @@ fn copy(mut from: impl Read, path: &Path, pieces: &mut Pieces) -> Result<u64, Se
 }
 
 /// One file per table. A record has two lengths (4 bytes each, little-endian), then its key and its value.
-fn send_frontier(store: &dyn FrontierCopy, pieces: &mut Pieces) -> Result<(), SendError> {
+fn send_frontier(store: &FrontierCopy, pieces: &mut Pieces) -> Result<(), SendError> {
     for table in store.tables() {
         pieces.begin(&format!("frontier/{table}"))?;
         for record in store.records(table) {

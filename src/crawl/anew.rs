@@ -6,7 +6,7 @@
 //! 304 would not contain the page.
 
 use seine_delivery::BegunAnew;
-use seine_frontier::{Frontier, FrontierError, Look, PageRecord};
+use seine_frontier::{EmbeddedFrontier, Fetching, FrontierError, Look, Notes, PageRecord};
 use seine_system::blocking;
 use seine_system::clock::now_ms;
 
@@ -85,10 +85,10 @@ pub(super) fn begin(running: &Running, sink: &SinkConfig, why: &str) -> Result<(
 
 /// If the crawl ends first, the next start continues.
 fn mark_beside_the_crawl(running: &Running) {
-    let (visitor, following) = (running.visitor(), running.following.clone());
+    let (visitor, following, frontier) = (running.visitor(), running.following.clone(), running.frontier.clone());
     blocking::thread("reread", move || {
         let _one_after_the_other = following.lock();
-        match mark_again(&*visitor.services.frontier) {
+        match mark_again(&frontier) {
             Ok(()) => visitor.services.changed.send_replace(()),
             Err(error) => {
                 tracing::error!(%error, "not all pages are marked to be fetched without conditions: the next start does it");
@@ -99,7 +99,7 @@ fn mark_beside_the_crawl(running: &Running) {
 
 /// Finishes a marking that an earlier run started. Marked pages are fetched without conditions, because a 304 has no
 /// body.
-pub(super) fn mark_again(frontier: &dyn Frontier) -> Result<(), FrontierError> {
+pub(super) fn mark_again(frontier: &EmbeddedFrontier) -> Result<(), FrontierError> {
     let look = match frontier.note(NOTE)?.as_deref() {
         None | Some("") => return Ok(()),
         Some(AT_ONCE) => Look::Reread,

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use seine_frontier::{Frontier, Look, PageRecord, PageState, Robots, RobotsAccess};
+use seine_frontier::{EmbeddedFrontier, Look, PageRecord, PageState, Robots, RobotsAccess};
 use seine_parse::page::preferences::{Purposes, Statement};
 use seine_parse::preferences::tdm::TdmFile;
 use seine_parse::robots::RobotsTxt;
@@ -50,14 +50,14 @@ pub(super) fn found_at(page: &PageRecord) -> &str {
 
 /// The purposes or accepted licences changed.
 pub(super) struct AsksChange<'a> {
-    frontier: &'a dyn Frontier,
+    frontier: &'a EmbeddedFrontier,
     config: &'a Config,
     /// The last host. Pages of one host come one after the other, so this saves reading its record again.
     host: RefCell<(String, HostSays)>,
 }
 
 impl AsksChange<'_> {
-    pub fn new<'a>(frontier: &'a dyn Frontier, config: &'a Config) -> AsksChange<'a> {
+    pub fn new<'a>(frontier: &'a EmbeddedFrontier, config: &'a Config) -> AsksChange<'a> {
         AsksChange { frontier, config, host: RefCell::default() }
     }
 

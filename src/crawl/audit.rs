@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use seine_frontier::{Counts, EmbeddedFrontier, Frontier, FrontierOptions, Survey};
+use seine_frontier::{Counts, EmbeddedFrontier, FrontierOptions, Survey, Verdicts};
 use seine_page_log::{Books, LogStatus, PageLog, Recovery, Scan};
 use seine_parse::DeriveOptions;
 use seine_parse::page::PageEvent;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use seine_frontier::{EmbeddedFrontier, Frontier, FrontierError, PageRecord, PageState};
+use seine_frontier::{EmbeddedFrontier, FrontierError, PageRecord, PageState, Verdicts};
 
 use super::error::CrawlError;
 use crate::config::{ElasticConfig, Removed, SinkConfig, Upkeep};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use seine_frontier::{FrontierError, Lease};
+use seine_frontier::{FrontierError, Lease, LeaseLimits, Scheduler};
 use seine_parse::page::EpochMs;
 use seine_system::blocking::{self, Idle};
 use seine_system::clock::now_ms;
@@ -107,7 +107,7 @@ async fn lease(
     spared: usize,
 ) -> Result<Vec<Lease>, FrontierError> {
     let frontier = running.frontier.clone();
-    blocking::aside(move || frontier.lease_sparing(now, hosts, urls, spared)).await
+    blocking::aside(move || frontier.lease(now, LeaseLimits { hosts, urls, spared })).await
 }
 
 /// How long to wait after nothing was leased. `hosts` is the number of hosts that could have been leased. If no worker

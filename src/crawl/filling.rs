@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::Context;
 use seine_formats::Format;
 use seine_formats::held::Field;
-use seine_frontier::{PageRecord, PageState};
+use seine_frontier::{PageRecord, PageState, Verdicts};
 use seine_page_log::PageLog;
 use seine_parse::page::PageEvent;
 use seine_system::folders::{if_there, make_private};

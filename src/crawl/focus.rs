@@ -1,6 +1,6 @@
 //! Applies a changed order of links to URLs that are already queued.
 
-use seine_frontier::{Frontier, FrontierError, Ranked};
+use seine_frontier::{EmbeddedFrontier, FrontierError, Ranked, Validation, Verdicts};
 use seine_parse::page::Kind;
 use seine_policies::focus;
 use seine_system::clock::now_ms;
@@ -28,7 +28,7 @@ fn revisit(now: &InForce, before: Option<&str>) -> Result<(), FrontierError> {
         return Ok(());
     }
     tracing::info!(urls = frontier.counts().work_proposed, "URLs that wait are put into another order: {order}");
-    let learner = if order == RANKED { Some(remembered(frontier)?.0) } else { None };
+    let learner = if order == RANKED { Some(remembered(frontier)?.learner) } else { None };
     let mut after = None;
     loop {
         after = match &learner {
@@ -49,8 +49,8 @@ fn in_order(queued: &Ranked) -> u8 {
 }
 
 /// The score of a queued URL, from what is known now.
-pub(super) fn why(frontier: &dyn Frontier, url: &str, lead: &focus::Lead) -> Result<RankStory, FrontierError> {
-    let (reasons, score) = remembered(frontier)?.0.reasons(lead, url);
+pub(super) fn why(frontier: &EmbeddedFrontier, url: &str, lead: &focus::Lead) -> Result<RankStory, FrontierError> {
+    let (reasons, score) = remembered(frontier)?.learner.reasons(lead, url);
     let reason = |(group, adds): (focus::features::Group, f32)| RankReason {
         of: group.name().to_owned(),
         adds: f64::from(adds),

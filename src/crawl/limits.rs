@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
-use seine_frontier::{Frontier, FrontierError};
+use seine_frontier::{EmbeddedFrontier, FrontierError, Notes};
 use seine_policies::budgets::{Budget, Period, What, Whom};
 
 use crate::api::Refusal;
@@ -32,7 +32,7 @@ enum Limit {
 }
 
 impl OrderedLimits {
-    pub fn open(frontier: &dyn Frontier) -> Result<OrderedLimits, FrontierError> {
+    pub fn open(frontier: &EmbeddedFrontier) -> Result<OrderedLimits, FrontierError> {
         let kept = frontier.note(NOTE)?.and_then(|note| serde_json::from_str(&note).ok());
         Ok(OrderedLimits(Mutex::new(kept.unwrap_or_default())))
     }
@@ -43,7 +43,7 @@ impl OrderedLimits {
 
     /// `most`: Some(None) for no limit; None for the configured value. It is on disk before it applies. Returns the
     /// full name of the limit.
-    pub fn order(&self, frontier: &dyn Frontier, name: &str, most: Option<Option<u64>>) -> Result<String, Refusal> {
+    pub fn order(&self, frontier: &EmbeddedFrontier, name: &str, most: Option<Option<u64>>) -> Result<String, Refusal> {
         let name = Limit::named(name)?.name();
         if most == Some(Some(0)) {
             return Err(Refusal::Bad(

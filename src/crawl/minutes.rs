@@ -1,5 +1,6 @@
 //! The progress log: how the crawl was started, and its progress once per interval.
 
+use seine_frontier::{Scheduler, Verdicts};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
 use seine_frontier::scope::{CurrentScope, Scope};
-use seine_frontier::{CLOCK_NOTE, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, RefusedLinks};
+use seine_frontier::{CLOCK_NOTE, EmbeddedFrontier, FrontierError, FrontierOptions, Notes, RefusedLinks, Verdicts};
 use seine_page_log::{LogConfig, LogError, PageLog, Recovery};
 use seine_parse::DeriveOptions;
 use seine_system::blocking;
@@ -52,7 +52,7 @@ pub(super) fn open(
     let (log, frontier, derive) = stores(&loaded, &mut config, &folder, room)?;
     let ordered = ordered_limits(&frontier, &mut config)?;
     let scope = scope_with(seeds, &frontier, &config, room)?;
-    let frontier: Arc<dyn Frontier> = Arc::new(frontier);
+    let frontier: Arc<EmbeddedFrontier> = Arc::new(frontier);
     let pauses = Arc::new(open_pauses(&*frontier, &folder)?);
     room.write(&*frontier, || try_seeds_again(&*frontier, seeds))?;
     let (client, metrics) = client_and_metrics(&config, &folder)?;
@@ -143,7 +143,7 @@ fn refuse_a_lost_log(config: &Config, folder: &Path) -> Result<(), CrawlError> {
 }
 
 /// The operator's limits override the configuration.
-fn ordered_limits(frontier: &dyn Frontier, config: &mut Config) -> Result<OrderedLimits, FrontierError> {
+fn ordered_limits(frontier: &EmbeddedFrontier, config: &mut Config) -> Result<OrderedLimits, FrontierError> {
     let ordered = OrderedLimits::open(frontier)?;
     ordered.lay_over(&mut config.frontier);
     ordered.tell();
@@ -165,7 +165,7 @@ fn scope_with(
     Ok(scope)
 }
 
-fn open_pauses(frontier: &dyn Frontier, folder: &Path) -> Result<Pauses, FrontierError> {
+fn open_pauses(frontier: &EmbeddedFrontier, folder: &Path) -> Result<Pauses, FrontierError> {
     let pauses = Pauses::open(frontier)?;
     if pauses.is_crawl_paused() {
         tracing::warn!("the crawl is paused, by its operator's order: seine resume -o {}", folder.display());
@@ -271,7 +271,7 @@ fn client_and_metrics(config: &Config, folder: &Path) -> Result<(Client, Arc<Met
 }
 
 /// Times continue after those of the last run, even if the machine's clock was set back.
-pub(super) fn set_clock(frontier: &dyn Frontier) -> Result<(), FrontierError> {
+pub(super) fn set_clock(frontier: &EmbeddedFrontier) -> Result<(), FrontierError> {
     /// Corrections up to this are normal and not reported.
     const LITTLE: std::time::Duration = std::time::Duration::from_secs(60);
     let latest = frontier.note(CLOCK_NOTE)?.and_then(|text| text.parse().ok());

@@ -1,5 +1,6 @@
 //! The parts of a crawl: the writer of the page log, the validator, the sinks, and fetching.
 
+use seine_frontier::Verdicts;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::config::SinkConfig;
 use crate::sinks::pump::{BATCH_BYTES, BATCH_EVENTS, Feed, Step, pump};
 use crate::sinks::{SinkContext, SinkError};
 use crate::supervisor::Beat;
-use crate::validate::Validator;
+use crate::validate::{Validator, release_deferred};
 
 /// Writes the page log.
 pub(super) const LOG: &str = "log";
@@ -42,6 +43,9 @@ pub(super) fn start(running: &Arc<Running>, handle: &Handle) {
         while !reader.is_closed_and_drained() {
             let visitor = at.visitor();
             let (scope, config) = (visitor.services.scope.clone(), visitor.services.config.frontier.clone());
+            if !config.traps {
+                release_deferred(&at.frontier)?;
+            }
             let validator = Validator::new(at.frontier.clone(), scope, config, at.metrics.clone())?;
             let is_old = || !Arc::ptr_eq(&visitor.services.config, &at.config());
             validator.run(&mut reader, beat, &is_old, &|| visitor.services.changed.send_replace(()))?;

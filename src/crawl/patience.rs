@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use seine_frontier::{Cause, Counts, Trouble, Waiting, WaitingHost};
+use seine_frontier::{Cause, Counts, Scheduler, Trouble, Verdicts, Waiting, WaitingHost};
 use seine_parse::page::EpochMs;
 use seine_system::clock::now_ms;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use parking_lot::Mutex;
-use seine_frontier::{Frontier, FrontierError};
+use seine_frontier::{EmbeddedFrontier, FrontierError, Notes};
 use seine_simulation_hooks::planted;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ struct Paused {
 pub(crate) struct Pauses(Mutex<Paused>);
 
 impl Pauses {
-    pub fn open(frontier: &dyn Frontier) -> Result<Pauses, FrontierError> {
+    pub fn open(frontier: &EmbeddedFrontier) -> Result<Pauses, FrontierError> {
         let kept = frontier.note(NOTE)?.and_then(|note| serde_json::from_str(&note).ok());
         let kept = kept.filter(|_| !planted::is("pause_forgotten"));
         Ok(Pauses(Mutex::new(kept.unwrap_or_default())))
@@ -36,11 +36,11 @@ impl Pauses {
     }
 
     /// Returns false if nothing changed.
-    pub fn pause_crawl(&self, frontier: &dyn Frontier, pause: bool) -> Result<bool, FrontierError> {
+    pub fn pause_crawl(&self, frontier: &EmbeddedFrontier, pause: bool) -> Result<bool, FrontierError> {
         self.change(frontier, |paused| paused.crawl = pause)
     }
 
-    pub fn pause_sink(&self, frontier: &dyn Frontier, name: &str, pause: bool) -> Result<bool, FrontierError> {
+    pub fn pause_sink(&self, frontier: &EmbeddedFrontier, name: &str, pause: bool) -> Result<bool, FrontierError> {
         self.change(frontier, |paused| {
             if pause {
                 paused.sinks.insert(name.to_owned());
@@ -51,7 +51,7 @@ impl Pauses {
     }
 
     /// The pause is on disk before it applies.
-    fn change(&self, frontier: &dyn Frontier, change: impl FnOnce(&mut Paused)) -> Result<bool, FrontierError> {
+    fn change(&self, frontier: &EmbeddedFrontier, change: impl FnOnce(&mut Paused)) -> Result<bool, FrontierError> {
         let mut paused = self.0.lock();
         let mut changed = paused.clone();
         change(&mut changed);

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use seine_frontier::ScopeRule;
 use seine_frontier::scope::Scope;
-use seine_frontier::{FrontierError, Look, PageRecord, PageState};
+use seine_frontier::{Fetching, FrontierError, Look, PageRecord, PageState, Verdicts};
 use seine_parse::page::FailureReason;
 use seine_parse::page::preferences::Purposes;
 use seine_parse::requisites::Requisites;

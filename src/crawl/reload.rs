@@ -77,11 +77,11 @@ impl Running {
 
     /// Re-evaluates known URLs in the background, as a start does. If the crawl ends first, the next start does it.
     fn follow(&self) {
-        let (visitor, following) = (self.visitor(), self.following.clone());
+        let (visitor, following, frontier) = (self.visitor(), self.following.clone(), self.frontier.clone());
         blocking::thread("reload", move || {
             let _one_after_the_other = following.lock();
-            let Services { frontier, scope, config, changed, .. } = &visitor.services;
-            match (InForce { frontier: &**frontier, scope: &scope.now(), config }).follow() {
+            let Services { scope, config, changed, .. } = &visitor.services;
+            match (InForce { frontier: &frontier, scope: &scope.now(), config }).follow() {
                 Ok(()) => changed.send_replace(()),
                 Err(error) => tracing::error!(
                     %error,

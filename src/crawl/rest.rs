@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use seine_frontier::scope::{CurrentScope, Scope};
-use seine_frontier::{EmbeddedFrontier, Frontier, FrontierOptions, RefusedLinks};
+use seine_frontier::{EmbeddedFrontier, FrontierOptions, Notes, RefusedLinks, Verdicts};
 use seine_page_log::{PageLog, VALIDATOR};
 use seine_parse::DeriveOptions;
 use seine_system::clock::now_ms;

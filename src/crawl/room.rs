@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use seine_frontier::{Frontier, Standing};
+use seine_frontier::{EmbeddedFrontier, Standing};
 use seine_page_log::PageLog;
 use seine_system::blocking;
 
@@ -21,7 +21,7 @@ const FIRST_BACK_OFF: Duration = Duration::from_secs(1);
 const LAST_BACK_OFF: Duration = Duration::from_secs(30);
 
 pub(crate) struct Room {
-    frontier: Arc<dyn Frontier>,
+    frontier: Arc<EmbeddedFrontier>,
     log: PageLog,
     supervisor: Supervisor,
     state: Mutex<State>,
@@ -39,7 +39,7 @@ struct State {
 }
 
 impl Room {
-    pub fn new(frontier: Arc<dyn Frontier>, log: PageLog, supervisor: Supervisor) -> Room {
+    pub fn new(frontier: Arc<EmbeddedFrontier>, log: PageLog, supervisor: Supervisor) -> Room {
         Room { frontier, log, supervisor, state: Mutex::default(), busy: AtomicBool::new(false) }
     }
 

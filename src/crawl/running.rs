@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-use seine_frontier::Frontier;
+use seine_frontier::{EmbeddedFrontier, Scheduler, Verdicts};
 use seine_page_log::PageLog;
 use seine_parse::page::EpochMs;
 use seine_policies::budgets::{Budget, Period, What, Whom};
@@ -36,7 +36,7 @@ pub(crate) struct Running {
     /// Locked while known URLs are re-evaluated.
     pub following: Arc<Mutex<()>>,
     pub folder: PathBuf,
-    pub frontier: Arc<dyn Frontier>,
+    pub frontier: Arc<EmbeddedFrontier>,
     pub log: PageLog,
     /// Uses the configuration in force.
     pub visitor: RwLock<Arc<Visitor>>,

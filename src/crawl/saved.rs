@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use seine_frontier::scope::Scope;
-use seine_frontier::{Frontier, FrontierError, Look, PageRecord, PageState};
+use seine_frontier::{EmbeddedFrontier, Fetching, FrontierError, Look, Notes, PageRecord, PageState, Verdicts};
 use seine_system::clock::now_ms;
 
 use super::{focus, reach};
@@ -27,7 +27,7 @@ const TABLE: [&Saved; 5] = [&RECRAWL, &focus::ORDER, &reach::REACH, &REDIRECTS, 
 
 /// The settings in force, and what is known.
 pub(super) struct InForce<'a> {
-    pub frontier: &'a dyn Frontier,
+    pub frontier: &'a EmbeddedFrontier,
     pub scope: &'a Scope,
     pub config: &'a Config,
 }
@@ -122,7 +122,7 @@ const PARAMETERS_NOTE: &str = "drop_parameters";
 /// The query parameters to remove from links: the configured ones, or else those that the data folder has used so far.
 /// Another list would change the URLs of known pages and fetch them again, so a new default applies only to new
 /// folders. Must be called before seeds are queued. Saves the list.
-pub(super) fn parameters_in_force(frontier: &dyn Frontier, loaded: &Loaded) -> Result<Vec<String>, FrontierError> {
+pub(super) fn parameters_in_force(frontier: &EmbeddedFrontier, loaded: &Loaded) -> Result<Vec<String>, FrontierError> {
     let note = frontier.note(PARAMETERS_NOTE)?;
     // An unreadable note counts as missing.
     let noted = note.as_deref().and_then(|note| serde_json::from_str::<Vec<String>>(note).ok());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use seine_frontier::ScopeRule;
 use seine_frontier::scope::Scope;
-use seine_frontier::{Found, Frontier, FrontierError, Proposal, Way};
+use seine_frontier::{EmbeddedFrontier, Found, FrontierError, Notes, Proposal, Scheduler, Verdicts, Way};
 use seine_parse::page::EpochMs;
 use seine_system::clock::now_ms;
 
@@ -18,7 +18,7 @@ pub(super) const SCOPE_NOTE: &str = "scope";
 /// The scope of the crawl: the hosts of the seeds of this run and of all earlier runs.
 pub(super) fn scope(
     config: &Config,
-    frontier: &dyn Frontier,
+    frontier: &EmbeddedFrontier,
     seeds: &[String],
     room: &mut StartRoom,
 ) -> Result<Scope, CrawlError> {
@@ -42,7 +42,7 @@ pub(super) fn seed_proposals(seeds: &[String], way: Way, now: EpochMs) -> Vec<Pr
     seeds.iter().map(|url| Proposal { found: found.clone(), ..Proposal::seed(url) }).collect()
 }
 
-pub(super) fn propose_seeds(frontier: &dyn Frontier, seeds: &[String]) -> Result<(), FrontierError> {
+pub(super) fn propose_seeds(frontier: &EmbeddedFrontier, seeds: &[String]) -> Result<(), FrontierError> {
     let now = now_ms();
     let proposed = frontier.propose(&seed_proposals(seeds, Way::Seed, now), now)?;
     tracing::info!(new = proposed.added, known = proposed.known, "seeds");
@@ -56,7 +56,7 @@ const SEEDS: usize = 1000;
 
 /// Queues given seeds again, whatever their state. Seeds that were fetched in the present round are left out, because
 /// the same command continues the round.
-pub(super) fn try_seeds_again(frontier: &dyn Frontier, seeds: &[String]) -> Result<(), FrontierError> {
+pub(super) fn try_seeds_again(frontier: &EmbeddedFrontier, seeds: &[String]) -> Result<(), FrontierError> {
     if seeds.is_empty() {
         return Ok(());
     }
@@ -80,7 +80,7 @@ pub(super) fn try_seeds_again(frontier: &dyn Frontier, seeds: &[String]) -> Resu
 }
 
 /// Nothing is left to fetch, so the same seeds will be fetched again.
-pub(super) fn end_round(frontier: &dyn Frontier) -> Result<(), FrontierError> {
+pub(super) fn end_round(frontier: &EmbeddedFrontier) -> Result<(), FrontierError> {
     frontier.set_note(ROUND_NOTE, "")
 }
 

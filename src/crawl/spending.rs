@@ -3,7 +3,7 @@
 use std::fmt;
 
 use parking_lot::Mutex;
-use seine_frontier::Frontier;
+use seine_frontier::{EmbeddedFrontier, Verdicts};
 use seine_parse::page::EpochMs;
 use seine_policies::budgets::{Budget, Period, Whom};
 use seine_system::clock::now_ms;
@@ -27,7 +27,7 @@ pub struct SpentBudgets {
 impl Spending {
     /// Reports when a budget is used up for the first time, and when it starts again. For a budget per host or domain:
     /// when the first host stops because of it.
-    pub(super) fn look(&self, frontier: &dyn Frontier) {
+    pub(super) fn look(&self, frontier: &EmbeddedFrontier) {
         let mut said = self.0.lock();
         let now = now_ms();
         for standing in frontier.budgets(now) {
@@ -53,18 +53,18 @@ impl Spending {
 }
 
 /// A used-up budget of the crawl, if there is one.
-pub(super) fn spent_of_crawl(frontier: &dyn Frontier) -> Option<Budget> {
+pub(super) fn spent_of_crawl(frontier: &EmbeddedFrontier) -> Option<Budget> {
     let standings = frontier.budgets(now_ms());
     standings.iter().find(|standing| standing.is_spent()).map(|standing| standing.budget)
 }
 
 /// Number of hosts that wait because of used-up budgets.
-pub(super) fn resting(frontier: &dyn Frontier) -> u64 {
+pub(super) fn resting(frontier: &EmbeddedFrontier) -> u64 {
     frontier.budgets(now_ms()).iter().map(|standing| standing.resting).sum()
 }
 
 impl SpentBudgets {
-    pub(super) fn of(frontier: &dyn Frontier) -> SpentBudgets {
+    pub(super) fn of(frontier: &EmbeddedFrontier) -> SpentBudgets {
         let standings = frontier.budgets(now_ms()).into_iter();
         let spent = standings.filter(|standing| standing.is_spent() || standing.resting > 0);
         let counts = frontier.counts();

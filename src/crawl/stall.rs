@@ -1,6 +1,7 @@
 //! A watchdog for the whole crawl: URLs are due, nothing prevents fetching, and nothing happens. This is always a bug
 //! of Seine, such as a lost notification. It is reported once, and again when the crawl continues.
 
+use seine_frontier::{Scheduler, Verdicts};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;

@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::iter::successors;
 use std::time::Duration;
 
-use seine_frontier::{Frontier, FrontierError};
+use seine_frontier::{EmbeddedFrontier, FrontierError};
 use seine_system::blocking::block_on;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
@@ -44,7 +44,7 @@ impl StartRoom {
     /// Writes to the frontier; waits while the disk is full.
     pub fn write<T>(
         &mut self,
-        frontier: &dyn Frontier,
+        frontier: &EmbeddedFrontier,
         write: impl Fn() -> Result<T, FrontierError>,
     ) -> Result<T, CrawlError> {
         loop {

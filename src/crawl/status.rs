@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use seine_frontier::{Counts, Harvest, Standing};
+use seine_frontier::{Counts, Harvest, Scheduler, Standing, Verdicts};
 use seine_system::blocking;
 use seine_system::clock::now_ms;
 

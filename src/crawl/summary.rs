@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use seine_frontier::{Counts, FrontierError, Harvest, PageRecord, PageState, WhichHosts};
+use seine_frontier::{Counts, FrontierError, Harvest, PageRecord, PageState, Verdicts, WhichHosts};
 use seine_page_log::Books;
 use seine_parse::page::FailureReason;
 use seine_system::clock::now_ms;

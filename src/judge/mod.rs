@@ -87,9 +87,9 @@ pub struct Policy<'p> {
 /// A look-up in the frontier that a verdict needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Question {
-    /// Which page is delivered for this canonical URL? `leaves_after`: see `Frontier::claim_place`.
+    /// Which page is delivered for this canonical URL? `leaves_after`: see `Reservation::claim_canonical`.
     CanonicalSlot { canonical: String, leaves_after: Option<Duration> },
-    /// Which page was first with this content? `within`: see `Frontier::claim_content`.
+    /// Which page was first with this content? `within`: see `Reservation::claim_content`.
     ContentSlot { content: Content, within: u8 },
 }
 

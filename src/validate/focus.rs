@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use ::url::Url;
 use parking_lot::{Mutex, MutexGuard};
 use seine_delivery::Entry;
-use seine_frontier::{Change, Frontier, FrontierError, Harvest, Learned, PageRecord, QueuePlace, Ranked};
+use seine_frontier::{Change, FrontierError, Harvest, Learned, PageRecord, QueuePlace, Ranked, Validation};
 use seine_parse::Derived;
 use seine_parse::page::{EpochMs, Kind, PageEvent, Response};
 use seine_policies::focus::{self, Lead, Learner, Lesson, LinkWords, Source, link_words};
@@ -56,12 +56,14 @@ pub(super) struct Ranking<'f> {
 
 impl Focus {
     /// None if links have no scores.
-    pub fn open(frontier: &dyn Frontier, config: FocusConfig) -> Result<Option<Focus>, FrontierError> {
+    pub fn open(frontier: &dyn Validation, config: FocusConfig) -> Result<Option<Focus>, FrontierError> {
         if !config.ranks {
             return Ok(None);
         }
-        let (learner, lesson_bytes) = remembered(frontier)?;
-        let state = State { learner, lesson_bytes, lessons: Vec::new(), is_to_be_written: false, place: None, owed: 0 };
+        let Recalled { learner, lesson_bytes, is_readable } = remembered(frontier)?;
+        // The next lesson replaces what cannot be read.
+        let is_to_be_written = !is_readable;
+        let state = State { learner, lesson_bytes, lessons: Vec::new(), is_to_be_written, place: None, owed: 0 };
         Ok(Some(Focus { config, state: Mutex::new(state) }))
     }
 
@@ -124,7 +126,7 @@ impl Focus {
     }
 
     /// Scores some queued URLs again with the present model, a number for each of these pages.
-    pub fn rank_some_again(&self, frontier: &dyn Frontier, pages: usize, now: EpochMs) -> Result<(), FrontierError> {
+    pub fn rank_some_again(&self, frontier: &dyn Validation, pages: usize, now: EpochMs) -> Result<(), FrontierError> {
         let state = &mut *self.state.lock();
         if !self.config.learns {
             return Ok(());
@@ -149,8 +151,16 @@ impl Ranking<'_> {
     }
 }
 
-/// The stored model, and the bytes of lessons since it was stored completely. An unreadable model starts empty.
-pub fn remembered(frontier: &dyn Frontier) -> Result<(Learner, usize), FrontierError> {
+/// The stored model.
+pub struct Recalled {
+    pub learner: Learner,
+    /// Bytes of lessons since it was stored completely.
+    lesson_bytes: usize,
+    /// An unreadable model starts empty.
+    is_readable: bool,
+}
+
+pub fn remembered(frontier: &dyn Validation) -> Result<Recalled, FrontierError> {
     let remembered = frontier.learned()?;
     let read = || {
         let mut learner = remembered.model.as_deref().map_or_else(|| Ok(Learner::default()), Learner::from_bytes)?;
@@ -159,20 +169,19 @@ pub fn remembered(frontier: &dyn Frontier) -> Result<(Learner, usize), FrontierE
         }
         Ok(learner)
     };
-    let bytes = remembered.lessons.iter().map(Vec::len).sum();
+    let lesson_bytes = remembered.lessons.iter().map(Vec::len).sum();
     match read() {
-        Ok(learner) => Ok((learner, bytes)),
+        Ok(learner) => Ok(Recalled { learner, lesson_bytes, is_readable: true }),
         Err::<_, focus::UnreadableModel>(error) => {
             tracing::warn!(%error, "what was learned of links cannot be read: it is learned anew");
-            frontier.forget_learned()?;
-            Ok((Learner::default(), 0))
+            Ok(Recalled { learner: Learner::default(), lesson_bytes: 0, is_readable: false })
         }
     }
 }
 
 /// Scores up to `at_most` queued URLs again, from a position on. Returns the next position; none: the beginning.
 pub fn rank_again(
-    frontier: &dyn Frontier,
+    frontier: &dyn Validation,
     learner: &Learner,
     after: Option<QueuePlace>,
     at_most: usize,

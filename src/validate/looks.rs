@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use parking_lot::Mutex;
 use regex::bytes::Regex;
 use seine_frontier::pattern;
-use seine_frontier::{Frontier, FrontierError, Hint, PageRecord, PageState, Proposal};
+use seine_frontier::{FrontierError, Hint, PageRecord, PageState, Proposal, Validation};
 use seine_parse::Derived;
 use seine_parse::page::{Doubt, EpochMs, FailureReason, PageEvent};
 use seine_policies::revisit::{Budget, History, RevisitPolicy, Trust, Which};
@@ -43,7 +43,7 @@ struct Kept {
 
 impl Looks {
     /// Continues with the stored price, if the mean interval is the same.
-    pub fn open(frontier: &dyn Frontier, config: &FrontierConfig, now: EpochMs) -> Result<Looks, FrontierError> {
+    pub fn open(frontier: &dyn Validation, config: &FrontierConfig, now: EpochMs) -> Result<Looks, FrontierError> {
         let policy = config.revisit.clone();
         let overrides = compiled(&policy);
         let Some(interval) = policy.interval else { return Ok(Looks { policy, overrides, budget: None }) };
@@ -58,7 +58,7 @@ impl Looks {
     /// Counts a recheck that found a live page.
     pub fn count(
         &self,
-        frontier: &dyn Frontier,
+        frontier: &dyn Validation,
         url: &str,
         before: &History,
         trust: Option<&Trust>,
@@ -128,7 +128,7 @@ impl Looks {
     /// was none, the longer its recheck waits.
     pub(super) fn add_linked(
         &self,
-        frontier: &dyn Frontier,
+        frontier: &dyn Validation,
         links: &[Proposal],
         now: EpochMs,
         hints: &mut Vec<Hint>,
@@ -150,7 +150,7 @@ impl Looks {
     /// than the longest interval are skipped, because every page was rechecked since.
     pub(super) fn add_hints(
         &self,
-        frontier: &dyn Frontier,
+        frontier: &dyn Validation,
         (event, derived): (&PageEvent, &Derived),
         hints: &mut Vec<Hint>,
     ) -> Result<(), FrontierError> {

@@ -22,12 +22,13 @@ use parking_lot::Mutex;
 pub use proposals::by_depth;
 use seine_delivery::Entry;
 use seine_frontier::scope::CurrentScope;
-use seine_frontier::{Batch, Change, Frontier, FrontierError, PageRecord, PageState, Verdict, WHEN_MET_AGAIN};
+use seine_frontier::{Batch, Change, FrontierError, PageRecord, PageState, Validation, Verdict, WHEN_MET_AGAIN};
 use seine_page_log::{LogError, Reader};
 use seine_policies::budgets::Amounts;
 use seine_system::blocking::Idle;
 use seine_system::clock::{self, now_ms};
 use traps::Watch;
+pub use traps::release_deferred;
 
 use crate::config::FrontierConfig;
 use crate::judge::alias::{is_to_be_read, reached};
@@ -37,7 +38,7 @@ use crate::telemetry::Metrics;
 
 /// What the validator needs; one for the whole crawl.
 pub struct Validator {
-    frontier: Arc<dyn Frontier>,
+    frontier: Arc<dyn Validation>,
     scope: Arc<CurrentScope>,
     config: FrontierConfig,
     metrics: Arc<Metrics>,
@@ -62,20 +63,16 @@ const LINK_BYTES: usize = 8 << 20;
 /// Bytes of a link besides its URL.
 const LINK: usize = 64;
 const IDLE: Duration = Duration::from_millis(200);
-/// Deferred URLs released per batch.
-const RELEASED: usize = 1024;
 
 impl Validator {
     pub fn new(
-        frontier: Arc<dyn Frontier>,
+        frontier: Arc<dyn Validation>,
         scope: Arc<CurrentScope>,
         config: FrontierConfig,
         metrics: Arc<Metrics>,
     ) -> Result<Validator, FrontierError> {
         let looks = Looks::open(&*frontier, &config, now_ms())?;
         let focus = Focus::open(&*frontier, config.focus)?;
-        // Traps are switched off, so deferred URLs are released.
-        while !config.traps && frontier.release_held(RELEASED, now_ms())? > 0 {}
         let watch = Mutex::new(Watch::new(config.traps));
         Ok(Validator { frontier, scope, config, metrics, looks, focus, watch, lost: Mutex::default() })
     }

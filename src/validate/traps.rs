@@ -6,11 +6,12 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use seine_frontier::held::{Drain, HostTrapsChange, LAST_OF_ALL, Traps, TrapsDone};
-use seine_frontier::{Change, Frontier, FrontierError, Proposal};
+use seine_frontier::{Change, EmbeddedFrontier, FrontierError, Proposal, Validation};
 use seine_parse::page::{Kind, PageEvent, Withheld};
 use seine_parse::url::{origin, path_and_query};
 use seine_parse::{Derived, media_type};
 use seine_policies::traps::{Fetched, HostTraps, Said, Turn, Worth, mirror_of_both, parameters, said};
+use seine_system::clock::now_ms;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Validator;
@@ -93,6 +94,14 @@ impl Watched {
     }
 }
 
+/// Releases all deferred URLs, because traps are switched off.
+pub fn release_deferred(frontier: &EmbeddedFrontier) -> Result<(), FrontierError> {
+    /// URLs of each host per batch.
+    const BATCH: usize = 1024;
+    while frontier.release_held(BATCH, now_ms())? > 0 {}
+    Ok(())
+}
+
 impl Watch {
     pub fn new(is_on: bool) -> Watch {
         Watch { is_on, ..Watch::default() }
@@ -105,7 +114,7 @@ impl Watch {
         }
     }
 
-    fn host(&mut self, frontier: &dyn Frontier, origin: &str) -> Result<&mut Watched, FrontierError> {
+    fn host(&mut self, frontier: &dyn Validation, origin: &str) -> Result<&mut Watched, FrontierError> {
         if !self.hosts.contains_key(origin) {
             if self.hosts.len() >= HOSTS {
                 self.make_room();
@@ -143,7 +152,7 @@ impl Watch {
     /// Rates an event. None if it says nothing about its pattern.
     fn see(
         &mut self,
-        frontier: &dyn Frontier,
+        frontier: &dyn Validation,
         event: &PageEvent,
         derived: &Derived,
     ) -> Result<Option<Worth>, FrontierError> {
@@ -220,7 +229,7 @@ impl Watch {
     /// Removes session ids from a link, and decides whether it is deferred.
     fn link<'u>(
         &mut self,
-        frontier: &dyn Frontier,
+        frontier: &dyn Validation,
         url: &'u str,
         on: Option<Worth>,
     ) -> Result<(Cow<'u, str>, Turn), FrontierError> {

@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
-use seine_frontier::{Frontier, FrontierError, HostTurn, Lease, Release};
+use seine_frontier::{Fetching, FrontierError, HostTurn, Lease, Release};
 use seine_parse::page::EpochMs;
 use seine_system::blocking;
 use seine_system::clock::now_ms;
@@ -47,7 +47,7 @@ pub(super) struct Borrowed {
 /// The leases of hosts: those that are borrowed for a redirect, and the way back of all.
 #[derive(Clone)]
 pub(super) struct Hosts {
-    frontier: Arc<dyn Frontier>,
+    frontier: Arc<dyn Fetching>,
     config: Arc<Config>,
     changed: watch::Sender<()>,
     parking: Arc<Parking>,

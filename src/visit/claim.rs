@@ -3,15 +3,12 @@
 //! content slot of the page (`visit/text.rs`) is dropped together with them.
 
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
-use seine_frontier::{Claim, Frontier, FrontierError, Settled, Work};
-use seine_system::blocking;
-use tokio::sync::Notify;
+use seine_frontier::{Claim, FrontierError, Work};
 use tokio::time::Instant;
 
+use super::place::Place;
 use super::visitor::{Interrupted, Shared, Visitor};
 use crate::config::{Canonical, Redirects};
 
@@ -21,50 +18,27 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// for it.
 const PATIENCE_BESIDE: Duration = Duration::from_secs(1);
 
-/// What a URL has reserved. Dropped when its visit ends, unless it is [settled](Claimed::settle).
+/// The reservation of a URL whose target and slots count.
 pub(super) struct Claimed<'v> {
     visitor: &'v Visitor,
-    held: Arc<Held>,
-}
-
-/// Shared by calls to the frontier in progress, so that it is settled after the last of them.
-struct Held {
-    frontier: Arc<dyn Frontier>,
-    is_settled: Arc<Notify>,
-    url: String,
-    settled: Mutex<Settled>,
+    pub place: Place,
 }
 
 impl Visitor {
-    /// Reservations for a URL; none if the configuration delivers each URL's page under that URL.
-    pub(super) fn claims(&self, work: &Work) -> Option<Claimed<'_>> {
+    /// None if the configuration delivers each URL's page under that URL.
+    pub(super) fn claims(&self, work: &Work, place: &Place) -> Option<Claimed<'_>> {
         let config = &self.services.config.frontier;
         let is_wanted =
             config.redirects == Redirects::First || config.canonical == Canonical::Obey || config.duplicates.is_some();
-        let held = || Held {
-            frontier: self.services.frontier.clone(),
-            is_settled: self.services.settled.clone(),
-            url: work.url.clone(),
-            settled: Mutex::new(Settled::GivenUp),
-        };
-        let claimed = || Claimed { visitor: self, held: Arc::new(held()) };
+        let claimed = || Claimed { visitor: self, place: place.clone() };
         (is_wanted && work.kind.is_delivered()).then(claimed)
     }
 }
 
 impl Claimed<'_> {
-    /// Asks the frontier for a reservation of this URL.
-    pub(super) async fn ask<T: Send + 'static>(
-        &self,
-        ask: impl FnOnce(&dyn Frontier, &str) -> T + Send + 'static,
-    ) -> T {
-        let held = self.held.clone();
-        blocking::aside(move || ask(&*held.frontier, &held.url)).await
-    }
-
     async fn claim_target(&self, target: &str) -> Result<Claim, FrontierError> {
         let target = target.to_owned();
-        self.ask(move |frontier, url| frontier.claim_target(&target, url)).await
+        self.place.ask(move |reserved| reserved.claim_target(&target)).await
     }
 
     /// Reserves `target` and drops the earlier reservation. If another URL is fetching it, waits for the result.
@@ -109,18 +83,5 @@ impl Claimed<'_> {
                 () = self.visitor.services.shutdown.finishing() => return Err(Interrupted::Stopping),
             }
         }
-    }
-
-    /// The event is in the log's queue, before any event of the URLs that wait. `has_page`: the reserved target has
-    /// this page.
-    pub(super) fn settle(self, has_page: bool) {
-        *self.held.settled.lock() = if has_page { Settled::Won } else { Settled::Lost };
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.frontier.settle_claim(&self.url, *self.settled.get_mut());
-        self.is_settled.notify_waiters();
     }
 }

@@ -7,6 +7,7 @@ use seine_frontier::{Lease, Release, Work};
 use seine_parse::page::{Failure, FailureReason};
 use seine_system::clock::now_ms;
 
+use super::lease::Queued;
 use super::visitor::Visitor;
 use crate::judge::blame::Whose;
 use crate::judge::reading::Reading;
@@ -69,7 +70,10 @@ impl Visitor {
         let Ok(verdict) = self.bench.judge(&fetched, None, work).await else { return false };
         let event = verdict.written(event);
         match self.journal.append(event, None).await {
-            Ok(ticket) => self.journal.is_accepted(&work.url, ticket).await,
+            Ok(ticket) => {
+                let queued = Queued { url: work.url.clone(), ticket, settled: None };
+                self.journal.accepted(queued).await.is_some()
+            }
             Err(_) => false,
         }
     }

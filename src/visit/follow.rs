@@ -8,6 +8,7 @@ use url::Url;
 
 use super::claim::Claimed;
 use super::host::LeasedHost;
+use super::place::Place;
 use super::request::{Asked, Request};
 use super::robots::body_bytes;
 use super::visitor::{Interrupted, Shared, Visitor};
@@ -27,7 +28,6 @@ pub(super) struct Fetched<'v> {
     pub event: PageEvent,
     pub way: Way,
     pub room: Option<BodyRoom>,
-    /// Kept until the event is in the log's queue.
     pub claimed: Option<Claimed<'v>>,
 }
 
@@ -62,8 +62,8 @@ impl Trail {
 
 impl Visitor {
     /// Fetches one URL with its redirects.
-    pub(super) async fn fetch(&self, host: &Shared, work: &Work) -> Result<Fetched<'_>, Interrupted> {
-        let mut fetched = Fetched::new(self.blank_event(work), self.claims(work));
+    pub(super) async fn fetch(&self, host: &Shared, work: &Work, place: &Place) -> Result<Fetched<'_>, Interrupted> {
+        let mut fetched = Fetched::new(self.blank_event(work), self.claims(work, place));
         let Ok(url) = Url::parse(&work.url) else {
             fetched.event.outcome = failed(FailureReason::BadUrl, "not a URL".to_owned());
             return Ok(fetched);

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use seine_frontier::{Frontier, Settled};
+use seine_frontier::Settled;
 use seine_page_log::{LogError, PageLog, Ticket, VALIDATOR};
 use seine_parse::Derived;
 use seine_parse::page::PageEvent;
 
+use super::lease::Queued;
 use super::visitor::{Interrupted, Services};
 use crate::shutdown::Shutdown;
 use crate::telemetry::Metrics;
@@ -16,14 +17,13 @@ use crate::telemetry::Metrics;
 pub(super) struct Journal {
     log: PageLog,
     metrics: Arc<Metrics>,
-    frontier: Arc<dyn Frontier>,
     shutdown: Shutdown,
 }
 
 impl Journal {
     pub fn new(services: &Services) -> Journal {
-        let Services { log, metrics, frontier, shutdown, .. } = services.clone();
-        Journal { log, metrics, frontier, shutdown }
+        let Services { log, metrics, shutdown, .. } = services.clone();
+        Journal { log, metrics, shutdown }
     }
 
     /// Counts a judged event, and queues it for the log. `derived`: what is known of its body, for the log's readers.
@@ -32,18 +32,17 @@ impl Journal {
         self.log.append(event, derived).await
     }
 
-    /// Waits until the page log has the event, or has ended without it.
-    pub async fn is_accepted(&self, url: &str, ticket: Ticket) -> bool {
+    /// Waits until the page log has the event. None: the log has ended without it.
+    pub async fn accepted(&self, Queued { url, ticket, settled }: Queued) -> Option<String> {
         match ticket.accepted().await {
             Ok((_, took)) => {
                 self.metrics.accept_seconds.observe(took.as_secs_f64());
-                true
+                Some(url)
             }
             Err(error) => {
                 tracing::debug!(%url, %error, "not accepted, stays in work_proposed");
-                self.frontier.unreserve(url);
-                self.frontier.settle_claim(url, Settled::GivenUp);
-                false
+                settled.into_iter().for_each(Settled::withdraw);
+                None
             }
         }
     }

@@ -19,7 +19,15 @@ use super::visitor::{Interrupted, Shared, Visitor};
 use crate::judge;
 
 /// URLs whose events are being written.
-pub(super) type Tickets = Mutex<Vec<(String, Ticket)>>;
+pub(super) type Tickets = Mutex<Vec<Queued>>;
+
+/// A URL whose event is in the log's queue.
+pub(super) struct Queued {
+    pub url: String,
+    pub ticket: Ticket,
+    /// None if nothing was reserved, because nothing was requested.
+    pub settled: Option<Settled>,
+}
 
 impl Visitor {
     /// Works on a lease and releases the host. An error comes from the frontier; the host is released anyway.
@@ -37,10 +45,8 @@ impl Visitor {
         tickets: Tickets,
         worked: Result<(), Interrupted>,
     ) -> Result<(), FrontierError> {
-        for (url, ticket) in tickets.into_inner() {
-            if self.journal.is_accepted(&url, ticket).await {
-                host.fetched.push(url);
-            }
+        for queued in tickets.into_inner() {
+            host.fetched.extend(self.journal.accepted(queued).await);
         }
         self.asker.hosts.give_back(host).await?;
         match worked {
@@ -136,11 +142,10 @@ impl Visitor {
         let fetched = match given_up {
             Some(failure) => self.unasked(failure, &work),
             None => {
-                place = self.set_aside(&mut *host.lock().await, &work).await?;
-                if place.is_none() {
-                    return Ok(false);
-                }
-                self.fetch(host, &work).await?
+                let Some(reserved) = self.set_aside(&mut *host.lock().await, &work).await? else { return Ok(false) };
+                let fetched = self.fetch(host, &work, &reserved).await?;
+                place = Some(reserved);
+                fetched
             }
         };
         self.accept(fetched, work, place, tickets).await?;
@@ -164,7 +169,7 @@ impl Visitor {
         let fetched = judge::Fetched { event: &event, reading: &reading, way: &way };
         let verdict = self.bench.judge(&fetched, claimed.as_ref(), &work).await?;
         if verdict.drops_reservations {
-            self.services.frontier.settle_claim(&work.url, Settled::GivenUp);
+            place.iter().for_each(Place::give_up_slots);
         }
         let has_page = verdict.has_page();
         let event = verdict.written(event);
@@ -173,9 +178,8 @@ impl Visitor {
         }
         match self.journal.append(event, derived).await {
             Ok(ticket) => {
-                place.into_iter().for_each(Place::keep);
-                claimed.into_iter().for_each(|claimed| claimed.settle(has_page));
-                tickets.lock().push((work.url, ticket));
+                let settled = place.map(|place| place.settle(has_page));
+                tickets.lock().push(Queued { url: work.url, ticket, settled });
             }
             Err(error) => {
                 tracing::debug!(url = work.url, %error, "not accepted, stays in work_proposed");

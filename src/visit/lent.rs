@@ -109,7 +109,7 @@ impl Visitor {
                 continue;
             };
             let Some(place) = self.set_aside(host, &work).await? else { break };
-            let claimed = self.claims(&work);
+            let claimed = self.claims(&work, &place);
             let is_ours_to_give = match &claimed {
                 Some(claimed) => claimed.claim_at_once(&work.url).await?,
                 None => true,
@@ -240,8 +240,8 @@ impl Visitor {
             let accepted = Tickets::default();
             self.accept_given(host, lent, exchange, by, &accepted).await?;
             let mut taken = Taken::Left;
-            if let Some((url, ticket)) = accepted.into_inner().pop()
-                && self.journal.is_accepted(&url, ticket).await
+            if let Some(queued) = accepted.into_inner().pop()
+                && let Some(url) = self.journal.accepted(queued).await
             {
                 host.lock().await.fetched.push(url);
                 taken = Taken::Accepted;
@@ -304,12 +304,12 @@ impl Visitor {
     ) -> Result<(), Interrupted> {
         self.journal.await_log().await?;
         let Some(place) = self.set_aside(&mut *host.lock().await, &work).await? else { return Ok(()) };
-        let mut fetched = self.fetch(host, &work).await?;
+        let mut fetched = self.fetch(host, &work, &place).await?;
         if let (Some(theirs), Some(ours)) = (theirs, self.seen(&fetched.event)) {
             let mut verdict = theirs.agrees_with(&ours).then_some(true);
             if verdict.is_none() {
                 drop(fetched);
-                fetched = self.fetch(host, &work).await?;
+                fetched = self.fetch(host, &work, &place).await?;
                 verdict = self.seen(&fetched.event).and_then(|again| theirs.compared_with_two(&ours, &again));
                 tracing::debug!(url = work.url, ?theirs, ?ours, ?verdict, "a client's page is not what we see");
             }

@@ -24,9 +24,9 @@ pub(crate) struct Loan {
     /// The worker has released the host, or never knew of the loan.
     pub is_done: Arc<AtomicBool>,
     /// The end of the worker's lease; 0 until its first renewal. It is on disk before it is set here
-    /// ([`Frontier::lend`]).
+    /// ([`Fetching::lend`]).
     ///
-    /// [`Frontier::lend`]: seine_frontier::Frontier::lend
+    /// [`Fetching::lend`]: seine_frontier::Fetching::lend
     pub renewed: watch::Receiver<EpochMs>,
 }
 

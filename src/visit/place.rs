@@ -1,10 +1,13 @@
-//! Reservations in budgets: made before a URL is fetched, and dropped if the fetch gives nothing.
+//! The reservation of a URL, made before it is fetched, and given back if the fetch gives nothing.
 
-use seine_frontier::{Frontier, FrontierError, NoBudget, Spent, Work};
+use std::sync::Arc;
+
+use seine_frontier::{FrontierError, NoBudget, Reservation, Settled, Spent, Work};
 use seine_parse::page::EpochMs;
 use seine_policies::budgets::{Amounts, Whom};
 use seine_system::blocking;
 use seine_system::clock::now_ms;
+use tokio::sync::Notify;
 
 use super::host::LeasedHost;
 use super::visitor::Visitor;
@@ -12,11 +15,24 @@ use super::visitor::Visitor;
 /// Fetches in progress may use up the budget. The host is asked again after this time, when their results are known.
 const SOON_MS: EpochMs = 250;
 
-/// Returned to the budget when it is dropped.
-pub(super) struct Place {
-    frontier: std::sync::Arc<dyn Frontier>,
-    /// None when the event is in the page log; then the validator counts it.
-    url: Option<String>,
+/// What a URL has reserved. Calls to the frontier in progress share it, so that it is given back after the last of
+/// them.
+#[derive(Clone)]
+pub(super) struct Place(Arc<Reserved>);
+
+/// The fields are dropped in this order: whoever is notified finds the reservation given back.
+struct Reserved {
+    reservation: Reservation,
+    _notifies: Notifies,
+}
+
+/// Notifies the URLs that wait for a reservation.
+struct Notifies(Arc<Notify>);
+
+impl Drop for Notifies {
+    fn drop(&mut self) {
+        self.0.notify_waiters();
+    }
 }
 
 impl Visitor {
@@ -24,10 +40,12 @@ impl Visitor {
     pub(super) async fn set_aside(&self, host: &mut LeasedHost, work: &Work) -> Result<Option<Place>, FrontierError> {
         let now = now_ms();
         let (frontier, url, kind) = (self.services.frontier.clone(), work.url.clone(), work.kind);
+        let notifies = Notifies(self.services.settled.clone());
         // The reservation is made on that thread, so it is dropped even if the caller is gone.
         let place = blocking::aside(move || {
             let reserved = frontier.reserve(&url, kind, now)?;
-            Ok::<_, FrontierError>(reserved.map(|()| Place { frontier, url: Some(url) }))
+            let place = |reservation| Place(Arc::new(Reserved { reservation, _notifies: notifies }));
+            Ok::<_, FrontierError>(reserved.map(place))
         });
         match place.await? {
             Ok(place) => return Ok(Some(place)),
@@ -44,18 +62,25 @@ impl Visitor {
 }
 
 impl Place {
+    /// Asks for more on another thread, because the frontier may wait for the disk.
+    pub async fn ask<T: Send + 'static>(&self, ask: impl FnOnce(&Reservation) -> T + Send + 'static) -> T {
+        let place = self.clone();
+        blocking::aside(move || ask(&place.0.reservation)).await
+    }
+
     /// The sizes are known now.
     pub fn weigh(&self, amounts: Amounts) {
-        self.url.iter().for_each(|url| self.frontier.weigh(url, amounts));
+        self.0.reservation.weigh(amounts);
     }
 
-    pub fn keep(mut self) {
-        self.url = None;
+    /// The URL's record will not change.
+    pub fn give_up_slots(&self) {
+        self.0.reservation.give_up_slots();
     }
-}
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.url.take().iter().for_each(|url| self.frontier.unreserve(url));
+    /// The event is in the log's queue, before any event of the URLs that wait. `has_page`: the reserved target has
+    /// this page.
+    pub fn settle(&self, has_page: bool) -> Settled {
+        self.0.reservation.settle(has_page)
     }
 }

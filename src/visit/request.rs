@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use seine_frontier::{Frontier, Work};
+use seine_frontier::{Fetching, Work};
 use seine_parse::page::{EpochMs, Failure, FailureReason, Outcome};
 use seine_system::clock::now_ms;
 use tokio::sync::MutexGuard;
@@ -47,7 +47,7 @@ pub(super) struct Asker {
     pub hosts: Hosts,
     pub robots: RobotsFiles,
     pub requests: Requests,
-    frontier: Arc<dyn Frontier>,
+    frontier: Arc<dyn Fetching>,
     config: Arc<Config>,
 }
 

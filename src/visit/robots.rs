@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use seine_frontier::scope::CurrentScope;
 use seine_frontier::{
-    Found, Frontier, FrontierError, Look, PageRecord, PageState, Proposal, Robots, RobotsAccess, Way,
+    Fetching, Found, FrontierError, Look, PageRecord, PageState, Proposal, Robots, RobotsAccess, Way,
 };
 use seine_parse::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
 use seine_parse::preferences::tdm;
@@ -33,7 +33,7 @@ const SITEMAP_PRIORITY: u8 = 0;
 pub(super) struct RobotsFiles {
     requests: Requests,
     rules: Arc<RulesCache>,
-    frontier: Arc<dyn Frontier>,
+    frontier: Arc<dyn Fetching>,
     scope: Arc<CurrentScope>,
     config: Arc<Config>,
     metrics: Arc<Metrics>,

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use seine_frontier::{Frontier, Lease, Turn};
+use seine_frontier::{Fetching, Lease, Turn};
 use seine_parse::page::{EpochMs, Failure};
 use seine_system::clock::now_ms;
 use url::Url;
@@ -23,7 +23,7 @@ const OUTAGE_REST_MS: u64 = 2_000;
 /// The politeness slots of addresses, and the waits for them.
 #[derive(Clone)]
 pub(super) struct Slots {
-    frontier: Arc<dyn Frontier>,
+    frontier: Arc<dyn Fetching>,
     client: Arc<Client>,
     config: Arc<Config>,
     waits: Arc<Waits>,
@@ -62,7 +62,7 @@ impl Slots {
         loop {
             self.sleep_until(host.not_before, patience).await?;
             let lease = Lease { work: Vec::new(), ..host.lease.clone() };
-            let claim = move |frontier: &dyn Frontier| frontier.claim_address(&lease, ip, whole_rest(delay), now_ms());
+            let claim = move |frontier: &dyn Fetching| frontier.claim_address(&lease, ip, whole_rest(delay), now_ms());
             match ask_frontier(&self.frontier, claim).await {
                 Turn::Now => return Ok(Ok(())),
                 Turn::Recalled => return Err(Interrupted::Recalled),
@@ -86,7 +86,7 @@ impl Slots {
         let Some(name) = url.as_ref().and_then(Url::host_str) else { return };
         if let Ok(addresses) = self.client.dns().resolve(name).await {
             let time = self.address_delay(lease).saturating_mul(u32::try_from(visits).unwrap_or(u32::MAX));
-            let hold = move |frontier: &dyn Frontier| frontier.hold_address(addresses[0], whole_rest(time), now_ms());
+            let hold = move |frontier: &dyn Fetching| frontier.hold_address(addresses[0], whole_rest(time), now_ms());
             ask_frontier(&self.frontier, hold).await;
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use seine_delivery::large;
 use seine_frontier::scope::CurrentScope;
-use seine_frontier::{Frontier, FrontierError, Work};
+use seine_frontier::{FrontierError, Reservation, Work};
 use seine_parse::page::PageEvent;
 use seine_parse::{DeriveOptions, Derived};
 use seine_system::blocking;
@@ -80,13 +80,12 @@ impl Bench {
             match (step, claimed) {
                 (Step::Decided(verdict), _) => return Ok(*verdict),
                 (Step::Ask(Question::CanonicalSlot { canonical, leaves_after }), Some(claimed)) => {
-                    let ask =
-                        move |frontier: &dyn Frontier, url: &str| frontier.claim_place(&canonical, url, leaves_after);
-                    answers.canonical_slot = Some(claimed.ask(ask).await?);
+                    let ask = move |reserved: &Reservation| reserved.claim_canonical(&canonical, leaves_after);
+                    answers.canonical_slot = Some(claimed.place.ask(ask).await?);
                 }
                 (Step::Ask(Question::ContentSlot { content, within }), Some(claimed)) => {
-                    let ask = move |frontier: &dyn Frontier, url: &str| frontier.claim_content(content, within, url);
-                    answers.content_slot = Some(claimed.ask(ask).await?);
+                    let ask = move |reserved: &Reservation| reserved.claim_content(content, within);
+                    answers.content_slot = Some(claimed.place.ask(ask).await?);
                 }
                 // A URL that reserves nothing has nobody beside it.
                 (Step::Ask(Question::CanonicalSlot { .. }), None) => answers.canonical_slot = Some(None),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use seine_frontier::scope::CurrentScope;
-use seine_frontier::{Frontier, FrontierError, Lease};
+use seine_frontier::{Fetching, FrontierError, Lease};
 use seine_page_log::PageLog;
 use seine_parse::DeriveOptions;
 use seine_parse::page::EpochMs;
@@ -28,7 +28,7 @@ use crate::telemetry::Metrics;
 /// What the visits of a crawl share with each other and with the rest of the crawl.
 #[derive(Clone)]
 pub struct Services {
-    pub frontier: Arc<dyn Frontier>,
+    pub frontier: Arc<dyn Fetching>,
     pub log: PageLog,
     pub client: Arc<Client>,
     pub scope: Arc<CurrentScope>,
@@ -91,8 +91,8 @@ pub(super) type Shared = tokio::sync::Mutex<LeasedHost>;
 
 /// Calls the frontier on another thread, because the call may wait for the disk.
 pub(super) async fn ask_frontier<T: Send + 'static>(
-    frontier: &Arc<dyn Frontier>,
-    ask: impl FnOnce(&dyn Frontier) -> T + Send + 'static,
+    frontier: &Arc<dyn Fetching>,
+    ask: impl FnOnce(&dyn Fetching) -> T + Send + 'static,
 ) -> T {
     let frontier = frontier.clone();
     blocking::aside(move || ask(&*frontier)).await

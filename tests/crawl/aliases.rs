@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use seine_frontier::{EmbeddedFrontier, Frontier, FrontierOptions, PageState};
+use seine_frontier::{EmbeddedFrontier, FrontierOptions, PageState, Verdicts};
 
 use crate::support::server::{Answer, Ask};
 

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use seine_frontier::{EmbeddedFrontier, Frontier, FrontierOptions};
+use seine_frontier::{EmbeddedFrontier, FrontierOptions, Notes};
 use seine_system::clock;
 
 use crate::support::server::{Answer, Handler};

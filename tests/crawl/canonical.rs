@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use seine_frontier::{EmbeddedFrontier, Frontier, FrontierOptions, PageState};
+use seine_frontier::{EmbeddedFrontier, FrontierOptions, PageState, Verdicts};
 
 use crate::support::server::{Answer, Ask};
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use seine_frontier::{EmbeddedFrontier, Frontier, FrontierOptions};
+use seine_frontier::{EmbeddedFrontier, FrontierOptions, Notes};
 use seine_system::clock::{self, Clock};
 use serde_json::Value;
 use time::OffsetDateTime;

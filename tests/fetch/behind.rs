@@ -9,7 +9,7 @@ use std::time::Duration;
 use seine::config::Config;
 use seine::supervisor::Supervisor;
 use seine_delivery::Position;
-use seine_frontier::{Batch, Lease, Proposal};
+use seine_frontier::{Batch, Lease, LeaseLimits, Proposal, Scheduler, Verdicts};
 use seine_page_log::{PageLog, VALIDATOR};
 use seine_parse::DeriveOptions;
 use seine_system::clock::now_ms;
@@ -46,7 +46,7 @@ async fn killed() -> (MiniCrawl, seine::validate::Validator, Lease) {
     let now = now_ms();
     crawl.frontier.apply(&Batch { cursor: end, ..Batch::default() }, now).unwrap();
     crawl.frontier.propose(&[Proposal { depth: 1, ..Proposal::seed(URL) }], now).unwrap();
-    let mut leases = crawl.frontier.lease(now_ms(), 8, 4).unwrap();
+    let mut leases = crawl.frontier.lease(now_ms(), LeaseLimits::new(8, 4)).unwrap();
     leases.retain(|lease| URL.starts_with(&lease.host.origin));
     let lease = leases.pop().expect("the host is due");
     (crawl, validator, lease)

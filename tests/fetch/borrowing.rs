@@ -7,13 +7,11 @@ use std::time::{Duration, Instant};
 
 use seine_delivery::Position;
 use seine_frontier::{
-    Applied, Batch, BudgetStanding, Claim, Counts, EmbeddedFrontier, Forgotten, Frontier, FrontierCopy, FrontierError,
-    FrontierOptions, HostLook, HostOrder, HostTurn, Lease, Look, NoBudget, PageRecord, Proposal, Proposed, QueuePlace,
-    Ranked, Release, Remembered, Settled, Standing, Turn, Unjudged, UrlLook, Waiting, WhichHosts, Work,
+    Applied, Batch, Counts, EmbeddedFrontier, Fetching, FrontierError, HostTurn, Lease, LeaseLimits, LookAt, NoBudget,
+    Notes, PageRecord, Proposal, Proposed, QueuePlace, Ranked, Release, Remembered, Reservation, Scheduler, Turn,
+    Unjudged, Validation, Verdicts, Waiting, Work,
 };
-use seine_parse::page::{DuplicateOf, EpochMs, FailureReason, Kind, Withheld};
-use seine_policies::budgets::Amounts;
-use seine_policies::duplicates::Content;
+use seine_parse::page::{EpochMs, FailureReason, Kind};
 use seine_policies::focus::Lead;
 use seine_policies::revisit::Trust;
 use seine_system::clock::now_ms;
@@ -135,7 +133,7 @@ async fn a_panic_in_the_middle_leaves_no_host_leased() {
     let crawl = MiniCrawl::with_frontier(config, &[&seeds[0]], |inner| {
         Arc::new(Brittle { inner, broke: broke.clone(), panics: AtomicU32::new(0) })
     });
-    let lease = crawl.frontier.lease(now_ms(), 1, 1).unwrap().remove(0);
+    let lease = crawl.frontier.lease(now_ms(), LeaseLimits::new(1, 1)).unwrap().remove(0);
     let visitor = crawl.visitor.clone();
     assert!(tokio::spawn(async move { visitor.visit(lease).await }).await.unwrap_err().is_panic());
     assert!(broke.load(Ordering::SeqCst));
@@ -144,7 +142,7 @@ async fn a_panic_in_the_middle_leaves_no_host_leased() {
 
 /// Panics at the first visit of `b.test`, and for URLs with this ending.
 pub struct Brittle {
-    pub inner: EmbeddedFrontier,
+    pub inner: Arc<EmbeddedFrontier>,
     pub broke: Arc<AtomicBool>,
     /// Number of panics in the validator.
     pub panics: AtomicU32,
@@ -159,19 +157,24 @@ macro_rules! as_inner {
     };
 }
 
-impl Frontier for Brittle {
-    fn claim_target(&self, target: &str, by: &str) -> Result<Claim, FrontierError> {
-        assert!(!by.ends_with("/panics-worker"), "as the test wants it");
-        self.inner.claim_target(target, by)
+impl Scheduler for Brittle {
+    as_inner! {
+        fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError>;
+        fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError>;
+        fn lease(&self, now: EpochMs, limits: LeaseLimits) -> Result<Vec<Lease>, FrontierError>;
+        fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError>;
+        fn give_back(&self, lease: Lease, release: Release);
+        fn write_visits(&self) -> Result<(), FrontierError>;
+        fn next_due(&self) -> Option<EpochMs>;
+        fn has_work(&self, now: EpochMs) -> bool;
+        fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting;
     }
+}
 
-    fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError> {
-        if url.ends_with("/panics-validator") {
-            let is_over =
-                self.panics.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_err();
-            assert!(is_over, "as the test wants it");
-        }
-        self.inner.page(url)
+impl Fetching for Brittle {
+    fn reserve(&self, url: &str, kind: Kind, now: EpochMs) -> Result<Result<Reservation, NoBudget>, FrontierError> {
+        assert!(!url.ends_with("/panics-worker"), "as the test wants it");
+        self.inner.reserve(url, kind, now)
     }
 
     fn claim_address(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {
@@ -182,59 +185,48 @@ impl Frontier for Brittle {
     }
 
     as_inner! {
-        fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError>;
-        fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError>;
-        fn lease_sparing(&self, now: EpochMs, max_hosts: usize, max_urls: usize, spared: usize) -> Result<Vec<Lease>, FrontierError>;
-        fn origins_named(&self, name: &str) -> Result<Vec<String>, FrontierError>;
-        fn hosts_of_domain(&self, domain: &str) -> Result<u64, FrontierError>;
-        fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError>;
         fn lend(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError>;
-        fn unjudged(&self) -> Unjudged;
-        fn fetch_again(&self, lost: &Unjudged) -> u64;
-        fn give_back(&self, lease: Lease, release: Release);
-        fn write_visits(&self) -> Result<(), FrontierError>;
-        fn claim_place(&self, canonical: &str, by: &str, leaves_after: Option<Duration>) -> Result<Option<Withheld>, FrontierError>;
-        fn claim_content(&self, content: Content, within: u8, by: &str) -> Result<Option<DuplicateOf>, FrontierError>;
-        fn settle_claim(&self, by: &str, settled: Settled);
+        fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs);
+        fn is_recalled(&self, origin: &str) -> bool;
+        fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError>;
+        fn look_again(&self, of: Option<&str>, now: EpochMs, look: LookAt) -> Result<u64, FrontierError>;
+    }
+}
+
+impl Verdicts for Brittle {
+    fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError> {
+        if url.ends_with("/panics-validator") {
+            let is_over =
+                self.panics.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_err();
+            assert!(is_over, "as the test wants it");
+        }
+        self.inner.page(url)
+    }
+
+    as_inner! {
         fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError>;
         fn cursor(&self) -> Result<Position, FrontierError>;
-        fn durable_cursor(&self) -> Result<Position, FrontierError>;
-        fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError>;
-        fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs);
-        fn traps(&self, origin: &str) -> Result<(u64, Option<Vec<u8>>), FrontierError>;
-        fn release_held(&self, of_each: usize, now: EpochMs) -> Result<u64, FrontierError>;
-        fn lead(&self, url: &str) -> Result<Option<Lead>, FrontierError>;
-        fn learned(&self) -> Result<Remembered, FrontierError>;
-        fn forget_learned(&self) -> Result<(), FrontierError>;
-        fn rank_again(&self, after: Option<QueuePlace>, at_most: usize, rank: &dyn Fn(&Ranked) -> u8, now: EpochMs) -> Result<Option<QueuePlace>, FrontierError>;
         fn trust(&self, url: &str) -> Result<Option<Trust>, FrontierError>;
         fn counts(&self) -> Counts;
-        fn next_due(&self) -> Option<EpochMs>;
-        fn next_due_well(&self) -> Option<EpochMs>;
-        fn has_work(&self, now: EpochMs) -> bool;
-        fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting;
-        fn reserve(&self, url: &str, kind: Kind, now: EpochMs) -> Result<Result<(), NoBudget>, FrontierError>;
-        fn weigh(&self, url: &str, amounts: Amounts);
-        fn unreserve(&self, url: &str);
-        fn budgets(&self, now: EpochMs) -> Vec<BudgetStanding>;
-        fn reconfigure(&self, options: FrontierOptions);
-        fn look_again(&self, of: Option<&str>, now: EpochMs, look: &dyn Fn(&PageRecord) -> Option<Look>) -> Result<u64, FrontierError>;
-        fn brought(&self) -> Amounts;
-        fn recall(&self, origin: &str, recalled: bool);
-        fn is_recalled(&self, origin: &str) -> bool;
-        fn forget(&self, urls: &[String], now: EpochMs) -> Result<Forgotten, FrontierError>;
-        fn forget_host(&self, origin: &str, after: Option<u64>, at_most: usize, now: EpochMs) -> Result<(Forgotten, Option<u64>), FrontierError>;
-        fn look_at_host(&self, origin: &str) -> Result<Option<HostLook>, FrontierError>;
-        fn look_at_hosts(&self, which: WhichHosts, at_most: usize) -> Vec<HostLook>;
-        fn look_at_url(&self, url: &str) -> Result<Option<UrlLook>, FrontierError>;
-        fn order_host(&self, origin: &str, order: HostOrder, now: EpochMs) -> Result<(), FrontierError>;
-        fn records_after(&self, after: Option<&str>, at_most: usize, wanted: &dyn Fn(&PageRecord) -> bool) -> Result<Vec<PageRecord>, FrontierError>;
+    }
+}
+
+impl Validation for Brittle {
+    as_inner! {
+        fn durable_cursor(&self) -> Result<Position, FrontierError>;
+        fn unjudged(&self) -> Unjudged;
+        fn fetch_again(&self, lost: &Unjudged) -> u64;
+        fn traps(&self, origin: &str) -> Result<(u64, Option<Vec<u8>>), FrontierError>;
+        fn lead(&self, url: &str) -> Result<Option<Lead>, FrontierError>;
+        fn learned(&self) -> Result<Remembered, FrontierError>;
+        fn rank_again(&self, after: Option<QueuePlace>, at_most: usize, rank: &dyn Fn(&Ranked) -> u8, now: EpochMs) -> Result<Option<QueuePlace>, FrontierError>;
+    }
+}
+
+impl Notes for Brittle {
+    as_inner! {
         fn note(&self, name: &str) -> Result<Option<String>, FrontierError>;
         fn set_note(&self, name: &str, value: &str) -> Result<(), FrontierError>;
-        fn flush(&self) -> Result<(), FrontierError>;
-        fn copy(&self) -> Result<Option<Box<dyn FrontierCopy + '_>>, FrontierError>;
-        fn standing(&self) -> Standing;
-        fn restore(&self) -> Result<(), FrontierError>;
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use seine_frontier::PageState;
+use seine_frontier::{PageState, Scheduler, Verdicts};
 use seine_parse::page::{FailureReason, PageChange, PageEvent, Withheld};
 use seine_system::clock::now_ms;
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use seine::supervisor::Supervisor;
 use seine::validate::Validator;
-use seine_frontier::{EmbeddedFrontier, Frontier, PageState, Proposal, Release};
+use seine_frontier::{EmbeddedFrontier, LeaseLimits, PageState, Proposal, Release, Scheduler, Verdicts};
 use seine_page_log::VALIDATOR;
 use seine_parse::page::FailureReason;
 use seine_system::clock::now_ms;
@@ -22,7 +22,7 @@ use crate::support::{MiniCrawl, config, config_for, event_of, failure_of, status
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-fn brittle(inner: EmbeddedFrontier, panics: u32) -> Arc<dyn Frontier> {
+fn brittle(inner: Arc<EmbeddedFrontier>, panics: u32) -> Arc<Brittle> {
     Arc::new(Brittle { inner, broke: Arc::new(AtomicBool::new(true)), panics: AtomicU32::new(panics) })
 }
 
@@ -59,7 +59,7 @@ impl Validated {
         let seeds: Vec<&str> = urls.iter().map(String::as_str).collect();
         let (crawl, validator) = MiniCrawl::stopped_with(folder, config(), &seeds, |inner| brittle(inner, panics));
         crawl.frontier.propose(&urls.iter().map(|url| Proposal::seed(url)).collect::<Vec<_>>(), now_ms()).unwrap();
-        let lease = crawl.frontier.lease(now_ms(), 1, 10).unwrap().remove(0);
+        let lease = crawl.frontier.lease(now_ms(), LeaseLimits::new(1, 10)).unwrap().remove(0);
         assert_eq!(lease.work.len(), urls.len());
         let writer = crawl.log.clone();
         std::thread::spawn(move || writer.run_writer(&mut || ()).unwrap());
@@ -109,7 +109,10 @@ async fn a_validator_that_panics_over_an_event_fails_its_url_and_no_other() {
         all.until("it is not in flight any more", || all.crawl.frontier.counts().in_flight == 0).await;
         assert_eq!(all.state(1), None);
         assert_eq!(all.crawl.frontier.counts().first_time, 1);
-        all.until("its host is due", || !all.crawl.frontier.lease(now_ms(), 1, 1).unwrap().is_empty()).await;
+        all.until("its host is due", || {
+            !all.crawl.frontier.lease(now_ms(), LeaseLimits::new(1, 1)).unwrap().is_empty()
+        })
+        .await;
     }
 }
 
@@ -129,6 +132,6 @@ async fn a_url_whose_event_the_log_has_lost_is_fetched_again_without_a_restart()
     let _supervisor = all.start();
     all.until("all is validated", || all.crawl.frontier.cursor().unwrap() >= all.crawl.log.status().end).await;
     all.until("it can be leased", || all.crawl.frontier.counts().in_flight == 0).await;
-    let lease = all.crawl.frontier.lease(now_ms(), 1, 10).unwrap().remove(0);
+    let lease = all.crawl.frontier.lease(now_ms(), LeaseLimits::new(1, 10)).unwrap().remove(0);
     assert_eq!(lease.work.iter().map(|work| &work.url).collect::<Vec<_>>(), [&all.urls[0]]);
 }

@@ -8,7 +8,7 @@ use crate::sites::server::{Answer, Ask, Body};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use seine::judge::robots::MAX_ROBOTS_BYTES;
-use seine_frontier::{HostTurn, Proposal, Release, Robots, RobotsAccess};
+use seine_frontier::{HostTurn, LeaseLimits, Proposal, Release, Robots, RobotsAccess, Scheduler, Verdicts};
 use seine_parse::page::{Doubt, FailureReason, Kind, PageEvent};
 use seine_system::clock::now_ms;
 
@@ -241,7 +241,7 @@ async fn known_rules_outlive_an_outage() {
     let site = site(|_| Answer::new(500, ""));
     let urls = ["/private", "/public"].map(|path| format!("http://a.test:{}{path}", site.port));
     let crawl = MiniCrawl::new(config_for(&site), &urls.each_ref().map(String::as_str));
-    let lease = crawl.frontier.lease(now_ms(), 1, 10).unwrap().remove(0);
+    let lease = crawl.frontier.lease(now_ms(), LeaseLimits::new(1, 10)).unwrap().remove(0);
     let rules = RobotsAccess::Rules("User-agent: *\nDisallow: /private\n".into());
     let expired = Robots { fetched_ms: 1, expires_ms: 2, access: rules, tdm: None };
     crawl.frontier.release(lease, Release { robots: Some(expired), ..Release::default() }).unwrap();

@@ -10,7 +10,9 @@ use seine_formats::http::{Exactness, parse_response, write_response};
 use seine_frontier::RefusedLinks;
 use seine_frontier::ScopeConfig;
 use seine_frontier::scope::{CurrentScope, Scope};
-use seine_frontier::{EmbeddedFrontier, Frontier, FrontierOptions, Proposal};
+use seine_frontier::{
+    EmbeddedFrontier, Fetching, FrontierOptions, LeaseLimits, Proposal, Scheduler, Validation, Verdicts,
+};
 use seine_page_log::{LogConfig, PageLog};
 use seine_parse::DeriveOptions;
 use seine_parse::page::{Failure, Outcome, PageEvent, Response, Truncated};
@@ -150,7 +152,7 @@ pub fn status_of(event: &PageEvent) -> u16 {
 
 /// A crawl in this process. Ends with its runtime; [`MiniCrawl::run`] works until nothing is left.
 pub struct MiniCrawl {
-    pub frontier: Arc<dyn Frontier>,
+    pub frontier: Arc<EmbeddedFrontier>,
     pub visitor: Arc<Visitor>,
     events: Arc<Mutex<Vec<Arc<PageEvent>>>>,
     pub log: PageLog,
@@ -159,30 +161,30 @@ pub struct MiniCrawl {
 
 impl MiniCrawl {
     pub fn new(config: Config, seeds: &[&str]) -> MiniCrawl {
-        MiniCrawl::with_frontier(config, seeds, |frontier| Arc::new(frontier))
+        MiniCrawl::with_frontier(config, seeds, |frontier| frontier)
     }
 
     /// The same with a client that keeps exact bytes.
     pub fn keeping_wire(config: Config, seeds: &[&str]) -> MiniCrawl {
         let client = Client::keeping_wire(&config.fetch).unwrap();
-        MiniCrawl::with_client(config, seeds, client, |frontier| Arc::new(frontier))
+        MiniCrawl::with_client(config, seeds, client, |frontier| frontier)
     }
 
     /// The same with its frontier wrapped by `wrap`.
-    pub fn with_frontier(
+    pub fn with_frontier<F: Fetching + Validation + 'static>(
         config: Config,
         seeds: &[&str],
-        wrap: impl FnOnce(EmbeddedFrontier) -> Arc<dyn Frontier>,
+        wrap: impl FnOnce(Arc<EmbeddedFrontier>) -> Arc<F>,
     ) -> MiniCrawl {
         let client = Client::new(&config.fetch).unwrap();
         MiniCrawl::with_client(config, seeds, client, wrap)
     }
 
-    fn with_client(
+    fn with_client<F: Fetching + Validation + 'static>(
         config: Config,
         seeds: &[&str],
         client: Client,
-        wrap: impl FnOnce(EmbeddedFrontier) -> Arc<dyn Frontier>,
+        wrap: impl FnOnce(Arc<EmbeddedFrontier>) -> Arc<F>,
     ) -> MiniCrawl {
         let (crawl, validator) = MiniCrawl::parts(tempfile::tempdir().unwrap(), config, seeds, client, wrap);
         crawl.start_log(validator);
@@ -191,29 +193,30 @@ impl MiniCrawl {
 
     /// A crawl in a data folder without running parts, and its validator.
     pub fn stopped(folder: TempDir, config: Config, seeds: &[&str]) -> (MiniCrawl, Validator) {
-        MiniCrawl::stopped_with(folder, config, seeds, |frontier| Arc::new(frontier))
+        MiniCrawl::stopped_with(folder, config, seeds, |frontier| frontier)
     }
 
     /// The same with its frontier wrapped by `wrap`.
-    pub fn stopped_with(
+    pub fn stopped_with<F: Fetching + Validation + 'static>(
         folder: TempDir,
         config: Config,
         seeds: &[&str],
-        wrap: impl FnOnce(EmbeddedFrontier) -> Arc<dyn Frontier>,
+        wrap: impl FnOnce(Arc<EmbeddedFrontier>) -> Arc<F>,
     ) -> (MiniCrawl, Validator) {
         let client = Client::new(&config.fetch).unwrap();
         MiniCrawl::parts(folder, config, seeds, client, wrap)
     }
 
-    fn parts(
+    fn parts<F: Fetching + Validation + 'static>(
         folder: TempDir,
         config: Config,
         seeds: &[&str],
         client: Client,
-        wrap: impl FnOnce(EmbeddedFrontier) -> Arc<dyn Frontier>,
+        wrap: impl FnOnce(Arc<EmbeddedFrontier>) -> Arc<F>,
     ) -> (MiniCrawl, Validator) {
         let options = FrontierOptions { default_delay: Duration::ZERO, ..FrontierOptions::default() };
-        let frontier = wrap(EmbeddedFrontier::open(&folder.path().join("frontier"), options, now_ms()).unwrap());
+        let frontier = Arc::new(EmbeddedFrontier::open(&folder.path().join("frontier"), options, now_ms()).unwrap());
+        let wrapped = wrap(frontier.clone());
         let (log, _) = PageLog::open(&folder.path().join("log"), &config.log, DeriveOptions::from(&config)).unwrap();
         let seeds: Vec<String> = seeds.iter().map(|seed| seine_parse::url::parse(seed).unwrap()).collect();
         let scope = Arc::new(CurrentScope::new(Scope::new(&config.scope, &seeds).unwrap(), RefusedLinks::default()));
@@ -221,9 +224,9 @@ impl MiniCrawl {
         let derive = DeriveOptions::from(&config);
         let metrics = Arc::new(Metrics::default());
         let validator =
-            Validator::new(frontier.clone(), scope.clone(), config.frontier.clone(), metrics.clone()).unwrap();
+            Validator::new(wrapped.clone(), scope.clone(), config.frontier.clone(), metrics.clone()).unwrap();
         let visitor = Visitor::new(Services {
-            frontier: frontier.clone(),
+            frontier: wrapped,
             log: log.clone(),
             client: client.into(),
             scope,
@@ -286,7 +289,7 @@ impl MiniCrawl {
             let mut changed = self.visitor.services.changed.subscribe();
             while !self.is_done() && !enough(&self.events()) {
                 changed.mark_unchanged();
-                for lease in self.frontier.lease(now_ms(), 8, 4).unwrap() {
+                for lease in self.frontier.lease(now_ms(), LeaseLimits::new(8, 4)).unwrap() {
                     let visitor = self.visitor.clone();
                     // As the dispatcher does it.
                     visits.spawn(async move {

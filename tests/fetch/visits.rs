@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use seine_frontier::PageState;
+use seine_frontier::{LeaseLimits, PageState, Scheduler, Verdicts};
 use seine_parse::page::{FailureReason, PageChange, Truncated, Withheld};
 use seine_system::clock::now_ms;
 
@@ -174,7 +174,7 @@ async fn nobody_stands_in_line_before_an_address() {
     config.fetch.static_hosts = names.map(|name| (name.to_owned(), site.addresses.clone())).into();
     config.frontier.ip_delay = Some(Duration::from_millis(1900));
     let crawl = MiniCrawl::new(config, &urls.each_ref().map(String::as_str));
-    for lease in crawl.frontier.lease(now_ms(), 2, 1).unwrap() {
+    for lease in crawl.frontier.lease(now_ms(), LeaseLimits::new(2, 1)).unwrap() {
         crawl.visitor.visit(lease).await.unwrap();
     }
     assert_eq!(site.visits.len(), 1, "the second was given back");
@@ -190,7 +190,7 @@ async fn a_stop_does_not_wait_for_a_server_that_does_not_answer() {
     config.fetch.total_timeout = Duration::from_secs(100);
     config.fetch.header_timeout = Duration::from_secs(100);
     let crawl = MiniCrawl::new(config, &[&url]);
-    let lease = crawl.frontier.lease(now_ms(), 1, 1).unwrap().remove(0);
+    let lease = crawl.frontier.lease(now_ms(), LeaseLimits::new(1, 1)).unwrap().remove(0);
     let visitor = crawl.visitor.clone();
     let visit = tokio::spawn(async move { visitor.visit(lease).await });
     let visits = site.visits.clone();

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use seine_frontier::{EmbeddedFrontier, Frontier, FrontierOptions, Proposal, Release};
+use seine_frontier::{
+    EmbeddedFrontier, FrontierOptions, LeaseLimits, Proposal, Release, Scheduler, Validation, Verdicts,
+};
 use seine_parse::page::Kind;
 use seine_policies::focus::{Lead, LinkWords, Source};
 use tempfile::TempDir;
@@ -21,7 +23,7 @@ fn link(url: &str, priority: u8) -> Proposal {
 fn order(frontier: &EmbeddedFrontier, now: u64) -> Vec<String> {
     let mut order = Vec::new();
     let mut leases = Vec::new();
-    while let Some(lease) = frontier.lease(now, 1, 1).unwrap().pop() {
+    while let Some(lease) = frontier.lease(now, LeaseLimits::new(1, 1)).unwrap().pop() {
         order.extend(lease.work.iter().map(|work| work.url.clone()));
         // Fetched but not validated, so it stays in flight.
         let fetched = lease.work.iter().map(|work| work.url.clone()).collect();

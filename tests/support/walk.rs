@@ -12,7 +12,9 @@ use seine::telemetry::Metrics;
 use seine::validate::Validator;
 use seine_delivery::{Deriver, Entry, Position};
 use seine_frontier::scope::{CurrentScope, Scope};
-use seine_frontier::{EmbeddedFrontier, Frontier, FrontierOptions, Lease, Proposal, RefusedLinks, Release};
+use seine_frontier::{
+    EmbeddedFrontier, FrontierOptions, Lease, LeaseLimits, Proposal, RefusedLinks, Release, Scheduler,
+};
 use seine_frontier::{ScopeConfig, ScopeRule};
 use seine_parse::DeriveOptions;
 use seine_parse::page::{PageEvent, Relevance};
@@ -31,7 +33,7 @@ static ONE: Mutex<()> = Mutex::new(());
 
 pub struct Walk<'w> {
     pub web: &'w Web,
-    pub frontier: Arc<dyn Frontier>,
+    pub frontier: Arc<EmbeddedFrontier>,
     validator: Validator,
     by_url: HashMap<String, usize>,
     deriver: Arc<Deriver>,
@@ -46,13 +48,13 @@ pub struct Walk<'w> {
     _one: MutexGuard<'static, ()>,
 }
 
-fn opened(folder: &TempDir, config: &FrontierConfig, now: u64) -> Arc<dyn Frontier> {
+fn opened(folder: &TempDir, config: &FrontierConfig, now: u64) -> Arc<EmbeddedFrontier> {
     let options =
         FrontierOptions { default_delay: Duration::ZERO, ranks: config.focus.ranks, ..FrontierOptions::default() };
     Arc::new(EmbeddedFrontier::open(folder.path(), options, now).unwrap())
 }
 
-fn validator(frontier: &Arc<dyn Frontier>, config: &FrontierConfig, seeds: &[String]) -> Validator {
+fn validator(frontier: &Arc<EmbeddedFrontier>, config: &FrontierConfig, seeds: &[String]) -> Validator {
     let scope = Scope::new(&ScopeConfig { rule: ScopeRule::Any, ..ScopeConfig::default() }, seeds).unwrap();
     let scope = Arc::new(CurrentScope::new(scope, RefusedLinks::default()));
     Validator::new(frontier.clone(), scope, config.clone(), Arc::new(Metrics::default())).unwrap()
@@ -90,7 +92,7 @@ impl<'w> Walk<'w> {
         self.config.focus = focus;
         let seeds: Vec<String> = self.web.seeds.iter().map(|seed| self.web.url(*seed)).collect();
         // The store is closed when its last owner is dropped.
-        let memory: Arc<dyn Frontier> = opened(&tempfile::tempdir().unwrap(), &self.config, 0);
+        let memory: Arc<EmbeddedFrontier> = opened(&tempfile::tempdir().unwrap(), &self.config, 0);
         self.validator = validator(&memory, &self.config, &seeds);
         self.frontier = memory;
         self.frontier = opened(&self.folder, &self.config, self.now);
@@ -102,7 +104,7 @@ impl<'w> Walk<'w> {
         let mut idle = 0;
         while self.fetched.len() < until && idle < 20 {
             self.now += TICK;
-            let leases = self.frontier.lease(self.now, AT_A_TIME, 1).unwrap();
+            let leases = self.frontier.lease(self.now, LeaseLimits::new(AT_A_TIME, 1)).unwrap();
             idle = if leases.is_empty() { idle + 1 } else { 0 };
             for lease in leases {
                 self.visit(lease);

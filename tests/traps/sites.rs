@@ -12,7 +12,9 @@ use seine::validate::Validator;
 use seine_delivery::{Deriver, Entry, Position};
 use seine_frontier::ScopeConfig;
 use seine_frontier::scope::{CurrentScope, Scope};
-use seine_frontier::{EmbeddedFrontier, Frontier, FrontierOptions, Lease, Proposal, RefusedLinks, Release};
+use seine_frontier::{
+    EmbeddedFrontier, FrontierOptions, Lease, LeaseLimits, Proposal, RefusedLinks, Release, Scheduler, Verdicts,
+};
 use seine_parse::DeriveOptions;
 use seine_parse::page::PageEvent;
 use tempfile::TempDir;
@@ -54,7 +56,7 @@ impl Bench {
         self.frontier.propose(&seeds.iter().map(|url| Proposal::seed(url)).collect::<Vec<_>>(), self.now()).unwrap();
         let mut unread = VecDeque::new();
         loop {
-            let lease = self.frontier.lease(self.now(), 1, 32).unwrap().pop();
+            let lease = self.frontier.lease(self.now(), LeaseLimits::new(1, 32)).unwrap().pop();
             let is_done = lease.is_none();
             unread.extend(lease.map(|lease| self.fetch(lease, site)));
             if unread.len() > behind || is_done {

@@ -18,7 +18,8 @@ use bytes::Bytes;
 use fastrand::Rng;
 use seine_delivery::Position;
 use seine_frontier::{
-    Attempt, Batch, Cause, Change, EmbeddedFrontier, Frontier, FrontierOptions, PageRecord, PageState, Verdict,
+    Attempt, Batch, Cause, Change, EmbeddedFrontier, Fetching, FrontierOptions, PageRecord, PageState, Verdict,
+    Verdicts,
 };
 use seine_parse::page::{Kind, Likeness, PageEvent};
 use seine_parse::simhash::{self, Simhash};
@@ -73,10 +74,10 @@ fn ask(frontier: &EmbeddedFrontier, pages: u64, number: usize, rng: &mut Rng) ->
     let content = Content { digest: rng.u64(..), simhash: Some(asked) };
     let by = format!("http://asks.example/{number}");
     let began = Instant::now();
-    let told = frontier.claim_content(content, MAX_DISTANCE, &by).expect("the frontier answers");
+    let reservation = frontier.reserve(&by, Kind::Page, 0).expect("the frontier answers").expect("there is no budget");
+    let told = reservation.claim_content(content, MAX_DISTANCE).expect("the frontier answers");
     let took = began.elapsed().as_secs_f64() * 1e6;
     assert_eq!(told.is_some(), is_near, "{told:?}");
-    frontier.settle_claim(&by, seine_frontier::Settled::GivenUp);
     took
 }
 
@@ -153,6 +154,7 @@ fn real_pages(folder: &Path) {
         .into_iter()
         .flatten()
         .filter(|file| file.path().extension().is_some_and(|it| it == "html"));
+    let mut reservations = Vec::new(); // later pages are compared with these
     for (number, file) in files.enumerate() {
         let Ok(body) = std::fs::read(file.path()) else { continue };
         let mut event = PageEvent::read_back(format!("http://host.example/{number}"));
@@ -163,7 +165,10 @@ fn real_pages(folder: &Path) {
         let derived = parse::derive(&event, &DeriveOptions { max_decoded_bytes: 10 << 20, ..DeriveOptions::default() });
         let bits = simhash::of_page(&derived, Some("text/html"), true).and_then(Simhash::telling);
         (all, short) = (all + 1, short + u64::from(bits.is_none()));
-        let told = frontier.claim_content(Content::new(&derived.digest, bits), MAX_DISTANCE, &event.url);
+        let reserved = frontier.reserve(&event.url, Kind::Page, 0).expect("the frontier answers");
+        let reservation = reserved.expect("there is no budget");
+        let told = reservation.claim_content(Content::new(&derived.digest, bits), MAX_DISTANCE);
+        reservations.push(reservation);
         let Some(of) = told.expect("the frontier answers") else { continue };
         match of.simhash {
             None => exact += 1,

@@ -78,7 +78,7 @@ fn reopen(folder: &Path, urls: u64) {
     let before = Instant::now();
     let frontier = open(folder, u64::MAX / 2);
     row("open after the abort", ms(before.elapsed()), "ms (≤ 5000 at 100M)");
-    let leases = frontier.lease(u64::MAX / 2, 100, 10).expect("leases").len();
+    let leases = frontier.lease(u64::MAX / 2, LeaseLimits::new(100, 10)).expect("leases").len();
     row("serving: open and 100 leases", ms(before.elapsed()), &format!("ms ({leases} leased)"));
     let known = frontier.counts().work_proposed + frontier.counts().page;
     assert!(known >= urls, "{known} URLs are there of {urls}");
@@ -157,7 +157,7 @@ fn lease(frontier: &EmbeddedFrontier, fetched: SyncSender<String>) -> Vec<Durati
     let mut took = Vec::new();
     for now in 1.. {
         let before = Instant::now();
-        let leases = frontier.lease(now, HOSTS_A_LEASE, URLS_A_LEASE).expect("leased");
+        let leases = frontier.lease(now, LeaseLimits::new(HOSTS_A_LEASE, URLS_A_LEASE)).expect("leased");
         if leases.is_empty() {
             // The validator has not applied the first pages yet.
             std::thread::yield_now();

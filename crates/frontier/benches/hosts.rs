@@ -91,7 +91,7 @@ fn visit(frontier: &EmbeddedFrontier, hosts: u64) {
     while visited < hosts {
         now += 10;
         let mut batch = Batch::default();
-        for lease in frontier.lease(now, AT_ONCE, 1).expect("leased") {
+        for lease in frontier.lease(now, LeaseLimits::new(AT_ONCE, 1)).expect("leased") {
             visited += 1;
             let ip = IpAddr::V4(Ipv4Addr::from((10 << 24) + (visited % 50_000) as u32));
             frontier.claim_address(&lease, ip, Duration::ZERO, now);

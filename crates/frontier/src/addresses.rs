@@ -44,7 +44,7 @@ impl Default for Addresses {
 }
 
 impl Addresses {
-    /// Implements [`super::Frontier::claim_address`].
+    /// Implements [`super::Fetching::claim_address`].
     pub fn claim(&mut self, host: HostKey, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {
         if planted::is("address_ignored") {
             return Turn::Now;
@@ -75,7 +75,7 @@ impl Addresses {
         self.by_ip.entry(ip).or_insert_with(|| Line { free_at, ..Line::default() })
     }
 
-    /// No slot of another host before this time. Implements [`super::Frontier::hold_address`].
+    /// No slot of another host before this time. Implements [`super::Fetching::hold_address`].
     pub fn hold(&mut self, ip: IpAddr, time: Duration, now: EpochMs) {
         let time = u64::try_from(time.as_millis()).unwrap_or(u64::MAX / 4);
         let line = self.line(ip);

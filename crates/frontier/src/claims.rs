@@ -10,23 +10,12 @@ use super::keys::UrlKey;
 /// Who owns the page of a redirect target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
-    /// Nobody yet: the caller fetches it, and nobody else until [`super::Frontier::settle_claim`].
+    /// Nobody yet: the caller fetches it, and nobody else until its [`super::Reservation`] is settled.
     Granted,
     /// It is delivered under this URL, which may be the target itself.
     Owned { by: String },
     /// Another URL is fetching it.
     Pending,
-}
-
-/// How the visit of a URL with a reservation ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Settled {
-    /// Its event, which makes it the owner, is on its way to the validator. Others may be told.
-    Won,
-    /// Its event is on its way and does not make it the owner.
-    Lost,
-    /// There is no event.
-    GivenUp,
 }
 
 /// A URL has at most one reservation of a target: the present end of its redirects.

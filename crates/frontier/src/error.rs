@@ -5,7 +5,7 @@ pub enum FrontierError {
     /// The store in the folder `path` failed or cannot be opened.
     #[error("frontier in {path}: {source}; {remedy}")]
     Store { path: String, remedy: &'static str, source: Box<dyn std::error::Error + Send + Sync> },
-    /// Nothing can be written or read at the moment. The call must be repeated when [`super::Frontier::standing`] is
+    /// Nothing can be written or read at the moment. The call must be repeated when [`super::EmbeddedFrontier::standing`] is
     /// well; leases stay.
     #[error("frontier in {path}: {why}; free some space on this disk, nothing is lost and it goes on by itself")]
     Waiting { path: String, why: String },

@@ -66,7 +66,26 @@ pub enum RobotsAccess {
     Unreachable(#[n(0)] Failure),
 }
 
-/// The result of [`super::Frontier::lease_host`].
+/// How much to lease at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeaseLimits {
+    /// The maximum number of hosts.
+    pub hosts: usize,
+    /// The maximum number of URLs of each host; fewer if the host's delay is long.
+    pub urls: usize,
+    /// The last leases of `hosts`, this many, are only for hosts of domains without a lease, if more than one domain
+    /// has work soon.
+    pub spared: usize,
+}
+
+impl LeaseLimits {
+    /// Spares no leases.
+    pub fn new(hosts: usize, urls: usize) -> LeaseLimits {
+        LeaseLimits { hosts, urls, spared: 0 }
+    }
+}
+
+/// The result of [`super::Scheduler::lease_host`].
 #[derive(Debug, Clone)]
 pub enum HostTurn {
     Leased(Box<Lease>),
@@ -78,7 +97,7 @@ pub enum HostTurn {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// Nothing more may be fetched from the host: it is blocked or recalled ([`super::Frontier::recall`]).
+    /// Nothing more may be fetched from the host: it is blocked or recalled ([`super::EmbeddedFrontier::recall`]).
     Recalled,
     Now,
     At(EpochMs),

@@ -141,7 +141,7 @@ pub(super) fn seconds(at: EpochMs) -> u32 {
     u32::try_from(at / 1000).unwrap_or(u32::MAX)
 }
 
-/// The history in a record. Only the frontier uses it; records passed through [`super::Frontier::page`] have none.
+/// The history in a record. Only the frontier uses it; records passed through [`super::Verdicts::page`] have none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Past {
     /// Its number among all proposed URLs, which leads to its source.

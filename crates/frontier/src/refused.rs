@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use locks::Mutex;
 use serde::{Deserialize, Serialize};
 
-use super::contract::Frontier;
+use super::contract::Notes;
 use super::error::FrontierError;
 use seine_parse::page::EpochMs;
 use seine_parse::{Link, url};
@@ -41,7 +41,7 @@ struct Hosts {
 }
 
 impl RefusedLinks {
-    pub fn open(frontier: &dyn Frontier) -> Result<RefusedLinks, FrontierError> {
+    pub fn open(frontier: &dyn Notes) -> Result<RefusedLinks, FrontierError> {
         let by_host = frontier.note(NOTE)?.and_then(|note| serde_json::from_str(&note).ok()).unwrap_or_default();
         Ok(RefusedLinks(Mutex::new(Hosts { by_host, has_changed: false, kept: Some(Instant::now()) })))
     }
@@ -83,7 +83,7 @@ impl RefusedLinks {
     }
 
     /// Stores new counts.
-    pub fn keep(&self, frontier: &dyn Frontier) -> Result<(), FrontierError> {
+    pub fn keep(&self, frontier: &dyn Notes) -> Result<(), FrontierError> {
         let note = {
             let mut hosts = self.0.lock();
             if !std::mem::take(&mut hosts.has_changed) {

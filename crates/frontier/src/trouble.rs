@@ -124,15 +124,15 @@ pub fn url_mark(url: &str) -> u64 {
     xxhash_rust::xxh3::xxh3_64(url.as_bytes())
 }
 
-/// What waits, and why, for the user. See [`super::Frontier::waiting`].
+/// What waits, and why, for the user. See [`super::Scheduler::waiting`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Waiting {
     /// Hosts in trouble with queued URLs, neither given up nor blocked, by their last failure.
     pub troubled: Vec<Troubled>,
     /// Blocked hosts with queued URLs, in trouble or not.
     pub blocked: u64,
-    /// Hosts in trouble that are visited now, by name, then hosts that are not due yet, in trouble or not, first due first.
-    /// Without hosts stopped by a budget ([`super::Frontier::budgets`]).
+    /// Hosts in trouble that are visited now, by name, then hosts that are not due yet, in trouble or not, first due
+    /// first. Without hosts stopped by a budget ([`super::EmbeddedFrontier::budgets`]).
     pub next: Vec<WaitingHost>,
 }
 

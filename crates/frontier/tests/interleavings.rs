@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use seine_frontier::{EmbeddedFrontier, Frontier, FrontierOptions, Proposal, Release};
+use seine_frontier::{EmbeddedFrontier, FrontierOptions, LeaseLimits, Proposal, Release, Scheduler};
 use seine_simulation_hooks::planted;
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::thread::{JoinHandle, spawn};
@@ -46,7 +46,7 @@ fn every_visit_is_written_in_every_order() {
         let hosts = ["a", "b", "c"];
         let urls = |number: u32| hosts.map(|host| Proposal::seed(&format!("http://{host}.example/{number}")));
         frontier.propose(&[urls(1), urls(2)].concat(), 0).expect("URLs are proposed");
-        let leases = frontier.lease(0, hosts.len(), 1).expect("leases");
+        let leases = frontier.lease(0, LeaseLimits::new(hosts.len(), 1)).expect("leases");
         assert_eq!(leases.len(), hosts.len());
         let mut threads: Vec<JoinHandle<()>> = Vec::new();
         for lease in leases {
@@ -63,7 +63,8 @@ fn every_visit_is_written_in_every_order() {
         threads.push(spawn(move || _ = validating.propose(&[proposal], 0).expect("a URL is proposed")));
         threads.into_iter().for_each(|thread| thread.join().expect("it does not panic"));
 
-        let leases = |frontier: &EmbeddedFrontier, now| frontier.lease(now, 10, 10).expect("leases").len();
+        let leases =
+            |frontier: &EmbeddedFrontier, now| frontier.lease(now, LeaseLimits::new(10, 10)).expect("leases").len();
         assert_eq!(leases(&frontier, RESTS_UNTIL - 1), 1, "only d has not rested");
         assert_eq!(leases(&frontier, RESTS_UNTIL), hosts.len(), "each visit is written, and its host is free");
         drop(frontier);

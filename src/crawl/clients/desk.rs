@@ -1,5 +1,6 @@
 //! Handles the requests of remote workers.
 
+use seine_frontier::{LeaseLimits, Scheduler};
 use std::io::Cursor;
 
 use seine_formats::warc::{WarcPages, WarcReader};
@@ -117,7 +118,7 @@ impl Running {
         let most = if standing.is_proven(&self.clients.config()) { MAX_URLS } else { UNPROVEN_URLS };
         let urls = standing.max_urls(((LOAN_TIME.as_millis() / delay) as u64).clamp(1, most));
         let (hosts, urls) = self.within_budgets(hosts as u64, urls);
-        let leases = self.frontier.lease(now_ms(), hosts as usize, urls as usize)?;
+        let leases = self.frontier.lease(now_ms(), LeaseLimits::new(hosts as usize, urls as usize))?;
         let visitor = self.visitor();
         Ok(leases.into_iter().map(|lease| self.clients.lend(client.into(), lease, &visitor)).collect())
     }

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
-use seine_frontier::{Frontier, FrontierError};
+use seine_frontier::{EmbeddedFrontier, FrontierError, Scheduler};
 use seine_system::clock::now_ms;
 use seine_system::folders::{if_there, make_private};
 
@@ -43,7 +43,7 @@ impl Journal {
     }
 
     /// Queues all listed URLs again and returns their number. After an interruption, call it again.
-    pub fn question(&self, frontier: &dyn Frontier) -> Result<u64, QuestionError> {
+    pub fn question(&self, frontier: &EmbeddedFrontier) -> Result<u64, QuestionError> {
         let mut count = 0;
         for path in [&self.older, &self.sent] {
             let failed = |source| QuestionError::File { path: path.clone(), source };

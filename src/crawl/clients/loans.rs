@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use seine_frontier::{Frontier, Lease};
+use seine_frontier::{EmbeddedFrontier, Fetching, Lease};
 use seine_parse::page::EpochMs;
 use seine_system::blocking;
 use seine_system::clock::now_ms;
@@ -45,7 +45,7 @@ impl LoanOut {
     /// Extends the lease by its full length, if a quarter of the remaining URLs came back since the last renewal. So a
     /// slow worker cannot keep a host from faster ones. The new end is on disk before the worker knows it, because
     /// after a restart the host must not be leased to another.
-    pub fn renew(&mut self, time: Duration, frontier: &dyn Frontier) -> Result<Renewed, Refusal> {
+    pub fn renew(&mut self, time: Duration, frontier: &EmbeddedFrontier) -> Result<Renewed, Refusal> {
         let came_back = self.left_before.saturating_sub(self.urls.len());
         if came_back == 0 || came_back * 4 < self.left_before {
             let why =

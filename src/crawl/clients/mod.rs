@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
-use seine_frontier::{Frontier, FrontierError};
+use seine_frontier::{EmbeddedFrontier, FrontierError, Notes, Verdicts};
 use seine_page_log::PageLog;
 use seine_system::blocking;
 use seine_system::clock::{event_id, now_ms};
@@ -34,7 +34,7 @@ pub(crate) struct Clients {
     /// The configuration in force.
     config: RwLock<Arc<WorkConfig>>,
     folder: PathBuf,
-    frontier: Arc<dyn Frontier>,
+    frontier: Arc<EmbeddedFrontier>,
     /// Id of this process, so that fences of an earlier process are invalid.
     life: String,
     /// Loans by fence.
@@ -60,7 +60,7 @@ impl Clients {
     pub fn open(
         config: &WorkConfig,
         folder: &Path,
-        frontier: Arc<dyn Frontier>,
+        frontier: Arc<EmbeddedFrontier>,
         log: PageLog,
         shutdown: Shutdown,
     ) -> Result<Clients, FrontierError> {
@@ -204,23 +204,23 @@ impl Clients {
 }
 
 /// The remote workers of a stopped crawl.
-pub(super) fn at_rest(config: &WorkConfig, frontier: &dyn Frontier) -> Result<Vec<ClientStatus>, FrontierError> {
+pub(super) fn at_rest(config: &WorkConfig, frontier: &EmbeddedFrontier) -> Result<Vec<ClientStatus>, FrontierError> {
     Ok(kept(config, frontier)?.iter().map(|(name, standing)| standing.status(name, 0, config)).collect())
 }
 
 /// For a stopped crawl.
-pub(super) fn readmit(config: &WorkConfig, frontier: &dyn Frontier, client: &str) -> Result<(), FrontierError> {
+pub(super) fn readmit(config: &WorkConfig, frontier: &EmbeddedFrontier, client: &str) -> Result<(), FrontierError> {
     let mut standing = kept(config, frontier)?.remove(client).unwrap_or_default();
     standing.readmit();
     keep(frontier, client, &standing)
 }
 
-fn keep(frontier: &dyn Frontier, client: &str, standing: &Standing) -> Result<(), FrontierError> {
+fn keep(frontier: &EmbeddedFrontier, client: &str, standing: &Standing) -> Result<(), FrontierError> {
     frontier.set_note(&format!("{NOTE}{client}"), &serde_json::to_string(standing).unwrap_or_default())
 }
 
 /// The stored records of the configured workers.
-fn kept(config: &WorkConfig, frontier: &dyn Frontier) -> Result<BTreeMap<String, Standing>, FrontierError> {
+fn kept(config: &WorkConfig, frontier: &EmbeddedFrontier) -> Result<BTreeMap<String, Standing>, FrontierError> {
     let mut standings = BTreeMap::new();
     for (name, _) in &config.clients {
         let kept = frontier.note(&format!("{NOTE}{name}"))?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use seine_frontier::{Forgotten, FrontierError};
+use seine_frontier::{Forgotten, FrontierError, Notes, Verdicts};
 use seine_system::blocking;
 use seine_system::clock::now_ms;
 use serde::{Deserialize, Serialize};

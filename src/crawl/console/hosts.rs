@@ -1,7 +1,9 @@
 //! Hosts: which are busy, which wait, and why.
 
 use seine_frontier::held::HELD;
-use seine_frontier::{FrontierError, HostLook, Robots, RobotsAccess, Trouble, WhichHosts};
+use seine_frontier::{
+    FrontierError, HostLook, Robots, RobotsAccess, Scheduler, Trouble, Validation, Verdicts, WhichHosts,
+};
 use seine_parse::page::EpochMs;
 use seine_parse::robots::RobotsTxt;
 use seine_policies::traps::HostTraps;

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use seine_frontier::Frontier;
+use seine_frontier::EmbeddedFrontier;
 use seine_frontier::scope::CurrentScope;
 use seine_page_log::PageLog;
 
@@ -37,7 +37,7 @@ pub(crate) struct Console {
     pub folder: PathBuf,
     /// Of this run, or of the last one.
     pub config: Arc<Config>,
-    pub frontier: Arc<dyn Frontier>,
+    pub frontier: Arc<EmbeddedFrontier>,
     pub log: PageLog,
     pub scope: Arc<CurrentScope>,
     pub pauses: Arc<Pauses>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use regex::bytes::Regex;
 use seine_frontier::pattern;
-use seine_frontier::{PageRecord, PageState};
+use seine_frontier::{PageRecord, PageState, Scheduler};
 use seine_parse::page::{FailureReason, STATUS_CLASSES, status_class};
 use seine_system::clock::now_ms;
 

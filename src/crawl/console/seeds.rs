@@ -1,7 +1,7 @@
 //! Adds seeds to a running or stopped crawl.
 
-use seine_frontier::Way;
 use seine_frontier::scope::Scope;
+use seine_frontier::{Notes, Scheduler, Way};
 use seine_system::clock::now_ms;
 
 use super::Console;

@@ -1,5 +1,6 @@
 //! Status of a crawl.
 
+use seine_frontier::Verdicts;
 use seine_page_log::ReaderStatus;
 use seine_system::clock::now_ms;
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use seine_formats::files;
-use seine_frontier::{CLOCK_NOTE, EmbeddedFrontier, Frontier, FrontierOptions, PageRecord};
+use seine_frontier::{CLOCK_NOTE, EmbeddedFrontier, FrontierOptions, Notes, PageRecord};
 use seine_parse::page::EpochMs;
 use seine_system::clock;
 

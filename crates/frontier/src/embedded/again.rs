@@ -8,7 +8,7 @@ use super::records::{self, QueuedUrl, UrlState};
 use super::verdicts::attempts_before;
 use crate::held::HELD;
 use crate::keys::{HostKey, Rank, UrlKey, later_key, part};
-use crate::{Frontier, FrontierError, Hint, PageRecord, PageState, WHEN_MET_AGAIN};
+use crate::{FrontierError, Hint, LookAt, PageRecord, PageState, Scheduler, WHEN_MET_AGAIN};
 use seine_parse::page::{EpochMs, Kind};
 
 /// URLs queued again come after the seeds, and before what they will link to.
@@ -27,7 +27,7 @@ pub enum Look {
     Reread,
     /// Due as before, as a refetch.
     RereadInTime,
-    /// See [`Frontier::try_again`].
+    /// See [`Scheduler::try_again`].
     TryAgain,
 }
 
@@ -186,12 +186,7 @@ impl Changes<'_> {
 }
 
 impl EmbeddedFrontier {
-    pub(super) fn look_at_all_again(
-        &self,
-        of: Option<&str>,
-        now: EpochMs,
-        look: &dyn Fn(&PageRecord) -> Option<Look>,
-    ) -> Result<u64, FrontierError> {
+    pub(super) fn look_at_all_again(&self, of: Option<&str>, now: EpochMs, look: LookAt) -> Result<u64, FrontierError> {
         /// Pages read before changes are written.
         const BATCH: usize = 1000;
         let (mut count, mut after) = (0, None);
@@ -237,6 +232,17 @@ impl EmbeddedFrontier {
             }
         }
         Ok(urls)
+    }
+
+    /// Up to `at_most` records of `page` accepted by `wanted`, after the URL `after` (none: from the beginning); fewer
+    /// at the end. Reads every record on the way.
+    pub fn records_after(
+        &self,
+        after: Option<&str>,
+        at_most: usize,
+        wanted: &dyn Fn(&PageRecord) -> bool,
+    ) -> Result<Vec<PageRecord>, FrontierError> {
+        self.read_records_after(None, after, at_most, wanted)
     }
 
     /// `of`: origin of the only host to read.

@@ -14,7 +14,7 @@ use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
 use super::changes::Changes;
-use super::open::EmbeddedFrontier;
+use super::reservations::Reservations;
 use super::store::Store;
 use super::targets::Answer;
 use crate::keys::{UrlKey, tagged};
@@ -100,7 +100,7 @@ impl Role {
     }
 }
 
-impl EmbeddedFrontier {
+impl Reservations {
     /// No lock is held while the store is read. A concurrent call sees this page as the first. An event validated
     /// meanwhile was in the store before it left memory. If two pages still become first, the validator has one of them
     /// rechecked.
@@ -108,9 +108,8 @@ impl EmbeddedFrontier {
         &self,
         content: Content,
         within: u8,
-        by: &str,
+        (by, key): (&str, UrlKey),
     ) -> Result<Option<DuplicateOf>, FrontierError> {
-        let key = self.key_of(by)?;
         let claimed = {
             let mut contents = self.contents.lock();
             contents.remove(&key);

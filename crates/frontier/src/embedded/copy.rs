@@ -7,14 +7,16 @@ use fjall::{Keyspace, Readable, Snapshot};
 use super::open::EmbeddedFrontier;
 use super::shelf::Shelf;
 use super::store::{self, KEYSPACES};
+use crate::FrontierError;
 use crate::schedule::Totals;
-use crate::{CopiedRecord, FrontierCopy, FrontierError};
 use seine_delivery::Position;
 
 /// How often to check that the store is still open.
 const LOOK_EVERY: u64 = 4096;
 
-struct StoreCopy<'a> {
+/// A snapshot of a frontier, readable while the frontier works. It blocks nobody, but keeps its data on disk while it
+/// exists.
+pub struct FrontierCopy<'a> {
     shelf: &'a Shelf,
     snapshot: Snapshot,
     /// In the order of [`KEYSPACES`].
@@ -23,13 +25,14 @@ struct StoreCopy<'a> {
 }
 
 impl EmbeddedFrontier {
-    pub(super) fn snapshot(&self) -> Result<Box<dyn FrontierCopy + '_>, FrontierError> {
+    /// A snapshot of the frontier.
+    pub fn copy(&self) -> Result<FrontierCopy<'_>, FrontierError> {
         let store = self.shelf.store()?;
         let snapshot = store.db.snapshot();
         let totals = snapshot.get(&store.notes, "totals").map_err(|source| store.failed(source))?;
         let totals: Option<Totals> = totals.and_then(|bytes| super::records::from_bytes(&bytes));
         let cursor = totals.ok_or_else(|| store.unreadable("notes"))?.cursor;
-        Ok(Box::new(StoreCopy { shelf: &self.shelf, snapshot, keyspaces: store.keyspaces()?, cursor }))
+        Ok(FrontierCopy { shelf: &self.shelf, snapshot, keyspaces: store.keyspaces()?, cursor })
     }
 
     /// Makes a frontier in the empty folder `dir` from the records of a backup. `table` gives the records of a table by
@@ -53,16 +56,22 @@ impl EmbeddedFrontier {
     }
 }
 
-impl FrontierCopy for StoreCopy<'_> {
-    fn cursor(&self) -> Position {
+/// A key with its value, as stored.
+pub type CopiedRecord = (Vec<u8>, Vec<u8>);
+
+impl FrontierCopy<'_> {
+    /// The validator's offset in the page log.
+    pub fn cursor(&self) -> Position {
         self.cursor
     }
 
-    fn tables(&self) -> &'static [&'static str] {
+    /// The names of its tables.
+    pub fn tables(&self) -> &'static [&'static str] {
         &KEYSPACES
     }
 
-    fn records(&self, table: &str) -> Box<dyn Iterator<Item = Result<CopiedRecord, FrontierError>> + '_> {
+    /// All records of a table by their keys. Memory: some blocks of the store, however large it is.
+    pub fn records(&self, table: &str) -> Box<dyn Iterator<Item = Result<CopiedRecord, FrontierError>> + '_> {
         let Some(at) = KEYSPACES.iter().position(|name| *name == table) else {
             return Box::new(std::iter::empty());
         };

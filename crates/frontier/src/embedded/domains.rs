@@ -19,13 +19,13 @@ fn known(store: &Store, domain: DomainKey) -> Result<u64, FrontierError> {
 }
 
 impl EmbeddedFrontier {
-    /// Number of known hosts of a host's registrable domain.
-    pub(super) fn hosts_of(&self, origin: &str) -> Result<u64, FrontierError> {
+    /// Number of known hosts of this host's registrable domain.
+    pub fn hosts_of_domain(&self, origin: &str) -> Result<u64, FrontierError> {
         known(&*self.shelf.store()?, self.keys.domain(origin))
     }
 
-    /// Origins of hosts with this name.
-    pub(super) fn hosts_named(&self, name: &str) -> Result<Vec<String>, FrontierError> {
+    /// Known origins with this host name, all schemes and ports. Reads all hosts.
+    pub fn origins_named(&self, name: &str) -> Result<Vec<String>, FrontierError> {
         let mut origins = Vec::new();
         self.shelf.store()?.each_host(|_, record| {
             if parse::url::host(&record.origin).is_some_and(|host| host.eq_ignore_ascii_case(name)) {

@@ -5,13 +5,24 @@ use super::open::EmbeddedFrontier;
 use super::records::UrlState;
 use super::targets::Answer;
 use crate::keys::{HostKey, UrlKey, split};
-use crate::{Forgotten, FrontierError, PageRecord, PageState};
+use crate::{FrontierError, PageRecord, PageState};
 use seine_parse::page::{EpochMs, Kind};
 
+/// The result of forgetting URLs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Forgotten {
+    pub urls: u64,
+    /// Not deleted, because they are in flight or their host is leased.
+    pub busy: u64,
+    /// Unknown.
+    pub unknown: u64,
+}
+
 impl EmbeddedFrontier {
-    /// Starts after the URL with the hash `after`; none: from the first. Returns the last one read; none: there are no
-    /// more.
-    pub(super) fn forget_some_of(
+    /// Forgets up to `at_most` URLs of a host, as [`EmbeddedFrontier::forget`] does. Starts after the URL with the hash
+    /// `after`; none: from the first. Returns the last one read; none: there are no more. The host keeps its delays and
+    /// orders, but not its hints.
+    pub fn forget_host(
         &self,
         origin: &str,
         after: Option<u64>,
@@ -34,8 +45,14 @@ impl EmbeddedFrontier {
         Ok((self.forget_all(&keys, now)?, last))
     }
 
-    /// In one batch.
-    pub(super) fn forget_all(&self, keys: &[UrlKey], now: EpochMs) -> Result<Forgotten, FrontierError> {
+    /// Deletes URLs as if no link had led to them, in one batch. URLs in flight, and those of a leased host, stay
+    /// ([`EmbeddedFrontier::recall`]). Budgets keep their counts.
+    pub fn forget(&self, urls: &[String], now: EpochMs) -> Result<Forgotten, FrontierError> {
+        let keys = urls.iter().map(|url| self.key_of(url)).collect::<Result<Vec<_>, _>>()?;
+        self.forget_all(&keys, now)
+    }
+
+    fn forget_all(&self, keys: &[UrlKey], now: EpochMs) -> Result<Forgotten, FrontierError> {
         let (forgotten, removed) = self.change(now, |changes, _| {
             let (mut forgotten, mut removed) = (Forgotten::default(), Vec::new());
             for key in keys {
@@ -52,21 +69,15 @@ impl EmbeddedFrontier {
             }
             Ok((forgotten, removed))
         })?;
-        self.forget_told(removed.into_iter());
+        self.forget_told(&removed);
         Ok(forgotten)
     }
 
     /// Deletes what memory has about URLs, because the store has all of it now.
-    pub(super) fn forget_told(&self, urls: impl Iterator<Item = UrlKey>) {
-        // A concurrent reservation has either read the old store, or finds the old decision here.
-        let _one_at_a_time = self.claiming.lock();
-        let (mut claims, mut tried, mut contents) = (self.claims.lock(), self.tried.lock(), self.contents.lock());
-        for url in urls {
-            contents.remove(&url);
-            claims.end(url);
-            claims.forget(url);
-            tried.remove(&url);
-        }
+    pub(super) fn forget_told(&self, urls: &[UrlKey]) {
+        self.reservations.end(urls);
+        let mut tried = self.tried.lock();
+        urls.iter().for_each(|url| drop(tried.remove(url)));
     }
 
     /// For a host without URLs: deletes the reliability of its hints and the expiry of its robots.txt.

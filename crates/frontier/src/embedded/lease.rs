@@ -11,7 +11,7 @@ use super::visits::MOST_OWED;
 use crate::keys::{HostKey, Rank, UrlKey, later_key, part, ready_key};
 use crate::lease::LATER_WINDOW;
 use crate::schedule::{Candidate, Claim, Found, HostClaim, HostRecord, NEVER, Queue};
-use crate::{FrontierError, Host, HostTurn, Lease, Robots, WHEN_MET_AGAIN, Work};
+use crate::{FrontierError, Host, HostTurn, Lease, LeaseLimits, Robots, WHEN_MET_AGAIN, Work};
 use seine_parse::page::EpochMs;
 
 /// Maximum number of hosts without due URLs per call. Their due time was an estimate, which is then corrected.
@@ -35,9 +35,7 @@ impl EmbeddedFrontier {
     pub(super) fn lease_hosts(
         &self,
         now: EpochMs,
-        max_hosts: usize,
-        max_urls: usize,
-        spared: usize,
+        LeaseLimits { hosts: max_hosts, urls: max_urls, spared }: LeaseLimits,
     ) -> Result<Vec<Lease>, FrontierError> {
         if self.owed.lock().len() >= MOST_OWED {
             return Ok(Vec::new());
@@ -67,14 +65,7 @@ impl EmbeddedFrontier {
     /// URLs whose events are lost: drops their reservations and makes them available again.
     pub(super) fn give_up_verdicts(&self, urls: &[UrlKey]) -> u64 {
         let lost = self.schedule.lock().fetch_again(urls);
-        let _one_at_a_time = self.claiming.lock();
-        for url in &lost {
-            self.ledger.lock().drop_hold(*url);
-            let mut claims = self.claims.lock();
-            claims.end(*url);
-            claims.forget(*url);
-            self.contents.lock().remove(url);
-        }
+        self.reservations.give_up(&lost);
         lost.len() as u64
     }
 

@@ -14,7 +14,8 @@ use crate::look::{COUNTED, Place, UrlLook};
 const NAMED: usize = 20;
 
 impl EmbeddedFrontier {
-    pub(super) fn look_at_one_url(&self, address: &str) -> Result<Option<UrlLook>, FrontierError> {
+    /// What is known of a normalised URL; none if it was never found.
+    pub fn look_at_url(&self, address: &str) -> Result<Option<UrlLook>, FrontierError> {
         let (url, origin, _) = self.keys.of(address)?;
         let store = &*self.shelf.store()?;
         let Some(state) = store.state_of(url)? else { return Ok(None) };

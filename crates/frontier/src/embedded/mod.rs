@@ -10,12 +10,11 @@
 //!
 //! Duplicates, and the pages that they duplicate, are in `copies` and `near` ([`copies`]).
 //!
-//! A failed write closes the store (`shelf`); [`super::Frontier::restore`] opens it again.
+//! A failed write closes the store (`shelf`); [`EmbeddedFrontier::restore`] opens it again.
 //!
 //! Locks, in the order they are taken: `writer` (one propose or apply at a time, including reads of the store),
 //! `host_writes` (host records are written in the order they were made), the schedule's (microseconds), the ledger's
-//! (including the read of an account). The lock of the claims is taken alone or after `writer`, and held for a read of
-//! the store. The lock of `contents` is taken alone or last, and held only briefly.
+//! (including the read of an account). The lock of the claims is taken alone, and held for a read of the store. The lock of `contents` is taken alone or last, and held only briefly.
 
 mod again;
 mod changes;
@@ -31,10 +30,12 @@ mod lease;
 mod ledger;
 mod look;
 mod open;
+mod orders;
 mod proposals;
 mod queues;
 mod ranks;
 mod records;
+mod reservations;
 mod restored;
 mod shelf;
 mod slots;
@@ -47,6 +48,9 @@ mod verdicts;
 mod visits;
 
 pub use again::Look;
+pub use copy::{CopiedRecord, FrontierCopy};
+pub use forget::Forgotten;
 pub use open::EmbeddedFrontier;
 pub use records::{FORMAT, QueuedUrl};
+pub use reservations::{Reservation, Settled};
 pub use survey::Survey;

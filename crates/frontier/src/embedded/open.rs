@@ -2,22 +2,22 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use locks::Mutex;
 
 use super::changes::Changes;
-use super::copies::Contents;
 use super::found::LastLinks;
 use super::known::Known;
 use super::ledger::Ledger;
 use super::ranks::Standings;
+use super::reservations::Reservations;
 use super::shelf::Shelf;
 use super::slots::Rest;
 use super::spending::crawls;
 use super::visits::Owed;
 use crate::addresses::Addresses;
-use crate::claims::Claims;
 use crate::keys::{HostKey, Keys, UrlKey};
 use crate::schedule::{HostRecord, NEVER, Schedule};
 use crate::{Attempts, FrontierError, FrontierOptions};
@@ -27,7 +27,7 @@ use seine_simulation_hooks::planted;
 
 /// A store for durable state, and a schedule in memory for speed.
 pub struct EmbeddedFrontier {
-    pub(super) shelf: Shelf,
+    pub(super) shelf: Arc<Shelf>,
     pub(super) keys: Keys,
     /// The maximum value if there is no limit.
     pub(super) max_pages_per_host: AtomicU64,
@@ -48,11 +48,7 @@ pub struct EmbeddedFrontier {
     pub(super) schedule: Mutex<Schedule>,
     pub(super) addresses: Mutex<Addresses>,
     pub(super) rest: Mutex<Rest>,
-    pub(super) ledger: Mutex<Ledger>,
-    /// Held during a reservation, including its reads of the store. See [`super::targets`].
-    pub(super) claiming: Mutex<()>,
-    pub(super) claims: Mutex<Claims>,
-    pub(super) contents: Mutex<Contents>,
+    pub(super) reservations: Arc<Reservations>,
     /// See [`FrontierOptions::wakes_duplicates`].
     pub(super) wakes_duplicates: bool,
     pub(super) durable: Mutex<Option<Position>>,
@@ -62,13 +58,13 @@ pub struct EmbeddedFrontier {
     pub(super) clock: AtomicU64,
 }
 
-/// Its key: [`crate::CLOCK_NOTE`] as stored by [`crate::Frontier::note`].
+/// Its key: [`crate::CLOCK_NOTE`] as stored by [`crate::Notes::note`].
 pub(super) const CLOCK: &str = "note:clock";
 
 impl EmbeddedFrontier {
     /// Opens the frontier in the folder `dir`, or creates it. Reads one record per host, and no URL.
     pub fn open(dir: &Path, options: FrontierOptions, now: EpochMs) -> Result<EmbeddedFrontier, FrontierError> {
-        let shelf = Shelf::open(dir, options.cache_bytes, options.reserve_bytes)?;
+        let shelf = Arc::new(Shelf::open(dir, options.cache_bytes, options.reserve_bytes)?);
         let (totals, keys, clock, crawl) = {
             let store = shelf.store()?;
             let clock = store.note_bytes(CLOCK)?.and_then(|text| String::from_utf8(text).ok()?.parse().ok());
@@ -76,7 +72,9 @@ impl EmbeddedFrontier {
             (totals, store.keys, clock.unwrap_or(0), crawls(&store, totals.live)?)
         };
         let run = now.max(clock);
+        let ledger = Ledger::new(options.budgets, run, crawl);
         let frontier = EmbeddedFrontier {
+            reservations: Arc::new(Reservations::new(shelf.clone(), keys, ledger)),
             shelf,
             keys,
             max_pages_per_host: AtomicU64::new(options.max_pages_per_host.unwrap_or(u64::MAX)),
@@ -94,10 +92,6 @@ impl EmbeddedFrontier {
             schedule: Mutex::new(Schedule::new(totals, keys, options.revisit_share, options.ranks)),
             addresses: Mutex::default(),
             rest: Mutex::default(),
-            ledger: Mutex::new(Ledger::new(options.budgets, run, crawl)),
-            claiming: Mutex::default(),
-            claims: Mutex::default(),
-            contents: Mutex::default(),
             wakes_duplicates: options.wakes_duplicates,
             durable: Mutex::default(),
             went_back: AtomicBool::new(false),
@@ -108,15 +102,16 @@ impl EmbeddedFrontier {
         Ok(frontier)
     }
 
-    /// Fetches in progress were allowed by the earlier limits.
-    pub(super) fn take_options(&self, options: FrontierOptions) {
+    /// Replaces budgets, limits, shares, scores and reserves. Other options stay. Hosts that a used-up budget has
+    /// stopped are checked again. Fetches in progress were allowed by the earlier limits.
+    pub fn reconfigure(&self, options: FrontierOptions) {
         let FrontierOptions { budgets, max_pages_per_host, max_hosts_per_domain, .. } = options;
         let FrontierOptions { revisit_share, ranks, reserve_bytes, .. } = options;
         self.max_hosts_per_domain.store(max_hosts_per_domain.unwrap_or(u64::MAX), Ordering::Relaxed);
         self.max_pages_per_host.store(max_pages_per_host.unwrap_or(u64::MAX), Ordering::Relaxed);
         self.shelf.reserve(reserve_bytes);
         let mut schedule = self.schedule.lock();
-        let mut ledger = self.ledger.lock();
+        let mut ledger = self.reservations.ledger.lock();
         schedule.revisit_share = revisit_share;
         schedule.rank(ranks);
         if ledger.budgets != budgets {

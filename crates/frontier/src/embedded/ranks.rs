@@ -55,7 +55,7 @@ pub(super) fn learned(store: &Store) -> Result<Remembered, FrontierError> {
 }
 
 impl Changes<'_> {
-    /// Implements [`crate::Frontier::rank_again`].
+    /// Implements [`crate::Validation::rank_again`].
     pub(super) fn rank_again(
         &mut self,
         after: Option<QueuePlace>,

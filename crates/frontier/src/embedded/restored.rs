@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use super::known::Known;
 use super::open::EmbeddedFrontier;
 use super::records::UrlState;
+use super::reservations::Reservations;
 use super::store::Store;
 use super::visits;
 use crate::FrontierError;
@@ -13,7 +14,9 @@ use crate::keys::UrlKey;
 use crate::schedule::{Queue, Schedule};
 
 impl EmbeddedFrontier {
-    pub(super) fn restore_store(&self) -> Result<(), FrontierError> {
+    /// Repairs a failed frontier if possible: closes its store, opens it again, and writes what could not be written.
+    /// Does nothing if all is well. Blocks while the store is opened; leases continue.
+    pub fn restore(&self) -> Result<(), FrontierError> {
         if !self.shelf.is_broken() {
             // Visits that could not be written without free space.
             let _in_order = self.host_writes.lock();
@@ -30,7 +33,12 @@ impl EmbeddedFrontier {
         if totals.cursor < schedule.totals.cursor {
             self.went_back.store(true, Ordering::Relaxed);
         }
-        Self::read_accounts_again(&store, &mut self.ledger.lock(), finished.iter().copied(), totals.live)?;
+        Reservations::read_accounts_again(
+            &store,
+            &mut self.reservations.ledger.lock(),
+            finished.iter().copied(),
+            totals.live,
+        )?;
         schedule.rebuild(totals, records, &finished);
         // The reopened store may have lost URLs.
         *known = Known::default();

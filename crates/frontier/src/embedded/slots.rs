@@ -64,7 +64,7 @@ impl EmbeddedFrontier {
         Ok(())
     }
 
-    /// Implements [`crate::Frontier::claim_address`].
+    /// Implements [`crate::Fetching::claim_address`].
     pub(super) fn claim_slot(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {
         let host = self.keys.host(&lease.host.origin);
         if self.schedule.lock().is_recalled(host) {
@@ -77,7 +77,7 @@ impl EmbeddedFrontier {
         turn
     }
 
-    /// Implements [`crate::Frontier::hold_address`].
+    /// Implements [`crate::Fetching::hold_address`].
     pub(super) fn hold_slot(&self, ip: IpAddr, time: Duration, now: EpochMs) {
         self.addresses.lock().hold(ip, time, now);
         self.keep_slot(ip, time);

@@ -3,6 +3,7 @@
 use super::changes::Changes;
 use super::ledger::{AccountKey, CRAWL, Ledger};
 use super::open::EmbeddedFrontier;
+use super::reservations::Reservations;
 use super::store::Store;
 use crate::keys::UrlKey;
 use crate::{BudgetStanding, FrontierError, NoBudget, Verdict};
@@ -10,7 +11,7 @@ use seine_parse::page::{EpochMs, Kind};
 use seine_parse::url;
 use seine_policies::budgets::{Account, Amounts, Budget, Whom};
 
-impl EmbeddedFrontier {
+impl Reservations {
     pub(super) fn hold_for(&self, url: &str, kind: Kind, now: EpochMs) -> Result<Result<(), NoBudget>, FrontierError> {
         if self.ledger.lock().budgets.is_empty() {
             return Ok(Ok(()));
@@ -53,21 +54,6 @@ impl EmbeddedFrontier {
         accounts
     }
 
-    pub(super) fn standings(&self, now: EpochMs) -> Vec<BudgetStanding> {
-        let schedule = self.schedule.lock();
-        let ledger = self.ledger.lock();
-        let standing = |budget: &Budget| {
-            let of_crawl = (budget.of == Whom::Crawl).then(|| ledger.of_crawl(budget, now));
-            BudgetStanding {
-                budget: *budget,
-                spent: of_crawl.map(|(spent, _)| spent),
-                in_flight: of_crawl.map_or(0, |(_, held)| held),
-                resting: schedule.resting_for(budget),
-            }
-        };
-        ledger.budgets.iter().map(standing).collect()
-    }
-
     /// The store was reopened: its accounts are valid, and they include all URLs with a verdict.
     pub(super) fn read_accounts_again(
         store: &Store,
@@ -82,6 +68,29 @@ impl EmbeddedFrontier {
             ledger.booked(key, account);
         }
         Ok(())
+    }
+}
+
+impl EmbeddedFrontier {
+    /// All budgets with their use. O(1).
+    pub fn budgets(&self, now: EpochMs) -> Vec<BudgetStanding> {
+        let schedule = self.schedule.lock();
+        let ledger = self.reservations.ledger.lock();
+        let standing = |budget: &Budget| {
+            let of_crawl = (budget.of == Whom::Crawl).then(|| ledger.of_crawl(budget, now));
+            BudgetStanding {
+                budget: *budget,
+                spent: of_crawl.map(|(spent, _)| spent),
+                in_flight: of_crawl.map_or(0, |(_, held)| held),
+                resting: schedule.resting_for(budget),
+            }
+        };
+        ledger.budgets.iter().map(standing).collect()
+    }
+
+    /// The pages and bytes fetched by all runs, as far as validated.
+    pub fn brought(&self) -> Amounts {
+        self.reservations.ledger.lock().brought()
     }
 }
 
@@ -100,7 +109,7 @@ impl Changes<'_> {
     pub fn add_brought(&mut self, verdicts: &[Verdict]) -> Result<(), FrontierError> {
         for Verdict { url, attempt, brought, .. } in verdicts {
             self.brought.push(self.frontier.key_of(url)?);
-            for key in self.frontier.accounts_of(url) {
+            for key in self.frontier.reservations.accounts_of(url) {
                 let mut account = match self.accounts.get(&key) {
                     Some(account) => *account,
                     None => self.account(key)?,
@@ -113,13 +122,13 @@ impl Changes<'_> {
     }
 
     fn account(&self, key: AccountKey) -> Result<Account, FrontierError> {
-        let open = self.frontier.ledger.lock().account(key);
+        let open = self.frontier.reservations.ledger.lock().account(key);
         open.map_or_else(|| stored(&self.store, key), Ok)
     }
 
     /// The batch is written.
     pub(super) fn tell_ledger(&mut self) {
-        let mut ledger = self.frontier.ledger.lock();
+        let mut ledger = self.frontier.reservations.ledger.lock();
         ledger.batches += 1;
         std::mem::take(&mut self.accounts).into_iter().for_each(|(key, account)| ledger.booked(key, account));
         self.brought.drain(..).for_each(|url| ledger.drop_hold(url));

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use super::changes::Changes;
-use super::open::EmbeddedFrontier;
+use super::reservations::Reservations;
 use super::shelf::StoreGuard;
 use super::targets::{Answer, is_page, member};
 use crate::claims::Told;
@@ -19,14 +19,14 @@ const CHAIN: usize = 5;
 /// A delivered page: the URL of its delivery, and its own URL.
 type Delivered = (String, String);
 
-impl EmbeddedFrontier {
-    pub(super) fn claim_place(
+impl Reservations {
+    pub(super) fn claim_canonical(
         &self,
         canonical: &str,
-        by: &str,
+        (by, by_key): (&str, UrlKey),
         leaves_after: Option<Duration>,
     ) -> Result<Option<Withheld>, FrontierError> {
-        let (key, by_key) = (self.key_of(canonical)?, self.key_of(by)?);
+        let key = self.key_of(canonical)?;
         // If two pages name each other, only one may become an alias. The second call sees the first decision.
         let _one_at_a_time = self.claiming.lock();
         self.claims.lock().forget(by_key);

@@ -7,8 +7,8 @@ use std::ops::RangeInclusive;
 use fjall::Keyspace;
 
 use super::changes::Changes;
-use super::open::EmbeddedFrontier;
 use super::records::{self, Owner, UrlState};
+use super::reservations::Reservations;
 use super::stand_ins;
 use super::store::Store;
 use crate::claims::Told;
@@ -48,9 +48,9 @@ impl Role<'_> {
     }
 }
 
-impl EmbeddedFrontier {
-    pub(super) fn claim(&self, target: &str, by: &str) -> Result<Claim, FrontierError> {
-        let (target_key, by_key) = (self.key_of(target)?, self.key_of(by)?);
+impl Reservations {
+    pub(super) fn claim(&self, target: &str, (by, by_key): (&str, UrlKey)) -> Result<Claim, FrontierError> {
+        let target_key = self.key_of(target)?;
         // Held while the store is read, so that a target cannot be granted twice. Settling does not wait for this lock.
         let _one_at_a_time = self.claiming.lock();
         let claimed = {

@@ -39,7 +39,7 @@ impl Owed {
 }
 
 impl EmbeddedFrontier {
-    /// Implements [`crate::Frontier::give_back`].
+    /// Implements [`crate::Scheduler::give_back`].
     pub(super) fn take_back(&self, lease: Lease, release: Release) {
         // A text that is not a URL is not part of the lease either.
         let fetched: HashSet<_> = release.fetched.iter().filter_map(|url| self.key_of(url).ok()).collect();
@@ -50,7 +50,7 @@ impl EmbeddedFrontier {
         owed.insert(host, Owed { record, robots, visit: lease.id });
     }
 
-    /// Implements [`crate::Frontier::write_visits`].
+    /// Implements [`crate::Scheduler::write_visits`].
     pub(super) fn write_owed_in_turn(&self) -> Result<(), FrontierError> {
         let mut result = Ok(());
         // Checked again after the lock is free, because others may have added records meanwhile.
@@ -126,7 +126,7 @@ impl EmbeddedFrontier {
         self.owed.lock().get(&host)?.robots.clone()
     }
 
-    /// Implements [`crate::Frontier::lend`].
+    /// Implements [`crate::Fetching::lend`].
     pub(super) fn lend_until(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError> {
         let store = self.shelf.writable()?;
         let lent = {

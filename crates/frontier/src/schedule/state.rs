@@ -69,13 +69,13 @@ impl Schedule {
         self.due.first().filter(|due| *due < HELD)
     }
 
-    /// Implements [`crate::Frontier::next_due_well`]. Reads the hosts in trouble that come first.
+    /// Implements [`crate::EmbeddedFrontier::next_due_well`]. Reads the hosts in trouble that come first.
     pub fn next_due_well(&self) -> Option<EpochMs> {
         let is_well = |host| self.hosts.get(&host).is_some_and(|state| state.record.counted().waits_for().is_none());
         self.due.first_of(is_well).filter(|due| *due < HELD)
     }
 
-    /// Implements [`crate::Frontier::has_work`]. Reads hosts only if all that is left are rechecks, and only
+    /// Implements [`crate::Scheduler::has_work`]. Reads hosts only if all that is left are rechecks, and only
     /// up to the first one with a due recheck.
     pub fn has_work(&self, now: EpochMs) -> bool {
         let is_due = |state: &HostState| state.has_ready() || state.next_later <= now;
@@ -161,7 +161,7 @@ impl Schedule {
         }
     }
 
-    /// Implements [`crate::Frontier::recall`].
+    /// Implements [`crate::EmbeddedFrontier::recall`].
     pub fn recall(&mut self, host: HostKey, recalled: bool) {
         match recalled {
             true => self.recalled.insert(host),
@@ -276,7 +276,7 @@ impl Schedule {
         old.map(|(host, state)| (*host, state.record.origin.clone())).collect()
     }
 
-    /// Implements [`crate::Frontier::waiting`].
+    /// Implements [`crate::Scheduler::waiting`].
     pub fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting {
         let troubled =
             self.troubled.iter().map(|(cause, (hosts, urls))| Troubled { cause: *cause, hosts: *hosts, urls: *urls });

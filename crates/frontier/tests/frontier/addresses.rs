@@ -15,10 +15,10 @@ const DELAY: Duration = Duration::from_millis(1000);
 const IP: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
 
 /// Leases of `count` hosts.
-fn leases(frontier: &dyn Frontier, count: usize) -> Vec<Lease> {
+fn leases(frontier: &dyn Model, count: usize) -> Vec<Lease> {
     let work: Vec<_> = (0..count).map(|n| page(&format!("http://h{n}.example/"))).collect();
     frontier.propose(&work, 0).unwrap();
-    frontier.lease(0, count, 1).unwrap()
+    frontier.lease(0, LeaseLimits::new(count, 1)).unwrap()
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn moves_turns_on() {
 }
 
 /// One frontier for all cases, each with an address of its own.
-static SHARED: LazyLock<(Store, Vec<Lease>)> = LazyLock::new(|| {
+static SHARED: LazyLock<(Disk, Vec<Lease>)> = LazyLock::new(|| {
     let frontier = embedded(plain());
     let leases = leases(&*frontier, 30);
     (frontier, leases)

@@ -14,7 +14,7 @@ const REFUSED: &str = "https://a.example/refused";
 const WAITING: &str = "https://a.example/waiting";
 
 /// One URL in each state.
-fn answered(frontier: &dyn Frontier) {
+fn answered(frontier: &dyn Model) {
     frontier.propose(&pages(&[GONE, FAILED, LIVE, REFUSED, WAITING]), 0).unwrap();
     let lease = lease_one(frontier, 0, 9);
     let verdicts = vec![
@@ -121,8 +121,13 @@ fn the_store_is_in_order_afterwards() {
     assert_eq!((survey.records(), survey.revisits, survey.places_done), (1, 1, 0));
     assert_eq!((counts.first_time, survey.first_time()), (5, 5));
     assert_eq!(survey.admitted_by_host, counts.page + survey.first_time_pages);
-    let kinds: Vec<Kind> =
-        frontier.lease(10_000, 9, 9).unwrap().iter().flat_map(|lease| &lease.work).map(|work| work.kind).collect();
+    let kinds: Vec<Kind> = frontier
+        .lease(10_000, LeaseLimits::new(9, 9))
+        .unwrap()
+        .iter()
+        .flat_map(|lease| &lease.work)
+        .map(|work| work.kind)
+        .collect();
     assert_eq!(kinds.iter().filter(|kind| **kind == Kind::Sitemap).count(), 1);
     assert_eq!(kinds.len(), 6);
 }
@@ -151,7 +156,13 @@ fn known_pages_get_other_times() {
     assert_eq!(look(&frontier, Some(500)), 2000);
     assert_eq!(look(&frontier, Some(500)), 0, "nothing has changed");
     assert_eq!((frontier.counts().work_proposed, frontier.counts().first_time), (2003, 2));
-    let b = |now| frontier.lease(now, 9, 9).unwrap().into_iter().find(|lease| lease.host.origin == "http://b.example");
+    let b = |now| {
+        frontier
+            .lease(now, LeaseLimits::new(9, 9))
+            .unwrap()
+            .into_iter()
+            .find(|lease| lease.host.origin == "http://b.example")
+    };
     assert!(b(499).is_none());
     frontier.restore().unwrap();
     let lease = b(500).unwrap();
@@ -239,7 +250,7 @@ fn a_hint_makes_a_page_due_and_the_look_tells_what_it_was_worth() {
     let gone = in_state(&url("gone"), 2, PageState::Gone);
     frontier.apply(&batch(1, [known.to_vec(), vec![gone]].concat(), vec![page(&url("new"))]), 0).unwrap();
     frontier.apply(&batch(2, vec![fetched(&url("flying"), 3, Some(looked + 10))], vec![]), 0).unwrap();
-    let lease = frontier.lease(looked + 10, 1, 9).unwrap().remove(0);
+    let lease = frontier.lease(looked + 10, LeaseLimits::new(1, 9)).unwrap().remove(0);
     assert_eq!(lease.work.len(), 2, "the new one and the one that is in flight now");
     let hint = |name: &str, changed_ms, due| Hint { url: url(name), changed_ms, due };
     let hints = vec![
@@ -263,7 +274,7 @@ fn a_hint_makes_a_page_due_and_the_look_tells_what_it_was_worth() {
     frontier.survey().unwrap();
     let has_hint = |name: &str| frontier.page(&url(name)).unwrap().unwrap().history.is_some_and(|it| it.has_hint());
     assert_eq!(["told", "older", "flying", "later", "gone"].map(has_hint), [true, false, true, true, false]);
-    let lease = frontier.lease(looked + 20, 1, 9).unwrap().remove(0);
+    let lease = frontier.lease(looked + 20, LeaseLimits::new(1, 9)).unwrap().remove(0);
     let mut names: Vec<&str> = lease.work.iter().map(|work| &work.url[17..]).collect();
     names.sort_unstable();
     assert_eq!(names, ["flying", "new", "told"]);

@@ -55,13 +55,13 @@ impl Drop for Over<'_> {
 /// Leases once, and sometimes releases URLs without fetching them.
 fn work(
     worker: u64,
-    frontier: &dyn Frontier,
+    frontier: &dyn Model,
     clock: &AtomicU64,
     in_hand: &Mutex<BTreeSet<String>>,
     events: &Sender<Work>,
 ) {
     let now = clock.fetch_add(1, Ordering::SeqCst);
-    for lease in frontier.lease(now, 2, 4).unwrap() {
+    for lease in frontier.lease(now, LeaseLimits::new(2, 4)).unwrap() {
         let fetched: Vec<Work> = lease.work.iter().skip((now + worker) as usize % 3).cloned().collect();
         for work in &fetched {
             assert!(in_hand.lock().unwrap().insert(work.url.clone()), "{} is in two hands", work.url);
@@ -72,7 +72,7 @@ fn work(
     }
 }
 
-fn validate(frontier: &dyn Frontier, clock: &AtomicU64, in_hand: &Mutex<BTreeSet<String>>, log: &Receiver<Work>) {
+fn validate(frontier: &dyn Model, clock: &AtomicU64, in_hand: &Mutex<BTreeSet<String>>, log: &Receiver<Work>) {
     let (mut cursor, mut fetches, mut done) = (0, 0, BTreeSet::new());
     while frontier.counts().page < PAGES {
         let first = log.recv().unwrap();

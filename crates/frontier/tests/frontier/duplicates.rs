@@ -1,11 +1,13 @@
 //! Pages with the same content or nearly the same text: which one is first, and which are rechecked when it is removed.
 
 use proptest::prelude::*;
-use seine_frontier::{Batch, Change, FrontierOptions, PageRecord, PageState, Settled, Verdict};
+use seine_frontier::{
+    Batch, Change, FrontierOptions, LeaseLimits, PageRecord, PageState, Scheduler, Verdict, Verdicts,
+};
 use seine_parse::page::{DuplicateOf, EpochMs, Likeness};
 use seine_policies::duplicates::{Content, Table, distance};
 
-use crate::support::{Store, at, embedded, fetched, page, plain, record};
+use crate::support::{Disk, at, embedded, fetched, page, plain, record};
 
 const TEXT: u64 = 0x0123_4567_89ab_cdef;
 
@@ -13,7 +15,7 @@ fn url(name: &str) -> String {
     format!("http://{name}.example/")
 }
 
-fn store() -> Store {
+fn store() -> Disk {
     embedded(FrontierOptions { wakes_duplicates: true, ..plain() })
 }
 
@@ -22,8 +24,8 @@ fn content(digest: u8, simhash: u64) -> Content {
 }
 
 /// Asks as a worker does.
-fn claim(frontier: &Store, name: &str, content: Content) -> Option<DuplicateOf> {
-    frontier.claim_content(content, 3, &url(name)).unwrap()
+fn claim(frontier: &Disk, name: &str, content: Content) -> Option<DuplicateOf> {
+    frontier.claim_content(content, 3, &url(name))
 }
 
 fn near(name: &str, distance: u8, simhash: u64) -> Option<DuplicateOf> {
@@ -50,13 +52,13 @@ fn gone(name: &str, event: u64) -> Verdict {
     with(PageRecord { state: PageState::Gone, ..record(&url(name), event) }, event)
 }
 
-fn apply(frontier: &Store, cursor: u64, verdicts: Vec<Verdict>, now: EpochMs) {
+fn apply(frontier: &Disk, cursor: u64, verdicts: Vec<Verdict>, now: EpochMs) {
     frontier.apply(&Batch { verdicts, cursor: at(cursor), ..Batch::default() }, now).unwrap();
     frontier.check_counters();
 }
 
 /// Fetches a page, and asks about its content first.
-fn bring(frontier: &Store, cursor: u64, name: &str, (digest, simhash): (u8, u64)) -> Option<DuplicateOf> {
+fn bring(frontier: &Disk, cursor: u64, name: &str, (digest, simhash): (u8, u64)) -> Option<DuplicateOf> {
     let of = claim(frontier, name, content(digest, simhash));
     apply(frontier, cursor, vec![judged(name, cursor, (digest, simhash), of.clone())], NOW);
     of
@@ -65,8 +67,8 @@ fn bring(frontier: &Store, cursor: u64, name: &str, (digest, simhash): (u8, u64)
 const NOW: EpochMs = 1_700_000_100_000;
 
 /// The URLs that are rechecked at once.
-fn awake(frontier: &Store) -> Vec<String> {
-    let leases = frontier.lease(NOW, 100, 100).unwrap();
+fn awake(frontier: &Disk) -> Vec<String> {
+    let leases = frontier.lease(NOW, LeaseLimits::new(100, 100)).unwrap();
     let mut awake: Vec<String> =
         leases.iter().flat_map(|lease| lease.work.iter().map(|work| work.url.clone())).collect();
     leases.into_iter().for_each(|lease| frontier.release(lease, Default::default()).unwrap());
@@ -113,8 +115,8 @@ fn the_first_with_a_content_is_the_one_that_others_are_duplicates_of() {
     assert_eq!(claim(&frontier, "g", content(6, TEXT ^ 0b0111)), near("e", 1, TEXT ^ 0b1111), "the nearest");
     assert_eq!(claim(&frontier, "a", content(1, TEXT)), None, "itself");
     assert_eq!(frontier.counts().duplicates, 4);
-    assert_eq!(frontier.claim_content(content(2, TEXT ^ 1), 0, &url("h")).unwrap(), None, "no text counts");
-    assert_eq!(frontier.claim_content(content(1, !TEXT), 0, &url("h")).unwrap(), exact("a"));
+    assert_eq!(frontier.claim_content(content(2, TEXT ^ 1), 0, &url("h")), None, "no text counts");
+    assert_eq!(frontier.claim_content(content(1, !TEXT), 0, &url("h")), exact("a"));
     let look = frontier.look_at_url(&url("a")).unwrap().unwrap();
     assert_eq!(look.duplicates.len(), 3, "{look:?}");
     assert!(["b", "c", "d"].iter().all(|name| look.duplicates.contains(&url(name))), "{look:?}");
@@ -138,7 +140,7 @@ fn of_those_that_come_at_the_same_time_one_is_first() {
         assert_eq!(of.as_ref().map(|of| of.url.clone()), Some(url(&format!("h{first}"))), "{name}");
     }
     // Its reservation is dropped, so the next page is first.
-    frontier.settle_claim(&url(&format!("h{first}")), Settled::GivenUp);
+    frontier.give_up(&url(&format!("h{first}")));
     assert_eq!(claim(&frontier, "next", content(99, TEXT)), None);
 }
 
@@ -155,7 +157,8 @@ fn who_has_it_and_leaves_wakes_some_of_its_duplicates() {
     frontier.reopen(NOW);
     let woken = awake(&frontier);
     assert_eq!(woken.len(), 8);
-    let orphans: Vec<bool> = frontier.lease(NOW, 100, 1).unwrap().iter().map(|lease| lease.work[0].is_orphan).collect();
+    let orphans: Vec<bool> =
+        frontier.lease(NOW, LeaseLimits::new(100, 1)).unwrap().iter().map(|lease| lease.work[0].is_orphan).collect();
     assert_eq!(orphans, [true; 8], "they are asked for whole");
     frontier.reopen(NOW);
     // The first one fetched takes the slot, and no other page is rechecked.

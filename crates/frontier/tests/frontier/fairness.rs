@@ -14,7 +14,7 @@ const DELAY: EpochMs = 1_000;
 
 /// Workers in virtual time. A visit of a subdomain takes `slow`, of any other host 50 ms.
 struct Crawl {
-    frontier: Store,
+    frontier: Disk,
     now: EpochMs,
     slow: EpochMs,
     /// By their end.
@@ -61,7 +61,7 @@ impl Crawl {
                 self.spawn(self.spawns, domains);
             }
             let free = WORKERS - self.visits.len();
-            for lease in self.frontier.lease_sparing(self.now, free, 1, SPARED).unwrap() {
+            for lease in self.frontier.lease(self.now, LeaseLimits { hosts: free, urls: 1, spared: SPARED }).unwrap() {
                 let takes = if is_subdomain(&lease.host.origin) { self.slow } else { 50 };
                 self.visits.insert((self.now + takes, lease.id), lease);
             }
@@ -119,7 +119,7 @@ fn domains_take_turns() {
     let many = (0..50).map(|n| format!("https://s{n}.many.com/"));
     let few = (0..5).map(|n| format!("https://www.few-{n}.com/"));
     frontier.propose(&many.chain(few).map(|url| page(&url)).collect::<Vec<_>>(), 0).unwrap();
-    let leases = frontier.lease(1, 7, 1).unwrap();
+    let leases = frontier.lease(1, LeaseLimits::new(7, 1)).unwrap();
     let domains: Vec<&str> = leases.iter().map(|lease| lease.host.origin.split_once('.').unwrap().1).collect();
     assert_eq!(domains.iter().filter(|domain| **domain == "many.com").count(), 2, "{domains:?}");
     assert_eq!(domains.iter().collect::<BTreeSet<_>>().len(), 6, "{domains:?}");
@@ -152,6 +152,6 @@ fn a_domain_alone_has_all_places() {
     let frontier = embedded(plain());
     let urls: Vec<_> = (0..100).map(|n| page(&format!("https://s{n}.many.com/"))).collect();
     frontier.propose(&urls, 0).unwrap();
-    let leases = frontier.lease_sparing(1, WORKERS, 1, SPARED).unwrap();
+    let leases = frontier.lease(1, LeaseLimits { hosts: WORKERS, urls: 1, spared: SPARED }).unwrap();
     assert_eq!(leases.len(), WORKERS);
 }

@@ -55,7 +55,7 @@ fn what_is_leased_is_left_until_its_verdict_and_a_recalled_host_is_not_leased() 
     assert_eq!(forget_host(&frontier, ORIGIN, 1).urls, 2);
     check_counters(&frontier);
     frontier.recall(ORIGIN, false);
-    assert!(frontier.lease(99, 9, 9).unwrap().is_empty(), "nothing is left of it");
+    assert!(frontier.lease(99, LeaseLimits::new(9, 9)).unwrap().is_empty(), "nothing is left of it");
     assert_eq!(frontier.propose(&pages(&["http://a.example/1", "http://a.example/2"]), 99).unwrap().added, 2);
     assert_eq!(lease_one(&frontier, 99, 9).work.len(), 2);
     check_counters(&frontier);
@@ -121,7 +121,7 @@ proptest! {
                     let urls: Vec<_> = urls.into_iter().map(|number| page(&url(number))).collect();
                     frontier.propose(&urls, now).unwrap();
                 }
-                Op::Visit(count) => for lease in frontier.lease(now, 2, usize::from(count)).unwrap() {
+                Op::Visit(count) => for lease in frontier.lease(now, LeaseLimits::new(2, usize::from(count))).unwrap() {
                     let fetched: Vec<String> = lease.work.iter().map(|work| work.url.clone()).take(2).collect();
                     waiting.extend(fetched.iter().cloned());
                     frontier.release(lease, Release { fetched, ..Release::default() }).unwrap();

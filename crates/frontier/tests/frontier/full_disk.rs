@@ -86,7 +86,7 @@ impl Pair {
         Pair { dir: dir.to_owned(), frontier, twin: MemoryFrontier::new(plain()), leased: None, open: None }
     }
 
-    fn both(&self) -> [&dyn Frontier; 2] {
+    fn both(&self) -> [&dyn Model; 2] {
         [&self.frontier, &self.twin]
     }
 
@@ -120,7 +120,7 @@ impl Pair {
         fill(disk, 0);
         let frontier = &self.frontier;
         assert!(matches!(frontier.standing(), Standing::Away(_)), "{:?}", frontier.standing());
-        assert!(frontier.lease(NOW, 1, 1).unwrap_err().is_waiting());
+        assert!(frontier.lease(NOW, LeaseLimits::new(1, 1)).unwrap_err().is_waiting());
         assert!(frontier.lease_host("http://other.example", NOW).unwrap_err().is_waiting());
         assert!(frontier.propose(&pages(&["http://other.example/"]), 0).unwrap_err().is_waiting());
         assert!(frontier.page("http://other.example/").unwrap_err().is_waiting());
@@ -162,8 +162,8 @@ impl Pair {
 
     /// The same URLs, hosts and pages, in this process and after a restart.
     fn check(self) {
-        let work = |frontier: &dyn Frontier| {
-            let leases = frontier.lease(NOW, 100, 1_000_000).unwrap();
+        let work = |frontier: &dyn Model| {
+            let leases = frontier.lease(NOW, LeaseLimits::new(100, 1_000_000)).unwrap();
             leases.into_iter().map(|lease| (lease.host, lease.work)).collect::<Vec<_>>()
         };
         let after = self.twin.reopened(plain(), 0);

@@ -45,7 +45,7 @@ fn victim() {
     println!("\nopened");
     let first = frontier.cursor().unwrap().index + 1;
     for n in first..first + 100_000 {
-        for lease in frontier.lease(0, 2, 3).unwrap() {
+        for lease in frontier.lease(0, LeaseLimits::new(2, 3)).unwrap() {
             let fetched = lease.work.iter().take(1).map(|work| work.url.clone()).collect();
             frontier.release(lease, Release { fetched, ..Release::default() }).unwrap();
         }
@@ -107,15 +107,15 @@ fn survives() {
     assert!(twin.cursor().unwrap().index > u64::from(ROUNDS), "it came forward between kills");
 }
 
-fn assert_same(found: &dyn Frontier, expected: &dyn Frontier, known: &BTreeSet<String>, round: u32) {
+fn assert_same(found: &dyn Model, expected: &dyn Model, known: &BTreeSet<String>, round: u32) {
     assert_eq!(found.counts(), expected.counts(), "round {round}");
     assert_eq!(found.next_due(), expected.next_due(), "round {round}");
     for url in known {
         assert_eq!(found.page(url).unwrap(), expected.page(url).unwrap(), "round {round}");
     }
     let late = 3_000_000;
-    let work = |frontier: &dyn Frontier| {
-        let leases = frontier.lease(late, 100, 1_000_000).unwrap();
+    let work = |frontier: &dyn Model| {
+        let leases = frontier.lease(late, LeaseLimits::new(100, 1_000_000)).unwrap();
         leases.into_iter().map(|lease| (lease.host, lease.work)).collect::<Vec<_>>()
     };
     assert_eq!(work(found), work(expected), "round {round}");

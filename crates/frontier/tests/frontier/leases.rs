@@ -48,11 +48,11 @@ fn leases_a_host_to_one_only(make: Make) {
     let frontier = make(plain());
     frontier.propose(&pages(&["http://a.example/1", "http://a.example/2"]), 0).unwrap();
     let lease = lease_one(&*frontier, 0, 1);
-    assert!(frontier.lease(1_000_000, 9, 9).unwrap().is_empty());
+    assert!(frontier.lease(1_000_000, LeaseLimits::new(9, 9)).unwrap().is_empty());
     assert_eq!(frontier.next_due(), None, "all of it is leased");
     frontier.propose(&pages(&["http://a.example/3"]), 0).unwrap();
     frontier.apply(&batch(1, vec![], pages(&["http://a.example/4"])), 0).unwrap();
-    assert!(frontier.lease(1_000_000, 9, 9).unwrap().is_empty());
+    assert!(frontier.lease(1_000_000, LeaseLimits::new(9, 9)).unwrap().is_empty());
     assert_eq!(frontier.counts().hosts_leased, 1);
     give_back(&*frontier, lease);
     assert_eq!(lease_one(&*frontier, 0, 9).work.len(), 4);
@@ -62,13 +62,13 @@ fn gives_as_many_as_asked_for(make: Make) {
     let frontier = make(plain());
     let work: Vec<_> = (0..60).map(|n| page(&format!("http://{}.example/{n}", n % 6))).collect();
     frontier.propose(&work, 0).unwrap();
-    assert!(frontier.lease(0, 0, 5).unwrap().is_empty());
-    assert!(frontier.lease(0, 5, 0).unwrap().is_empty());
-    let leases = frontier.lease(0, 4, 3).unwrap();
+    assert!(frontier.lease(0, LeaseLimits::new(0, 5)).unwrap().is_empty());
+    assert!(frontier.lease(0, LeaseLimits::new(5, 0)).unwrap().is_empty());
+    let leases = frontier.lease(0, LeaseLimits::new(4, 3)).unwrap();
     assert_eq!(leases.iter().map(|lease| lease.work.len()).collect::<Vec<_>>(), [3; 4]);
     let ids: std::collections::BTreeSet<u64> = leases.iter().map(|lease| lease.id).collect();
     assert_eq!(ids.len(), 4);
-    let rest = frontier.lease(0, usize::MAX, usize::MAX).unwrap();
+    let rest = frontier.lease(0, LeaseLimits::new(usize::MAX, usize::MAX)).unwrap();
     assert_eq!(rest.iter().map(|lease| lease.work.len()).collect::<Vec<_>>(), [10; 2]);
     let counts = frontier.counts();
     assert_eq!((counts.in_flight, counts.hosts_leased, counts.work_proposed), (32, 6, 60));
@@ -80,7 +80,7 @@ fn takes_the_most_urgent_hosts_first(make: Make) {
         frontier.propose(&[page(origin)], now).unwrap();
     }
     let order = |now| {
-        let leases = frontier.lease(now, 9, 1).unwrap();
+        let leases = frontier.lease(now, LeaseLimits::new(9, 1)).unwrap();
         let order: Vec<_> =
             leases.iter().map(|lease| lease.host.origin.trim_start_matches("http://").to_owned()).collect();
         leases.into_iter().for_each(|lease| give_back(&*frontier, lease));
@@ -121,7 +121,7 @@ fn never_gives_fetched_urls_again(make: Make) {
         }
     }
     assert_eq!(seen, work.iter().map(|work| work.url.clone()).collect::<Vec<_>>());
-    assert!(frontier.lease(0, 9, 9).unwrap().is_empty());
+    assert!(frontier.lease(0, LeaseLimits::new(9, 9)).unwrap().is_empty());
     assert_eq!(frontier.next_due(), None);
 }
 
@@ -132,7 +132,7 @@ fn takes_the_verdict_before_the_release(make: Make) {
     let verdicts = vec![fetched("http://a.example/1", 1, Some(10)), retry("http://a.example/2", 2, 20, 1)];
     frontier.apply(&batch(1, verdicts, vec![]), 0).unwrap();
     assert_eq!(frontier.counts().in_flight, 0);
-    assert!(frontier.lease(100, 9, 9).unwrap().is_empty(), "the host is still leased");
+    assert!(frontier.lease(100, LeaseLimits::new(9, 9)).unwrap().is_empty(), "the host is still leased");
     all_fetched(&*frontier, lease);
     assert_eq!(frontier.counts().in_flight, 0);
     assert_eq!(frontier.next_due(), Some(10));
@@ -151,14 +151,14 @@ fn retries_when_due_with_the_attempt(make: Make) {
         frontier
             .apply(&batch(attempt.into(), vec![retry(url, attempt.into(), now + 1000, attempt)], vec![]), now)
             .unwrap();
-        assert!(frontier.lease(now + 999, 1, 1).unwrap().is_empty());
+        assert!(frontier.lease(now + 999, LeaseLimits::new(1, 1)).unwrap().is_empty());
         let counts = frontier.counts();
         assert_eq!((counts.work_proposed, counts.first_time, counts.page, counts.in_flight), (1, 1, 0, 0));
         frontier.reopen(now);
         assert_eq!(frontier.next_due(), Some(now + 1000));
     }
     frontier.apply(&batch(9, vec![in_state(url, 9, PageState::Refused)], vec![]), 9000).unwrap();
-    assert!(frontier.lease(1_000_000, 1, 1).unwrap().is_empty());
+    assert!(frontier.lease(1_000_000, LeaseLimits::new(1, 1)).unwrap().is_empty());
 }
 
 fn pauses_the_host_of_a_retry(make: Make) {
@@ -173,7 +173,7 @@ fn pauses_the_host_of_a_retry(make: Make) {
     frontier.apply(&batch(1, verdicts, vec![]), 0).unwrap();
     frontier.reopen(0);
     assert_eq!(frontier.next_due(), Some(700));
-    assert!(frontier.lease(699, 1, 1).unwrap().is_empty());
+    assert!(frontier.lease(699, LeaseLimits::new(1, 1)).unwrap().is_empty());
     let lease = lease_one(&*frontier, 700, 1);
     assert_eq!(lease.host.trouble, Some(trouble(2)));
 
@@ -195,7 +195,7 @@ fn revisits_when_due_with_validators(make: Make) {
     let counts = frontier.counts();
     assert_eq!((counts.work_proposed, counts.first_time, counts.page, counts.hosts_with_work), (1, 0, 1, 1));
     frontier.reopen(0);
-    assert!(frontier.lease(499, 1, 1).unwrap().is_empty());
+    assert!(frontier.lease(499, LeaseLimits::new(1, 1)).unwrap().is_empty());
     let lease = lease_one(&*frontier, 500, 1);
     assert_eq!((lease.work[0].known.etag.as_deref(), lease.work[0].depth), (Some("\"1\""), 3));
     all_fetched(&*frontier, lease);
@@ -319,7 +319,7 @@ fn ignores_a_lease_released_twice(make: Make) {
     give_back(&*frontier, first.clone());
     let second = lease_one(&*frontier, 0, 1);
     give_back(&*frontier, first);
-    assert!(frontier.lease(0, 9, 9).unwrap().is_empty(), "the second lease still runs");
+    assert!(frontier.lease(0, LeaseLimits::new(9, 9)).unwrap().is_empty(), "the second lease still runs");
     assert_eq!(frontier.counts().in_flight, 1);
     give_back(&*frontier, second);
     assert_eq!(frontier.counts().in_flight, 0);

@@ -104,12 +104,12 @@ impl Pair {
     fn new() -> Pair {
         let options =
             FrontierOptions { max_pages_per_host: Some(12), default_delay: Duration::from_millis(10), ..plain() };
-        let stores = [embedded(options.clone()), memory(options)];
+        let stores = [on_disk(options.clone()), memory(options)];
         Pair { stores, now: 100, cursor: 0, event: 0, leases: vec![], leased: vec![], last: None }
     }
 
     /// Asks both the same question; the answers must be equal.
-    fn both<T: PartialEq + std::fmt::Debug>(&self, ask: impl Fn(&dyn Frontier) -> T) -> T {
+    fn both<T: PartialEq + std::fmt::Debug>(&self, ask: impl Fn(&dyn Model) -> T) -> T {
         let answers = self.stores.each_ref().map(|store| ask(&**store));
         assert_eq!(answers[0], answers[1], "embedded, memory");
         let [answer, _] = answers;
@@ -138,7 +138,8 @@ impl Pair {
     }
 
     fn lease(&mut self, max_hosts: usize, max_urls: usize) {
-        let [first, second] = self.stores.each_ref().map(|store| store.lease(self.now, max_hosts, max_urls).unwrap());
+        let [first, second] =
+            self.stores.each_ref().map(|store| store.lease(self.now, LeaseLimits::new(max_hosts, max_urls)).unwrap());
         let plain = |leases: &[Lease]| -> Vec<_> {
             leases.iter().map(|lease| (lease.host.clone(), lease.work.clone())).collect()
         };

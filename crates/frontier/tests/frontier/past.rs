@@ -39,7 +39,7 @@ fn answered(url: &str, event: u64, at: u64, state: PageState, digest: u8) -> Ver
     tried(Verdict { change, ..fetched(url, event, None) }, at, Cause::Status(200), true)
 }
 
-fn look(frontier: &dyn Frontier, url: &str) -> UrlLook {
+fn look(frontier: &EmbeddedFrontier, url: &str) -> UrlLook {
     frontier.look_at_url(url).unwrap().unwrap()
 }
 

@@ -129,7 +129,7 @@ fn any_trouble() -> impl Strategy<Value = Trouble> {
     )
 }
 
-fn host(frontier: &dyn Frontier) -> Lease {
+fn host(frontier: &dyn Model) -> Lease {
     match frontier.lease_host(ORIGIN, LATE).unwrap() {
         HostTurn::Leased(lease) => *lease,
         other => panic!("{other:?}"),
@@ -194,7 +194,7 @@ fn look(dir: &Path) -> Result<(), FrontierError> {
     let frontier = open(dir)?;
     frontier.survey()?;
     frontier.page(URL)?;
-    frontier.lease(LATE, 9, 9)?;
+    frontier.lease(LATE, LeaseLimits::new(9, 9))?;
     frontier.propose(&pages(&["http://a.example/2"]), 0)?;
     Ok(())
 }

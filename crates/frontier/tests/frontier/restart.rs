@@ -1,6 +1,7 @@
 //! State that must survive a kill: which hosts and addresses may not be visited yet. Also the results of a visit that
 //! ends during a batch.
 
+use seine_frontier::Fetching;
 use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -19,14 +20,14 @@ fn open(folder: &Path, default_delay: Duration, now: EpochMs) -> EmbeddedFrontie
 }
 
 /// A lease of an unknown host.
-fn new_host(frontier: &dyn Frontier, name: &str, now: EpochMs) -> Lease {
+fn new_host(frontier: &dyn Model, name: &str, now: EpochMs) -> Lease {
     match frontier.lease_host(&format!("http://{name}.example"), now).unwrap() {
         HostTurn::Leased(lease) => *lease,
         turn => panic!("{turn:?}"),
     }
 }
 
-fn claim(frontier: &dyn Frontier, name: &str, delay: Duration, now: EpochMs) -> Turn {
+fn claim(frontier: &EmbeddedFrontier, name: &str, delay: Duration, now: EpochMs) -> Turn {
     frontier.claim_address(&new_host(frontier, name, now), IP, delay, now)
 }
 
@@ -81,7 +82,7 @@ fn an_ordered_delay_holds_after_a_kill_in_the_first_visit() {
     let mut frontier = embedded(FrontierOptions { default_delay: SECOND, ..plain() });
     frontier.propose(&pages(&["http://a.example/1"]), 0).unwrap();
     frontier.order_host("http://a.example", HostOrder::Delay(Some(60 * SECOND)), 0).unwrap();
-    assert_eq!(frontier.lease(5_000, 1, 1).unwrap().len(), 1, "and its page is being fetched");
+    assert_eq!(frontier.lease(5_000, LeaseLimits::new(1, 1)).unwrap().len(), 1, "and its page is being fetched");
     frontier.reopen(6_000);
     assert_eq!(frontier.next_due(), Some(66_000));
 }

@@ -25,7 +25,7 @@ fn message(dir: &Path) -> String {
 const BATCHES: u64 = 60;
 const IN_TABLES: u64 = 40;
 
-fn apply(frontier: &dyn Frontier, n: u64) {
+fn apply(frontier: &dyn Model, n: u64) {
     frontier.apply(&numbered(n), 0).unwrap();
 }
 
@@ -52,11 +52,11 @@ fn into_tables(dir: &Path) {
 }
 
 /// Fetches everything that can be leased. Returns the number of URLs per host.
-fn fetch_all(frontier: &dyn Frontier) -> Vec<usize> {
+fn fetch_all(frontier: &dyn Model) -> Vec<usize> {
     let mut fetched = BTreeMap::new();
     let mut cursor = 1000;
     loop {
-        let leases = frontier.lease(1, 8, 100).expect("a bad block is no reason to lease nothing");
+        let leases = frontier.lease(1, LeaseLimits::new(8, 100)).expect("a bad block is no reason to lease nothing");
         if leases.is_empty() {
             return fetched.into_values().collect();
         }
@@ -228,8 +228,8 @@ fn look_through(dir: &Path, name: &str) -> Result<(), FrontierError> {
     let all: Vec<Proposal> = (1..=cursor).flat_map(|n| numbered(n).proposals).collect();
     assert_eq!(found.propose(&all, 0)?, twin.propose(&all, 0).unwrap(), "{name}");
     let work = |leases: Vec<Lease>| leases.into_iter().map(|lease| lease.work).collect::<Vec<_>>();
-    let leases = found.lease(3_000_000, 100, 1_000_000)?;
-    assert_eq!(work(leases), work(twin.lease(3_000_000, 100, 1_000_000).unwrap()), "{name}");
+    let leases = found.lease(3_000_000, LeaseLimits::new(100, 1_000_000))?;
+    assert_eq!(work(leases), work(twin.lease(3_000_000, LeaseLimits::new(100, 1_000_000)).unwrap()), "{name}");
     let known: Vec<Proposal> = (1..=cursor).flat_map(|n| numbered(n).proposals).collect();
     assert_eq!(found.propose(&known, 3_000_000)?.added, 0, "{name}");
     Ok(())

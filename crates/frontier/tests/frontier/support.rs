@@ -1,14 +1,29 @@
 //! Frontiers of both kinds that can be reopened, and helpers that make their inputs.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use seine_delivery::Position;
 use seine_frontier::*;
-use seine_parse::page::{EpochMs, FailureReason, Kind};
+use seine_parse::page::{DuplicateOf, EpochMs, FailureReason, Kind, Withheld};
 use seine_policies::budgets::Amounts;
+use seine_policies::duplicates::Content;
 use tempfile::TempDir;
 
 use crate::memory::MemoryFrontier;
+
+/// What every frontier promises.
+pub trait Model: Scheduler + Verdicts + Notes {
+    /// Releases a host, and writes the results of the visit.
+    fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {
+        self.give_back(lease, release);
+        self.write_visits()
+    }
+}
+
+impl<F: Scheduler + Verdicts + Notes> Model for F {}
 
 /// A frontier of the kind that `make` creates.
 pub struct Store {
@@ -18,8 +33,7 @@ pub struct Store {
 
 enum Sort {
     Memory(Box<MemoryFrontier>),
-    /// The folder comes last, so that it outlives the frontier.
-    Embedded(Option<Box<EmbeddedFrontier>>, TempDir),
+    Embedded(Disk),
 }
 
 /// Makes a frontier, opened at time 0.
@@ -29,10 +43,8 @@ pub fn memory(options: FrontierOptions) -> Store {
     Store { sort: Sort::Memory(Box::new(MemoryFrontier::new(options.clone()))), options }
 }
 
-pub fn embedded(options: FrontierOptions) -> Store {
-    let dir = tempfile::tempdir().unwrap();
-    let frontier = EmbeddedFrontier::open(dir.path(), options.clone(), 0).unwrap();
-    Store { sort: Sort::Embedded(Some(Box::new(frontier)), dir), options }
+pub fn on_disk(options: FrontierOptions) -> Store {
+    Store { sort: Sort::Embedded(embedded(options.clone())), options }
 }
 
 impl Store {
@@ -40,20 +52,121 @@ impl Store {
     pub fn reopen(&mut self, now: EpochMs) {
         match &mut self.sort {
             Sort::Memory(frontier) => **frontier = frontier.reopened(self.options.clone(), now),
-            Sort::Embedded(frontier, dir) => {
-                frontier.take();
-                let opened = EmbeddedFrontier::open(dir.path(), self.options.clone(), now).unwrap();
-                *frontier = Some(Box::new(opened));
-            }
+            Sort::Embedded(disk) => disk.reopen(now),
+        }
+    }
+
+    /// The embedded frontier's counters equal the sums of its records.
+    pub fn check_counters(&self) {
+        if let Sort::Embedded(disk) = &self.sort {
+            disk.check_counters();
         }
     }
 }
 
-impl Store {
-    /// The embedded frontier's counters equal the sums of its records.
+impl std::ops::Deref for Store {
+    type Target = dyn Model;
+
+    fn deref(&self) -> &(dyn Model + 'static) {
+        match &self.sort {
+            Sort::Memory(frontier) => &**frontier,
+            Sort::Embedded(disk) => &**disk,
+        }
+    }
+}
+
+/// An embedded frontier that can be reopened, and the fetches in progress. The folder comes last, so that it outlives
+/// the frontier.
+pub struct Disk {
+    fetches: Mutex<BTreeMap<String, Fetch>>,
+    frontier: Option<EmbeddedFrontier>,
+    options: FrontierOptions,
+    dir: TempDir,
+}
+
+/// The fetch of one URL.
+enum Fetch {
+    InProgress(Arc<Reservation>),
+    Done(Settled),
+}
+
+/// An embedded frontier, opened at time 0.
+pub fn embedded(options: FrontierOptions) -> Disk {
+    let dir = tempfile::tempdir().unwrap();
+    let frontier = Some(EmbeddedFrontier::open(dir.path(), options.clone(), 0).unwrap());
+    Disk { fetches: Mutex::default(), frontier, options, dir }
+}
+
+impl std::ops::Deref for Disk {
+    type Target = EmbeddedFrontier;
+
+    fn deref(&self) -> &EmbeddedFrontier {
+        self.frontier.as_ref().unwrap()
+    }
+}
+
+impl Disk {
+    /// As after the death of the process.
+    pub fn reopen(&mut self, now: EpochMs) {
+        self.fetches.lock().clear();
+        self.frontier = None;
+        self.frontier = Some(EmbeddedFrontier::open(self.dir.path(), self.options.clone(), now).unwrap());
+    }
+
     pub fn check_counters(&self) {
-        if let Sort::Embedded(Some(frontier), _) = &self.sort {
-            check_counters(frontier);
+        check_counters(self);
+    }
+
+    /// Asks the reservation of `by`, which begins a fetch if there is none.
+    fn ask<T>(&self, by: &str, ask: impl FnOnce(&Reservation) -> T) -> T {
+        let in_progress = match self.fetches.lock().get(by) {
+            Some(Fetch::InProgress(reservation)) => Some(reservation.clone()),
+            Some(Fetch::Done(_)) | None => None,
+        };
+        let reservation = in_progress.unwrap_or_else(|| {
+            let reservation = Arc::new(self.reserve(by, Kind::Page, 0).unwrap().unwrap());
+            self.fetches.lock().insert(by.to_owned(), Fetch::InProgress(reservation.clone()));
+            reservation
+        });
+        ask(&reservation)
+    }
+
+    /// Begins a fetch; an earlier one of the URL is over.
+    pub fn begin_fetch(&self, url: &str, now: EpochMs) -> Result<(), NoBudget> {
+        self.fetches.lock().remove(url);
+        let reservation = Arc::new(self.reserve(url, Kind::Page, now).unwrap()?);
+        self.fetches.lock().insert(url.to_owned(), Fetch::InProgress(reservation));
+        Ok(())
+    }
+
+    pub fn weigh(&self, url: &str, amounts: Amounts) {
+        self.ask(url, |reservation| reservation.weigh(amounts));
+    }
+
+    pub fn claim_target(&self, target: &str, by: &str) -> Claim {
+        self.ask(by, |reservation| reservation.claim_target(target).unwrap())
+    }
+
+    pub fn claim_canonical(&self, canonical: &str, by: &str, leaves_after: Option<Duration>) -> Option<Withheld> {
+        self.ask(by, |reservation| reservation.claim_canonical(canonical, leaves_after).unwrap())
+    }
+
+    pub fn claim_content(&self, content: Content, within: u8, by: &str) -> Option<DuplicateOf> {
+        self.ask(by, |reservation| reservation.claim_content(content, within).unwrap())
+    }
+
+    /// The event of `by` is on its way to the validator.
+    pub fn settle(&self, by: &str, has_page: bool) {
+        let settled = self.ask(by, |reservation| reservation.settle(has_page));
+        self.fetches.lock().insert(by.to_owned(), Fetch::Done(settled));
+    }
+
+    /// There is no event of `by`.
+    pub fn give_up(&self, by: &str) {
+        match self.fetches.lock().remove(by) {
+            Some(Fetch::Done(settled)) => settled.withdraw(),
+            Some(Fetch::InProgress(reservation)) => drop(reservation),
+            None => panic!("{by} has nothing"),
         }
     }
 }
@@ -71,17 +184,6 @@ pub fn check_counters(frontier: &EmbeddedFrontier) {
         (survey.hosts, survey.live, survey.gone, survey.refused, survey.failed, survey.withheld, survey.alias),
         (counts.hosts, counts.live, counts.gone, counts.refused, counts.failed, counts.withheld, counts.alias)
     );
-}
-
-impl std::ops::Deref for Store {
-    type Target = dyn Frontier;
-
-    fn deref(&self) -> &(dyn Frontier + 'static) {
-        match &self.sort {
-            Sort::Memory(frontier) => &**frontier,
-            Sort::Embedded(frontier, _) => frontier.as_deref().unwrap(),
-        }
-    }
 }
 
 /// No limits, and no delay after a restart.
@@ -182,8 +284,8 @@ pub fn batch(cursor: u64, verdicts: Vec<Verdict>, proposals: Vec<Proposal>) -> B
 }
 
 /// Leases the only host that is due.
-pub fn lease_one(frontier: &dyn Frontier, now: EpochMs, max_urls: usize) -> Lease {
-    let mut leases = frontier.lease(now, 1, max_urls).unwrap();
+pub fn lease_one(frontier: &dyn Model, now: EpochMs, max_urls: usize) -> Lease {
+    let mut leases = frontier.lease(now, LeaseLimits::new(1, max_urls)).unwrap();
     assert_eq!(leases.len(), 1, "a host is due at {now}");
     leases.remove(0)
 }
@@ -193,12 +295,12 @@ pub fn urls(lease: &Lease) -> Vec<&str> {
 }
 
 /// Releases a host without fetching any of its URLs.
-pub fn give_back(frontier: &dyn Frontier, lease: Lease) {
+pub fn give_back(frontier: &dyn Model, lease: Lease) {
     frontier.release(lease, Release::default()).unwrap();
 }
 
 /// Releases a host with all of its URLs fetched.
-pub fn all_fetched(frontier: &dyn Frontier, lease: Lease) {
+pub fn all_fetched(frontier: &dyn Model, lease: Lease) {
     let fetched = lease.work.iter().map(|work| work.url.clone()).collect();
     frontier.release(lease, Release { fetched, ..Release::default() }).unwrap();
 }
@@ -207,15 +309,15 @@ pub fn all_fetched(frontier: &dyn Frontier, lease: Lease) {
 macro_rules! on_every_frontier {
     ($($name:ident),* $(,)?) => {
         mod memory { $(#[test] fn $name() { super::$name(crate::support::memory); })* }
-        mod embedded { $(#[test] fn $name() { super::$name(crate::support::embedded); })* }
+        mod embedded { $(#[test] fn $name() { super::$name(crate::support::on_disk); })* }
     };
 }
 pub(crate) use on_every_frontier;
 
 /// URLs that are due at `now`, released at once.
-pub fn due(frontier: &Store, now: EpochMs) -> Vec<String> {
+pub fn due(frontier: &dyn Model, now: EpochMs) -> Vec<String> {
     let mut due = Vec::new();
-    for lease in frontier.lease(now, 10, 1000).unwrap() {
+    for lease in frontier.lease(now, LeaseLimits::new(10, 1000)).unwrap() {
         due.extend(urls(&lease).iter().map(|url| (*url).to_owned()));
         frontier.release(lease, Release::default()).unwrap();
     }

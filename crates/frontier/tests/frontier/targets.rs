@@ -4,13 +4,11 @@ use seine_frontier::*;
 use seine_parse::page::EpochMs;
 
 use crate::support::{
-    Make, Store, batch, check_counters, due, embedded, fetched, in_state, lease_one, pages, plain, record, urls,
-    verdict,
+    Disk, batch, check_counters, due, embedded, fetched, in_state, lease_one, pages, plain, record, urls, verdict,
 };
 
 const TARGET: &str = "http://new.example/";
 const LATER: EpochMs = 1_000_000;
-const MAKE: Make = embedded;
 
 /// The page of `target`, delivered under `url`.
 fn owning(url: &str, event: u64, target: &str) -> Verdict {
@@ -36,61 +34,61 @@ fn old(number: usize) -> String {
 }
 
 /// Old URL 0 owns the target; the others up to `aliases` are its aliases.
-fn with_aliases(aliases: usize) -> Store {
-    let frontier = MAKE(plain());
+fn with_aliases(aliases: usize) -> Disk {
+    let frontier = embedded(plain());
     let verdicts = (1..=aliases).map(|number| alias(&old(number), number as u64 + 10, TARGET));
     let verdicts: Vec<Verdict> = [owning(&old(0), 1, TARGET)].into_iter().chain(verdicts).collect();
     frontier.apply(&batch(1, verdicts, vec![]), 100).unwrap();
-    assert_eq!(due(&frontier, 200), [""; 0]);
+    assert_eq!(due(&*frontier, 200), [""; 0]);
     frontier
 }
 
 #[test]
 fn one_of_two_has_a_target_and_the_other_is_told() {
-    let mut frontier = MAKE(plain());
+    let mut frontier = embedded(plain());
     let (first, second) = (old(1), old(2));
     let owned = Claim::Owned { by: first.clone() };
-    assert_eq!(frontier.claim_target(TARGET, &first).unwrap(), Claim::Granted);
-    assert_eq!(frontier.claim_target(TARGET, &first).unwrap(), Claim::Granted, "it is its own");
-    assert_eq!(frontier.claim_target(TARGET, &second).unwrap(), Claim::Pending);
-    frontier.settle_claim(&first, Settled::Won);
-    assert_eq!(frontier.claim_target(TARGET, &second).unwrap(), owned);
+    assert_eq!(frontier.claim_target(TARGET, &first), Claim::Granted);
+    assert_eq!(frontier.claim_target(TARGET, &first), Claim::Granted, "it is its own");
+    assert_eq!(frontier.claim_target(TARGET, &second), Claim::Pending);
+    frontier.settle(&first, true);
+    assert_eq!(frontier.claim_target(TARGET, &second), owned);
     frontier.apply(&batch(1, vec![owning(&first, 1, TARGET)], vec![]), 0).unwrap();
-    assert_eq!(frontier.claim_target(TARGET, &second).unwrap(), owned);
+    assert_eq!(frontier.claim_target(TARGET, &second), owned);
     frontier.reopen(0);
-    assert_eq!(frontier.claim_target(TARGET, &second).unwrap(), owned);
-    assert_eq!(frontier.claim_target(TARGET, TARGET).unwrap(), owned, "the target itself is told, too");
-    assert_eq!(frontier.claim_target(TARGET, &first).unwrap(), Claim::Granted);
+    assert_eq!(frontier.claim_target(TARGET, &second), owned);
+    assert_eq!(frontier.claim_target(TARGET, TARGET), owned, "the target itself is told, too");
+    assert_eq!(frontier.claim_target(TARGET, &first), Claim::Granted);
 }
 
 #[test]
 fn what_is_claimed_is_free_again_when_it_is_given_up_or_another_is_claimed_or_judged() {
-    let frontier = MAKE(plain());
+    let frontier = embedded(plain());
     let (first, second) = (old(1), old(2));
     let claim = |by: &str| {
-        assert_eq!(frontier.claim_target(TARGET, by).unwrap(), Claim::Granted, "{by}");
+        assert_eq!(frontier.claim_target(TARGET, by), Claim::Granted, "{by}");
     };
     claim(&first);
-    frontier.settle_claim(&first, Settled::Lost);
+    frontier.settle(&first, false);
     claim(&second);
-    assert_eq!(frontier.claim_target("http://other.example/", &second).unwrap(), Claim::Granted);
+    assert_eq!(frontier.claim_target("http://other.example/", &second), Claim::Granted);
     claim(&first);
-    frontier.settle_claim(&first, Settled::Won);
+    frontier.settle(&first, true);
     frontier.apply(&batch(1, vec![in_state(&first, 1, PageState::Refused)], vec![]), 0).unwrap();
     claim(&second);
-    frontier.settle_claim(&first, Settled::Lost);
-    assert_eq!(frontier.claim_target(TARGET, &first).unwrap(), Claim::Pending, "another's claim is not given up");
+    frontier.settle(&first, false);
+    assert_eq!(frontier.claim_target(TARGET, &first), Claim::Pending, "another's claim is not given up");
 }
 
 #[test]
 fn a_page_that_is_there_under_its_own_url_owns_itself() {
-    let frontier = MAKE(plain());
+    let frontier = embedded(plain());
     frontier.apply(&batch(1, vec![fetched(TARGET, 1, None)], vec![]), 0).unwrap();
     let owned = Claim::Owned { by: TARGET.into() };
-    assert_eq!(frontier.claim_target(TARGET, &old(1)).unwrap(), owned);
-    assert_eq!(frontier.claim_target(TARGET, TARGET).unwrap(), Claim::Granted);
+    assert_eq!(frontier.claim_target(TARGET, &old(1)), owned);
+    assert_eq!(frontier.claim_target(TARGET, TARGET), Claim::Granted);
     frontier.apply(&batch(2, vec![in_state(TARGET, 2, PageState::Gone)], vec![]), 0).unwrap();
-    assert_eq!(frontier.claim_target(TARGET, &old(1)).unwrap(), Claim::Granted);
+    assert_eq!(frontier.claim_target(TARGET, &old(1)), Claim::Granted);
 }
 
 #[test]
@@ -98,25 +96,25 @@ fn an_owner_that_leads_elsewhere_leaves_its_target_to_an_alias() {
     let mut frontier = with_aliases(30);
     frontier.apply(&batch(2, vec![alias(TARGET, 90, TARGET)], vec![]), 300).unwrap();
     frontier.apply(&batch(3, vec![owning(&old(0), 100, "http://newer.example/")], vec![]), 400).unwrap();
-    let heirs = due(&frontier, 500);
+    let heirs = due(&*frontier, 500);
     assert_eq!(heirs.len(), 8, "not all of them at once: {heirs:?}");
     assert!(heirs.contains(&TARGET.to_owned()), "the target itself first");
-    assert_eq!(frontier.claim_target(TARGET, &old(30)).unwrap(), Claim::Granted, "it is nobody's");
-    frontier.settle_claim(&old(30), Settled::Lost);
+    assert_eq!(frontier.claim_target(TARGET, &old(30)), Claim::Granted, "it is nobody's");
+    frontier.settle(&old(30), false);
     // If that URL leaves too, the next alias replaces it, while the target has no owner.
     let leaves = heirs.iter().find(|url| *url != TARGET).unwrap();
     frontier.apply(&batch(4, vec![alias(leaves, 101, "http://newer.example/")], vec![]), 600).unwrap();
-    let next = due(&frontier, 700);
+    let next = due(&*frontier, 700);
     assert_eq!(next.len(), 8);
     assert!(!next.contains(leaves));
     frontier.reopen(800);
-    assert_eq!(due(&frontier, 900), next);
+    assert_eq!(due(&*frontier, 900), next);
     let takes = next.iter().find(|url| *url != TARGET).unwrap();
     frontier.apply(&batch(5, vec![owning(takes, 102, TARGET)], vec![]), 1000).unwrap();
-    assert_eq!(frontier.claim_target(TARGET, leaves).unwrap(), Claim::Owned { by: takes.clone() });
+    assert_eq!(frontier.claim_target(TARGET, leaves), Claim::Owned { by: takes.clone() });
     let leaves = next.iter().find(|url| *url != TARGET && *url != takes).unwrap();
     frontier.apply(&batch(6, vec![alias(leaves, 103, "http://newer.example/")], vec![]), 1100).unwrap();
-    assert_eq!(due(&frontier, 1200).len(), 6, "it has an owner again: nobody is woken in place of who left");
+    assert_eq!(due(&*frontier, 1200).len(), 6, "it has an owner again: nobody is woken in place of who left");
 }
 
 #[test]
@@ -133,33 +131,33 @@ fn an_owner_that_is_gone_itself_leaves_its_target_and_one_whose_target_is_gone_d
     let gone = in_state(&old(0), 100, PageState::Gone);
     let with_target = Verdict { reached: Some(TARGET.into()), ..gone.clone() };
     frontier.apply(&batch(2, vec![with_target], vec![]), 300).unwrap();
-    assert_eq!(due(&frontier, 400), [""; 0], "each of them asks for it at its own time");
+    assert_eq!(due(&*frontier, 400), [""; 0], "each of them asks for it at its own time");
 
     let frontier = with_aliases(3);
     frontier.apply(&batch(2, vec![gone], vec![]), 300).unwrap();
-    assert_eq!(due(&frontier, 400), [old(1), old(2), old(3)]);
+    assert_eq!(due(&*frontier, 400), [old(1), old(2), old(3)]);
 }
 
 #[test]
 fn an_alias_of_nobodys_page_is_looked_at_again_at_once() {
-    let frontier = MAKE(plain());
+    let frontier = embedded(plain());
     frontier.apply(&batch(1, vec![alias(&old(1), 1, TARGET)], vec![]), 100).unwrap();
-    assert_eq!(due(&frontier, 100), [old(1)]);
+    assert_eq!(due(&*frontier, 100), [old(1)]);
     // In one batch, the owner last.
     let verdicts = vec![alias(&old(2), 2, TARGET), owning(&old(3), 3, TARGET)];
     frontier.apply(&batch(2, verdicts, vec![]), 200).unwrap();
-    assert_eq!(due(&frontier, 200), [old(1), old(2)]);
+    assert_eq!(due(&*frontier, 200), [old(1), old(2)]);
     frontier.apply(&batch(3, vec![alias(&old(2), 4, TARGET)], vec![]), 300).unwrap();
-    assert_eq!(due(&frontier, 300), [old(1)]);
+    assert_eq!(due(&*frontier, 300), [old(1)]);
 }
 
 #[test]
 fn of_two_that_have_a_page_of_the_same_target_the_later_is_looked_at_again_at_once() {
-    let frontier = MAKE(plain());
+    let frontier = embedded(plain());
     let verdicts = vec![owning(&old(1), 1, TARGET), owning(&old(2), 2, TARGET)];
     frontier.apply(&batch(1, verdicts, vec![]), 100).unwrap();
-    assert_eq!(due(&frontier, 100), [old(2)]);
-    assert_eq!(frontier.claim_target(TARGET, &old(2)).unwrap(), Claim::Owned { by: old(1) });
+    assert_eq!(due(&*frontier, 100), [old(2)]);
+    assert_eq!(frontier.claim_target(TARGET, &old(2)), Claim::Owned { by: old(1) });
 }
 
 #[test]

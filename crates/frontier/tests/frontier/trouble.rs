@@ -22,7 +22,7 @@ fn health(trouble: Trouble) -> Option<Health> {
 }
 
 /// Releases a lease with all of its URLs fetched.
-fn end(frontier: &dyn Frontier, lease: Lease, health: Option<Health>) {
+fn end(frontier: &dyn Model, lease: Lease, health: Option<Health>) {
     let fetched = lease.work.iter().map(|work| work.url.clone()).collect();
     frontier.release(lease, Release { fetched, health, ..Release::default() }).unwrap();
 }
@@ -39,7 +39,7 @@ fn unreachable(url: &str, event: u64) -> Verdict {
 }
 
 /// A host whose `n` URLs all failed because it was given up.
-fn given_up_host(frontier: &dyn Frontier, n: usize) -> Vec<String> {
+fn given_up_host(frontier: &dyn Model, n: usize) -> Vec<String> {
     let names: Vec<String> = (0..n).map(|n| format!("http://a.example/{n}")).collect();
     frontier.propose(&names.iter().map(|url| page(url)).collect::<Vec<_>>(), 0).unwrap();
     let lease = lease_one(frontier, 0, n);
@@ -73,7 +73,7 @@ fn wakes_every_url_of_a_host_that_is_met_again(make: Make) {
     assert!(!frontier.has_work(u64::MAX / 2), "nothing is left to do");
     assert_eq!(frontier.next_due(), None);
     frontier.reopen(10);
-    assert!(frontier.lease(u64::MAX / 2, 9, 9).unwrap().is_empty());
+    assert!(frontier.lease(u64::MAX / 2, LeaseLimits::new(9, 9)).unwrap().is_empty());
 
     // Any link to the host is enough, even to a known URL.
     assert_eq!(frontier.propose(&[page(&names[1])], 20).unwrap().known, 1);
@@ -101,7 +101,7 @@ fn gives_more_than_a_lease_of_a_host_that_is_met_again(make: Make) {
         found.extend(lease.work.iter().map(|work| work.url.clone()));
         end(&*frontier, lease, None);
     }
-    assert!(frontier.lease(20, 9, 9).unwrap().is_empty(), "all are in flight");
+    assert!(frontier.lease(20, LeaseLimits::new(9, 9)).unwrap().is_empty(), "all are in flight");
 }
 
 fn wakes_a_host_while_it_is_still_given_up_lease_by_lease(make: Make) {
@@ -137,7 +137,7 @@ fn says_who_waits_for_what(make: Make) {
         let links: Vec<_> = (0..=number).map(|n| page(&format!("{origin}/{n}"))).collect();
         frontier.propose(&links, 0).unwrap();
     }
-    let mut leases = frontier.lease(0, 9, 1).unwrap();
+    let mut leases = frontier.lease(0, LeaseLimits::new(9, 1)).unwrap();
     for (number, lease) in leases.drain(..).enumerate() {
         let not_before = 1000 - number as u64;
         frontier.release(lease, Release { not_before, health: health(rest[number]), ..Release::default() }).unwrap();
@@ -161,14 +161,14 @@ fn says_who_waits_for_what(make: Make) {
     frontier.reopen(0);
     assert_eq!(frontier.waiting(5, 9), expected);
 
-    let visits = frontier.lease(999, 9, 9).unwrap();
+    let visits = frontier.lease(999, LeaseLimits::new(9, 9)).unwrap();
     let visited = WaitingHost { until: 999, ..expected.next[1].clone() };
     let named = frontier.waiting(999, 9).next;
     assert!(named.contains(&visited), "a host in trouble is named while it is visited: {named:?}");
     visits.into_iter().for_each(|lease| frontier.release(lease, Release::default()).unwrap());
 
     // One recovers, one has no URLs left, one is given up.
-    for lease in frontier.lease(1000, 9, 9).unwrap() {
+    for lease in frontier.lease(1000, LeaseLimits::new(9, 9)).unwrap() {
         let health = match lease.host.origin.as_str() {
             "http://busy.example" => Some(Health::Well),
             "http://also.example" => health(given_up()),
@@ -241,7 +241,7 @@ fn a_blocked_host_counts_as_that_and_as_no_other_that_waits() {
     frontier.order_host(origin, HostOrder::Block, 0).unwrap();
     assert_eq!(counted(&frontier), (0, 1, 0));
     assert_eq!(frontier.next_due(), None);
-    assert!(frontier.lease(1000, 9, 9).unwrap().is_empty());
+    assert!(frontier.lease(1000, LeaseLimits::new(9, 9)).unwrap().is_empty());
     assert!(matches!(frontier.lease_host(origin, 1000), Ok(HostTurn::At(at)) if at > 1000), "not by a redirect either");
     drop(frontier);
 

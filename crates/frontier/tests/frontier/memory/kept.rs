@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use seine_delivery::Position;
 use seine_frontier::{
-    Change, FrontierError, Hint, PageRecord, Proposal, Proposed, Robots, Trouble, Verdict, WHEN_MET_AGAIN, Work,
+    Change, FrontierError, Harvest, Hint, PageRecord, Proposal, Proposed, Robots, Trouble, Verdict, WHEN_MET_AGAIN,
+    Work,
 };
 use seine_parse::page::{EpochMs, Kind};
 use seine_policies::revisit::Trust;
@@ -18,9 +19,12 @@ const PRIORITY_UNKNOWN: u8 = 128;
 pub(super) struct Kept {
     pub urls: BTreeMap<String, Url>,
     pub hosts: BTreeMap<String, KeptHost>,
+    /// Hosts as they were written last, if a visit has ended since. Nobody gets them before that is written.
+    pub unwritten: BTreeMap<String, KeptHost>,
     pub notes: BTreeMap<String, String>,
     pub cursor: Position,
     pub links_seen: u64,
+    pub harvest: Harvest,
     pub sequence: u64,
     /// When the process started.
     pub opened_at: EpochMs,

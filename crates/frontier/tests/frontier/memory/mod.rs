@@ -1,4 +1,5 @@
-//! The embedded frontier's twin: the same contract, implemented naively with maps behind one lock, so that its
+//! The embedded frontier's twin: the contract of [`seine_frontier::Scheduler`], [`seine_frontier::Verdicts`] and
+//! [`seine_frontier::Notes`], implemented naively with maps behind one lock, so that its
 //! correctness is easy to see. Every question reads everything.
 
 mod kept;
@@ -8,22 +9,15 @@ mod share;
 mod volatile;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use seine_delivery::Position;
-use seine_frontier::Unjudged;
 use seine_frontier::{
-    Applied, Batch, BudgetStanding, Change, Claim, Counts, Forgotten, Frontier, FrontierCopy, FrontierError,
-    FrontierOptions, Health, Host, HostLook, HostOrder, HostPause, HostTurn, Lease, Look, NoBudget, PageRecord,
-    PageState, Proposal, Proposed, QueuePlace, Ranked, Release, Remembered, Settled, Standing, Trouble, Troubled, Turn,
-    UrlLook, WHEN_MET_AGAIN, Waiting, WaitingHost, WhichHosts, Work,
+    Applied, Batch, Change, Counts, FrontierError, FrontierOptions, Health, Host, HostPause, HostTurn, Lease,
+    LeaseLimits, Notes, PageRecord, PageState, Proposal, Proposed, Release, Scheduler, Trouble, Troubled, Verdicts,
+    WHEN_MET_AGAIN, Waiting, WaitingHost,
 };
-use seine_parse::page::{DuplicateOf, EpochMs, Kind, Withheld};
-use seine_policies::budgets::Amounts;
-use seine_policies::duplicates::Content;
-use seine_policies::focus::Lead;
+use seine_parse::page::{EpochMs, Kind};
 use seine_policies::revisit::Trust;
 
 use kept::{Kept, Queue};
@@ -44,6 +38,8 @@ impl MemoryFrontier {
     /// The state that a process finds after this one was killed.
     pub fn reopened(&self, options: FrontierOptions, now: EpochMs) -> MemoryFrontier {
         let mut kept = self.kept.lock().clone();
+        let unwritten = std::mem::take(&mut kept.unwritten);
+        kept.hosts.extend(unwritten);
         kept.opened_at = now;
         let default_delay = options.default_delay.as_millis() as u64;
         for host in kept.hosts.values_mut() {
@@ -56,22 +52,16 @@ impl MemoryFrontier {
     }
 }
 
-/// Parts of the contract that the model does not have and no test uses.
-macro_rules! not_modelled {
-    ($(fn $name:ident(&self $(, $arg:ident: $type:ty)*) $(-> $result:ty)?;)*) => {
-        $(fn $name(&self $(, _: $type)*) $(-> $result)? {
-            unimplemented!("the model has nothing of {}", stringify!($name))
-        })*
-    };
-}
-
-impl Frontier for MemoryFrontier {
+impl Scheduler for MemoryFrontier {
     fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError> {
-        self.kept.lock().propose(work, self.options.max_pages_per_host, now)
+        let mut kept = self.kept.lock();
+        kept.unwritten.clear();
+        kept.propose(work, self.options.max_pages_per_host, now)
     }
 
     fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError> {
         let (mut kept, volatile) = (self.kept.lock(), self.volatile.lock());
+        kept.unwritten.clear();
         let mut count = 0;
         for name in urls {
             origin_of(name)?;
@@ -97,26 +87,22 @@ impl Frontier for MemoryFrontier {
         Ok(count)
     }
 
-    fn lease_sparing(
-        &self,
-        now: EpochMs,
-        max_hosts: usize,
-        max_urls: usize,
-        _: usize,
-    ) -> Result<Vec<Lease>, FrontierError> {
+    fn lease(&self, now: EpochMs, limits: LeaseLimits) -> Result<Vec<Lease>, FrontierError> {
         let (kept, mut volatile) = (self.kept.lock(), self.volatile.lock());
         let mut leases = Vec::new();
-        while leases.len() < max_hosts && max_urls > 0 {
+        while leases.len() < limits.hosts && limits.urls > 0 {
             volatile.last_claim = volatile.last_claim.max(now);
-            let Some(origin) = volatile.next_host(&kept, now) else { break };
-            leases.push(volatile.lease(&kept, &origin, now, (max_urls, self.options.revisit_share)));
+            let is_spared = limits.hosts - leases.len() <= limits.spared;
+            let Some(origin) = volatile.next_host(&kept, now, is_spared) else { break };
+            leases.push(volatile.lease(&kept, &origin, now, (limits.urls, self.options.revisit_share)));
         }
         Ok(leases)
     }
 
     fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError> {
         let (mut kept, mut volatile) = (self.kept.lock(), self.volatile.lock());
-        if volatile.leases.values().any(|(leased, _)| leased == origin) {
+        let is_leased = volatile.leases.values().any(|(leased, _)| leased == origin);
+        if is_leased || kept.unwritten.contains_key(origin) {
             return Ok(HostTurn::Taken);
         }
         let host = kept.host(origin, now).clone();
@@ -128,24 +114,6 @@ impl Frontier for MemoryFrontier {
         volatile.leases.insert(id, (origin.to_owned(), Vec::new()));
         let host = Host { origin: origin.to_owned(), robots: host.robots, trouble: host.trouble, ordered_delay: None };
         Ok(HostTurn::Leased(Box::new(Lease { id, host, work: Vec::new() })))
-    }
-
-    fn claim_address(&self, _: &Lease, _: IpAddr, _: Duration, _: EpochMs) -> Turn {
-        unimplemented!("turns on addresses are no part of the store: tests/frontier/addresses.rs")
-    }
-
-    fn claim_target(&self, _: &str, _: &str) -> Result<Claim, FrontierError> {
-        Ok(Claim::Granted)
-    }
-
-    fn claim_place(&self, _: &str, _: &str, _: Option<Duration>) -> Result<Option<Withheld>, FrontierError> {
-        Ok(None)
-    }
-
-    fn settle_claim(&self, _: &str, _: Settled) {}
-
-    fn write_visits(&self) -> Result<(), FrontierError> {
-        Ok(())
     }
 
     fn give_back(&self, lease: Lease, release: Release) {
@@ -160,100 +128,21 @@ impl Frontier for MemoryFrontier {
                 volatile.in_flight.remove(url);
             }
         }
+        let before = kept.hosts.get(&origin).cloned();
         if let Some(host) = kept.hosts.get_mut(&origin) {
             host.not_before = host.not_before.max(release.not_before);
             host.trouble = release.health.map_or(host.trouble, Health::trouble);
             host.delay_ms = release.delay.as_millis() as u64;
             host.robots = release.robots.or(host.robots.take());
         }
+        if let Some(before) = before {
+            kept.unwritten.entry(origin).or_insert(before);
+        }
     }
 
-    fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError> {
-        let (mut kept, mut volatile) = (self.kept.lock(), self.volatile.lock());
-        if batch.cursor <= kept.cursor {
-            return Ok(Applied::default());
-        }
-        for url in batch.verdicts.iter().map(|verdict| &verdict.url) {
-            origin_of(url)?;
-        }
-        let mut next = kept.clone();
-        let mut applied = Applied::default();
-        let mut finished = BTreeSet::new();
-        let mut pauses: BTreeMap<String, HostPause> = BTreeMap::new();
-        for verdict in &batch.verdicts {
-            if next.apply(verdict, &volatile.in_flight, now)? {
-                applied.verdicts += 1;
-                finished.insert(&verdict.url);
-                if let Change::Retry { host, .. } = verdict.change {
-                    let pause = pauses.entry(origin_of(&verdict.url)?).or_default();
-                    pause.not_before = pause.not_before.max(host.not_before);
-                    pause.trouble = both(pause.trouble, host.trouble);
-                }
-            }
-        }
-        for (origin, HostPause { not_before, trouble }) in pauses {
-            let host = next.host(&origin, now);
-            if not_before > host.not_before {
-                host.not_before = not_before;
-                host.trouble = both(host.trouble, trouble);
-            }
-        }
-        for hint in &batch.hints {
-            origin_of(&hint.url)?;
-            next.hint(hint, finished.contains(&hint.url) || !volatile.in_flight.contains_key(&hint.url));
-        }
-        applied.proposed = next.propose(&batch.proposals, self.options.max_pages_per_host, now)?;
-        next.links_seen += batch.proposals.len() as u64;
-        next.cursor = batch.cursor;
-        *kept = next;
-        volatile.in_flight.retain(|url, _| !finished.contains(url));
-        Ok(applied)
-    }
-
-    fn cursor(&self) -> Result<Position, FrontierError> {
-        Ok(self.kept.lock().cursor)
-    }
-
-    fn durable_cursor(&self) -> Result<Position, FrontierError> {
-        self.cursor()
-    }
-
-    fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError> {
-        origin_of(url)?;
-        Ok(self.kept.lock().urls.get(url).and_then(|url| url.page.clone()))
-    }
-
-    fn trust(&self, url: &str) -> Result<Option<Trust>, FrontierError> {
-        Ok(self.kept.lock().hosts.get(&origin_of(url)?).and_then(|host| host.trust))
-    }
-
-    fn counts(&self) -> Counts {
-        let (kept, volatile) = (self.kept.lock(), self.volatile.lock());
-        let queued = || kept.urls.values().filter(|url| url.queue != Queue::None);
-        let pages = || kept.urls.values().filter(|url| url.kind == Kind::Page).filter_map(|url| url.page.as_ref());
-        let in_state = |wanted: fn(PageState) -> bool| pages().filter(|page| wanted(page.state)).count() as u64;
-        Counts {
-            held: 0,
-            work_proposed: queued().count() as u64,
-            first_time: queued().filter(|url| url.page.is_none()).count() as u64,
-            page: pages().count() as u64,
-            live: in_state(PageState::is_live),
-            gone: in_state(|state| state == PageState::Gone),
-            refused: in_state(|state| state == PageState::Refused),
-            failed: in_state(|state| matches!(state, PageState::Failed(_))),
-            withheld: in_state(|state| state == PageState::Withheld),
-            alias: in_state(|state| state == PageState::Alias),
-            duplicates: 0,
-            half: pages().filter(|page| page.is_half()).count() as u64,
-            hosts: kept.hosts.len() as u64,
-            hosts_with_work: queued().map(|url| &url.origin).collect::<BTreeSet<_>>().len() as u64,
-            hosts_leased: volatile.leases.len() as u64,
-            in_flight: volatile.in_flight.len() as u64,
-            links_seen: kept.links_seen,
-            over_hosts: 0,
-            judged: 0,
-            relevant: 0,
-        }
+    fn write_visits(&self) -> Result<(), FrontierError> {
+        self.kept.lock().unwritten.clear();
+        Ok(())
     }
 
     fn next_due(&self) -> Option<EpochMs> {
@@ -294,7 +183,98 @@ impl Frontier for MemoryFrontier {
         waiting.next = next.into_iter().map(|(_, host)| host).take(at_most).collect();
         waiting
     }
+}
 
+impl Verdicts for MemoryFrontier {
+    fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError> {
+        let (mut kept, mut volatile) = (self.kept.lock(), self.volatile.lock());
+        if batch.cursor <= kept.cursor {
+            return Ok(Applied::default());
+        }
+        for url in batch.verdicts.iter().map(|verdict| &verdict.url) {
+            origin_of(url)?;
+        }
+        let mut next = kept.clone();
+        let mut applied = Applied::default();
+        let mut finished = BTreeSet::new();
+        let mut pauses: BTreeMap<String, HostPause> = BTreeMap::new();
+        for verdict in &batch.verdicts {
+            if next.apply(verdict, &volatile.in_flight, now)? {
+                applied.verdicts += 1;
+                finished.insert(&verdict.url);
+                if let Change::Retry { host, .. } = verdict.change {
+                    let pause = pauses.entry(origin_of(&verdict.url)?).or_default();
+                    pause.not_before = pause.not_before.max(host.not_before);
+                    pause.trouble = both(pause.trouble, host.trouble);
+                }
+            }
+        }
+        for (origin, HostPause { not_before, trouble }) in pauses {
+            let host = next.host(&origin, now);
+            if not_before > host.not_before {
+                host.not_before = not_before;
+                host.trouble = both(host.trouble, trouble);
+            }
+        }
+        for hint in &batch.hints {
+            origin_of(&hint.url)?;
+            next.hint(hint, finished.contains(&hint.url) || !volatile.in_flight.contains_key(&hint.url));
+        }
+        applied.proposed = next.propose(&batch.proposals, self.options.max_pages_per_host, now)?;
+        next.links_seen += batch.proposals.len() as u64;
+        next.harvest.judged += batch.harvest.judged;
+        next.harvest.relevant += batch.harvest.relevant;
+        next.cursor = batch.cursor;
+        next.unwritten.clear();
+        *kept = next;
+        volatile.in_flight.retain(|url, _| !finished.contains(url));
+        Ok(applied)
+    }
+
+    fn cursor(&self) -> Result<Position, FrontierError> {
+        Ok(self.kept.lock().cursor)
+    }
+
+    fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError> {
+        origin_of(url)?;
+        Ok(self.kept.lock().urls.get(url).and_then(|url| url.page.clone()))
+    }
+
+    fn trust(&self, url: &str) -> Result<Option<Trust>, FrontierError> {
+        Ok(self.kept.lock().hosts.get(&origin_of(url)?).and_then(|host| host.trust))
+    }
+
+    fn counts(&self) -> Counts {
+        let (kept, volatile) = (self.kept.lock(), self.volatile.lock());
+        let queued = || kept.urls.values().filter(|url| url.queue != Queue::None);
+        let pages = || kept.urls.values().filter(|url| url.kind == Kind::Page).filter_map(|url| url.page.as_ref());
+        let in_state = |wanted: fn(PageState) -> bool| pages().filter(|page| wanted(page.state)).count() as u64;
+        Counts {
+            held: 0,
+            work_proposed: queued().count() as u64,
+            first_time: queued().filter(|url| url.page.is_none()).count() as u64,
+            page: pages().count() as u64,
+            live: in_state(PageState::is_live),
+            gone: in_state(|state| state == PageState::Gone),
+            refused: in_state(|state| state == PageState::Refused),
+            failed: in_state(|state| matches!(state, PageState::Failed(_))),
+            withheld: in_state(|state| state == PageState::Withheld),
+            alias: in_state(|state| state == PageState::Alias),
+            duplicates: pages().filter(|page| is_duplicate(page)).count() as u64,
+            half: pages().filter(|page| page.is_half()).count() as u64,
+            hosts: kept.hosts.len() as u64,
+            hosts_with_work: queued().map(|url| &url.origin).collect::<BTreeSet<_>>().len() as u64,
+            hosts_leased: volatile.leases.len() as u64,
+            in_flight: volatile.in_flight.len() as u64,
+            links_seen: kept.links_seen,
+            over_hosts: 0,
+            judged: kept.harvest.judged,
+            relevant: kept.harvest.relevant,
+        }
+    }
+}
+
+impl Notes for MemoryFrontier {
     fn note(&self, name: &str) -> Result<Option<String>, FrontierError> {
         Ok(self.kept.lock().notes.get(name).cloned())
     }
@@ -303,47 +283,10 @@ impl Frontier for MemoryFrontier {
         self.kept.lock().notes.insert(name.to_owned(), value.to_owned());
         Ok(())
     }
+}
 
-    fn flush(&self) -> Result<(), FrontierError> {
-        Ok(())
-    }
-
-    not_modelled! {
-        fn lend(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError>;
-        fn unjudged(&self) -> Unjudged;
-        fn fetch_again(&self, lost: &Unjudged) -> u64;
-        fn claim_content(&self, content: Content, within: u8, by: &str) -> Result<Option<DuplicateOf>, FrontierError>;
-        fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError>;
-        fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs);
-        fn traps(&self, origin: &str) -> Result<(u64, Option<Vec<u8>>), FrontierError>;
-        fn release_held(&self, of_each: usize, now: EpochMs) -> Result<u64, FrontierError>;
-        fn lead(&self, url: &str) -> Result<Option<Lead>, FrontierError>;
-        fn learned(&self) -> Result<Remembered, FrontierError>;
-        fn forget_learned(&self) -> Result<(), FrontierError>;
-        fn rank_again(&self, after: Option<QueuePlace>, at_most: usize, rank: &dyn Fn(&Ranked) -> u8, now: EpochMs) -> Result<Option<QueuePlace>, FrontierError>;
-        fn next_due_well(&self) -> Option<EpochMs>;
-        fn reserve(&self, url: &str, kind: Kind, now: EpochMs) -> Result<Result<(), NoBudget>, FrontierError>;
-        fn weigh(&self, url: &str, amounts: Amounts);
-        fn unreserve(&self, url: &str);
-        fn budgets(&self, now: EpochMs) -> Vec<BudgetStanding>;
-        fn reconfigure(&self, options: FrontierOptions);
-        fn look_again(&self, of: Option<&str>, now: EpochMs, look: &dyn Fn(&PageRecord) -> Option<Look>) -> Result<u64, FrontierError>;
-        fn brought(&self) -> Amounts;
-        fn recall(&self, origin: &str, recalled: bool);
-        fn is_recalled(&self, origin: &str) -> bool;
-        fn forget(&self, urls: &[String], now: EpochMs) -> Result<Forgotten, FrontierError>;
-        fn forget_host(&self, origin: &str, after: Option<u64>, at_most: usize, now: EpochMs) -> Result<(Forgotten, Option<u64>), FrontierError>;
-        fn origins_named(&self, name: &str) -> Result<Vec<String>, FrontierError>;
-        fn hosts_of_domain(&self, origin: &str) -> Result<u64, FrontierError>;
-        fn look_at_host(&self, origin: &str) -> Result<Option<HostLook>, FrontierError>;
-        fn look_at_hosts(&self, which: WhichHosts, at_most: usize) -> Vec<HostLook>;
-        fn look_at_url(&self, url: &str) -> Result<Option<UrlLook>, FrontierError>;
-        fn copy(&self) -> Result<Option<Box<dyn FrontierCopy + '_>>, FrontierError>;
-        fn standing(&self) -> Standing;
-        fn restore(&self) -> Result<(), FrontierError>;
-        fn order_host(&self, origin: &str, order: HostOrder, now: EpochMs) -> Result<(), FrontierError>;
-        fn records_after(&self, after: Option<&str>, at_most: usize, wanted: &dyn Fn(&PageRecord) -> bool) -> Result<Vec<PageRecord>, FrontierError>;
-    }
+fn is_duplicate(page: &PageRecord) -> bool {
+    page.state.is_live() && page.likeness.as_ref().is_some_and(|likeness| likeness.of.is_some())
 }
 
 /// Scheme, name and port of a URL that may be fetched and is in normal form.

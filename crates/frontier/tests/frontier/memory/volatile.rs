@@ -1,9 +1,10 @@
 //! State that ends with the process: leases, URLs in flight.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use seine_frontier::{Host, Lease};
 use seine_parse::page::EpochMs;
+use seine_parse::url;
 
 use super::kept::{Kept, KeptHost, Queue, Url};
 use super::share::shared;
@@ -35,9 +36,13 @@ impl Volatile {
         kept.hosts.iter().filter_map(due)
     }
 
-    /// The due host that has waited longest, since it was due or since its last lease ended.
-    pub fn next_host(&self, kept: &Kept, now: EpochMs) -> Option<String> {
-        let due = self.hosts(kept).filter(|(due, ..)| *due <= now);
+    /// The due host that has waited longest, since it was due or since its last lease ended. `is_spared`: only of a
+    /// domain without a lease, if more than one domain has work.
+    pub fn next_host(&self, kept: &Kept, now: EpochMs, is_spared: bool) -> Option<String> {
+        let domains: BTreeSet<&str> = self.hosts(kept).map(|(_, origin, _)| domain(origin)).collect();
+        let leased: BTreeSet<&str> = self.leases.values().map(|(origin, _)| domain(origin)).collect();
+        let may_be = |origin: &str| !is_spared || domains.len() < 2 || !leased.contains(domain(origin));
+        let due = self.hosts(kept).filter(|(due, origin, _)| *due <= now && may_be(origin));
         let waited = |(due, origin, host): &(EpochMs, &String, &KeptHost)| {
             ((*due).max(self.served.get(*origin).copied().unwrap_or(0)), host.number)
         };
@@ -46,7 +51,7 @@ impl Volatile {
 
     /// When the first URL of a host that is not leased is due.
     pub fn due(&self, kept: &Kept, origin: &str) -> Option<EpochMs> {
-        let is_leased = self.leases.values().any(|(leased, _)| leased == origin);
+        let is_leased = self.leases.values().any(|(leased, _)| leased == origin) || kept.unwritten.contains_key(origin);
         self.free(kept, origin).map(|(_, url)| url.due(kept)).min().filter(|_| !is_leased)
     }
 
@@ -79,4 +84,9 @@ impl Volatile {
         let host = Host { origin: origin.to_owned(), robots: host.robots, trouble: host.trouble, ordered_delay: None };
         Lease { id, host, work: chosen.into_iter().map(|(name, url)| url.work(name)).collect() }
     }
+}
+
+/// The registrable domain of a host.
+fn domain(origin: &str) -> &str {
+    url::registrable_domain(url::host(origin).unwrap_or(origin))
 }

@@ -1,0 +1,86 @@
+//! What the operator and the crawl itself ask and order. Only the frontier on disk has it.
+
+use super::open::EmbeddedFrontier;
+use crate::held::HELD;
+use crate::keys::{HostKey, split};
+use crate::{FrontierError, HostLook, HostOrder, Lease, Release, Scheduler, Standing, WHEN_MET_AGAIN, WhichHosts};
+use seine_parse::page::EpochMs;
+
+impl EmbeddedFrontier {
+    /// Releases a host, and writes the results of the visit.
+    pub fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {
+        self.give_back(lease, release);
+        self.write_visits()
+    }
+
+    /// Releases up to `of_each` deferred URLs of each host that has any. Returns how many.
+    pub fn release_held(&self, of_each: usize, now: EpochMs) -> Result<u64, FrontierError> {
+        let hosts: Vec<HostKey> = self.schedule.lock().held.iter().copied().collect();
+        let mut released = 0;
+        for host in hosts {
+            released += self.change(now, |changes, _| match changes.origin_of(host)? {
+                Some(origin) => changes.release(host, &origin, HELD..WHEN_MET_AGAIN, of_each),
+                None => Ok(0),
+            })?;
+        }
+        Ok(released as u64)
+    }
+
+    /// When the next host that is in no trouble is due; none if there is no work, or all of it is leased.
+    pub fn next_due_well(&self) -> Option<EpochMs> {
+        self.schedule.lock().next_due_well()
+    }
+
+    /// What is known of a host; none if it is unknown.
+    pub fn look_at_host(&self, origin: &str) -> Result<Option<HostLook>, FrontierError> {
+        let host = self.keys.host(origin);
+        let store = &*self.shelf.store()?;
+        let robots = self.owed_robots(host).map_or_else(|| store.robots_of(host), |robots| Ok(Some(robots)))?;
+        if let Some(look) = self.schedule.lock().look(host) {
+            return Ok(Some(HostLook { robots, ..look }));
+        }
+        let record = store.host(host)?;
+        Ok(record.map(|record| HostLook { record, due: None, is_leased: false, spent: None, robots }))
+    }
+
+    /// Up to `at_most` hosts with queued URLs.
+    pub fn look_at_hosts(&self, which: WhichHosts, at_most: usize) -> Vec<HostLook> {
+        self.schedule.lock().look_at(which, at_most)
+    }
+
+    /// Executes an operator's order for a host, durably. An unknown host is created.
+    pub fn order_host(&self, origin: &str, order: HostOrder, now: EpochMs) -> Result<(), FrontierError> {
+        split(&format!("{origin}/"))?;
+        self.change(now, |changes, _| {
+            let record = &mut changes.host(self.keys.host(origin), origin)?.record;
+            match order {
+                HostOrder::Block => record.is_blocked = true,
+                HostOrder::Unblock => record.is_blocked = false,
+                HostOrder::Delay(delay) => {
+                    record.ordered_delay_ms =
+                        delay.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX / 4));
+                }
+                HostOrder::Pages(pages) => record.ordered_pages = pages,
+            }
+            Ok(())
+        })?;
+        self.flush()
+    }
+
+    /// Writes everything to disk (fsync), for a clean end.
+    pub fn flush(&self) -> Result<(), FrontierError> {
+        self.write_all_owed()?;
+        self.shelf.store()?.persist()
+    }
+
+    /// Prevents or (false) allows leases of a host; not over a restart. A lease in progress ends soon
+    /// ([`crate::Turn::Recalled`]).
+    pub fn recall(&self, origin: &str, recalled: bool) {
+        self.schedule.lock().recall(self.keys.host(origin), recalled);
+    }
+
+    /// Whether its disk can be written.
+    pub fn standing(&self) -> Standing {
+        self.shelf.standing()
+    }
+}
