@@ -1,17 +1,13 @@
 //! The demo's web server, its site, and the websites made for other tests and for the benches.
 
-#[path = "../benches/support/site.rs"]
+#[path = "../../benches/support/site.rs"]
 mod bench_site;
-#[path = "demo/catalogue.rs"]
 mod catalogue;
-#[path = "demo/generated.rs"]
 mod generated;
-#[path = "demo/server.rs"]
 mod server;
+#[path = "../support/mod.rs"]
 mod support;
-#[path = "demo/town.rs"]
 mod town;
-#[path = "demo/walk.rs"]
 mod walk;
 
 use std::collections::BTreeMap;

@@ -9,15 +9,15 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
                       form-action 'none'; frame-ancestors 'none'";
 
 pub(super) async fn html() -> Response {
-    file("text/html; charset=utf-8", include_str!("page/index.html"))
+    file("text/html; charset=utf-8", include_str!("index.html"))
 }
 
 pub(super) async fn style() -> Response {
-    file("text/css; charset=utf-8", include_str!("page/page.css"))
+    file("text/css; charset=utf-8", include_str!("page.css"))
 }
 
 pub(super) async fn script() -> Response {
-    file("text/javascript; charset=utf-8", include_str!("page/page.js"))
+    file("text/javascript; charset=utf-8", include_str!("page.js"))
 }
 
 fn file(content_type: &'static str, text: &'static str) -> Response {

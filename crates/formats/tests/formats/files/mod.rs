@@ -231,7 +231,7 @@ proptest! {
 
 #[test]
 fn reads_what_a_killed_java_writer_leaves() {
-    let (records, error, truncated) = read(include_bytes!("../golden/files-killed-writer.deflate"));
+    let (records, error, truncated) = read(include_bytes!("../../golden/files-killed-writer.deflate"));
     assert!(error.is_none());
     assert!(truncated);
     assert_eq!(records.len(), 3);
