@@ -11,12 +11,12 @@ use crate::crawl::asks::{HostSays, found_at};
 impl Known<'_> {
     /// Why a live page is not delivered.
     pub(super) fn withheld(&self, page: &PageRecord) -> String {
-        let config = &self.console.config.scope;
+        let config = &self.explainer.config.scope;
         if page.noindex && config.obey_noindex {
             return "its page is noindex".to_owned();
         }
         if let Some(judged) = &page.judged
-            && judged.is_unwanted(self.console.config.left_out_by())
+            && judged.is_unwanted(self.explainer.config.left_out_by())
         {
             return format!("{} rates it as not relevant (store_negative_pages)", judged.model);
         }
@@ -31,7 +31,7 @@ impl Known<'_> {
     pub(super) fn preferences(&self) -> Vec<PreferenceSaid> {
         let Some(page) = self.look.as_ref().and_then(|look| look.page.as_ref()) else { return Vec::new() };
         let said = self.said(page);
-        let opted_out = self.console.config.scope.purposes.opted_out(&said);
+        let opted_out = self.explainer.config.scope.purposes.opted_out(&said);
         let each = said.into_iter().map(|statement| {
             let forbids = opted_out.as_ref().filter(|it| it.by == statement).map(|it| it.of.name().to_owned());
             PreferenceSaid { text: self.text_of(page, &statement), forbids, statement }
@@ -40,7 +40,7 @@ impl Known<'_> {
     }
 
     fn said(&self, page: &PageRecord) -> Vec<Statement> {
-        let agent = &self.console.config.fetch.user_agent.name;
+        let agent = &self.explainer.config.fetch.user_agent.name;
         let robots = self.robots_of(page);
         HostSays::of(robots.as_ref(), agent).about(page)
     }
@@ -50,7 +50,7 @@ impl Known<'_> {
         let origin = seine_parse::url::origin(found_at(page))?;
         match self.host.as_ref().filter(|_| seine_parse::url::origin(self.url) == Some(origin)) {
             Some(host) => host.robots.clone(),
-            None => self.console.frontier.look_at_host(origin).ok()??.robots,
+            None => self.explainer.frontier.look_at_host(origin).ok()??.robots,
         }
     }
 
