@@ -4,7 +4,6 @@
 mod access;
 mod backup;
 pub mod client;
-mod connection;
 mod live;
 mod page;
 mod places;

@@ -21,8 +21,6 @@ pub enum Refusal {
     NoSuchMethod(String),
     /// The present state does not allow it.
     Conflict(String),
-    /// The URL is too long.
-    TooLong(String),
     /// The body is too large.
     TooMuch(String),
     /// Too many requests.
@@ -49,7 +47,6 @@ impl Refusal {
             Refusal::NotFound(_) => StatusCode::NOT_FOUND,
             Refusal::NoSuchMethod(_) => StatusCode::METHOD_NOT_ALLOWED,
             Refusal::Conflict(_) => StatusCode::CONFLICT,
-            Refusal::TooLong(_) => StatusCode::URI_TOO_LONG,
             Refusal::TooMuch(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Refusal::TooOften(_) => StatusCode::TOO_MANY_REQUESTS,
             Refusal::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use super::access::{Access, By, Peer, Role};
 use super::problem::Refusal;
-use super::rates::{ASKING, REFUSED, Rate, WORKING};
+use super::rates::{Limit, Rates};
 use super::said::{HostsQuery, Order};
 use super::service::{App, BODY_TIMEOUT, BROKEN_OFF, Service, json};
 use super::{backup, live, page, seeds, work};
@@ -29,7 +29,7 @@ pub(super) fn router(service: Arc<dyn Service>, is_loopback: bool) -> Router {
         service,
         is_loopback,
         followers: Arc::new(Semaphore::new(live::CLIENTS)),
-        rates: Arc::default(),
+        rates: Arc::new(Rates::new()),
         backups: Arc::new(Semaphore::new(1)),
         uploads: Arc::default(),
     };
@@ -78,7 +78,7 @@ async fn let_in(
 ) -> Result<Response, Refusal> {
     let role = if request.method().is_safe() { Role::Read } else { Role::Operate };
     let checked = Access(&app.service.config()).check(&peer, app.is_loopback, request.headers(), role);
-    let by = app.let_ask(&peer, checked, ASKING)?;
+    let by = app.let_ask(&peer, checked, &app.rates.asking)?;
     request.extensions_mut().insert(By(by));
     Ok(next.run(request).await)
 }
@@ -97,7 +97,7 @@ async fn let_client_in(
     next: Next,
 ) -> Result<Response, Refusal> {
     let checked = Access(&app.service.config()).client(request.headers());
-    let client = app.let_ask(&peer, checked, WORKING)?;
+    let client = app.let_ask(&peer, checked, &app.rates.working)?;
     request.extensions_mut().insert(By(client));
     Ok(next.run(request).await)
 }
@@ -105,14 +105,17 @@ async fn let_client_in(
 impl App {
     /// Applies the rate limits; refused requests have a lower one. After too many wrong tokens from an address even a
     /// right one must wait, because otherwise the answer would reveal it.
-    fn let_ask(&self, peer: &Peer, checked: Result<String, Refusal>, rate: Rate) -> Result<String, Refusal> {
+    fn let_ask(&self, peer: &Peer, checked: Result<String, Refusal>, limit: &Limit) -> Result<String, Refusal> {
         let Peer::Network(address) = peer else { return checked };
-        let refused = format!("refused {}", address.ip());
+        let address = address.ip().to_string();
         match checked {
-            Ok(_) if self.rates.is_empty(&refused, REFUSED) => Err(REFUSED.refusal()),
-            Ok(by) => self.rates.take(by.clone(), rate).map(|()| by),
+            Ok(by) => {
+                self.rates.refused.check(&address)?;
+                limit.take(&by)?;
+                Ok(by)
+            }
             Err(refusal) => {
-                self.rates.take(refused, REFUSED)?;
+                self.rates.refused.take(&address)?;
                 Err(refusal)
             }
         }

@@ -15,10 +15,10 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use seine_system::folders::if_there;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
+use tokio_io_timeout::TimeoutStream;
 use tower::Service as _;
 
 use super::access::Peer;
-use super::connection::Connection;
 use super::places::{HeldPlace, Place, Places};
 use super::routes::router;
 use super::service::Service;
@@ -36,6 +36,8 @@ pub struct ListenError {
 
 /// A connection without a request for this long is closed.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// A connection whose client reads nothing for this long is closed.
+const UNREAD: Duration = Duration::from_secs(20);
 /// Pause after a connection cannot be accepted, because no file descriptor is left, for example.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
@@ -154,7 +156,7 @@ impl Drop for Presence {
 const ENDLESS: &str = "text/event-stream";
 
 async fn answer(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    stream: impl AsyncRead + AsyncWrite + Send + 'static,
     app: Router,
     peer: Peer,
     place: Option<Arc<Place>>,
@@ -175,6 +177,8 @@ async fn answer(
     });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(UNREAD));
     // The client disconnected.
-    let _ = http.serve_connection(TokioIo::new(Connection::new(stream)), service).await;
+    let _ = http.serve_connection(TokioIo::new(Box::pin(stream)), service).await;
 }

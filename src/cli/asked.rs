@@ -80,37 +80,37 @@ impl Asked {
     }
 
     pub fn clients(&self) -> anyhow::Result<Vec<ClientStatus>> {
-        self.ask("/clients", Console::clients)
+        self.ask("/clients", |console| console.status.clients_at_rest())
     }
 
     pub fn status(&self) -> anyhow::Result<Status> {
-        self.ask("/status", |console| Ok(console.status(Said::default())))
+        self.ask("/status", |console| Ok(console.status.now(Said::default())))
     }
 
     pub fn hosts(&self, query: &HostsQuery) -> anyhow::Result<Hosts> {
-        self.ask(&format!("/hosts?{}", serde_urlencoded::to_string(query)?), |console| Ok(console.hosts(query)))
+        self.ask(&format!("/hosts?{}", serde_urlencoded::to_string(query)?), |console| Ok(console.hosts.list(query)))
     }
 
     pub fn host(&self, host: &str) -> anyhow::Result<HostStatus> {
         let name: String = url::form_urlencoded::byte_serialize(host.as_bytes()).collect();
-        self.ask(&format!("/hosts/{name}"), |console| console.host(host))
+        self.ask(&format!("/hosts/{name}"), |console| console.hosts.show(host))
     }
 
     pub fn why(&self, url: &str) -> anyhow::Result<Why> {
         // A longer URL does not fit into a request.
         anyhow::ensure!(url.len() <= NAMEABLE, no_url(url));
         let query = serde_urlencoded::to_string([("url", url), ("delivered", "true")])?;
-        self.ask(&format!("/url?{query}"), |console| console.why(url, true))
+        self.ask(&format!("/url?{query}"), |console| console.urls.why(url, true))
     }
 
     pub fn orders(&self) -> anyhow::Result<Vec<Ordered>> {
-        self.ask("/orders", Console::orders)
+        self.ask("/orders", |console| console.order_log.latest())
     }
 
     pub fn order(&self, order: &Order) -> anyhow::Result<Done> {
         Ok(match self {
             Asked::Running(client) => client.post("/orders", order)?,
-            Asked::Resting(console) => console.order(order, BY)?,
+            Asked::Resting(console) => console.orders.give(order, BY)?,
         })
     }
 
@@ -120,7 +120,7 @@ impl Asked {
             Asked::Running(client) => Ok(client.post("/reload", &())?),
             Asked::Resting(console) => bail!(
                 "no crawl runs in {}, so there is nothing to reload; the next start reads the configuration",
-                console.folder.display()
+                console.status.folder.display()
             ),
         }
     }
@@ -128,7 +128,7 @@ impl Asked {
     pub fn add_seeds(&self, urls: &[String]) -> anyhow::Result<SeedsAdded> {
         Ok(match self {
             Asked::Running(client) => in_parts(client, urls)?,
-            Asked::Resting(console) => console.add_seeds(urls, BY)?,
+            Asked::Resting(console) => console.seeds.add(urls, BY)?,
         })
     }
 }

@@ -60,7 +60,7 @@ pub fn backup(args: Backup) -> anyhow::Result<ExitCode> {
             let (mut copy, mut out) = std::io::pipe()?;
             std::thread::scope(|scope| {
                 // An error there is reported in the copy. If this side ends the copy, it reports the reason itself.
-                scope.spawn(move || console.backup(&mut out, super::asked::BY));
+                scope.spawn(move || console.backups.write(&mut out, super::asked::BY));
                 let received = backup::receive(&mut copy, folder, &args.to, with_secrets, ticker.read());
                 drop(copy);
                 received

@@ -127,7 +127,7 @@ fn until_next(running: &Running, opening: Opening, hosts: u64, now: EpochMs, loo
 /// Finishes orders of the last run, when all of its events are validated.
 fn end_orders(running: &Running) -> Result<(), Refusal> {
     running.clients.question_again();
-    running.console().end_forgetting()
+    running.console().forgetting.finish()
 }
 
 /// The workers: as many as configured; a reload can change the number.

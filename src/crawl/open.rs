@@ -49,7 +49,7 @@ pub(super) fn open(
     refuse_what_is_no_crawl(&folder, seeds)?;
     let mut config = loaded.config.clone();
     make_private(&folder).map_err(|source| CrawlError::Folder { path: folder.clone(), source })?;
-    let (log, frontier, derive) = stores(&loaded, &mut config, &folder, room)?;
+    let Stores { log, frontier, derive } = stores(&loaded, &mut config, &folder, room)?;
     let ordered = ordered_limits(&frontier, &mut config)?;
     let scope = scope_with(seeds, &frontier, &config, room)?;
     let frontier: Arc<EmbeddedFrontier> = Arc::new(frontier);
@@ -111,13 +111,14 @@ fn refuse_what_is_no_crawl(folder: &Path, seeds: &[String]) -> Result<(), CrawlE
     }
 }
 
-/// Opens the log and the frontier, and decides how links are normalised, which the data folder influences.
-fn stores(
-    loaded: &Loaded,
-    config: &mut Config,
-    folder: &Path,
-    room: &mut StartRoom,
-) -> Result<(PageLog, EmbeddedFrontier, DeriveOptions), CrawlError> {
+struct Stores {
+    log: PageLog,
+    frontier: EmbeddedFrontier,
+    /// How links are normalised, which the data folder influences.
+    derive: DeriveOptions,
+}
+
+fn stores(loaded: &Loaded, config: &mut Config, folder: &Path, room: &mut StartRoom) -> Result<Stores, CrawlError> {
     refuse_a_lost_log(config, folder)?;
     let log = log_for(config, folder, &DeriveOptions::from(&*config))?;
     if log.status().end.index > 0 && !folder.join("frontier").is_dir() {
@@ -127,7 +128,7 @@ fn stores(
     config.scope.drop_parameters = room.write(&frontier, || parameters_in_force(&frontier, loaded))?;
     let derive = DeriveOptions::from(&*config);
     log.derive_by(derive.clone());
-    Ok((log, frontier, derive))
+    Ok(Stores { log, frontier, derive })
 }
 
 /// A frontier that has read from a log needs that log. A new frontier does not: its folder may be the mount point of a disk.

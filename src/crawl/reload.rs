@@ -40,7 +40,7 @@ impl Running {
         };
         let order =
             serde_json::json!({"order": "reload", "keys": changed.iter().map(|it| &it.key).collect::<Vec<_>>()});
-        let warning = self.console().note(by, order, &done);
+        let warning = self.console().order_log.add(by, order, &done);
         Ok(Reloaded { changed, done, warning })
     }
 

@@ -9,7 +9,7 @@ use seine_page_log::{PageLog, VALIDATOR};
 use seine_parse::DeriveOptions;
 use seine_system::clock::now_ms;
 
-use super::console::Console;
+use super::console::{Console, Parts};
 use super::error::CrawlError;
 use super::limits::OrderedLimits;
 use super::open;
@@ -38,7 +38,7 @@ impl Console {
         frontier.reconfigure(open::options(&config));
         let scope = Arc::new(CurrentScope::new(scope, RefusedLinks::open(&frontier)?));
         let frontier = Arc::new(frontier);
-        Ok(Console {
+        Ok(Console::new(Parts {
             folder: folder.to_owned(),
             config: Arc::new(config),
             frontier,
@@ -49,7 +49,7 @@ impl Console {
             limits,
             clients: None,
             forgetting: Default::default(),
-        })
+        }))
     }
 }
 

@@ -14,7 +14,7 @@ use seine_system::clock::now_ms;
 use tokio::sync::Notify;
 
 use super::clients::Clients;
-use super::console::Console;
+use super::console::{Console, Parts};
 use super::limits::OrderedLimits;
 use super::pauses::Pauses;
 use super::room::Room;
@@ -89,7 +89,7 @@ impl Running {
 
     /// For questions and orders of the operator.
     pub fn console(&self) -> Console {
-        Console {
+        Console::new(Parts {
             folder: self.folder.clone(),
             config: self.config(),
             frontier: self.frontier.clone(),
@@ -100,7 +100,7 @@ impl Running {
             clients: Some(self.clients.clone()),
             forgetting: self.forgetting.clone(),
             accepted_before: self.accepted_before,
-        }
+        })
     }
 
     /// Nothing is queued, nothing is in flight, everything is validated, and no recheck is due.

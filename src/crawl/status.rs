@@ -128,7 +128,7 @@ impl Service for Running {
 
     fn status(&self) -> Result<Status, Refusal> {
         let errors = self.watches.keys().filter_map(|name| Some((name.clone(), trouble(self, name)?)));
-        Ok(self.console().status(Said { live: Some(self.live()), errors: errors.collect() }))
+        Ok(self.console().status.now(Said { live: Some(self.live()), errors: errors.collect() }))
     }
 
     fn history(&self) -> Vec<Sample> {
@@ -136,19 +136,19 @@ impl Service for Running {
     }
 
     fn hosts(&self, query: &HostsQuery) -> Result<Hosts, Refusal> {
-        Ok(self.console().hosts(query))
+        Ok(self.console().hosts.list(query))
     }
 
     fn host(&self, host: &str) -> Result<HostStatus, Refusal> {
-        self.console().host(host)
+        self.console().hosts.show(host)
     }
 
     fn why(&self, url: &str, places: bool) -> Result<Why, Refusal> {
-        self.console().why(url, places)
+        self.console().urls.why(url, places)
     }
 
     fn orders(&self) -> Result<Vec<Ordered>, Refusal> {
-        self.console().orders()
+        self.console().order_log.latest()
     }
 
     fn reload(&self, by: &str) -> Result<Reloaded, Refusal> {
@@ -156,7 +156,7 @@ impl Service for Running {
     }
 
     fn order(&self, order: Order, by: &str) -> Result<Done, Refusal> {
-        let mut done = self.console().order(&order, by);
+        let mut done = self.console().orders.give(&order, by);
         if matches!(order, Order::SetLimit { .. } | Order::ResetLimit { .. }) {
             done = done.and_then(|done| self.limit_anew().map(|()| done));
         }
@@ -167,11 +167,11 @@ impl Service for Running {
 
     fn backup(&self, out: &mut dyn std::io::Write, by: &str) {
         // An error is in the log and in the output.
-        let _ = self.console().backup(out, by);
+        let _ = self.console().backups.write(out, by);
     }
 
     fn add_seeds(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal> {
-        let added = self.console().add_seeds(urls, by);
+        let added = self.console().seeds.add(urls, by);
         self.visitor().services.changed.send_replace(());
         added
     }

@@ -36,7 +36,7 @@ impl Stillness {
 
     /// True if no sink has made progress for too long. A full disk does not count.
     pub fn has_run_out(&mut self, running: &Running) -> bool {
-        let seen: Vec<_> = behind(running).iter().map(|(name, place, _)| (*place, moves(running, name))).collect();
+        let seen: Vec<_> = behind(running).iter().map(|sink| (sink.offset, moves(running, &sink.name))).collect();
         let places = |seen: &[(u64, u64)]| seen.iter().map(|(place, _)| *place).collect::<Vec<_>>();
         if seen.is_empty() || places(&seen) != places(&self.seen) || running.room.is_said_to_lack() {
             self.begin_anew();
@@ -47,12 +47,12 @@ impl Stillness {
         let waited = self.since.elapsed();
         !self.seen.is_empty()
             && waited >= self.limit
-            && (waited >= AT_WORK || behind(running).iter().all(|(name, ..)| trouble(running, name).is_some()))
+            && (waited >= AT_WORK || behind(running).iter().all(|sink| trouble(running, &sink.name).is_some()))
     }
 
     /// Reports the sinks that are stuck.
     pub fn tell(&self, running: &Running) {
-        for (sink, _, pending) in behind(running) {
+        for Behind { name: sink, pending, .. } in behind(running) {
             let why = trouble(running, &sink).unwrap_or_default();
             let seconds = self.since.elapsed().as_secs();
             tracing::warn!(sink, pending, why, "not moved for {seconds} s: the run ends without it");
@@ -60,17 +60,29 @@ impl Stillness {
     }
 }
 
-/// The sinks of this run with pending events: name, offset, number of events. Without standard output: its reader may
-/// take any time, and a closed pipe is noticed.
-fn behind(running: &Running) -> Vec<(String, u64, u64)> {
+/// A sink with pending events.
+struct Behind {
+    name: String,
+    /// Number of the event in the log, and of pages of a backfill.
+    offset: u64,
+    pending: u64,
+}
+
+/// The sinks of this run with pending events. Without standard output: its reader may take any time, and a closed pipe
+/// is noticed.
+fn behind(running: &Running) -> Vec<Behind> {
     let (log, config) = (running.log.status(), running.config());
     let sinks = config.sinks.iter().filter(|sink| sink.destination.medium() != Medium::Pipe);
     let behind = sinks.filter_map(|sink| {
         let reader = log.reader(sink.name())?;
         let is_filling = filling::is_unfinished(&running.folder, &running.log, sink.name());
         // Pages of a backfill count like events of the log.
-        let place = reader.position.index + running.watch(sink.name()).pages_filled();
-        (reader.pending > 0 || is_filling).then(|| (sink.name().to_owned(), place, reader.pending))
+        let offset = reader.position.index + running.watch(sink.name()).pages_filled();
+        (reader.pending > 0 || is_filling).then(|| Behind {
+            name: sink.name().to_owned(),
+            offset,
+            pending: reader.pending,
+        })
     });
     behind.collect()
 }

@@ -6,7 +6,7 @@ use seine_formats::format::Files;
 
 use super::local::{Disposition, LocalStore};
 use super::place_notes::{NotedPlace, PlaceNotes};
-use super::rolling::{Indexes, RollingFiles, RollingOptions};
+use super::rolling::{Indexes, RecordPlace, RollingFiles, RollingOptions};
 use super::sink::{SinkContext, SinkError, empty};
 use crate::config::SinkConfig;
 
@@ -82,8 +82,8 @@ impl LocalStore for RollingSink {
         })?;
         let (files, length) = (&self.files, self.record.len());
         self.notes.add(entry.end.index, || {
-            let (name, page, start) = files.place_of_last(length)?;
-            Some(NotedPlace::File { name: name.to_owned(), page, start })
+            let RecordPlace { file, page, start } = files.place_of_last(length)?;
+            Some(NotedPlace::File { name: file.to_owned(), page, start })
         });
         empty(&mut self.record);
         self.index(closed)?;

@@ -101,8 +101,8 @@ async fn a_cookie_goes_where_it_was_set_for() {
     let asked = asked.lock().clone();
     let expected = [
         ("/set/in", None),
-        ("/show", Some("show=1; host=1; domain=1; new=1; twice=2")),
-        ("/set/more", Some("folder=1; host=1; domain=1; new=1; twice=2")),
+        ("/show", Some("show=1; twice=2; host=1; domain=1; new=1")),
+        ("/set/more", Some("folder=1; twice=2; host=1; domain=1; new=1")),
         ("/end", None),
     ];
     let expected: Vec<_> = expected.map(|(path, cookie)| (path.to_owned(), cookie.map(str::to_owned))).into();

@@ -67,7 +67,7 @@ pub fn parse_response(bytes: &Bytes) -> Result<Response, HttpError> {
     let head = bytes.slice(..head_length);
     let mut lines = unfolded(&head).into_iter();
     let first = lines.next().ok_or(HttpError::Empty)?;
-    let (version, status, reason) = status_line(&first).ok_or_else(|| {
+    let StatusLine { version, status, reason } = status_line(&first).ok_or_else(|| {
         let shown: String = latin1_to_string(&first).chars().take(80).collect();
         HttpError::StatusLine(shown)
     })?;
@@ -80,7 +80,7 @@ pub fn parse_response(bytes: &Bytes) -> Result<Response, HttpError> {
 /// The status in the first line of a response.
 pub fn parse_status(bytes: &[u8]) -> Option<u16> {
     let line = bytes.split(|byte| *byte == b'\n').next()?;
-    status_line(line.strip_suffix(b"\r").unwrap_or(line)).map(|(_, status, _)| status)
+    status_line(line.strip_suffix(b"\r").unwrap_or(line)).map(|line| line.status)
 }
 
 /// The header lines of a head without a status line, as in ACHE's WARC files.
@@ -158,8 +158,16 @@ fn unfolded(head: &[u8]) -> Vec<Vec<u8>> {
     lines
 }
 
-/// `HTTP/1.1 200 OK`. The reason may be empty; a version without a minor number is HTTP/2.
-fn status_line(line: &[u8]) -> Option<(HttpVersion, u16, String)> {
+/// `HTTP/1.1 200 OK`.
+struct StatusLine {
+    /// Without a minor number it is HTTP/2.
+    version: HttpVersion,
+    status: u16,
+    /// May be empty.
+    reason: String,
+}
+
+fn status_line(line: &[u8]) -> Option<StatusLine> {
     let text = latin1_to_string(line);
     let (version, rest) = text.strip_prefix("HTTP/")?.split_once(' ')?;
     let version = match version {
@@ -170,7 +178,8 @@ fn status_line(line: &[u8]) -> Option<(HttpVersion, u16, String)> {
     let rest = rest.trim_start();
     let (status, reason) = rest.split_once(' ').unwrap_or((rest, ""));
     let is_status = status.len() == 3 && status.bytes().all(|it| it.is_ascii_digit());
-    Some((version, status.parse().ok().filter(|_| is_status)?, reason.to_owned()))
+    let status = status.parse().ok().filter(|_| is_status)?;
+    Some(StatusLine { version, status, reason: reason.to_owned() })
 }
 
 fn header(line: &[u8]) -> Option<(String, String)> {

@@ -58,7 +58,7 @@ impl PageLog {
 
         let mut recovery = Recovery::default();
         let readers = known_readers(&cursors, &mut recovery)?;
-        let (segments, end, writable) = recover(dir, &mut recovery)?;
+        let Recovered { segments, end, writable } = recover(dir, &mut recovery)?;
         let ahead = readers.values().map(|slot| slot.cursor.position).max().unwrap_or_default();
         let mut state = State {
             end,
@@ -129,11 +129,19 @@ fn known_readers(dir: &Path, recovery: &mut Recovery) -> Result<BTreeMap<String,
     Ok(readers)
 }
 
-/// The segments, the end of the log, and the file of the last segment if the writer can append to it.
-fn recover(dir: &Path, recovery: &mut Recovery) -> Result<(VecDeque<Segment>, Position, Option<File>), LogError> {
+/// What an earlier process left.
+struct Recovered {
+    segments: VecDeque<Segment>,
+    /// Of the log.
+    end: Position,
+    /// The file of the last segment, if the writer can append to it.
+    writable: Option<File>,
+}
+
+fn recover(dir: &Path, recovery: &mut Recovery) -> Result<Recovered, LogError> {
     let found = segment::list(dir)?;
     let mut segments = VecDeque::with_capacity(found.len());
-    let mut last = (Position::default(), None);
+    let (mut end, mut writable) = (Position::default(), None);
     for (number, (start, path)) in found.iter().enumerate() {
         let file = SegmentFile::open(path, *start)?;
         let whole = file.check_header()?;
@@ -144,13 +152,13 @@ fn recover(dir: &Path, recovery: &mut Recovery) -> Result<(VecDeque<Segment>, Po
         let on_disk = file.file_bytes()?;
         let mut bytes = on_disk;
         if number + 1 == found.len() {
-            let end = last_end(&file, on_disk, recovery)?;
+            end = last_end(&file, on_disk, recovery)?;
             bytes = file.file_offset(end.offset).min(on_disk);
-            last = (end, whole.then_some(cut(path, bytes)?));
+            writable = whole.then_some(cut(path, bytes)?);
         }
         segments.push_back(Segment { path: path.clone(), start: *start, bytes });
     }
-    Ok((segments, last.0, last.1))
+    Ok(Recovered { segments, end, writable })
 }
 
 /// Finds the end of the last intact record. Records damage before it and a torn end.

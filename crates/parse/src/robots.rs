@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use super::path_pattern::{Pattern, canonical};
-use super::preferences::robots::{UsageRules, license};
+use super::preferences::robots::{UsageLine, UsageRules, license};
 use crate::page::preferences::{Scheme, Statement};
 
 /// Bytes of a file that are read; the rest is ignored (RFC 9309 §2.5 requires at least 500 KiB).
@@ -74,7 +74,7 @@ impl RobotsTxt {
         }
         let Group { mut rules, crawl_delay, usage, .. } = if own.named { own } else { common };
         rules.sort_by_key(|rule| (std::cmp::Reverse(rule.pattern.length()), !rule.allow));
-        let usage = UsageRules::new(usage.iter().map(|(scheme, value, line)| (*scheme, value.as_str(), *line)));
+        let usage = UsageRules::new(&usage);
         RobotsTxt { rules, crawl_delay, sitemaps, usage, licenses }
     }
 
@@ -120,7 +120,7 @@ struct Group {
     open: bool,
     rules: Vec<Rule>,
     crawl_delay: Option<Duration>,
-    usage: Vec<(Scheme, String, u32)>,
+    usage: Vec<UsageLine>,
 }
 
 impl Group {
@@ -132,7 +132,9 @@ impl Group {
     fn take(&mut self, line: &Line, number: u32) {
         match *line {
             Line::Rule { allow, path } if self.open => self.rules.extend(rules(allow, path, number)),
-            Line::Usage(scheme, value) if self.open => self.usage.push((scheme, value.to_owned(), number)),
+            Line::Usage(scheme, value) if self.open => {
+                self.usage.push(UsageLine { scheme, value: value.to_owned(), number })
+            }
             Line::CrawlDelay(delay) if self.open => self.crawl_delay = self.crawl_delay.max(seconds(delay)),
             _ => {}
         }

@@ -13,7 +13,7 @@ use crate::judge::withheld::standing;
 impl Known<'_> {
     /// Why a live page is not delivered.
     pub(super) fn withheld(&self, page: &PageRecord) -> String {
-        match standing(page, &self.said(page), &self.console.config) {
+        match standing(page, &self.said(page), &self.explainer.config) {
             Some(Withheld::Noindex) => "its page is noindex".to_owned(),
             Some(Withheld::Irrelevant) => {
                 let model = page.judged.as_ref().map_or("the page classifier", |judged| judged.model.as_str());
@@ -32,7 +32,7 @@ impl Known<'_> {
     pub(super) fn preferences(&self) -> Vec<PreferenceSaid> {
         let Some(page) = self.look.as_ref().and_then(|look| look.page.as_ref()) else { return Vec::new() };
         let said = self.said(page);
-        let opted_out = self.console.config.scope.purposes.opted_out(&said);
+        let opted_out = self.explainer.config.scope.purposes.opted_out(&said);
         let each = said.into_iter().map(|statement| {
             let forbids = opted_out.as_ref().filter(|it| it.by == statement).map(|it| it.of.name().to_owned());
             PreferenceSaid { text: self.text_of(page, &statement), forbids, statement }
@@ -41,7 +41,7 @@ impl Known<'_> {
     }
 
     fn said(&self, page: &PageRecord) -> Vec<Statement> {
-        let agent = &self.console.config.fetch.user_agent.name;
+        let agent = &self.explainer.config.fetch.user_agent.name;
         let robots = self.robots_of(page);
         HostSays::of(robots.as_ref(), agent).about(page)
     }
@@ -51,7 +51,7 @@ impl Known<'_> {
         let origin = seine_parse::url::origin(found_at(page))?;
         match self.host.as_ref().filter(|_| seine_parse::url::origin(self.url) == Some(origin)) {
             Some(host) => host.robots.clone(),
-            None => self.console.frontier.look_at_host(origin).ok()??.robots,
+            None => self.explainer.frontier.look_at_host(origin).ok()??.robots,
         }
     }
 

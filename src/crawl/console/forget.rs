@@ -1,14 +1,17 @@
 //! Forgets URLs and hosts. The order is on disk before its first batch, so the next start finishes an interrupted one.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use seine_frontier::{Forgotten, FrontierError, Notes, Verdicts};
+use parking_lot::Mutex;
+use seine_frontier::{EmbeddedFrontier, Forgotten, FrontierError, Notes, Verdicts};
 use seine_system::blocking;
 use seine_system::clock::now_ms;
 use serde::{Deserialize, Serialize};
 
-use super::Console;
+use super::hosts::HostList;
+use super::order_log::OrderLog;
 use super::why::no_url;
 use crate::api::Refusal;
 use crate::api::said::{Done, Forget, Order};
@@ -31,10 +34,21 @@ struct Pending {
     forget: Forget,
 }
 
-impl Console {
+#[derive(Clone)]
+pub(crate) struct Forgetting {
+    pub(super) frontier: Arc<EmbeddedFrontier>,
+    pub(super) hosts: HostList,
+    pub(super) log: OrderLog,
+    /// Locked while something is being forgotten.
+    pub(super) one_at_a_time: Arc<Mutex<()>>,
+    /// Number of events accepted before this process started.
+    pub(super) accepted_before: u64,
+}
+
+impl Forgetting {
     pub(super) fn forget(&self, forget: &Forget, by: &str) -> Result<Done, Refusal> {
         let forget = self.normalised(forget)?;
-        let _one_after_the_other = self.forgetting.lock();
+        let _one_after_the_other = self.one_at_a_time.lock();
         let mut pending = self.pending()?;
         pending.push(Pending { by: by.to_owned(), forget });
         self.keep(&pending)?;
@@ -50,8 +64,8 @@ impl Console {
     }
 
     /// Finishes interrupted orders. A start calls this when all earlier events are validated.
-    pub(in crate::crawl) fn end_forgetting(&self) -> Result<(), Refusal> {
-        let _one_after_the_other = self.forgetting.lock();
+    pub(in crate::crawl) fn finish(&self) -> Result<(), Refusal> {
+        let _one_after_the_other = self.one_at_a_time.lock();
         let mut pending = self.pending()?;
         while !pending.is_empty() {
             self.forget_pending(&mut pending)?;
@@ -65,7 +79,7 @@ impl Console {
         let forgotten = self.forget_recalled(forget)?;
         let done = told(&forgotten);
         let order = serde_json::to_value(Order::Forget(forget.clone())).unwrap_or_default();
-        let warning = self.note(by, order, &done);
+        let warning = self.log.add(by, order, &done);
         pending.remove(0);
         self.keep(pending)?;
         Ok(Done { done, warning, ..Done::default() })
@@ -134,7 +148,7 @@ impl Console {
         let urls = forget.urls.iter().map(|url| seine_parse::url::parse(url).ok_or_else(|| bad(url)));
         let mut hosts = Vec::new();
         for host in &forget.hosts {
-            hosts.extend(self.origins_of(host)?);
+            hosts.extend(self.hosts.origins_of(host)?);
         }
         Ok(Forget { urls: urls.collect::<Result<_, _>>()?, hosts })
     }

@@ -1,24 +1,33 @@
 //! Hosts: which are busy, which wait, and why.
 
+use std::sync::Arc;
+
 use seine_frontier::held::HELD;
 use seine_frontier::{
-    FrontierError, HostLook, Robots, RobotsAccess, Scheduler, Trouble, Validation, Verdicts, WhichHosts,
+    EmbeddedFrontier, FrontierError, HostLook, Robots, RobotsAccess, Scheduler, Trouble, Validation, Verdicts,
+    WhichHosts,
 };
 use seine_parse::page::EpochMs;
 use seine_parse::robots::RobotsTxt;
 use seine_policies::traps::HostTraps;
 use seine_system::clock::now_ms;
 
-use super::Console;
 use crate::api::Refusal;
 use crate::api::said::{HostRobots, HostStatus, HostTrouble, Hosts, HostsQuery, Troubled};
+use crate::config::Config;
 
 /// Default and maximum number of hosts in a list.
 const SHOWN: usize = 100;
 const MOST: usize = 1000;
 
-impl Console {
-    pub fn hosts(&self, query: &HostsQuery) -> Hosts {
+#[derive(Clone)]
+pub(crate) struct HostList {
+    pub(super) frontier: Arc<EmbeddedFrontier>,
+    pub(super) config: Arc<Config>,
+}
+
+impl HostList {
+    pub fn list(&self, query: &HostsQuery) -> Hosts {
         let now = now_ms();
         let which = query.which.unwrap_or(WhichHosts::All);
         let looks = self.frontier.look_at_hosts(which, query.limit.unwrap_or(SHOWN).min(MOST));
@@ -38,7 +47,7 @@ impl Console {
     }
 
     /// `host` is an origin, a URL or a name. A name means the known host, https before http.
-    pub fn host(&self, host: &str) -> Result<HostStatus, Refusal> {
+    pub fn show(&self, host: &str) -> Result<HostStatus, Refusal> {
         let origin = self.origins_of(host)?.swap_remove(0);
         match self.frontier.look_at_host(&origin)? {
             Some(look) => Ok(HostStatus {

@@ -2,34 +2,21 @@
 
 use seine_frontier::{Attempt, Cause, Found, UrlLook, Way};
 
-use super::Console;
+use super::order_log::OrderLog;
 use crate::api::said::{AttemptStory, Attempts, Discovery, FoundLink};
 
-/// Name of the order that adds seeds.
-const ADD_SEEDS: &str = "add_seeds";
-
-impl Console {
-    pub(super) fn discovery(&self, look: Option<&UrlLook>) -> Discovery {
-        let told = |found: Option<&Found>| found.map(|found| self.found_link(found));
-        Discovery {
-            first: told(look.and_then(|look| look.first_found.as_ref())),
-            last: told(look.and_then(|look| look.last_found.as_ref())),
-        }
+pub(super) fn discovery(log: &OrderLog, look: Option<&UrlLook>) -> Discovery {
+    let told = |found: Option<&Found>| found.map(|found| found_link(log, found));
+    Discovery {
+        first: told(look.and_then(|look| look.first_found.as_ref())),
+        last: told(look.and_then(|look| look.last_found.as_ref())),
     }
+}
 
-    fn found_link(&self, found: &Found) -> FoundLink {
-        let Found { way, on, at } = found;
-        let by = if *way == Way::Added { self.who_added(*at) } else { None };
-        FoundLink { way: way.name().to_owned(), on: on.clone(), at_ms: *at, by }
-    }
-
-    /// Who added the seeds at that second: the author of the first such order since, if it is in the list.
-    fn who_added(&self, at: u64) -> Option<String> {
-        let orders = self.orders().ok()?;
-        // The latest are first.
-        let mut seeds = orders.into_iter().rev().filter(|it| it.order["order"] == ADD_SEEDS && it.at_ms >= at);
-        seeds.next().map(|ordered| ordered.by)
-    }
+fn found_link(log: &OrderLog, found: &Found) -> FoundLink {
+    let Found { way, on, at } = found;
+    let by = if *way == Way::Added { log.who_added_seeds(*at) } else { None };
+    FoundLink { way: way.name().to_owned(), on: on.clone(), at_ms: *at, by }
 }
 
 pub(super) fn attempts(look: Option<&UrlLook>) -> Attempts {

@@ -10,10 +10,9 @@ use seine_formats::Format;
 use seine_frontier::PageRecord;
 use tokio::sync::Semaphore;
 
-use super::Console;
 use crate::api::said::{DeliveredPlace, SinkPlace};
 use crate::archive::place::{self as archive_place, RecordPlace};
-use crate::config::SinkConfig;
+use crate::config::{Config, SinkConfig};
 use crate::sinks::page_place::{NotTold, PagePlace, Pages, SoughtPage};
 use crate::sinks::row;
 
@@ -27,39 +26,37 @@ static TURNS: Semaphore = Semaphore::const_new(AT_ONCE);
 
 type Told = Result<Option<DeliveredPlace>, NotTold>;
 
-impl Console {
-    /// Adds the location to each sink that has the page.
-    pub(super) fn find_places(&self, page: &PageRecord, sinks: &mut [SinkPlace]) {
-        let until = Instant::now() + WAIT;
-        let (sender, receiver) = mpsc::channel();
-        let mut waiting = 0;
-        for (number, sink) in sinks.iter_mut().enumerate() {
-            let Some(config) = self.config.sink(&sink.sink) else { continue };
-            if !may_have_it(sink, config) {
-                continue;
-            }
-            let Ok(turn) = TURNS.try_acquire() else {
-                sink.place_unknown = Some("not asked: too many requests at the moment".to_owned());
-                continue;
-            };
-            let (config, folder, sought) = (config.clone(), self.folder.join(config.name()), sought(page));
-            let sender = sender.clone();
-            let asked = thread::Builder::new().name("why".to_owned()).spawn(move || {
-                let _turn = turn; // given back when the thread ends, however late
-                // The caller may have stopped waiting.
-                let _ = sender.send((number, find(&config, &folder, &sought, until)));
-            });
-            waiting += usize::from(asked.is_ok());
-            sink.place_unknown = Some(format!("no answer within {} s", WAIT.as_secs()));
+/// Adds the location to each sink that has the page.
+pub(super) fn find_places(config: &Config, folder: &Path, page: &PageRecord, sinks: &mut [SinkPlace]) {
+    let until = Instant::now() + WAIT;
+    let (sender, receiver) = mpsc::channel();
+    let mut waiting = 0;
+    for (number, sink) in sinks.iter_mut().enumerate() {
+        let Some(sink_config) = config.sink(&sink.sink) else { continue };
+        if !may_have_it(sink, sink_config) {
+            continue;
         }
-        while waiting > 0 {
-            let Ok((number, told)) = receiver.recv_timeout(until.saturating_duration_since(Instant::now())) else {
-                break;
-            };
-            waiting -= 1;
-            if let Some(sink) = sinks.get_mut(number) {
-                say(sink, told);
-            }
+        let Ok(turn) = TURNS.try_acquire() else {
+            sink.place_unknown = Some("not asked: too many requests at the moment".to_owned());
+            continue;
+        };
+        let (config, folder, sought) = (sink_config.clone(), folder.join(sink_config.name()), sought(page));
+        let sender = sender.clone();
+        let asked = thread::Builder::new().name("why".to_owned()).spawn(move || {
+            let _turn = turn; // given back when the thread ends, however late
+            // The caller may have stopped waiting.
+            let _ = sender.send((number, find(&config, &folder, &sought, until)));
+        });
+        waiting += usize::from(asked.is_ok());
+        sink.place_unknown = Some(format!("no answer within {} s", WAIT.as_secs()));
+    }
+    while waiting > 0 {
+        let Ok((number, told)) = receiver.recv_timeout(until.saturating_duration_since(Instant::now())) else {
+            break;
+        };
+        waiting -= 1;
+        if let Some(sink) = sinks.get_mut(number) {
+            say(sink, told);
         }
     }
 }

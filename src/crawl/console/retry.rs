@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use regex::bytes::Regex;
 use seine_frontier::pattern;
-use seine_frontier::{PageRecord, PageState, Scheduler};
+use seine_frontier::{EmbeddedFrontier, PageRecord, PageState, Scheduler};
 use seine_parse::page::{FailureReason, STATUS_CLASSES, status_class};
 use seine_system::clock::now_ms;
 
-use super::Console;
 use crate::api::Refusal;
 use crate::api::said::{ReasonCount, Retry};
 
@@ -24,28 +23,26 @@ pub(crate) fn reasons() -> Vec<&'static str> {
     reasons.chain(STATUS_CLASSES).chain(TABLES).collect()
 }
 
-impl Console {
-    pub(super) fn retry(&self, retry: &Retry) -> Result<Vec<ReasonCount>, Refusal> {
-        let wanted = Wanted::new(retry)?;
-        let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
-        let (now, mut last) = (now_ms(), None::<String>);
-        loop {
-            let found = self.frontier.records_after(last.as_deref(), BATCH, &|record| wanted.takes(record))?;
-            for record in &found {
-                *counts.entry(name_of(record)).or_default() += 1;
-            }
-            let urls: Vec<String> = found.into_iter().map(|record| record.url).collect();
-            if !retry.dry_run {
-                self.frontier.try_again(&urls, now)?;
-            }
-            match urls.into_iter().next_back() {
-                Some(url) => last = Some(url),
-                None => break,
-            }
+pub(super) fn queue(frontier: &EmbeddedFrontier, retry: &Retry) -> Result<Vec<ReasonCount>, Refusal> {
+    let wanted = Wanted::new(retry)?;
+    let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
+    let (now, mut last) = (now_ms(), None::<String>);
+    loop {
+        let found = frontier.records_after(last.as_deref(), BATCH, &|record| wanted.takes(record))?;
+        for record in &found {
+            *counts.entry(name_of(record)).or_default() += 1;
         }
-        let counts = counts.into_iter().map(|(reason, urls)| ReasonCount { reason: reason.to_owned(), urls });
-        Ok(counts.collect())
+        let urls: Vec<String> = found.into_iter().map(|record| record.url).collect();
+        if !retry.dry_run {
+            frontier.try_again(&urls, now)?;
+        }
+        match urls.into_iter().next_back() {
+            Some(url) => last = Some(url),
+            None => break,
+        }
     }
+    let counts = counts.into_iter().map(|(reason, urls)| ReasonCount { reason: reason.to_owned(), urls });
+    Ok(counts.collect())
 }
 
 struct Wanted<'r> {

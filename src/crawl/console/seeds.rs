@@ -1,19 +1,28 @@
 //! Adds seeds to a running or stopped crawl.
 
-use seine_frontier::scope::Scope;
-use seine_frontier::{Notes, Scheduler, Way};
+use std::sync::Arc;
+
+use seine_frontier::scope::{CurrentScope, Scope};
+use seine_frontier::{EmbeddedFrontier, Notes, Scheduler, Way};
 use seine_system::clock::now_ms;
 
-use super::Console;
+use super::order_log::{ADD_SEEDS, OrderLog};
 use crate::api::Refusal;
 use crate::api::said::SeedsAdded;
-use crate::config::check_seed;
+use crate::config::{Config, check_seed};
 use crate::crawl::seeds::{SCOPE_NOTE, seed_proposals};
 
-impl Console {
+pub(crate) struct Seeds {
+    pub(super) config: Arc<Config>,
+    pub(super) frontier: Arc<EmbeddedFrontier>,
+    pub(super) scope: Arc<CurrentScope>,
+    pub(super) log: OrderLog,
+}
+
+impl Seeds {
     /// New seeds are queued, known ones are rechecked. Their hosts come into scope at once. The next start reads
     /// earlier pages again for links to these hosts.
-    pub fn add_seeds(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal> {
+    pub fn add(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal> {
         let mut said = SeedsAdded::default();
         let mut seeds = Vec::with_capacity(urls.len());
         for url in urls {
@@ -33,7 +42,7 @@ impl Console {
         said.known = seeds.len() as u64 - said.added;
         self.frontier.try_again(&seeds, now)?;
         self.frontier.flush()?;
-        said.warning = self.note(by, serde_json::json!({"order": "add_seeds", "urls": seeds.len()}), &told(&said));
+        said.warning = self.log.add(by, serde_json::json!({"order": ADD_SEEDS, "urls": seeds.len()}), &told(&said));
         Ok(said)
     }
 

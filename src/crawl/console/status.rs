@@ -1,12 +1,19 @@
 //! Status of a crawl.
 
-use seine_frontier::Verdicts;
-use seine_page_log::ReaderStatus;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use seine_frontier::{EmbeddedFrontier, Verdicts};
+use seine_page_log::{PageLog, ReaderStatus};
 use seine_system::clock::now_ms;
 
-use super::Console;
+use crate::api::Refusal;
+use crate::api::said::work::ClientStatus;
 use crate::api::said::{BudgetStatus, Live, LogStatus, SinkStatus, Status};
-use crate::config::STDOUT;
+use crate::config::{Config, STDOUT};
+use crate::crawl::clients;
+use crate::crawl::limits::OrderedLimits;
+use crate::crawl::pauses::Pauses;
 use crate::sinks::dead_letters;
 
 /// The part that only a running crawl knows.
@@ -17,8 +24,17 @@ pub(crate) struct Said {
     pub errors: Vec<(String, String)>,
 }
 
-impl Console {
-    pub fn status(&self, said: Said) -> Status {
+pub(crate) struct CrawlStatus {
+    pub folder: PathBuf,
+    pub(super) config: Arc<Config>,
+    pub(super) frontier: Arc<EmbeddedFrontier>,
+    pub(super) log: PageLog,
+    pub(super) pauses: Arc<Pauses>,
+    pub(super) limits: Arc<OrderedLimits>,
+}
+
+impl CrawlStatus {
+    pub fn now(&self, said: Said) -> Status {
         let log = self.log.status();
         let budgets = self.frontier.budgets(now_ms()).into_iter().map(|standing| BudgetStatus {
             of: standing.budget.of.name().to_owned(),
@@ -48,6 +64,11 @@ impl Console {
             sinks: sinks.collect(),
             running: said.live,
         }
+    }
+
+    /// Remote workers as recorded by the last run.
+    pub fn clients_at_rest(&self) -> Result<Vec<ClientStatus>, Refusal> {
+        Ok(clients::at_rest(&self.config.work, &*self.frontier)?)
     }
 
     /// None for a reader that is not a sink.

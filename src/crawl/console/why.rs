@@ -1,29 +1,33 @@
 //! `seine why`: everything known about one URL.
 
+use std::sync::Arc;
+
 use seine_frontier::held::{HELD, held_under};
-use seine_frontier::scope::{Scope, Verdict};
-use seine_frontier::{HostLook, PageRecord, PageState, Place, QueuedUrl, RobotsAccess, UrlLook, WHEN_MET_AGAIN};
-use seine_page_log::{LogStatus, ReaderStatus};
-use seine_parse::page::{Doubt, DuplicateOf, EpochMs, Kind};
+use seine_frontier::scope::{CurrentScope, Scope, Verdict};
+use seine_frontier::{
+    EmbeddedFrontier, HostLook, PageRecord, PageState, Place, QueuedUrl, RobotsAccess, UrlLook, WHEN_MET_AGAIN,
+};
+use seine_parse::page::{Doubt, DuplicateOf, EpochMs};
 use seine_parse::robots::{RobotsTxt, line_of};
 use seine_parse::url::{MAX_URL_BYTES, port_problem};
 use seine_system::clock::now_ms;
 
-use super::Console;
-use super::hosts::host_status;
-use super::past::attempts;
+use super::deliveries::Deliveries;
+use super::hosts::{HostList, host_status};
+use super::order_log::OrderLog;
+use super::past::{attempts, discovery};
 use crate::api::Refusal;
-use crate::api::said::{DoubtStory, HostStatus, PageStory, QueuePlace, RobotsVerdict, ScopeVerdict, SinkPlace, Why};
-use crate::config::Removed;
+use crate::api::said::{DoubtStory, HostStatus, PageStory, QueuePlace, RobotsVerdict, ScopeVerdict, Why};
+use crate::config::Config;
 use crate::crawl::focus;
-use crate::sinks::dead_letters;
+use crate::crawl::pauses::Pauses;
 
 const HALF: &str = "the page is truncated: its body ended early. Seine refetches it until it is complete";
 const STAYS: &str = "the earlier page stays until a second fetch confirms the removal";
 
 /// What is known about the URL.
 pub(super) struct Known<'c> {
-    pub(super) console: &'c Console,
+    pub(super) explainer: &'c Explainer,
     pub(super) url: &'c str,
     scope: &'c Scope,
     pub(super) look: Option<UrlLook>,
@@ -31,7 +35,18 @@ pub(super) struct Known<'c> {
     now: EpochMs,
 }
 
-impl Console {
+/// Explains URLs.
+pub(crate) struct Explainer {
+    pub(super) config: Arc<Config>,
+    pub(super) frontier: Arc<EmbeddedFrontier>,
+    pub(super) scope: Arc<CurrentScope>,
+    pub(super) pauses: Arc<Pauses>,
+    pub(super) hosts: HostList,
+    pub(super) deliveries: Deliveries,
+    pub(super) log: OrderLog,
+}
+
+impl Explainer {
     /// `asked`: a URL as the user wrote it. `places`: also ask the destinations for its location.
     pub fn why(&self, asked: &str, places: bool) -> Result<Why, Refusal> {
         let bad = || Refusal::Bad(no_url(asked));
@@ -39,7 +54,7 @@ impl Console {
         let origin = seine_parse::url::origin(&url).ok_or_else(bad)?;
         let scope = self.scope.now();
         let known = Known {
-            console: self,
+            explainer: self,
             url: &url,
             scope: &scope,
             look: self.frontier.look_at_url(&url)?,
@@ -48,9 +63,9 @@ impl Console {
         };
         let (state, reason) = known.verdict();
         let page = known.look.as_ref().and_then(|look| look.page.as_ref());
-        let mut sinks = self.sink_places(page);
+        let mut sinks = self.deliveries.of(page);
         if let Some(page) = page.filter(|_| places) {
-            self.find_places(page, &mut sinks);
+            self.deliveries.find(page, &mut sinks);
         }
         Ok(Why {
             state: state.to_owned(),
@@ -59,12 +74,13 @@ impl Console {
             robots: known.robots_verdict(),
             preferences: known.preferences(),
             host: match &known.host {
-                Some(host) => {
-                    Some(HostStatus { traps: self.trap_lines(&host.record.origin)?, ..host_status(host, known.now) })
-                }
+                Some(host) => Some(HostStatus {
+                    traps: self.hosts.trap_lines(&host.record.origin)?,
+                    ..host_status(host, known.now)
+                }),
                 None => None,
             },
-            found: self.discovery(known.look.as_ref()),
+            found: discovery(&self.log, known.look.as_ref()),
             attempts: attempts(known.look.as_ref()),
             queue: known.queue_place()?,
             page: page.map(|page| story(page, known.look.as_ref().and_then(|look| look.owner.clone()))),
@@ -74,51 +90,6 @@ impl Console {
             sinks,
             url,
         })
-    }
-
-    fn sink_places(&self, page: Option<&PageRecord>) -> Vec<SinkPlace> {
-        let log = self.log.status();
-        let sinks = log.readers.iter().filter(|reader| reader.books.is_some());
-        sinks.map(|reader| self.sink_place(reader, page, &log)).collect()
-    }
-
-    fn sink_place(&self, reader: &ReaderStatus, page: Option<&PageRecord>, log: &LogStatus) -> SinkPlace {
-        let place = |state: &str, ahead, reason| SinkPlace {
-            sink: reader.name.clone(),
-            state: state.to_owned(),
-            ahead,
-            reason,
-            place: None,
-            place_unknown: None,
-        };
-        let Some(page) = page else { return place("not_yet", None, None) };
-        if page.kind == Kind::Sitemap {
-            return place("passed", None, Some("a sitemap leads to pages and is not delivered itself".to_owned()));
-        }
-        let Some(passed_at) = page.passed_at.filter(|index| *index <= log.end.index) else {
-            return place("unknown", None, None);
-        };
-        if passed_at <= reader.missed {
-            return place("missed", None, Some("it was accepted before this sink was added".to_owned()));
-        }
-        if reader.position.index < passed_at {
-            return place("pending", Some(passed_at - reader.position.index - 1), None);
-        }
-        if let Some(reason) = dead_letters::reason(&self.folder.join(&reader.name), &page.event_id) {
-            return place("dead", None, Some(reason));
-        }
-        let upkeep = self.config.sink(&reader.name).map(|sink| sink.upkeep);
-        if let (Some(of), true) = (page.duplicate_of(), upkeep.is_some_and(|upkeep| upkeep.skip_duplicates)) {
-            return place("passed", None, Some(format!("it is {}; this sink skips duplicates", said_of_duplicate(of))));
-        }
-        match (page.state, upkeep.map(|upkeep| upkeep.removed)) {
-            (state, _) if state.is_live() => place("delivered", None, None),
-            (PageState::Refused, _) => place("passed", None, Some(said_of(page))),
-            (_, Some(Removed::Keep)) => {
-                place("passed", None, Some(format!("{}; this sink removes nothing", said_of(page))))
-            }
-            _ => place("removed", None, Some(said_of(page))),
-        }
     }
 }
 
@@ -167,7 +138,7 @@ impl Known<'_> {
         if let Some(rule) = self.refusing_rule() {
             return ("out_of_scope", rule);
         }
-        let config = &self.console.config.frontier;
+        let config = &self.explainer.config.frontier;
         let mut reason = "it is in scope, but no seed, page or sitemap has led to it so far".to_owned();
         let host = self.host.as_ref();
         let (admitted, ordered) =
@@ -196,8 +167,8 @@ impl Known<'_> {
 
     /// The number of hosts of the domain, if the limit is reached and this host is not known.
     fn hosts_of_full_domain(&self) -> Option<u64> {
-        let most = self.console.config.frontier.max_hosts_per_domain.filter(|_| self.host.is_none())?;
-        let hosts = self.console.frontier.hosts_of_domain(seine_parse::url::origin(self.url)?).ok()?;
+        let most = self.explainer.config.frontier.max_hosts_per_domain.filter(|_| self.host.is_none())?;
+        let hosts = self.explainer.frontier.hosts_of_domain(seine_parse::url::origin(self.url)?).ok()?;
         Some(hosts).filter(|hosts| *hosts >= most)
     }
 
@@ -222,7 +193,7 @@ impl Known<'_> {
         if self.robots_verdict().verdict == "denied" {
             reason += "; robots.txt forbids it";
         }
-        if self.console.pauses.is_crawl_paused() {
+        if self.explainer.pauses.is_crawl_paused() {
             reason += "; the crawl is paused";
         }
         let Some(host) = &self.host else { return reason };
@@ -258,7 +229,7 @@ impl Known<'_> {
 
     fn scope_verdict(&self) -> ScopeVerdict {
         let rule = self.refusing_rule();
-        let refused = self.console.scope.refused.of(self.url).filter(|_| rule.is_some());
+        let refused = self.explainer.scope.refused.of(self.url).filter(|_| rule.is_some());
         ScopeVerdict { is_admitted: rule.is_none(), rule, refused }
     }
 
@@ -271,7 +242,7 @@ impl Known<'_> {
             fetched_ms: robots.map(|robots| robots.fetched_ms),
             expires_ms: robots.map(|robots| robots.expires_ms),
         };
-        let config = &self.console.config.fetch;
+        let config = &self.explainer.config.fetch;
         match robots.map(|robots| &robots.access) {
             _ if !config.obey_robots => said("ignored", None),
             None => said("unknown", None),
@@ -303,8 +274,8 @@ impl Known<'_> {
             Place::Later { due } => (Some(due), None),
             Place::Done => return Ok(None),
         };
-        let is_ranked = self.console.config.frontier.focus.ranks && look.page.is_none() && depth > 0;
-        let rank = if is_ranked { Some(focus::why(&*self.console.frontier, self.url, &queued.lead)?) } else { None };
+        let is_ranked = self.explainer.config.frontier.focus.ranks && look.page.is_none() && depth > 0;
+        let rank = if is_ranked { Some(focus::why(&*self.explainer.frontier, self.url, &queued.lead)?) } else { None };
         let due_ms = due_ms.filter(|due| *due < HELD);
         let last_failure = cause.map(|cause| cause.to_string());
         let is_revisit = look.page.is_some();
@@ -313,7 +284,8 @@ impl Known<'_> {
 
     /// Why a URL is deferred.
     fn is_held(&self, due: EpochMs) -> String {
-        let traps = seine_parse::url::origin(self.url).and_then(|origin| self.console.traps(origin).ok().flatten());
+        let traps =
+            seine_parse::url::origin(self.url).and_then(|origin| self.explainer.hosts.traps(origin).ok().flatten());
         let why = traps.zip(held_under(due)).map(|(traps, mark)| traps.why(mark));
         format!("it is deferred: {}", why.unwrap_or_else(|| "its pattern yields nothing new".to_owned()))
     }
@@ -325,7 +297,7 @@ impl Known<'_> {
 }
 
 /// Why a page is not live.
-fn said_of(page: &PageRecord) -> String {
+pub(super) fn said_of(page: &PageRecord) -> String {
     match page.state {
         PageState::Gone if matches!(page.status, 404 | 410) => {
             format!("two fetches in a row gave status {}", page.status)
@@ -340,7 +312,7 @@ fn said_of(page: &PageRecord) -> String {
     }
 }
 
-fn said_of_duplicate(of: &DuplicateOf) -> String {
+pub(super) fn said_of_duplicate(of: &DuplicateOf) -> String {
     match of.simhash {
         None => format!("identical to {}", of.url),
         Some(_) => format!("nearly the same as {}, with {} of 64 bits different", of.url, of.distance),

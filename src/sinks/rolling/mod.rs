@@ -38,6 +38,16 @@ pub struct RollingFiles {
     current: Option<OpenFile>,
 }
 
+/// Where a record is.
+pub struct RecordPlace<'f> {
+    /// Name of the file.
+    pub file: &'f str,
+    /// Number of its page in the file, from 1.
+    pub page: u64,
+    /// Offset of its first byte; 0 for a compressed stream.
+    pub start: u64,
+}
+
 impl RollingFiles {
     /// Creates a missing folder, and removes what `state` does not acknowledge. With a null state it removes nothing:
     /// unfinished files are closed after their last complete record.
@@ -68,12 +78,11 @@ impl RollingFiles {
         Ok(closed)
     }
 
-    /// Where the last record of `length` bytes is: the file name, the number of its page there, and its offset; 0 for a
-    /// compressed stream.
-    pub fn place_of_last(&self, length: usize) -> Option<(&str, u64, u64)> {
+    /// Where the last record of `length` bytes is.
+    pub fn place_of_last(&self, length: usize) -> Option<RecordPlace<'_>> {
         let current = self.current.as_ref()?;
         let start = current.length().map_or(0, |end| end.saturating_sub(length as u64));
-        Some((&current.name, current.pages, start))
+        Some(RecordPlace { file: &current.name, page: current.pages, start })
     }
 
     /// Makes all records durable, and a compressed stream readable. Returns the state to commit.

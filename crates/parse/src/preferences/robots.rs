@@ -48,10 +48,19 @@ impl UsageRule {
     }
 }
 
+/// A line of robots.txt about the use of pages.
+pub struct UsageLine {
+    pub scheme: Scheme,
+    pub value: String,
+    /// From 1.
+    pub number: u32,
+}
+
 impl UsageRules {
-    /// From the lines of one group: scheme, value and line number.
-    pub fn new<'a>(lines: impl Iterator<Item = (Scheme, &'a str, u32)>) -> UsageRules {
-        let mut rules: Vec<_> = lines.map(|(scheme, value, line)| UsageRule::new(scheme, value, line)).collect();
+    /// From the lines of one group.
+    pub fn new(lines: &[UsageLine]) -> UsageRules {
+        let mut rules: Vec<_> =
+            lines.iter().map(|line| UsageRule::new(line.scheme, &line.value, line.number)).collect();
         // The sort is stable, so equally long rules keep the order of the file.
         rules.sort_by_key(|rule| std::cmp::Reverse(rule.pattern.length()));
         rules.sort_by(|a, b| a.pattern.beginning().cmp(b.pattern.beginning()));

@@ -24,6 +24,14 @@ struct Container {
     indent: usize,
 }
 
+/// The row and the cell that contain a block; 0 for none.
+struct CellPlace {
+    row: u32,
+    cell: u32,
+    /// Number of columns of the cell.
+    columns: usize,
+}
+
 struct Writer<'a> {
     tree: &'a Tree<'a>,
     inline: Inline<'a>,
@@ -159,7 +167,7 @@ impl Writer<'_> {
         let mut row = 0;
         let mut cell = 0;
         for (block, _) in blocks.iter().zip(chosen).filter(|(_, chosen)| **chosen) {
-            let (in_row, in_cell, spanned) = self.cell_of(table, block);
+            let CellPlace { row: in_row, cell: in_cell, columns: spanned } = self.cell_of(table, block);
             let text = self.inline.block(block, true);
             if in_cell == 0 {
                 self.write(&text, &place.containers);
@@ -209,8 +217,7 @@ impl Writer<'_> {
         self.write(text.trim_end(), containers);
     }
 
-    /// The row and the cell that contain a block, 0 for none, and the number of columns of the cell.
-    fn cell_of(&self, table: u32, block: &Block) -> (u32, u32, usize) {
+    fn cell_of(&self, table: u32, block: &Block) -> CellPlace {
         let (mut row, mut cell, mut spanned) = (0, 0, 1);
         let mut at = block.home;
         while at > table {
@@ -225,7 +232,7 @@ impl Writer<'_> {
             }
             at = node.parent;
         }
-        (row, cell, spanned.clamp(1, MAX_SPAN))
+        CellPlace { row, cell, columns: spanned.clamp(1, MAX_SPAN) }
     }
 
     /// Number of cells that start between two positions of a row.

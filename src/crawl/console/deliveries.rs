@@ -1,0 +1,73 @@
+//! What became of a page at each sink.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use seine_frontier::{PageRecord, PageState};
+use seine_page_log::{LogStatus, PageLog, ReaderStatus};
+use seine_parse::page::Kind;
+
+use super::places;
+use super::why::{said_of, said_of_duplicate};
+use crate::api::said::SinkPlace;
+use crate::config::{Config, Removed};
+use crate::sinks::dead_letters;
+
+pub(super) struct Deliveries {
+    pub folder: PathBuf,
+    pub config: Arc<Config>,
+    pub log: PageLog,
+}
+
+impl Deliveries {
+    /// What each sink did with the last event of the page; none: the URL has no page.
+    pub fn of(&self, page: Option<&PageRecord>) -> Vec<SinkPlace> {
+        let log = self.log.status();
+        let sinks = log.readers.iter().filter(|reader| reader.books.is_some());
+        sinks.map(|reader| self.of_sink(reader, page, &log)).collect()
+    }
+
+    fn of_sink(&self, reader: &ReaderStatus, page: Option<&PageRecord>, log: &LogStatus) -> SinkPlace {
+        let place = |state: &str, ahead, reason| SinkPlace {
+            sink: reader.name.clone(),
+            state: state.to_owned(),
+            ahead,
+            reason,
+            place: None,
+            place_unknown: None,
+        };
+        let Some(page) = page else { return place("not_yet", None, None) };
+        if page.kind == Kind::Sitemap {
+            return place("passed", None, Some("a sitemap leads to pages and is not delivered itself".to_owned()));
+        }
+        let Some(passed_at) = page.passed_at.filter(|index| *index <= log.end.index) else {
+            return place("unknown", None, None);
+        };
+        if passed_at <= reader.missed {
+            return place("missed", None, Some("it was accepted before this sink was added".to_owned()));
+        }
+        if reader.position.index < passed_at {
+            return place("pending", Some(passed_at - reader.position.index - 1), None);
+        }
+        if let Some(reason) = dead_letters::reason(&self.folder.join(&reader.name), &page.event_id) {
+            return place("dead", None, Some(reason));
+        }
+        let upkeep = self.config.sink(&reader.name).map(|sink| sink.upkeep);
+        if let (Some(of), true) = (page.duplicate_of(), upkeep.is_some_and(|upkeep| upkeep.skip_duplicates)) {
+            return place("passed", None, Some(format!("it is {}; this sink skips duplicates", said_of_duplicate(of))));
+        }
+        match (page.state, upkeep.map(|upkeep| upkeep.removed)) {
+            (state, _) if state.is_live() => place("delivered", None, None),
+            (PageState::Refused, _) => place("passed", None, Some(said_of(page))),
+            (_, Some(Removed::Keep)) => {
+                place("passed", None, Some(format!("{}; this sink removes nothing", said_of(page))))
+            }
+            _ => place("removed", None, Some(said_of(page))),
+        }
+    }
+
+    /// Adds the location to each sink that has the page. Asks the destinations.
+    pub fn find(&self, page: &PageRecord, sinks: &mut [SinkPlace]) {
+        places::find_places(&self.config, &self.folder, page, sinks);
+    }
+}
