@@ -113,7 +113,7 @@ impl Crawl {
         let summary = Summary::new(&running, ended, started.elapsed(), &seeds)?;
         // Pending pages belong to this round. The same command delivers them, and fetches no seed again.
         if summary.ended == Ended::Done && !summary.is_pending() {
-            seeds::end_round(&*running.frontier)?;
+            seeds::end_round(&running.frontier)?;
         }
         readers::part(&running.log);
         keep(&running)?;

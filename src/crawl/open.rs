@@ -53,8 +53,8 @@ pub(super) fn open(
     let ordered = ordered_limits(&frontier, &mut config)?;
     let scope = scope_with(seeds, &frontier, &config, room)?;
     let frontier: Arc<EmbeddedFrontier> = Arc::new(frontier);
-    let pauses = Arc::new(open_pauses(&*frontier, &folder)?);
-    room.write(&*frontier, || try_seeds_again(&*frontier, seeds))?;
+    let pauses = Arc::new(open_pauses(&frontier, &folder)?);
+    room.write(&frontier, || try_seeds_again(&frontier, seeds))?;
     let (client, metrics) = client_and_metrics(&config, &folder)?;
     let (config, shutdown) = (Arc::new(config), Shutdown::default());
     let supervisor = Supervisor::new(shutdown.clone());

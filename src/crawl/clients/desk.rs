@@ -62,7 +62,7 @@ impl WorkDesk for Running {
     }
 
     fn renew(&self, client: &str, lease: &str) -> Result<Renewed, Refusal> {
-        self.clients.with_loan(client, lease, |loan| loan.renew(self.clients.config().lease, &*self.frontier))
+        self.clients.with_loan(client, lease, |loan| loan.renew(self.clients.config().lease, &self.frontier))
     }
 
     fn release(&self, client: &str, lease: &str) -> Result<Released, Refusal> {

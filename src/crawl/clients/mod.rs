@@ -64,7 +64,7 @@ impl Clients {
         log: PageLog,
         shutdown: Shutdown,
     ) -> Result<Clients, FrontierError> {
-        let standings = kept(config, &*frontier)?;
+        let standings = kept(config, &frontier)?;
         let (config, folder) = (RwLock::new(Arc::new(config.clone())), folder.to_owned());
         Ok(Clients {
             config,
@@ -88,7 +88,7 @@ impl Clients {
     /// Applies a new configuration. A worker that is no longer in it gets no more leases. Its record stays, in case it
     /// returns.
     pub fn configure(&self, config: &WorkConfig) -> Result<(), FrontierError> {
-        let new = kept(config, &*self.frontier)?;
+        let new = kept(config, &self.frontier)?;
         {
             let mut standings = self.standings.lock();
             new.into_iter().for_each(|(name, standing)| _ = standings.entry(name).or_insert(standing));
@@ -107,7 +107,7 @@ impl Clients {
             standing.readmit();
             standing.clone()
         };
-        keep(&*self.frontier, client, &standing)
+        keep(&self.frontier, client, &standing)
     }
 
     fn standing(&self, client: &str) -> Standing {
@@ -123,7 +123,7 @@ impl Clients {
             change(standing);
             (was_out, standing.clone())
         };
-        if is_kept && let Err(error) = keep(&*self.frontier, client, &now) {
+        if is_kept && let Err(error) = keep(&self.frontier, client, &now) {
             tracing::warn!(client, %error, "what is known of a client is not kept");
         }
         if let Some(out) = now.shut_out.filter(|_| !was_out) {
@@ -154,7 +154,7 @@ impl Clients {
             );
             return;
         }
-        match Journal::of(&self.folder, client).question(&*self.frontier) {
+        match Journal::of(&self.folder, client).question(&self.frontier) {
             Ok(urls) => {
                 tracing::warn!(client, why, urls, "a client is shut out; what was taken of it unseen is fetched again");
                 self.change(client, true, |standing| standing.in_question += urls);
@@ -186,7 +186,7 @@ impl Clients {
             standings.iter().filter(|(_, standing)| standing.shut_out.is_some()).map(|(name, _)| name.clone()).collect()
         };
         for client in out {
-            match Journal::of(&self.folder, &client).question(&*self.frontier) {
+            match Journal::of(&self.folder, &client).question(&self.frontier) {
                 Ok(0) => {}
                 Ok(urls) => self.change(&client, true, |standing| standing.in_question += urls),
                 Err(error) => {

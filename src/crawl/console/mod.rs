@@ -130,7 +130,7 @@ impl Backups {
     /// Writes a backup of the crawl. Errors are also written into the output.
     pub fn write(&self, out: &mut dyn Write, by: &str) -> Result<(), SendError> {
         tracing::info!(by, "a backup is being taken");
-        let sent = send(&self.folder, &*self.frontier, &self.log, out);
+        let sent = send(&self.folder, &self.frontier, &self.log, out);
         match &sent {
             Ok(()) => tracing::info!(by, "the backup has everything"),
             Err(error) => tracing::warn!(by, %error, "no backup was taken"),

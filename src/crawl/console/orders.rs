@@ -81,7 +81,7 @@ impl Orders {
     }
 
     fn pause_crawl(&self, pause: bool) -> Result<&'static str, Refusal> {
-        let has_changed = self.pauses.pause_crawl(&*self.frontier, pause)?;
+        let has_changed = self.pauses.pause_crawl(&self.frontier, pause)?;
         Ok(match (pause, has_changed) {
             (true, true) => "the crawl is paused: fetches in progress end and are delivered",
             (true, false) => "the crawl was already paused",
@@ -98,7 +98,7 @@ impl Orders {
         }
         match &self.clients {
             Some(clients) => clients.readmit(client)?,
-            None => clients::readmit(&self.config.work, &*self.frontier, client)?,
+            None => clients::readmit(&self.config.work, &self.frontier, client)?,
         }
         Ok(format!("{client} is admitted again; Seine fetches all of its pages itself until it is trusted"))
     }

@@ -23,7 +23,7 @@ pub(super) struct SinkOrders {
 impl SinkOrders {
     pub fn pause(&self, sink: &str, pause: bool) -> Result<String, Refusal> {
         self.check_name(sink)?;
-        self.pauses.pause_sink(&*self.frontier, sink, pause)?;
+        self.pauses.pause_sink(&self.frontier, sink, pause)?;
         Ok(match pause {
             true => format!("{sink} is paused: the page log keeps events for it, up to page_log.max_size"),
             false => format!("{sink} goes on"),
@@ -47,7 +47,7 @@ impl SinkOrders {
         if let Err(error) = filling::forget(&self.folder, sink) {
             tracing::warn!(sink, %error, "how it was filled from an archive is still noted");
         }
-        self.pauses.pause_sink(&*self.frontier, sink, false)?;
+        self.pauses.pause_sink(&self.frontier, sink, false)?;
         let freed = bytes(before.bytes.saturating_sub(self.log.status().bytes));
         Ok(format!("{sink} is removed, with {} events that it had not delivered; {freed} freed", grouped(pending)))
     }

@@ -68,7 +68,7 @@ impl CrawlStatus {
 
     /// Remote workers as recorded by the last run.
     pub fn clients_at_rest(&self) -> Result<Vec<ClientStatus>, Refusal> {
-        Ok(clients::at_rest(&self.config.work, &*self.frontier)?)
+        Ok(clients::at_rest(&self.config.work, &self.frontier)?)
     }
 
     /// None for a reader that is not a sink.

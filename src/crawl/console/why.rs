@@ -275,7 +275,7 @@ impl Known<'_> {
             Place::Done => return Ok(None),
         };
         let is_ranked = self.explainer.config.frontier.focus.ranks && look.page.is_none() && depth > 0;
-        let rank = if is_ranked { Some(focus::why(&*self.explainer.frontier, self.url, &queued.lead)?) } else { None };
+        let rank = if is_ranked { Some(focus::why(&self.explainer.frontier, self.url, &queued.lead)?) } else { None };
         let due_ms = due_ms.filter(|due| *due < HELD);
         let last_failure = cause.map(|cause| cause.to_string());
         let is_revisit = look.page.is_some();

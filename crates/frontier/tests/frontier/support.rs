@@ -33,7 +33,7 @@ pub struct Store {
 
 enum Sort {
     Memory(Box<MemoryFrontier>),
-    Embedded(Disk),
+    Embedded(Box<Disk>),
 }
 
 /// Makes a frontier, opened at time 0.
@@ -44,7 +44,7 @@ pub fn memory(options: FrontierOptions) -> Store {
 }
 
 pub fn on_disk(options: FrontierOptions) -> Store {
-    Store { sort: Sort::Embedded(embedded(options.clone())), options }
+    Store { sort: Sort::Embedded(Box::new(embedded(options.clone()))), options }
 }
 
 impl Store {
@@ -70,7 +70,7 @@ impl std::ops::Deref for Store {
     fn deref(&self) -> &(dyn Model + 'static) {
         match &self.sort {
             Sort::Memory(frontier) => &**frontier,
-            Sort::Embedded(disk) => &**disk,
+            Sort::Embedded(disk) => &***disk,
         }
     }
 }
