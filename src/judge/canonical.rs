@@ -62,9 +62,7 @@ pub(super) fn slot(case: &Case, answers: &Answers) -> Result<(Option<Withheld>, 
         leaves_after: is_delivered.then_some(revisit.confirm_gone),
     };
     let decided = answers.canonical_slot.clone().ok_or_else(ask)?;
-    // A page that names a URL without a page stays delivered, but it would leave as soon as that URL has one.
-    let may_leave = decided.is_some() || named.is_some();
-    if may_leave && is_delivered && is_news(named.as_deref(), case) {
+    if decided.is_some() && is_delivered && is_news(named.as_deref(), case) {
         let believed = revisit.believed(known.known.doubt(), event.ended_ms);
         // Its redirect is confirmed, so the page behind it counts too.
         let is_there = !event.hops.is_empty() && believed.takes(Doubt::Elsewhere);

@@ -26,8 +26,6 @@ const FORBIDDEN: u8 = 7;
 /// Names another page as the canonical one, or redirects to a page that does.
 const NAMED: u8 = 8;
 const LEADS_TO_NAMED: u8 = 9;
-/// Names a URL that nobody has asked for, and that has a page only meanwhile: the template of an error page.
-const NAMES_ERROR: u8 = 10;
 
 /// Six pages, and what all of them answer instead.
 fn site() -> (Running, Arc<AtomicU8>) {
@@ -51,9 +49,6 @@ fn site() -> (Running, Arc<AtomicU8>) {
             ("/named", _) => Answer::html("<link rel=canonical href=/><title>Welcome</title>"),
             (path, NAMED) => Answer::html(format!("<link rel=canonical href=/><title>Page</title>The page {path}")),
             (_, LEADS_TO_NAMED) => Answer::redirect(302, "/named"),
-            ("/error", NAMES_ERROR) => Answer::html("<link rel=canonical href=/error><title>Error</title>"),
-            ("/error", _) => Answer::text("").status(404),
-            (path, NAMES_ERROR) => Answer::html(format!("<link rel=canonical href=/error>The page {path}")),
             (_, MAIL) => Answer::redirect(302, "mailto:somebody@example.com"),
             (path, ITSELF) => Answer::redirect(302, path),
             (_, FORBIDDEN) => Answer::redirect(302, "/internal"),
@@ -218,32 +213,6 @@ fn a_page_that_names_another_url_is_its_alias_when_it_says_so_twice() {
         eventually("all are aliases of the home page", || states(address) == [1, 0, 0, 6]);
         process.signal("TERM");
         process.wait().ok();
-    }
-}
-
-/// No page leaves for the page of an error that every page names for an hour, not even the first that names it.
-#[test]
-fn a_page_that_names_a_url_without_a_page_stays_when_that_url_gets_one() {
-    let (site, mishap) = site();
-    let place =
-        Place::with(&format!("{OFTEN}, confirm_gone: 1h}}\ntarget_storage.data_formats: [ELASTIC]\n{FIRST}{OBEY}"));
-    let (process, address) = start(&place, &site);
-    mishap.store(NAMES_ERROR, Ordering::SeqCst);
-    for path in PATHS {
-        let page = site.origin(0) + path;
-        eventually("every page is doubted", || why(&place, &page)["page"]["doubt"]["what"] == "named");
-    }
-    looked_at(&site, 3);
-    let [_, gone, withheld, alias] = states(address);
-    assert_eq!([gone, withheld, alias], [0, 0, 0]);
-    mishap.store(WELL, Ordering::SeqCst);
-    eventually("the page is doubted no more", || why(&place, &(site.origin(0) + "/3"))["page"]["doubt"].is_null());
-    process.signal("TERM");
-    process.wait().ok();
-    let documents = documents(&place);
-    for path in PATHS {
-        let text = documents[&(site.origin(0) + path)]["text"].as_str().unwrap_or_default().to_owned();
-        assert!(text.contains(path), "{path}: {text:?}");
     }
 }
 
