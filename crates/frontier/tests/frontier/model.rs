@@ -215,7 +215,13 @@ impl Pair {
         self.both(|frontier| frontier.counts());
         self.both(|frontier| frontier.next_due());
         self.both(|frontier| frontier.has_work(self.now));
-        self.both(|frontier| frontier.waiting(self.now, 3));
+        // Hosts in trouble that are visited now have a test of their own (`trouble.rs`).
+        self.both(|frontier| {
+            let mut waiting = frontier.waiting(self.now, 99);
+            waiting.next.retain(|host| host.until > self.now);
+            waiting.next.truncate(3);
+            waiting
+        });
         self.both(|frontier| frontier.cursor().unwrap());
     }
 }
