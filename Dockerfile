@@ -58,7 +58,7 @@ HEALTHCHECK --interval=10s --timeout=6s --start-period=30s --retries=3 CMD ["sei
 ENTRYPOINT ["seine"]
 CMD ["--help"]
 
-ARG VERSION=0.1.0
+ARG VERSION=0.2.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Seine" \
       org.opencontainers.image.description="A streaming crawl service: pages accepted durably once, delivered at least once" \

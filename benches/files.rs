@@ -15,7 +15,7 @@ use bytes::Bytes;
 use flate2::{Compression, write::ZlibEncoder};
 use seine::config;
 use seine::sinks::{self, SinkContext};
-use seine_delivery::{Deriver, Entry, Position};
+use seine_delivery::{Deriver, Entry, Offset};
 use seine_formats::base64;
 use seine_formats::files::{FilesReader, parse_line, write_event};
 use seine_formats::zlib_stream::ZlibStream;
@@ -105,7 +105,7 @@ fn entries(events: &[PageEvent]) -> Vec<Arc<Entry>> {
     let entry = |event: &PageEvent| {
         let body = event.response().expect("made with one").body.clone();
         let kept = deriver.keep(event, Arc::new(Derived { body, ..Derived::default() }));
-        Arc::new(Entry::shared(Position::default(), Arc::new(event.clone()), kept, &deriver))
+        Arc::new(Entry::shared(Offset::default(), Arc::new(event.clone()), kept, &deriver))
     };
     events.iter().map(entry).collect()
 }

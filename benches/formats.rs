@@ -28,7 +28,7 @@ use seine::archive::recover::recover;
 use seine::archive::verify::verify;
 use seine::config;
 use seine::sinks::{self, SinkContext};
-use seine_delivery::{Deriver, Entry, Position};
+use seine_delivery::{Deriver, Entry, Offset};
 use seine_formats::files::write_event;
 use seine_formats::tianwang;
 use seine_formats::warc::{DigestVerdict, WarcReader, WarcRecord};
@@ -346,7 +346,7 @@ fn entries(pages: usize) -> Vec<Arc<Entry>> {
     let entry = |number: usize| {
         let event = with_wire(pages::page(number), number);
         let (kept, at) = (deriver.keep(&event, seine_parse::derive(&event, &options).into()), number as u64 + 1);
-        Arc::new(Entry::shared(Position { index: at, offset: at }, Arc::new(event), kept, &deriver))
+        Arc::new(Entry::shared(Offset { index: at, offset: at }, Arc::new(event), kept, &deriver))
     };
     (0..pages).map(entry).collect()
 }

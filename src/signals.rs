@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use seine_simulation_hooks::outside::stand_in;
+use seine_simulation_hooks::outside::replacement;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -26,7 +26,7 @@ pub(crate) struct Signals {
 impl Signals {
     /// Must be called on a runtime.
     pub fn listen() -> Signals {
-        if let Some(SimulatedSignals(signals)) = stand_in() {
+        if let Some(SimulatedSignals(signals)) = replacement() {
             return Signals { simulated: signals.lock().take(), terminate: None, interrupt: None, hang_up: None };
         }
         let listen =

@@ -40,7 +40,7 @@ struct State {
     phase: Phase,
     restarts: u64,
     /// It was reported as stuck.
-    is_told_stuck: bool,
+    is_reported_stuck: bool,
     last_sign: Instant,
     last_error: Option<String>,
     /// It failed, and has neither made progress nor been idle since.
@@ -127,7 +127,7 @@ impl Supervisor {
         let state = State {
             phase: Phase::Running,
             restarts: 0,
-            is_told_stuck: false,
+            is_reported_stuck: false,
             last_sign: Instant::now(),
             last_error: None,
             is_down: false,
@@ -154,11 +154,17 @@ impl Supervisor {
     pub fn tell_stuck(&self) {
         for part in self.0.parts.lock().iter() {
             let status = part.status();
-            let was = std::mem::replace(&mut part.state.lock().is_told_stuck, status.is_stuck);
+            let was = std::mem::replace(&mut part.state.lock().is_reported_stuck, status.is_stuck);
             let seconds = status.since_last_sign.as_secs();
             match (was, status.is_stuck) {
                 (false, true) => {
-                    tracing::error!(state = "stuck", part = part.name, seconds, "stuck: runs, and makes no progress")
+                    tracing::error!(
+                        state = "stuck",
+                        part = part.name,
+                        seconds,
+                        "stuck: it runs, and makes no \
+                        progress"
+                    )
                 }
                 (true, false) => tracing::info!(state = "not_stuck", part = part.name, "not stuck any more"),
                 _ => {}
@@ -213,7 +219,7 @@ fn supervise(shared: &Shared, part: &Arc<Part>, run: &mut dyn FnMut(&Beat) -> an
         }
         let back_off = FIRST_BACK_OFF.saturating_mul(2u32.saturating_pow(failures - 1)).min(LAST_BACK_OFF);
         let again_in_ms = back_off.as_millis() as u64;
-        tracing::error!(part = part.name, error, again_in_ms, "failed, will be started again");
+        tracing::error!(part = part.name, error, again_in_ms, "failed; it will be restarted");
         shared.shutdown.rest(back_off);
         if shared.shutdown.is_hurrying() {
             part.state.lock().phase = Phase::Finished;

@@ -72,7 +72,7 @@ fn live(body: &str) -> Work {
         history,
         ..PageRecord::default()
     };
-    Work { was_there: true, known, ..unknown() }
+    Work { was_found: true, known, ..unknown() }
 }
 
 /// The same with a removal that an earlier fetch showed.

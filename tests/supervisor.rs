@@ -252,12 +252,12 @@ fn that_a_part_is_stuck_and_that_it_is_not_any_more_is_said_once_each() {
     eventually("it is stuck", || part(&supervisor, "sleeper").is_stuck);
     supervisor.tell_stuck();
     supervisor.tell_stuck();
-    assert_eq!((times("stuck: runs"), times("not stuck any more")), (1, 0));
+    assert_eq!((times("stuck: it runs"), times("not stuck any more")), (1, 0));
     wake.send(()).unwrap();
     assert!(join(&supervisor, soon()));
     supervisor.tell_stuck();
     supervisor.tell_stuck();
-    assert_eq!((times("stuck: runs"), times("not stuck any more")), (1, 1));
+    assert_eq!((times("stuck: it runs"), times("not stuck any more")), (1, 1));
 }
 
 /// The server of its sink is down: the part fails, is restarted, waits for an answer, and fails again.
@@ -297,16 +297,16 @@ fn a_crawl_that_could_go_on_and_does_not_is_reported_once() {
     let (mut watch, begin) = (StallWatch::new(limit), Instant::now());
     let at = |seconds: u64| begin + Duration::from_secs(seconds);
     let signs = Signs { begun: 3, accepted: 2, validated: 2 };
-    assert_eq!(watch.look(true, signs, at(0)), None);
-    assert_eq!(watch.look(true, signs, at(9)), None, "too early");
-    assert_eq!((watch.look(true, signs, at(10)), watch.stalled_since()), (Some(Change::Stalled), Some(at(0))));
-    assert_eq!(watch.look(true, signs, at(11)), None, "it was reported");
+    assert_eq!(watch.check(true, signs, at(0)), None);
+    assert_eq!(watch.check(true, signs, at(9)), None, "too early");
+    assert_eq!((watch.check(true, signs, at(10)), watch.stalled_since()), (Some(Change::Stalled), Some(at(0))));
+    assert_eq!(watch.check(true, signs, at(11)), None, "it was reported");
     assert!(watch.stalled_since().is_some(), "and still holds");
     let signs = Signs { begun: 4, ..signs };
-    assert_eq!((watch.look(true, signs, at(12)), watch.stalled_since()), (Some(Change::GoesOn), None));
-    assert_eq!(watch.look(true, signs, at(21)), None);
-    assert_eq!(watch.look(false, signs, at(22)), None, "a host must wait, for instance");
-    assert_eq!(watch.look(true, signs, at(31)), None, "the time begins anew");
-    assert_eq!(watch.look(true, signs, at(32)), Some(Change::Stalled));
-    assert_eq!(watch.look(false, signs, at(33)), Some(Change::GoesOn));
+    assert_eq!((watch.check(true, signs, at(12)), watch.stalled_since()), (Some(Change::GoesOn), None));
+    assert_eq!(watch.check(true, signs, at(21)), None);
+    assert_eq!(watch.check(false, signs, at(22)), None, "a host must wait, for instance");
+    assert_eq!(watch.check(true, signs, at(31)), None, "the time begins anew");
+    assert_eq!(watch.check(true, signs, at(32)), Some(Change::Stalled));
+    assert_eq!(watch.check(false, signs, at(33)), Some(Change::GoesOn));
 }

@@ -14,12 +14,12 @@ use seine::config::{Canonical, Config, FrontierConfig, Redirects};
 use seine::judge::change::change;
 use seine::telemetry::Metrics;
 use seine::validate::Validator;
-use seine_delivery::{Deriver, Entry, Position};
+use seine_delivery::{Deriver, Entry, Offset};
 use seine_frontier::RefusedLinks;
 use seine_frontier::ScopeConfig;
 use seine_frontier::scope::{CurrentScope, Scope};
 use seine_frontier::{
-    Attempt, Batch, Cause, Change, Counts, EmbeddedFrontier, Errors, FrontierOptions, Health, HostTurn, LeaseLimits,
+    Attempt, Batch, Cause, Change, Counts, EmbeddedFrontier, Errors, FrontierOptions, Health, LeaseAnswer, LeaseLimits,
     PageRecord, PageState, Proposal, Release, Scheduler, Trouble, Verdict, Verdicts,
 };
 use seine_parse::DeriveOptions;
@@ -39,7 +39,7 @@ const SEED: &str = "http://site.example/";
 struct Bench {
     frontier: Arc<EmbeddedFrontier>,
     validator: Validator,
-    end: Position,
+    end: Offset,
     now: u64,
     _folder: TempDir,
 }
@@ -59,11 +59,11 @@ impl Bench {
             metrics,
         )
         .unwrap();
-        Bench { frontier, validator, end: Position::default(), now: 1_000_000, _folder: folder }
+        Bench { frontier, validator, end: Offset::default(), now: 1_000_000, _folder: folder }
     }
 
     fn entry(&mut self, event: PageEvent) -> Arc<Entry> {
-        self.end = Position { index: self.end.index + 1, offset: self.end.offset + 100 };
+        self.end = Offset { index: self.end.index + 1, offset: self.end.offset + 100 };
         Arc::new(Entry::new(self.end, Arc::new(event), &Deriver::new(DeriveOptions::default())))
     }
 
@@ -319,10 +319,10 @@ fn what_was_gone_before_it_was_noted_stays_gone() {
         event_id: id,
         reached: None,
         attempt: ATTEMPT,
-        brought: Default::default(),
+        fetched: Default::default(),
         change: Change::Page { record: gone, due_again: None },
     };
-    bench.end = Position { index: entry.end.index + 1, ..entry.end };
+    bench.end = Offset { index: entry.end.index + 1, ..entry.end };
     let batch = Batch { verdicts: vec![verdict], cursor: bench.end, ..Batch::default() };
     bench.frontier.apply(&batch, bench.now).unwrap();
     let still = bench.event(SEED, response(404, ""));
@@ -506,7 +506,7 @@ fn a_page_that_is_to_be_reread_brings_its_links_though_it_is_unchanged() {
     let page = bench.page(SEED, body);
     bench.validate(page);
     let record = bench.frontier.page(SEED).unwrap().unwrap();
-    let marked = PageRecord { is_to_be_reread: true, event_id: event::id(bench.now + 1), ..record };
+    let marked = PageRecord { must_refetch: true, event_id: event::id(bench.now + 1), ..record };
     let change = Change::Page { record: marked.clone(), due_again: Some(1) };
     let verdict = Verdict {
         url: SEED.into(),
@@ -514,7 +514,7 @@ fn a_page_that_is_to_be_reread_brings_its_links_though_it_is_unchanged() {
         event_id: marked.event_id.clone(),
         reached: None,
         attempt: ATTEMPT,
-        brought: Default::default(),
+        fetched: Default::default(),
         change,
     };
     bench.end.index += 1;
@@ -527,7 +527,7 @@ fn a_page_that_is_to_be_reread_brings_its_links_though_it_is_unchanged() {
         let event = PageEvent { attempt: 9, ..bench.event(SEED, outcome) };
         bench.validate(event);
         let page = bench.frontier.page(SEED).unwrap().unwrap();
-        assert_eq!((page.is_to_be_reread, page.state.is_live()), (is_marked, true));
+        assert_eq!((page.must_refetch, page.state.is_live()), (is_marked, true));
         let links = bench.frontier.counts().links_seen - seen_before;
         assert_eq!(links, u64::from(!is_marked));
     }
@@ -623,22 +623,25 @@ fn a_half_page_is_asked_for_again_at_growing_intervals_until_it_is_whole() {
         let ended = event.ended_ms;
         bench.validate(event);
         let record = bench.frontier.page(SEED).unwrap().unwrap();
-        assert!(record.is_half() && record.doubt().is_some_and(|(doubt, _)| doubt == Doubt::Cut), "{record:?}");
+        assert!(record.is_truncated() && record.doubt().is_some_and(|(doubt, _)| doubt == Doubt::Cut), "{record:?}");
         let due = bench.frontier.next_due().unwrap();
         waits.push((due - ended) / 100_000);
         bench.now = due;
     }
     assert_eq!(waits, [36, 36, 72, 144, 288]);
-    assert_eq!(bench.frontier.counts().half, 1);
+    assert_eq!(bench.frontier.counts().truncated, 1);
     let whole = bench.page(SEED, "whole");
     bench.validate(whole);
-    assert_eq!((bench.frontier.counts().half, bench.frontier.next_due()), (0, None));
+    assert_eq!((bench.frontier.counts().truncated, bench.frontier.next_due()), (0, None));
     // A truncated answer says nothing about a complete page, not even about an unconfirmed removal.
     let event = cut(&mut bench);
     bench.now = event.ended_ms + 3_600_000;
     bench.validate(event);
     let record = bench.frontier.page(SEED).unwrap().unwrap();
-    assert!(!record.is_half() && record.digest.is_some() && bench.frontier.next_due() == Some(bench.now), "{record:?}");
+    assert!(
+        !record.is_truncated() && record.digest.is_some() && bench.frontier.next_due() == Some(bench.now),
+        "{record:?}"
+    );
 }
 
 #[test]
@@ -653,7 +656,7 @@ fn what_is_put_off_pays_no_attempt_and_its_host_rests() {
         bench.validate(event);
         assert_eq!(bench.state(SEED), None, "turn {turn}: it has no answer yet");
         assert_eq!(bench.frontier.next_due(), Some(at));
-        let HostTurn::At(until) = bench.frontier.lease_host("http://site.example", 0).unwrap() else { panic!() };
+        let LeaseAnswer::At(until) = bench.frontier.lease_host("http://site.example", 0).unwrap() else { panic!() };
         assert!(until >= rested, "its release may be lost, and it rests all the same");
         let lease = bench.frontier.lease(at, LeaseLimits::new(1, 1)).unwrap().remove(0);
         assert_eq!((lease.work[0].attempt, lease.work[0].was_put_off), (0, true));
@@ -786,7 +789,7 @@ fn the_price_settles_where_the_looks_are_those_there_are() {
                 due.remove(&(at, page));
                 let elapsed = now - history[page].alive_ms;
                 let is_late = policy.is_late(history[page].belief, Outlook::default(), budget.price(), elapsed);
-                budget.looked(now, pages as u64, is_late);
+                budget.count_recheck(now, pages as u64, is_late);
                 let has_changed = random.f64() < -(-(elapsed as f64) / DAYS as f64 / every).exp_m1();
                 let change = if has_changed { PageChange::Changed } else { PageChange::Unchanged };
                 history[page] = history[page].seen(now, change, None);
@@ -802,7 +805,8 @@ fn the_price_settles_where_the_looks_are_those_there_are() {
 
 /// Rechecks of pages of one host that change at some rate without hints. Each lesson says whether the hint was right.
 fn taught(looks: usize, expected: f32, is_right: impl Fn(usize) -> bool) -> Trust {
-    (0..looks).fold(Trust::default(), |trust, look| trust.after(Lesson::Told { expected, has_changed: is_right(look) }))
+    (0..looks)
+        .fold(Trust::default(), |trust, look| trust.after(Lesson::Hinted { expected, has_changed: is_right(look) }))
 }
 
 /// If hints were right, a page with a hint is rechecked at once; if hints were wrong, they have no effect.
@@ -813,7 +817,7 @@ fn hints_count_as_much_as_they_were_right() {
     let price = Budget::new(14 * DAYS, None, 0).price();
     // A page that hardly ever changes: an early recheck does not help a page that changes all the time.
     let belief = Belief::default().after(60 * DAYS, false);
-    let history = History { told: Some(0), belief, ..History::new(0) };
+    let history = History { hinted: Some(0), belief, ..History::new(0) };
     let hinted = history.after_hint(DAYS).unwrap();
     let interval =
         |history: History, trust: &Trust| policy.interval_ms(history.belief, history.outlook(Some(trust)), price);
@@ -827,7 +831,7 @@ fn hints_count_as_much_as_they_were_right() {
         assert_eq!(interval(history, &lie), without);
     }
     // A host whose hints become wrong loses its trust.
-    let turned = (0..200).fold(honest, |trust, _| trust.after(Lesson::Told { expected: 0.2, has_changed: false }));
+    let turned = (0..200).fold(honest, |trust, _| trust.after(Lesson::Hinted { expected: 0.2, has_changed: false }));
     assert_eq!(interval(hinted, &turned), without);
     // If hints announce few of the changes, the others must be found by rechecks.
     let silent = (0..200).fold(honest, |trust, _| trust.after(Lesson::Missed));
@@ -843,9 +847,9 @@ fn trust_stays_within_reason_whatever_it_is_told() {
         let policy = RevisitPolicy { interval: Some(Duration::from_millis(14 * DAYS)), ..Config::default().frontier.revisit };
         let trust = lessons.into_iter().fold(Trust::default(), |trust, (kind, expected, has_changed)| trust.after(match kind {
             0 => Lesson::Missed,
-            _ => Lesson::Told { expected, has_changed },
+            _ => Lesson::Hinted { expected, has_changed },
         }));
-        let history = History { told: Some(0), tells, ..History::new(DAYS) };
+        let history = History { hinted: Some(0), tells, ..History::new(DAYS) };
         let interval = |history: History| policy.interval_ms(history.belief, history.outlook(Some(&trust)), price);
         prop_assert!((HOUR..=180 * DAYS).contains(&interval(history)));
         if let Some(hinted) = history.after_hint(changed_ms) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use seine::sinks::stdout;
-use seine_delivery::{Deriver, Entry, Position};
+use seine_delivery::{Deriver, Entry, Offset};
 use seine_formats::elastic;
 use seine_formats::files::write_event;
 use seine_formats::zlib_stream::ZlibStream;
@@ -153,7 +153,7 @@ pub fn entries(count: usize) -> Vec<Arc<Entry>> {
         site.render(page, &mut html);
         let event = event(site::url(8080, page), html.into());
         let kept = deriver.keep(&event, Arc::new(derive(&event, &options)));
-        let end = Position { index: nth as u64 + 1, offset: nth as u64 + 1 };
+        let end = Offset { index: nth as u64 + 1, offset: nth as u64 + 1 };
         Arc::new(Entry::shared(end, Arc::new(event), kept, &deriver))
     };
     (0..count).map(entry).collect()

@@ -61,7 +61,7 @@ impl Access<'_> {
 
     /// For requests that need no token. They must not be readable for other websites by DNS rebinding. So a server on a
     /// loopback address accepts only the host name localhost, unless tokens are configured.
-    pub fn look(&self, is_loopback: bool, headers: &HeaderMap) -> Result<(), Refusal> {
+    pub fn may_read(&self, is_loopback: bool, headers: &HeaderMap) -> Result<(), Refusal> {
         match is_loopback && !self.has_tokens() {
             true => refuse_other_names(headers),
             false => Ok(()),

@@ -21,13 +21,13 @@ const PIECES: usize = 16;
 
 /// One backup at a time. A client that reads nothing for a while is disconnected, as everywhere.
 pub(super) async fn stream(State(app): State<App>, Extension(By(by)): Extension<By>) -> Result<Response, Refusal> {
-    let Ok(place) = app.backups.clone().try_acquire_owned() else {
+    let Ok(slot) = app.backups.clone().try_acquire_owned() else {
         return Err(Refusal::Conflict("a backup is being taken already; wait for its end".to_owned()));
     };
     let (sender, body) = Channel::<Bytes, Refusal>::new(PIECES);
     let mut out = Outgoing { sender, runtime: Handle::current(), pending: Vec::with_capacity(PIECE_BYTES) };
     tokio::task::spawn_blocking(move || {
-        let _place = place;
+        let _place = slot;
         app.service.backup(&mut out, &by);
     });
     let headers = [(header::CONTENT_TYPE, "application/octet-stream"), (header::CACHE_CONTROL, "no-store")];

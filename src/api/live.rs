@@ -20,12 +20,12 @@ pub(super) const CLIENTS: usize = 64;
 
 /// The first event at once, then one every two seconds, until the client disconnects.
 pub(super) async fn events(State(app): State<App>) -> Result<Response, Refusal> {
-    let Ok(place) = app.followers.clone().try_acquire_owned() else {
+    let Ok(slot) = app.followers.clone().try_acquire_owned() else {
         return Err(Refusal::Unavailable(format!("{CLIENTS} clients follow already; ask /api/v1/status now and then")));
     };
     let (mut sender, body) = Channel::<Bytes, Refusal>::new(UNREAD);
     tokio::spawn(async move {
-        let _place = place;
+        let _place = slot;
         let mut tick = tokio::time::interval(APART);
         loop {
             tick.tick().await;

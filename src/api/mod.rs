@@ -4,13 +4,13 @@
 mod access;
 mod backup;
 pub mod client;
+mod connection_slots;
 mod live;
 mod page;
-mod places;
 mod problem;
 mod rates;
 mod routes;
-pub mod said;
+pub mod schema;
 mod seeds;
 mod server;
 mod service;

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use super::access::{Access, By, Peer, Role};
 use super::problem::Refusal;
 use super::rates::{Limit, Rates};
-use super::said::{HostsQuery, Order};
+use super::schema::{HostsQuery, Order};
 use super::service::{App, BODY_TIMEOUT, BROKEN_OFF, Service, json};
 use super::{backup, live, page, seeds, work};
 
@@ -60,7 +60,7 @@ pub(super) fn router(service: Arc<dyn Service>, is_loopback: bool) -> Router {
         .route("/", get(page::html))
         .route("/page.css", get(page::style))
         .route("/page.js", get(page::script))
-        .route_layer(from_fn_with_state(app.clone(), let_look))
+        .route_layer(from_fn_with_state(app.clone(), allow_reading))
         .route("/healthz", get(alive))
         .route("/readyz", get(ready))
         .nest("/api/v1", api)
@@ -84,8 +84,8 @@ async fn let_in(
 }
 
 /// Requests that need no token are still refused to pages of other websites.
-async fn let_look(State(app): State<App>, request: Request, next: Next) -> Result<Response, Refusal> {
-    Access(&app.service.config()).look(app.is_loopback, request.headers())?;
+async fn allow_reading(State(app): State<App>, request: Request, next: Next) -> Result<Response, Refusal> {
+    Access(&app.service.config()).may_read(app.is_loopback, request.headers())?;
     Ok(next.run(request).await)
 }
 

@@ -5,7 +5,7 @@ use http_body_util::BodyExt;
 use tokio::time::timeout;
 
 use super::problem::Refusal;
-use super::said::SeedsAdded;
+use super::schema::SeedsAdded;
 use super::service::{App, BODY_TIMEOUT, BROKEN_OFF};
 
 /// URLs per batch.

@@ -19,7 +19,7 @@ use tokio_io_timeout::TimeoutStream;
 use tower::Service as _;
 
 use super::access::Peer;
-use super::places::{HeldPlace, Place, Places};
+use super::connection_slots::{ConnectionSlot, ConnectionSlots, RequestSlot};
 use super::routes::router;
 use super::service::Service;
 use super::slow_body::SlowBody;
@@ -62,18 +62,18 @@ impl Port {
     /// Serves until the runtime ends. Must be called on the runtime.
     pub fn serve(self, service: Arc<dyn Service>) {
         let app = router(service, self.address.ip().is_loopback());
-        let places = Places::new();
+        let slots = ConnectionSlots::new();
         tokio::spawn(async move {
             loop {
-                let place = places.take().await;
+                let slot = slots.take().await;
                 match self.listener.accept().await {
                     Ok((stream, address)) => {
-                        let place = Arc::new(place);
-                        let connection = answer(stream, app.clone(), Peer::Network(address), Some(place.clone()));
+                        let slot = Arc::new(slot);
+                        let connection = answer(stream, app.clone(), Peer::Network(address), Some(slot.clone()));
                         tokio::spawn(async move {
                             tokio::select! {
                                 () = connection => {}
-                                () = place.wanted() => {}
+                                () = slot.wanted() => {}
                             }
                         });
                     }
@@ -159,18 +159,18 @@ async fn answer(
     stream: impl AsyncRead + AsyncWrite + Send + 'static,
     app: Router,
     peer: Peer,
-    place: Option<Arc<Place>>,
+    slot: Option<Arc<ConnectionSlot>>,
 ) {
     let service = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(peer.clone());
-        request.extensions_mut().insert(HeldPlace(place.clone()));
-        let (mut app, place) = (app.clone(), place.clone());
-        let request = request.map(|body| SlowBody { body, place: place.clone() });
+        request.extensions_mut().insert(RequestSlot(slot.clone()));
+        let (mut app, slot) = (app.clone(), slot.clone());
+        let request = request.map(|body| SlowBody { body, slot: slot.clone() });
         async move {
-            place.iter().for_each(|place| place.is_busy());
+            slot.iter().for_each(|slot| slot.is_busy());
             let response = app.call(request).await?;
             if response.headers().get(header::CONTENT_TYPE).is_none_or(|content| content != ENDLESS) {
-                place.iter().for_each(|place| place.is_idle());
+                slot.iter().for_each(|slot| slot.is_idle());
             }
             Ok::<_, Infallible>(response)
         }

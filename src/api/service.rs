@@ -11,8 +11,8 @@ use tokio::sync::{Semaphore, watch};
 
 use super::problem::Refusal;
 use super::rates::Rates;
-use super::said::work::{ClientStatus, Leasing, PageSent, PagesTaken, Released, Renewed, Work};
-use super::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Reloaded, Sample, SeedsAdded, Status, Why};
+use super::schema::work::{ClientStatus, Leasing, PageSent, PagesTaken, Released, Renewed, Work};
+use super::schema::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Reloaded, Sample, SeedsAdded, Status, Why};
 use super::uploads::Uploads;
 use crate::config::Config;
 

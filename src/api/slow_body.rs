@@ -6,12 +6,12 @@ use std::task::{Context, Poll};
 
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
-use super::places::Place;
+use super::connection_slots::ConnectionSlot;
 
 /// The body of a request, and the place of its connection; none for the owner's socket.
 pub(super) struct SlowBody {
     pub body: Incoming,
-    pub place: Option<Arc<Place>>,
+    pub slot: Option<Arc<ConnectionSlot>>,
 }
 
 impl Body for SlowBody {
@@ -23,10 +23,10 @@ impl Body for SlowBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let frame = Pin::new(&mut self.body).poll_frame(context);
-        if let Some(place) = &self.place {
+        if let Some(slot) = &self.slot {
             match frame.is_pending() {
-                true => place.waits(),
-                false => place.is_busy(),
+                true => slot.waits(),
+                false => slot.is_busy(),
             }
         }
         frame

@@ -13,24 +13,24 @@ const UPLOADS: usize = 8;
 
 pub(super) struct Uploads {
     /// By worker: the requests that it could have alone.
-    places: Mutex<HashMap<String, Arc<Semaphore>>>,
+    shares: Mutex<HashMap<String, Arc<Semaphore>>>,
     /// Bytes of all streams of WARC records in memory.
     pub room: Arc<Semaphore>,
 }
 
 impl Default for Uploads {
     fn default() -> Uploads {
-        Uploads { places: Mutex::default(), room: Arc::new(Semaphore::new(WARC_BYTES)) }
+        Uploads { shares: Mutex::default(), room: Arc::new(Semaphore::new(WARC_BYTES)) }
     }
 }
 
 impl Uploads {
     /// None if the worker already has its share; `clients` is the number of workers.
-    pub fn place(&self, client: &str, clients: usize) -> Option<OwnedSemaphorePermit> {
+    pub fn permit(&self, client: &str, clients: usize) -> Option<OwnedSemaphorePermit> {
         let share = (UPLOADS / clients.max(1)).max(1);
-        let mut places = self.places.lock();
-        let places = places.entry(client.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(UPLOADS)));
-        let taken = UPLOADS - places.available_permits();
-        places.clone().try_acquire_owned().ok().filter(|_| taken < share)
+        let mut shares = self.shares.lock();
+        let shares = shares.entry(client.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(UPLOADS)));
+        let taken = UPLOADS - shares.available_permits();
+        shares.clone().try_acquire_owned().ok().filter(|_| taken < share)
     }
 }

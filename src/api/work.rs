@@ -15,15 +15,15 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::access::By;
-use super::places::HeldPlace;
+use super::connection_slots::RequestSlot;
 use super::problem::Refusal;
-use super::said::work::{LeaseWanted, Leasing, PageRefused, PageSent, PagesTaken, Prepared, Work};
+use super::schema::work::{LeaseWanted, Leasing, PageRefused, PageSent, PagesTaken, Prepared, Work};
 use super::service::{App, BODY_TIMEOUT, BROKEN_OFF, json};
 
 /// Maximum time to wait for work.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// How often to check for hosts that have become due. A change ends the wait early.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+const CHECK_EVERY: Duration = Duration::from_millis(500);
 /// A host whose robots.txt takes longer is kept for the next request …
 const PREPARING: Duration = Duration::from_secs(10);
 /// … and so is a host that is ready this much later than the first. The leases of those that are ready are running, and
@@ -42,7 +42,7 @@ pub(super) async fn clients(State(app): State<App>) -> Result<Response, Refusal>
 pub(super) async fn lease(
     State(app): State<App>,
     Extension(By(client)): Extension<By>,
-    Extension(HeldPlace(place)): Extension<HeldPlace>,
+    Extension(RequestSlot(slot)): Extension<RequestSlot>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let wanted = timeout(BODY_TIMEOUT, <Json<LeaseWanted> as FromRequest<App>>::from_request(request, &app)).await;
@@ -59,8 +59,8 @@ pub(super) async fn lease(
         if !leases.is_empty() || Instant::now() >= until {
             return Ok(json(Work { leases, ..app.service.terms() }));
         }
-        place.iter().for_each(|place| place.waits());
-        let _ = timeout_at(until.min(Instant::now() + LOOK_AGAIN), changed.changed()).await;
+        slot.iter().for_each(|slot| slot.waits());
+        let _ = timeout_at(until.min(Instant::now() + CHECK_EVERY), changed.changed()).await;
     }
 }
 
@@ -107,7 +107,7 @@ pub(super) async fn pages(
 ) -> Result<Response, Refusal> {
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let clients = app.service.config().work.clients.len();
-    let _place = app.uploads.place(&client, clients).ok_or_else(|| {
+    let _place = app.uploads.permit(&client, clients).ok_or_else(|| {
         let why = format!("{client} sends as many pages already as are taken of it at a time: try again in a moment");
         Refusal::Unavailable(why)
     })?;
@@ -138,7 +138,7 @@ async fn take_lines(app: &App, client: String, mut body: Body) -> Result<PagesTa
             taken = take_line(app, &client, line, taken).await?;
             if let (true, Some(last)) = (taken.refused.len() >= MOST_REFUSED, taken.refused.last()) {
                 let why = &last.why;
-                let kept = format!("{} accepted and {} held stay so", taken.accepted, taken.held);
+                let kept = format!("{} accepted and {} held stay so", taken.accepted, taken.refetched);
                 return Err(Refusal::TooMuch(format!(
                     "{MOST_REFUSED} pages of these were refused, the last as {why:?}; {kept}"
                 )));

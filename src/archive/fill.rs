@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use seine_formats::Format;
-use seine_formats::held::Field;
+use seine_formats::stored_fields::Field;
 use seine_parse::page::EpochMs;
 
 use super::inputs::{ArchiveInput, InputKind};

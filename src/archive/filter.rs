@@ -1,7 +1,7 @@
 //! Selects some pages of an archive.
 
 use regex::Regex;
-use seine_formats::held::Field;
+use seine_formats::stored_fields::Field;
 use seine_formats::text::parse_iso;
 use seine_parse::page::EpochMs;
 use seine_parse::url::host;

@@ -19,10 +19,10 @@ use super::topic::{self, Partition, TopicError};
 use super::transfer_state;
 use super::trees::Trees;
 use crate::sinks::rolling::is_named_by;
-use crate::sinks::{pagestore, place_notes, staging};
+use crate::sinks::{location_notes, pagestore, staging};
 
 /// Folders that sinks use internally, next to their output.
-const OF_SINKS: [&str; 3] = [staging::WRITING, pagestore::INDEX_FOLDER, place_notes::FOLDER];
+const OF_SINKS: [&str; 3] = [staging::WRITING, pagestore::INDEX_FOLDER, location_notes::FOLDER];
 
 /// One input: a file or a partition.
 #[derive(Debug, Clone)]

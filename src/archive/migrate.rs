@@ -23,7 +23,7 @@ use crate::sinks::whole_file::WholeFile;
 use crate::sinks::{SinkError, pagestore as pagestore_sink};
 
 /// Bytes of a page that are read to detect its kind and language.
-const LOOKED_AT: u64 = 256 << 10;
+const MAX_READ: u64 = 256 << 10;
 
 /// Known pages: URL hash → id, kind, language.
 pub type DetailsTable = HashMap<UrlHash, Details>;
@@ -37,7 +37,7 @@ pub struct Migrated {
     /// Lines that were complete already, and lines completed from the table or by reading the page.
     pub kept: u64,
     pub from_table: u64,
-    pub by_looking: u64,
+    pub by_reading: u64,
     /// Lines that could not be parsed; they stay unchanged.
     pub unreadable: Vec<String>,
 }
@@ -160,8 +160,8 @@ fn migrate_day(folder: &Path, table: &DetailsTable, ids: &mut Ids, done: &mut Mi
                 details.clone()
             }
             (None, None) => {
-                done.by_looking += 1;
-                look(&entry.url, &page, ids.of(entry.hash))
+                done.by_reading += 1;
+                details_of(&entry.url, &page, ids.of(entry.hash))
             }
         };
         if page.join(META).is_file() {
@@ -172,7 +172,7 @@ fn migrate_day(folder: &Path, table: &DetailsTable, ids: &mut Ids, done: &mut Mi
     for (list, id, language) in feeds {
         enrich(&list, done, |entry, done| {
             entry.details.clone().unwrap_or_else(|| {
-                done.by_looking += 1;
+                done.by_reading += 1;
                 Details { id, kind: PageKind::RssItem, language: language.clone() }
             })
         })?;
@@ -237,15 +237,15 @@ fn each_line(
 }
 
 /// Detects from its folder what a page is: a feed has a list of its own, or its content is a feed.
-fn look(url: &str, folder: &Path, id: u64) -> Details {
+fn details_of(url: &str, folder: &Path, id: u64) -> Details {
     let mut body = Vec::new();
     // If the content is missing, the line is still kept.
-    let _ = File::open(folder.join(CONTENTS)).and_then(|file| file.take(LOOKED_AT).read_to_end(&mut body));
+    let _ = File::open(folder.join(CONTENTS)).and_then(|file| file.take(MAX_READ).read_to_end(&mut body));
     let mut event = PageEvent::read_back(url);
     if let Outcome::Response(response) = &mut event.outcome {
         response.body = body.into();
     }
-    let options = DeriveOptions { max_decoded_bytes: LOOKED_AT, ..DeriveOptions::default() };
+    let options = DeriveOptions { max_decoded_bytes: MAX_READ, ..DeriveOptions::default() };
     let derived = derive(&event, &options);
     let is_feed = derived.feed.is_some() || folder.join(META).is_file();
     let said = derived.feed.map_or(derived.lang, |feed| feed.language);

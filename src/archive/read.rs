@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use seine_formats::Format;
-use seine_formats::held::{Field, Lacks};
 use seine_formats::records::{ArchiveReader, ArchiveRecord};
+use seine_formats::stored_fields::{Field, Lacks};
 use seine_parse::is_html;
 use seine_parse::page::{PageEvent, Relevance};
 
@@ -21,7 +21,7 @@ use super::topic::PartitionReader;
 pub struct Page {
     pub event: PageEvent,
     pub format: Format,
-    pub place: RecordLocation,
+    pub location: RecordLocation,
     /// Fields that an event must have but the archive does not; the event has made-up values.
     pub lacks: Lacks,
 }
@@ -40,13 +40,13 @@ pub struct RecordLocation {
 /// A record that is unreadable or invalid.
 #[derive(Debug, Clone)]
 pub struct Problem {
-    pub place: RecordLocation,
+    pub location: RecordLocation,
     pub text: String,
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place.input, self.text)
+        write!(f, "{}: {}", self.location.input, self.text)
     }
 }
 
@@ -156,14 +156,14 @@ impl Iterator for Pages {
         loop {
             let item = self.step()?;
             let format = self.format;
-            let place =
+            let location =
                 RecordLocation { input: self.input.clone(), number: self.number, offset: self.records.offset() };
             match item {
                 ArchiveRecord::Page(event) => {
                     let lacks = format.lacks(self.records.lacks()).and(Field::Fetched, event.ended_ms == 0);
-                    return Some(Ok(Page { event: completed(*event, lacks), format, place, lacks }));
+                    return Some(Ok(Page { event: completed(*event, lacks), format, location, lacks }));
                 }
-                ArchiveRecord::Problem(text) => return Some(Err(Problem { place, text })),
+                ArchiveRecord::Problem(text) => return Some(Err(Problem { location, text })),
                 ArchiveRecord::Other => self.others += 1,
             }
         }

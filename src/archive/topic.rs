@@ -7,8 +7,8 @@ use std::ops::Range;
 use rdkafka::ClientConfig;
 use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::message::{BorrowedMessage, Headers, Message};
-use seine_formats::held::Lacks;
 use seine_formats::records::{ArchiveReader, ArchiveRecord, ReaderInput};
+use seine_formats::stored_fields::Lacks;
 use seine_formats::{Format, change};
 
 use super::detect::{self, Detected};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use seine_delivery::{Cursor, Deriver, Entry, Position};
+use seine_delivery::{Cursor, Deriver, Entry, Offset};
 use seine_formats::Format;
 use seine_parse::DeriveOptions;
 use seine_parse::page::EpochMs;
@@ -240,7 +240,7 @@ impl ArchiveFeed<'_> {
     fn next_part(&mut self) -> anyhow::Result<bool> {
         loop {
             let input = match self.transfer.source.next() {
-                None if self.resume.is_some() => anyhow::bail!(self.lost_place()),
+                None if self.resume.is_some() => anyhow::bail!(self.lost_offset()),
                 None => return Ok(false),
                 Some(found) => match found? {
                     FoundInput::Input(input) => input,
@@ -269,7 +269,7 @@ impl ArchiveFeed<'_> {
         }
     }
 
-    fn lost_place(&self) -> String {
+    fn lost_offset(&self) -> String {
         let input = self.resume.as_ref().map_or("", |(name, _)| name.as_str());
         let file = self.transfer.state_file.as_deref().unwrap_or(Path::new("")).display();
         format!("{input}, where an earlier run stopped, is gone; restore it, or remove {file} to start over")
@@ -284,8 +284,8 @@ impl ArchiveFeed<'_> {
     fn pass_over(&mut self, name: Arc<str>, why: &SkipReason) {
         if let SkipReason::Unread(why) = why {
             self.summary.unread += 1;
-            let place = RecordLocation { input: name, number: 0, offset: None };
-            return self.observer.problem(&Problem { place, text: format!("passed over, {why}") });
+            let location = RecordLocation { input: name, number: 0, offset: None };
+            return self.observer.problem(&Problem { location, text: format!("passed over, {why}") });
         }
         self.summary.emptied += u64::from(*why == SkipReason::Emptied);
         if self.summary.passed_over.len() < MAX_NAMED {
@@ -308,11 +308,11 @@ impl ArchiveFeed<'_> {
         let index = self.next_index;
         self.sent.push_back(Sent {
             index,
-            input: page.place.input,
-            number: page.place.number,
+            input: page.location.input,
+            number: page.location.number,
             not_sent: self.summary.not_sent,
         });
-        Arc::new(Entry::new(Position { index, offset: index }, Arc::new(page.event), &self.deriver))
+        Arc::new(Entry::new(Offset { index, offset: index }, Arc::new(page.event), &self.deriver))
     }
 
     fn save(&self) -> anyhow::Result<()> {

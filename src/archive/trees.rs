@@ -12,7 +12,7 @@ use seine_formats::sniff::{LOOK_BYTES, Prefix, decompressed};
 use seine_formats::{Format, cbor, files};
 
 /// Limits of the search: files of a tree, files of each folder, and directory entries.
-const MAX_LOOKED_AT: usize = 64;
+const MAX_LISTED: usize = 64;
 const MAX_OF_FOLDER: usize = 8;
 const MAX_ENTRIES: usize = 4096;
 
@@ -29,17 +29,17 @@ impl Trees {
     /// The format of a file that is or may be named after its page. None for any other. `plain`: its decompressed
     /// beginning.
     pub(super) fn format_of(&mut self, path: &Path, plain: &[u8]) -> Option<Format> {
-        if let Some(said) = says(path, plain) {
-            return Some(said);
+        if let Some(found) = says(path, plain) {
+            return Some(found);
         }
         let is_named = url_of_path(path).is_some();
         if !is_named && !has_hashed_name(path) {
             return None;
         }
         let others: Vec<Option<Format>> =
-            self.beside(path).iter().filter(|(other, _)| other != path).map(|(_, said)| *said).collect();
+            self.beside(path).iter().filter(|(other, _)| other != path).map(|(_, found)| *found).collect();
         let records = [filesystem::JSON, filesystem::CBOR];
-        let count = |format| others.iter().filter(|said| **said == Some(format)).count();
+        let count = |format| others.iter().filter(|found| **found == Some(format)).count();
         let most = records.into_iter().max_by_key(|format| count(*format)).filter(|format| count(*format) > 0);
         let left = remains(plain);
         match most {
@@ -52,7 +52,7 @@ impl Trees {
     fn beside(&mut self, path: &Path) -> &Neighbours {
         let root = path.parent().and_then(Path::parent).unwrap_or(Path::new("")).to_owned();
         let last = self.last.take().filter(|(known, _)| *known == root);
-        &self.last.insert(last.unwrap_or_else(|| (root.clone(), look_around(&root)))).1
+        &self.last.insert(last.unwrap_or_else(|| (root.clone(), find_neighbours(&root)))).1
     }
 }
 
@@ -77,7 +77,7 @@ fn remains(plain: &[u8]) -> Option<Format> {
 }
 
 /// Some files in subfolders that may be named after pages.
-fn look_around(root: &Path) -> Neighbours {
+fn find_neighbours(root: &Path) -> Neighbours {
     let root = if root == Path::new("") { Path::new(".") } else { root };
     let mut found = Neighbours::new();
     let mut left = MAX_ENTRIES;
@@ -86,10 +86,10 @@ fn look_around(root: &Path) -> Neighbours {
         let files = files.filter(|it| it.file_type().is_ok_and(|it| it.is_file())).map(|it| it.path());
         let named = files.filter(|path| url_of_path(path).is_some() || has_hashed_name(path));
         found.extend(named.take(MAX_OF_FOLDER).map(|path| {
-            let said = beginning(&path).ok().and_then(|plain| says(&path, &plain));
-            (path, said)
+            let found = beginning(&path).ok().and_then(|plain| says(&path, &plain));
+            (path, found)
         }));
-        if found.len() >= MAX_LOOKED_AT || left == 0 {
+        if found.len() >= MAX_LISTED || left == 0 {
             break;
         }
     }

@@ -67,7 +67,7 @@ impl ReadingArgs {
         match loaded.config.sinks.iter().position(|sink| sink.name.eq_ignore_ascii_case(name)) {
             Some(at) => {
                 let sink = loaded.config.sinks.swap_remove(at);
-                Ok(told(loaded, sink))
+                Ok(print_warnings(loaded, sink))
             }
             None => self.with_word(name),
         }
@@ -80,7 +80,7 @@ impl ReadingArgs {
         let sink = loaded.config.sinks.pop();
         let sink =
             sink.with_context(|| format!("{word} is not a sink; `seine check-config --defaults` lists all sinks"))?;
-        Ok(told(loaded, sink))
+        Ok(print_warnings(loaded, sink))
     }
 
     /// Login and TLS settings for reading from a broker: those of the configuration for writing.
@@ -98,7 +98,7 @@ impl ReadingArgs {
 }
 
 /// Prints the warnings of the configuration.
-fn told(loaded: Loaded, sink: SinkConfig) -> (Config, SinkConfig) {
+fn print_warnings(loaded: Loaded, sink: SinkConfig) -> (Config, SinkConfig) {
     for warning in &loaded.warnings {
         eprintln!("seine: {warning}");
     }
@@ -142,13 +142,13 @@ fn absolute(name: &str) -> String {
 }
 
 /// Output of a conversion or replay.
-pub(super) struct Told {
+pub(super) struct TransferOutput {
     pub ticker: Ticker,
     /// The format written, if Seine should report what it cannot hold.
     pub to: Option<Format>,
 }
 
-impl Told {
+impl TransferOutput {
     /// The exit status. Prints a message if nothing could be read.
     pub fn status(&self, summary: &Summary) -> ExitCode {
         if summary.is_nothing_read() && summary.unread + summary.not_sent.unreadable == 0 {
@@ -160,7 +160,7 @@ impl Told {
     /// Prints which inputs were skipped or end early, and the figures.
     pub fn summary(&mut self, summary: &Summary, to: &str, folder: &Path) {
         self.ticker.end();
-        self.ticker.tell_untold();
+        self.ticker.print_rest();
         let screen = &self.ticker.screen;
         tell_odd_parts(screen, summary);
         for line in fill::text(&summary.filled, &to.to_ascii_uppercase()).lines() {
@@ -170,7 +170,7 @@ impl Told {
     }
 }
 
-impl TransferObserver for Told {
+impl TransferObserver for TransferOutput {
     fn problem(&mut self, problem: &Problem) {
         self.ticker.problem(problem);
     }

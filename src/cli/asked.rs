@@ -9,10 +9,10 @@ use serde::de::DeserializeOwned;
 
 use crate::api::Refusal;
 use crate::api::client::Client;
-use crate::api::said::work::ClientStatus;
-use crate::api::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Reloaded, SeedsAdded, Status, Why};
+use crate::api::schema::work::ClientStatus;
+use crate::api::schema::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Reloaded, SeedsAdded, Status, Why};
 use crate::crawl::CrawlError;
-use crate::crawl::console::{Console, Said, no_url};
+use crate::crawl::console::{Console, LiveStatus, no_url};
 use crate::telemetry::progress::span;
 
 /// Who gave the order, in the list of orders.
@@ -67,15 +67,15 @@ impl Asked {
         matches!(self, Asked::Running(_))
     }
 
-    /// Asks a running crawl by HTTP, or calls `at_rest` for a stopped one. `path` is the path of the request.
+    /// Asks a running crawl by HTTP, or calls `while_stopped` for a stopped one. `path` is the path of the request.
     fn ask<A: DeserializeOwned>(
         &self,
         path: &str,
-        at_rest: impl FnOnce(&Console) -> Result<A, Refusal>,
+        while_stopped: impl FnOnce(&Console) -> Result<A, Refusal>,
     ) -> anyhow::Result<A> {
         Ok(match self {
             Asked::Running(client) => client.get(path)?,
-            Asked::Resting(console) => at_rest(console)?,
+            Asked::Resting(console) => while_stopped(console)?,
         })
     }
 
@@ -84,7 +84,7 @@ impl Asked {
     }
 
     pub fn status(&self) -> anyhow::Result<Status> {
-        self.ask("/status", |console| Ok(console.status.now(Said::default())))
+        self.ask("/status", |console| Ok(console.status.now(LiveStatus::default())))
     }
 
     pub fn hosts(&self, query: &HostsQuery) -> anyhow::Result<Hosts> {

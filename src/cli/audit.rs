@@ -9,7 +9,7 @@ use super::destination::Destination;
 use super::folder::NamedFolder;
 use crate::config::{self, SinkConfig};
 use crate::crawl::CrawlError;
-use crate::crawl::audit::{Audit, Book, Figure, Rule, audit};
+use crate::crawl::audit::{Audit, Check, Figure, Rule, audit};
 use crate::telemetry::progress::grouped;
 
 /// Check a stopped crawl: no accepted event may be lost. All counters must balance.
@@ -55,7 +55,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if audit.balances() {
         return Ok(ExitCode::SUCCESS);
     }
-    let wrong: Vec<String> = audit.books.iter().filter(|book| !book.balances()).map(sentence).collect();
+    let wrong: Vec<String> = audit.checks.iter().filter(|check| !check.balances()).map(sentence).collect();
     bail!("the counters of {} do not balance: {}", args.folder.path().display(), wrong.join("; "))
 }
 
@@ -79,38 +79,39 @@ impl Args {
     }
 }
 
-/// One line per balance, then one per note.
+/// One line per check, then one per note.
 fn table(audit: &Audit) -> String {
-    let width = audit.books.iter().map(|book| book.name.len()).max().unwrap_or_default();
-    let line = |book: &Book| {
-        let sign = if book.balances() { '✓' } else { '✗' };
-        format!("{sign} {:<width$}  {}\n", book.name, equation(book))
+    let width = audit.checks.iter().map(|check| check.name.len()).max().unwrap_or_default();
+    let line = |check: &Check| {
+        let sign = if check.balances() { '✓' } else { '✗' };
+        format!("{sign} {:<width$}  {}\n", check.name, equation(check))
     };
-    audit.books.iter().map(line).chain(audit.notes.iter().map(|note| format!("  {note}\n"))).collect()
+    audit.checks.iter().map(line).chain(audit.notes.iter().map(|note| format!("  {note}\n"))).collect()
 }
 
-fn equation(book: &Book) -> String {
+fn equation(check: &Check) -> String {
     let figure = |figure: &Figure| format!("{} {}", grouped(figure.count), figure.what);
-    let parts: Vec<String> = book.parts.iter().map(figure).collect();
-    let sign = match book.rule {
+    let parts: Vec<String> = check.parts.iter().map(figure).collect();
+    let sign = match check.rule {
         Rule::Equal => '=',
         Rule::AtLeast => '≤',
     };
-    format!("{} {sign} {}", figure(&book.total), parts.join(" + "))
+    format!("{} {sign} {}", figure(&check.total), parts.join(" + "))
 }
 
-fn sentence(book: &Book) -> String {
-    format!("{} is off by {} ({}): {}", book.name, grouped(book.off_by()), equation(book), book.remedy)
+fn sentence(check: &Check) -> String {
+    format!("{} is off by {} ({}): {}", check.name, grouped(check.off_by()), equation(check), check.remedy)
 }
 
 fn json(audit: &Audit) -> serde_json::Value {
-    let book = |book: &Book| {
+    let check = |check: &Check| {
         serde_json::json!({
-            "name": book.name, "balances": book.balances(), "off_by": if book.balances() { 0 } else { book.off_by() },
-            "total": book.total, "rule": if book.rule == Rule::Equal { "equal" } else { "at_least" },
-            "parts": book.parts,
+            "name": check.name, "balances": check.balances(), "off_by": if check.balances() { 0 } else { check.off_by() },
+            "total": check.total, "rule": if check.rule == Rule::Equal { "equal" } else { "at_least" },
+            "parts": check.parts,
         })
     };
-    let books: Vec<_> = audit.books.iter().map(book).collect();
-    serde_json::json!({ "balances": audit.balances(), "books": books, "notes": audit.notes })
+    let checks: Vec<_> = audit.checks.iter().map(check).collect();
+    // `books` is the name that 0.1.0 used.
+    serde_json::json!({ "balances": audit.balances(), "checks": checks, "books": checks, "notes": audit.notes })
 }

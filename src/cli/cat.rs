@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use seine_formats::base64;
 use seine_formats::files::gathered;
-use seine_formats::held::Field;
 use seine_formats::http::shown_value;
+use seine_formats::stored_fields::Field;
 use seine_formats::text::{IsoTime, text_of};
 use seine_parse::decode::{DecodeProblem, decode_body};
 use seine_parse::page::{Headers, Relevance, Truncated};
@@ -43,6 +43,9 @@ pub struct Args {
     content: bool,
     /// Also print the location of each page: file, record number, byte.
     #[arg(long)]
+    location: bool,
+    /// The name of --location in 0.1.0.
+    #[arg(long, hide = true)]
     place: bool,
     #[command(flatten)]
     filter_args: FilterArgs,
@@ -60,6 +63,9 @@ Examples:
 /// Prints pages to standard output and problems to standard error.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let options = args.reading.source_options()?;
+    if args.place {
+        eprintln!("seine: --place is now --location");
+    }
     let ticker = Ticker::new(&args.from_names, &options, false);
     let source = ArchiveInputs::open(&args.from_names, options)?;
     let mut cat = Cat {
@@ -67,7 +73,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         on_terminal: std::io::stdout().is_terminal(),
         filter: args.filter_args.filter(),
         content: args.content,
-        place: args.place,
+        location: args.location || args.place,
         ticker,
         printed: 0,
         seen: Seen::default(),
@@ -80,7 +86,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Err(error) if is_closed_pipe(&error) => return Ok(ExitCode::SUCCESS),
         printed => printed?,
     }
-    cat.ticker.tell_untold();
+    cat.ticker.print_rest();
     if !cat.damaged && cat.seen.is_nothing() {
         cat.ticker.screen.print(NOTHING_READ);
         cat.damaged = true;
@@ -94,7 +100,7 @@ struct Cat<W: Write> {
     on_terminal: bool,
     filter: PageFilter,
     content: bool,
-    place: bool,
+    location: bool,
     ticker: Ticker,
     printed: u64,
     seen: Seen,
@@ -121,14 +127,14 @@ impl Seen {
 
 impl<W: Write> Cat<W> {
     fn all(&mut self, source: ArchiveInputs) -> anyhow::Result<()> {
-        let mut told = BTreeSet::new();
+        let mut reported = BTreeSet::new();
         for found in source {
             match found? {
                 FoundInput::Input(input) => self.input(&input)?,
                 FoundInput::PassedOver { name, why } => {
                     self.damaged |= matches!(why, SkipReason::Unread(_));
                     self.seen.emptied += u64::from(why == SkipReason::Emptied);
-                    if told.len() < 100 && told.insert(name.clone()) {
+                    if reported.len() < 100 && reported.insert(name.clone()) {
                         self.ticker.screen.print(&format!("seine: {name}: skipped, {why}\n"));
                     }
                 }
@@ -168,9 +174,9 @@ impl<W: Write> Cat<W> {
                 page.event.url
             );
             self.damaged = true;
-            self.ticker.problem(&Problem { place: page.place.clone(), text });
+            self.ticker.problem(&Problem { location: page.location.clone(), text });
         }
-        write_page(page, &decoded.body, self.content, self.place, &mut self.line);
+        write_page(page, &decoded.body, self.content, self.location, &mut self.line);
         if self.on_terminal {
             let (out, line) = (&mut self.out, &self.line);
             self.ticker.screen.above(|| out.write_all(line).and_then(|()| out.flush()))?;
@@ -206,11 +212,11 @@ struct PageLine<'a> {
     content: Option<&'a str>,
     content_base64: Option<&'a str>,
     #[serde(flatten)]
-    place: Option<PlaceLine<'a>>,
+    location: Option<LocationFields<'a>>,
 }
 
 #[derive(Serialize)]
-struct PlaceLine<'a> {
+struct LocationFields<'a> {
     file: &'a str,
     record: u64,
     offset: Option<u64>,
@@ -225,7 +231,7 @@ impl Serialize for Gathered<'_> {
     }
 }
 
-fn write_page(page: &Page, body: &[u8], with_content: bool, with_place: bool, line: &mut Vec<u8>) {
+fn write_page(page: &Page, body: &[u8], with_content: bool, with_location: bool, line: &mut Vec<u8>) {
     let event = &page.event;
     let knows = |field| !page.lacks.has(field);
     let response = event.response();
@@ -248,10 +254,10 @@ fn write_page(page: &Page, body: &[u8], with_content: bool, with_place: bool, li
         response_headers: response.map(|it| Gathered(&it.headers)).filter(|_| knows(Field::Headers)),
         content: text.as_deref(),
         content_base64: coded.as_deref(),
-        place: with_place.then_some(PlaceLine {
-            file: &page.place.input,
-            record: page.place.number,
-            offset: page.place.offset,
+        location: with_location.then_some(LocationFields {
+            file: &page.location.input,
+            record: page.location.number,
+            offset: page.location.offset,
         }),
     };
     serde_json::to_writer(&mut *line, &page).expect("strings and numbers are always JSON, and a Vec takes every byte");

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use super::asked::Asked;
 use super::folder::Folder;
-use crate::api::said::Order;
-use crate::api::said::work::ClientStatus;
+use crate::api::schema::Order;
+use crate::api::schema::work::ClientStatus;
 use crate::telemetry::progress::grouped;
 
 /// List remote workers (work.clients): their hosts, their pages, and whether they are trusted.
@@ -36,7 +36,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let clients = Asked::of(&args.folder.output)?.clients()?;
     let mut text = String::new();
     for client in &clients {
-        text += &super::told(client, args.json, lines)?;
+        text += &super::as_text(client, args.json, lines)?;
     }
     if text.is_empty() && !args.json {
         text = "no remote workers; work.clients names those that may connect\n".into();
@@ -45,7 +45,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn lines(client: &ClientStatus) -> String {
-    let ClientStatus { name, hosts, max_hosts, accepted, held, refused, agreed, disagreed, lapsed, .. } = client;
+    let ClientStatus { name, hosts, max_hosts, accepted, refetched: held, refused, agreed, disagreed, lapsed, .. } =
+        client;
     let belief = match (&client.shut_out, client.is_proven) {
         (Some(why), _) => format!("shut out: {why}; {} of its pages are being refetched", grouped(client.in_question)),
         (None, true) => "trusted".to_owned(),

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use seine_formats::Format;
 use seine_parse::DeriveOptions;
 
-use super::archive::{FilterArgs, ReadingArgs, Told};
+use super::archive::{FilterArgs, ReadingArgs, TransferOutput};
 use super::ticker::Ticker;
 use crate::archive::inputs::{ArchiveInputs, InputOptions};
 use crate::archive::transfer::Transfer;
@@ -56,7 +56,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let task = args.filter_args.task("convert", &args.from_names, args.to);
     let options = InputOptions { without: Some(args.to_folder.clone()), ..args.reading.source_options()? };
     let ticker = Ticker::new(&args.from_names, &options, args.quiet);
-    let mut told = Told { ticker, to: Some(args.to).filter(|_| !args.quiet) };
+    let mut output = TransferOutput { ticker, to: Some(args.to).filter(|_| !args.quiet) };
     let source = ArchiveInputs::open(&args.from_names, options)?;
     // Only after all names are checked: a wrong name must not create the folder.
     let state = begin(&args.to_folder, task)?;
@@ -70,15 +70,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         state,
         state_file: Some(state_file.clone()),
         rate: None,
-        read: told.ticker.read().clone(),
+        read: output.ticker.read().clone(),
     }
-    .run(&mut told)
+    .run(&mut output)
     .context("the conversion stopped; run the same command again to continue")?;
     std::fs::remove_file(&state_file).with_context(|| format!("removing {}", state_file.display()))?;
     if !args.quiet {
-        told.summary(&summary, args.to.name, &args.to_folder);
+        output.summary(&summary, args.to.name, &args.to_folder);
     }
-    Ok(told.status(&summary))
+    Ok(output.status(&summary))
 }
 
 /// The folder must be new, empty, or that of the same conversion, interrupted.

@@ -77,7 +77,7 @@ impl PageReader {
         for page in &mut pages {
             match page {
                 Ok(page) => {
-                    let number = page.place.number;
+                    let number = page.location.number;
                     self.page(&format!("{} ({}, record {number})", page.event.url, input.name), &page.event, take)?;
                 }
                 Err(problem) => self.ticker.problem(&problem),
@@ -124,7 +124,7 @@ impl PageReader {
     /// Prints what was not read, and why.
     pub fn end(&mut self) {
         self.ticker.end();
-        self.ticker.tell_untold();
+        self.ticker.print_rest();
     }
 }
 

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::folder::Folder;
-use crate::api::said::{self, Order};
+use crate::api::schema::{self, Order};
 
 /// Remove URLs, or all URLs of a host, from the crawl, as if no link had led to them. A new link or seed adds them
 /// again.
@@ -28,5 +28,5 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Args { urls, hosts, folder } = args;
-    super::steer::order(&folder.output, &Order::Forget(said::Forget { urls, hosts }))
+    super::steer::order(&folder.output, &Order::Forget(schema::Forget { urls, hosts }))
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::asked::Asked;
 use super::folder::Folder;
-use crate::api::said::{BudgetStatus, Order};
+use crate::api::schema::{BudgetStatus, Order};
 use crate::config;
 use crate::telemetry::progress::grouped;
 

@@ -45,10 +45,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         bar.tick();
     })?;
     bar.finish_and_clear();
-    let new = done.from_table + done.by_looking;
+    let new = done.from_table + done.by_reading;
     super::print(&format!(
         "{} lists read, {} rewritten\n{new} lines completed: {} from the table, {} from the page; {} were complete\n",
-        done.lists, done.rewritten, done.from_table, done.by_looking, done.kept
+        done.lists, done.rewritten, done.from_table, done.by_reading, done.kept
     ))?;
     for line in done.unreadable.iter().take(100) {
         eprintln!("seine: unchanged: {line}");

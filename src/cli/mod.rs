@@ -47,7 +47,7 @@ use clap::{Parser, Subcommand};
 use serde::Serialize;
 
 use self::folder::NamedFolder;
-use crate::api::said::Order;
+use crate::api::schema::Order;
 use crate::config;
 use crate::telemetry::progress;
 
@@ -205,7 +205,7 @@ fn is_printed(text: &str) -> anyhow::Result<bool> {
 }
 
 /// The result as a line of JSON or as text.
-fn told<T: Serialize>(said: &T, as_json: bool, words: impl FnOnce(&T) -> String) -> anyhow::Result<String> {
+fn as_text<T: Serialize>(said: &T, as_json: bool, words: impl FnOnce(&T) -> String) -> anyhow::Result<String> {
     Ok(if as_json { format!("{}\n", serde_json::to_string(said)?) } else { words(said) })
 }
 

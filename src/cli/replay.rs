@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use seine_parse::DeriveOptions;
 
-use super::archive::{FilterArgs, ReadingArgs, Told};
+use super::archive::{FilterArgs, ReadingArgs, TransferOutput};
 use super::ticker::Ticker;
 use crate::archive::inputs::{ArchiveInputs, InputOptions};
 use crate::archive::transfer::Transfer;
@@ -62,8 +62,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let folder = args.output.join(sink.name());
     let options = InputOptions { without: Some(folder.clone()), ..args.reading.source_options()? };
     let ticker = Ticker::new(&args.from_names, &options, args.quiet);
-    let mut told = Told { ticker, to: sink.format.filter(|_| !args.quiet) };
-    logging::start(&config.logging, &told.ticker.screen)?;
+    let mut output = TransferOutput { ticker, to: sink.format.filter(|_| !args.quiet) };
+    logging::start(&config.logging, &output.ticker.screen)?;
     let (state, state_file) = match sink.destination.keeps_pages() {
         // Printed lines may be lost after an interruption, so a replay to stdout always starts at the beginning.
         false => (TransferState::default(), None),
@@ -88,20 +88,20 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         state,
         state_file: state_file.clone(),
         rate: args.rate,
-        read: told.ticker.read().clone(),
+        read: output.ticker.read().clone(),
     };
-    let summary = match transfer.run(&mut told) {
+    let summary = match transfer.run(&mut output) {
         Err(error) if matches!(error.downcast_ref(), Some(SinkError::ReaderGone)) => return Ok(ExitCode::SUCCESS),
         Err(error) if state_file.is_some() => {
-            told.ticker.end();
+            output.ticker.end();
             return Err(error.context("the replay stopped; run the same command again to continue"));
         }
         ran => ran?,
     };
     if !args.quiet {
-        told.summary(&summary, &name, &folder);
+        output.summary(&summary, &name, &folder);
     }
-    Ok(told.status(&summary))
+    Ok(output.status(&summary))
 }
 
 /// Stores the settings, so that `seine dead-letters replay` uses the same destination. A crawl's folder has them

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use super::asked::{Asked, warn};
 use super::folder::NamedFolder;
-use crate::api::said::{Order, ReasonCount, Retry};
+use crate::api::schema::{Order, ReasonCount, Retry};
 use crate::crawl::console::reasons;
 use crate::crawl::meaning;
 use crate::telemetry::progress::grouped;

@@ -7,7 +7,7 @@ use seine_system::clock::now_ms;
 use super::asked::{Asked, ago};
 use super::folder::Folder;
 use super::steer::order;
-use crate::api::said::{Order, SinkStatus};
+use crate::api::schema::{Order, SinkStatus};
 use crate::telemetry::progress::{bytes, grouped};
 
 /// List the sinks of a crawl: events pending for each, bytes kept in the page log, and why a sink is stuck.

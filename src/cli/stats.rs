@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::asked::Asked;
 use super::folder::NamedFolder;
-use crate::api::said::{SinkStatus, Status};
+use crate::api::schema::{SinkStatus, Status};
 use crate::telemetry::progress::grouped;
 
 /// Show the progress of a crawl: work_proposed, page_proposed, page, processed, remaining, by state.
@@ -45,12 +45,12 @@ pub(super) fn as_table(status: &Status) -> String {
     let tables = [
         ("work_proposed", counts.work_proposed, "URLs to fetch"),
         ("  first time", counts.first_time, "never fetched yet"),
-        ("  deferred", counts.held, "belong to crawl traps or mirrors"),
+        ("  deferred", counts.deferred, "belong to crawl traps or mirrors"),
         ("page_proposed", *page_proposed, "accepted, not yet validated"),
         ("page", counts.page, "validated"),
         ("  live", counts.live, "answered with a page at the last fetch"),
         ("    duplicates", counts.duplicates, "of these: same content or text as another page"),
-        ("    truncated", counts.half, "of these: the body ended early; refetched until complete"),
+        ("    truncated", counts.truncated, "of these: the body ended early; refetched until complete"),
         ("  gone", counts.gone, "were live before"),
         ("  refused", counts.refused, "answered, but not with a page"),
         ("  failed", counts.failed, "all attempts failed"),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::asked::{Asked, ago};
 use super::folder::NamedFolder;
 use super::stats::as_table;
-use crate::api::said::{HarvestStatus, Live, Rate, Status};
+use crate::api::schema::{HarvestStatus, Live, Rate, Status};
 use crate::supervisor::Phase;
 use crate::telemetry::progress::{bytes, grouped};
 
@@ -33,7 +33,7 @@ pub struct Top {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let status = Asked::of(args.folder.path())?.status()?;
-    super::print(&super::told(&status, args.json, shown)?)
+    super::print(&super::as_text(&status, args.json, shown)?)
 }
 
 pub fn top(args: Top) -> anyhow::Result<ExitCode> {

@@ -9,8 +9,8 @@ use seine_system::clock::now_ms;
 
 use super::asked::{Asked, ago, warn};
 use super::folder::{Folder, NamedFolder};
-use super::why::told_of_host;
-use crate::api::said::{self, HostsQuery, Order, Ordered, Reloaded, SeedsAdded};
+use super::why::describe_host;
+use crate::api::schema::{self, HostsQuery, Order, Ordered, Reloaded, SeedsAdded};
 use crate::config::{self, KeyChanged};
 use crate::telemetry::progress::grouped;
 
@@ -113,10 +113,10 @@ pub(super) fn order(folder: &Path, order: &Order) -> anyhow::Result<ExitCode> {
 pub fn hosts(args: Hosts) -> anyhow::Result<ExitCode> {
     let query = HostsQuery { which: Some(args.which), limit: Some(args.limit) };
     let hosts = Asked::of(args.folder.path())?.hosts(&query)?;
-    super::print(&super::told(&hosts, args.json, hosts_in_words)?)
+    super::print(&super::as_text(&hosts, args.json, hosts_in_words)?)
 }
 
-fn hosts_in_words(hosts: &said::Hosts) -> String {
+fn hosts_in_words(hosts: &schema::Hosts) -> String {
     let (with_work, known) = (grouped(hosts.with_work), grouped(hosts.known));
     let mut text = format!("{with_work} hosts have work, of {known} known; {} blocked\n", grouped(hosts.blocked));
     for troubled in &hosts.troubled {
@@ -124,7 +124,7 @@ fn hosts_in_words(hosts: &said::Hosts) -> String {
         text += &format!("  in trouble: {hosts} hosts with {urls} URLs: {}\n", troubled.cause);
     }
     let now = now_ms();
-    hosts.hosts.iter().for_each(|host| text += &format!("{}\n", told_of_host(host, now)));
+    hosts.hosts.iter().for_each(|host| text += &format!("{}\n", describe_host(host, now)));
     text
 }
 
@@ -135,7 +135,7 @@ pub fn host(args: Host) -> anyhow::Result<ExitCode> {
     let wanted = match action {
         None => {
             let status = Asked::of(&folder.output)?.host(&host)?;
-            return super::print(&format!("{}\n", told_of_host(&status, now_ms())));
+            return super::print(&format!("{}\n", describe_host(&status, now_ms())));
         }
         Some(HostAction::Block) => Order::BlockHost { host },
         Some(HostAction::Unblock) => Order::UnblockHost { host },
@@ -183,7 +183,7 @@ pub fn orders(args: Orders) -> anyhow::Result<ExitCode> {
     let mut text = String::new();
     for ordered in Asked::of(args.folder.path())?.orders()? {
         let words = |it: &Ordered| format!("{:>12}  {}: {}\n", ago(it.at_ms, now), it.by, it.done);
-        text += &super::told(&ordered, args.json, words)?;
+        text += &super::as_text(&ordered, args.json, words)?;
     }
     super::print(&text)
 }

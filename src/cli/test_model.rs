@@ -41,17 +41,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match &args.examples {
         Some(examples) => {
             let mut tried = Tried { classifier, judged: Vec::new(), wrong: Vec::new() };
-            each_example(examples, &mut |place, event, derived, is_relevant| {
-                tried.take(place, event, derived, is_relevant);
+            each_example(examples, &mut |name, event, derived, is_relevant| {
+                tried.take(name, event, derived, is_relevant);
                 Ok(())
             })?;
-            super::print(&tried.told())?;
+            super::print(&tried.summary())?;
         }
         None => {
             let mut reader = PageReader::new(&args.from_names);
             for name in &args.from_names {
-                reader.each(name, &mut |place, event, derived| {
-                    super::print(&said(&classifier, place, event, derived)).map(drop)
+                reader.each(name, &mut |name, event, derived| {
+                    super::print(&description(&classifier, name, event, derived)).map(drop)
                 })?;
             }
             reader.end();
@@ -60,13 +60,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn said(classifier: &PageClassifier, place: &str, event: &PageEvent, derived: &Derived) -> String {
+fn description(classifier: &PageClassifier, name: &str, event: &PageEvent, derived: &Derived) -> String {
     let Some((Relevance { relevance, .. }, reasons)) = classifier.explain(event, derived) else {
-        return format!("-         irrelevant  {place}\n    not HTML, or not successful: not rated\n");
+        return format!("-         irrelevant  {name}\n    not HTML, or not successful: not rated\n");
     };
     let verdict = classifier.judge(event, derived, 1.0).map_or("", Relevance::name);
     let reasons: String = reasons.iter().map(|reason| format!("    {reason}\n")).collect();
-    format!("{relevance:<8.6}  {verdict:<10}  {place}\n{reasons}")
+    format!("{relevance:<8.6}  {verdict:<10}  {name}\n{reasons}")
 }
 
 struct Tried {
@@ -77,18 +77,18 @@ struct Tried {
 }
 
 impl Tried {
-    fn take(&mut self, place: &str, event: &PageEvent, derived: &Derived, is_relevant: bool) {
+    fn take(&mut self, name: &str, event: &PageEvent, derived: &Derived, is_relevant: bool) {
         let said = self.classifier.judge(event, derived, 1.0).unwrap_or(Relevance::by_type(false));
         let Relevance { relevance, is_relevant: is_taken } = said;
         self.judged.push(Judged { relevance, is_taken, is_relevant });
         if is_taken != is_relevant {
             let is = if is_relevant { "relevant" } else { "irrelevant" };
-            let line = format!("  {relevance:.3} {:<10} and is {is}: {place}\n", said.name());
+            let line = format!("  {relevance:.3} {:<10} and is {is}: {name}\n", said.name());
             self.wrong.push(((relevance - f64::from(u8::from(is_relevant))).abs(), line));
         }
     }
 
-    fn told(mut self) -> String {
+    fn summary(mut self) -> String {
         let (all, relevant) = (self.judged.len(), self.judged.iter().filter(|it| it.is_relevant).count());
         let mut text = format!(
             "{relevant} relevant pages and {} others, classified by {}:\n\n",

@@ -87,7 +87,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let options = TextOptions { extractor, markdown: args.markdown, language: false };
     let CleanText { text, markdown, confidence } = clean_text(&html.text, html.url.as_deref(), options);
     let line = Line { url: html.url, text, markdown, confidence };
-    super::print(&super::told(&line, args.json, |line| line.markdown.as_ref().unwrap_or(&line.text).clone())?)
+    super::print(&super::as_text(&line, args.json, |line| line.markdown.as_ref().unwrap_or(&line.text).clone())?)
 }
 
 fn is_url(page: &str) -> bool {
@@ -131,7 +131,7 @@ fn of_archives(args: &Args) -> anyhow::Result<Html> {
         }
     }
     ticker.end();
-    ticker.tell_untold();
+    ticker.print_rest();
     let page = found.with_context(|| {
         format!("{} is not in {}; give the archives to search after the URL", args.page, args.from_names.join(", "))
     })?;

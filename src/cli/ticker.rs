@@ -12,7 +12,7 @@ use crate::archive::read::Problem;
 use crate::telemetry::progress::{PLAIN_EVERY, Screen, bytes, grouped};
 
 /// Maximum number of problems to print, so that a bad archive does not fill the screen.
-const MAX_TOLD: u64 = 100;
+const MAX_PRINTED: u64 = 100;
 const LIVE_EVERY: Duration = Duration::from_millis(100);
 
 /// Prints progress from a thread of its own, because one record may take long to read. The reader updates the figures.
@@ -22,8 +22,8 @@ pub(super) struct Ticker {
     /// The thread ends when its sender is dropped.
     teller: Option<(Sender<()>, JoinHandle<()>)>,
     /// Number of problems printed, and of further ones.
-    told: u64,
-    untold: u64,
+    printed: u64,
+    not_printed: u64,
 }
 
 struct Figures {
@@ -54,7 +54,7 @@ impl Ticker {
             let (screen, figures) = (screen.clone(), figures.clone());
             (end, std::thread::spawn(move || tell(&screen, &figures, &ended)))
         });
-        Ticker { screen, figures, teller, told: 0, untold: 0 }
+        Ticker { screen, figures, teller, printed: 0, not_printed: 0 }
     }
 
     /// The reader adds the bytes read from disk here.
@@ -69,18 +69,18 @@ impl Ticker {
 
     /// Prints one of the first problems, and counts the others.
     pub fn problem(&mut self, problem: &Problem) {
-        if self.told == MAX_TOLD {
-            self.untold += 1;
+        if self.printed == MAX_PRINTED {
+            self.not_printed += 1;
             return;
         }
-        self.told += 1;
+        self.printed += 1;
         self.screen.print(&format!("seine: {problem}\n"));
     }
 
     /// Prints how many problems were not printed.
-    pub fn tell_untold(&self) {
-        if self.untold > 0 {
-            self.screen.print(&format!("seine: and {} more that could not be read\n", grouped(self.untold)));
+    pub fn print_rest(&self) {
+        if self.not_printed > 0 {
+            self.screen.print(&format!("seine: and {} more that could not be read\n", grouped(self.not_printed)));
         }
     }
 

@@ -7,9 +7,9 @@ use seine_system::clock::now_ms;
 
 use super::asked::{Asked, ago};
 use super::folder::Folder;
-use crate::api::said::{
-    AttemptStory, Attempts, DeliveredPlace, Discovery, FoundLink, HostRobots, HostStatus, HostTrouble, PageStory,
-    PreferenceSaid, QueuePlace, RankStory, SinkPlace, Why,
+use crate::api::schema::{
+    AttemptStory, Attempts, DeliveredLocation, Discovery, FoundLink, HostRobots, HostStatus, HostTrouble, PageStory,
+    PreferenceStory, QueueStory, RankStory, SinkStory, Why,
 };
 use crate::telemetry::progress::grouped;
 
@@ -35,57 +35,57 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let asked = Asked::of(&args.folder.output)?;
     for url in &args.urls {
         let why = asked.why(url)?;
-        super::print(&super::told(&why, args.json, |why| told(why, now_ms()))?)?;
+        super::print(&super::as_text(&why, args.json, |why| description(why, now_ms()))?)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn told(why: &Why, now: u64) -> String {
+fn description(why: &Why, now: u64) -> String {
     let mut text = format!("{}\n  {}: {}\n", why.url, why.state, why.reason);
-    let mut row = |name: &str, said: Option<String>| {
-        text.extend(said.map(|said| format!("  {name:<11} {said}\n")));
+    let mut row = |name: &str, shown: Option<String>| {
+        text.extend(shown.map(|shown| format!("  {name:<11} {shown}\n")));
     };
     row("scope", Some(why.scope.rule.as_ref().map_or("admitted".to_owned(), |rule| format!("refused: {rule}"))));
-    row("refused", why.scope.refused.as_ref().map(|refused| told_of_refused(refused, now)));
+    row("refused", why.scope.refused.as_ref().map(|refused| describe_refused(refused, now)));
     row("robots.txt", Some(robots(why, now)));
-    for (number, said) in why.preferences.iter().enumerate() {
-        row(if number == 0 { "publisher" } else { "" }, Some(told_of_preference(said)));
+    for (number, shown) in why.preferences.iter().enumerate() {
+        row(if number == 0 { "publisher" } else { "" }, Some(describe_preference(shown)));
     }
-    row("host", why.host.as_ref().map(|host| told_of_host(host, now)));
+    row("host", why.host.as_ref().map(|host| describe_host(host, now)));
     let Discovery { first, last } = &why.found;
-    row("found", first.as_ref().map(|found| told_of_link(found, now)));
-    row("last link", last.as_ref().filter(|_| first != last).map(|found| told_of_link(found, now)));
+    row("found", first.as_ref().map(|found| describe_link(found, now)));
+    row("last link", last.as_ref().filter(|_| first != last).map(|found| describe_link(found, now)));
     if let Some(queue) = &why.queue {
-        row("score", queue.rank.as_ref().map(told_of_rank));
-        row(if queue.is_revisit { "recheck" } else { "queue" }, Some(told_of_queue(queue, now)));
+        row("score", queue.rank.as_ref().map(describe_score));
+        row(if queue.is_revisit { "recheck" } else { "queue" }, Some(describe_queue(queue, now)));
     }
     for (number, attempt) in why.attempts.last.iter().enumerate() {
         let all = (number == 0).then_some(&why.attempts);
-        row(all.map_or("", |_| "attempts"), Some(told_of_attempt(attempt, all, now)));
+        row(all.map_or("", |_| "attempts"), Some(describe_attempt(attempt, all, now)));
     }
-    for (name, said) in why.page.iter().flat_map(|page| told_of_page(page, now)) {
-        row(name, said);
+    for (name, shown) in why.page.iter().flat_map(|page| describe_page(page, now)) {
+        row(name, shown);
     }
     let some = |urls: &[String]| Some(urls.join(" ")).filter(|_| !urls.is_empty());
     row("aliases", some(&why.aliases));
     row("duplicates", some(&why.duplicates));
     row("budget", why.budget.clone());
     for sink in &why.sinks {
-        row(&sink.sink, Some(told_of_sink(sink)));
+        row(&sink.sink, Some(describe_sink(sink)));
     }
     text
 }
 
-fn told_of_refused(Refused { links, url, found_on, found_ms }: &Refused, now: u64) -> String {
+fn describe_refused(Refused { links, url, found_on, found_ms }: &Refused, now: u64) -> String {
     format!("{} links to its host, the first {}: {url} on {found_on}", grouped(*links), ago(*found_ms, now))
 }
 
-fn told_of_rank(RankStory { rank, reasons }: &RankStory) -> String {
+fn describe_score(RankStory { rank, reasons }: &RankStory) -> String {
     let reasons: Vec<String> = reasons.iter().map(|it| format!("{} {:+.2}", it.of, it.adds)).collect();
     format!("{rank:.3} ({})", reasons.join(", "))
 }
 
-fn told_of_queue(queue: &QueuePlace, now: u64) -> String {
+fn describe_queue(queue: &QueueStory, now: u64) -> String {
     listed([
         queue.ahead.map(|ahead| format!("{ahead} URLs of its host come first")),
         queue.due_ms.map(|due| format!("due {}", ago(due, now))),
@@ -96,34 +96,36 @@ fn told_of_queue(queue: &QueuePlace, now: u64) -> String {
 }
 
 /// Joins all parts that are present with commas.
-fn listed<const N: usize>(said: [Option<String>; N]) -> String {
-    said.into_iter().flatten().collect::<Vec<_>>().join(", ")
+fn listed<const N: usize>(shown: [Option<String>; N]) -> String {
+    shown.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn told_of_sink(sink: &SinkPlace) -> String {
-    let mut said = sink.state.clone();
+fn describe_sink(sink: &SinkStory) -> String {
+    let mut shown = sink.state.clone();
     if let Some(ahead) = sink.ahead {
-        said += &format!(", {ahead} events come first");
+        shown += &format!(", {ahead} events come first");
     }
     if let Some(reason) = &sink.reason {
-        said += &format!(": {reason}");
+        shown += &format!(": {reason}");
     }
-    if let Some(place) = &sink.place {
-        said += &format!(": {}", told_of_place(place));
+    if let Some(location) = &sink.location {
+        shown += &format!(": {}", describe_location(location));
     }
-    if let Some(why) = &sink.place_unknown {
-        said += &format!("; its location is unknown: {why}");
+    if let Some(why) = &sink.location_unknown {
+        shown += &format!("; its location is unknown: {why}");
     }
-    said
+    shown
 }
 
-fn told_of_place(place: &DeliveredPlace) -> String {
-    match place {
-        DeliveredPlace::Message { topic, partition, offset } => {
+fn describe_location(location: &DeliveredLocation) -> String {
+    match location {
+        DeliveredLocation::Message { topic, partition, offset } => {
             format!("topic {topic}, partition {partition}, offset {offset}")
         }
-        DeliveredPlace::Document { index, id, version } => format!("index {index}, document {id}, version {version}"),
-        DeliveredPlace::Record { file, record, offset } => {
+        DeliveredLocation::Document { index, id, version } => {
+            format!("index {index}, document {id}, version {version}")
+        }
+        DeliveredLocation::Record { file, record, offset } => {
             let record = record.map(|record| format!(", record {record}")).unwrap_or_default();
             let offset = offset.map(|offset| format!(", byte {offset}")).unwrap_or_default();
             format!("{file}{record}{offset}")
@@ -131,7 +133,7 @@ fn told_of_place(place: &DeliveredPlace) -> String {
     }
 }
 
-fn told_of_link(found: &FoundLink, now: u64) -> String {
+fn describe_link(found: &FoundLink, now: u64) -> String {
     let way = match found.way.as_str() {
         "seed" => "given as a seed",
         "added" => "given as a seed later",
@@ -152,22 +154,22 @@ fn told_of_link(found: &FoundLink, now: u64) -> String {
 }
 
 /// Describes one attempt. `all` is given for the first one described.
-fn told_of_attempt(attempt: &AttemptStory, all: Option<&Attempts>, now: u64) -> String {
-    let mut said = format!("{}: {}", ago(attempt.at_ms, now), attempt.outcome);
+fn describe_attempt(attempt: &AttemptStory, all: Option<&Attempts>, now: u64) -> String {
+    let mut shown = format!("{}: {}", ago(attempt.at_ms, now), attempt.outcome);
     if !attempt.counts {
-        said += ", host trouble";
+        shown += ", host trouble";
     }
     if let Some(digest) = &attempt.digest {
-        said += &format!(", content sha256:{digest}…");
+        shown += &format!(", content sha256:{digest}…");
     }
     if let Some(all) = all.filter(|all| all.in_all > all.last.len() as u64) {
-        said += &format!(" (the last {} of {})", all.last.len(), all.in_all);
+        shown += &format!(" (the last {} of {})", all.last.len(), all.in_all);
     }
-    said
+    shown
 }
 
-fn told_of_preference(preference: &PreferenceSaid) -> String {
-    let PreferenceSaid { statement, text, forbids } = preference;
+fn describe_preference(preference: &PreferenceStory) -> String {
+    let PreferenceStory { statement, text, forbids } = preference;
     let text = text.as_ref().map(|text| format!(", {text:?}")).unwrap_or_default();
     let forbids = forbids.as_ref().map(|purpose| format!(": forbids {purpose}")).unwrap_or_default();
     format!("{statement}{text}{forbids}")
@@ -175,40 +177,40 @@ fn told_of_preference(preference: &PreferenceSaid) -> String {
 
 fn robots(why: &Why, now: u64) -> String {
     let robots = &why.robots;
-    let mut said = match robots.verdict.as_str() {
+    let mut shown = match robots.verdict.as_str() {
         "unknown" => "never fetched".to_owned(),
         verdict => verdict.to_owned(),
     };
     match (&robots.line, robots.line_number) {
-        (Some(line), Some(number)) => said += &format!(" by line {number}, {line:?}"),
-        (Some(line), None) => said += &format!(": {line}"),
+        (Some(line), Some(number)) => shown += &format!(" by line {number}, {line:?}"),
+        (Some(line), None) => shown += &format!(": {line}"),
         _ => {}
     }
     if let Some(fetched) = robots.fetched_ms {
-        said += &format!(", fetched {}", ago(fetched, now));
+        shown += &format!(", fetched {}", ago(fetched, now));
     }
     if let Some(until) = robots.expires_ms.filter(|until| *until > now && robots.verdict == "denied") {
-        said += &format!(", and to be fetched anew {} at the earliest", ago(until, now));
+        shown += &format!(", and to be fetched anew {} at the earliest", ago(until, now));
     }
-    said
+    shown
 }
 
-pub(super) fn told_of_host(host: &HostStatus, now: u64) -> String {
+pub(super) fn describe_host(host: &HostStatus, now: u64) -> String {
     let trouble = |it: &HostTrouble| format!("{} since {} ({} in a row)", it.cause, ago(it.since_ms, now), it.failures);
-    let mut said = listed([
+    let mut shown = listed([
         Some(format!("{}: {}, {} URLs queued", host.host, host.state, host.urls)),
         host.trouble.as_ref().map(trouble),
         host.ordered_delay_ms.map(|delay| format!("delay of {delay} ms by order")),
         host.ordered_pages.map(|pages| format!("at most {pages} pages by order")),
         host.due_ms.filter(|due| *due > now).map(|due| format!("due {}", ago(due, now))),
-        (host.urls_held > 0).then(|| format!("{} URLs deferred", host.urls_held)),
+        (host.urls_deferred > 0).then(|| format!("{} URLs deferred", host.urls_deferred)),
     ]);
-    said.extend(host.robots.as_ref().map(|robots| format!("\n  {}", told_of_robots(robots, now))));
-    host.traps.iter().for_each(|trap| said += &format!("\n  {trap}"));
-    said
+    shown.extend(host.robots.as_ref().map(|robots| format!("\n  {}", describe_robots(robots, now))));
+    host.traps.iter().for_each(|trap| shown += &format!("\n  {trap}"));
+    shown
 }
 
-fn told_of_robots(robots: &HostRobots, now: u64) -> String {
+fn describe_robots(robots: &HostRobots, now: u64) -> String {
     let forbids = if robots.forbids_all { " forbids everything;" } else { "" };
     let fetched = ago(robots.fetched_ms, now);
     match robots.expires_ms {
@@ -221,7 +223,7 @@ fn told_of_robots(robots: &HostRobots, now: u64) -> String {
     }
 }
 
-fn told_of_page(page: &PageStory, now: u64) -> [(&'static str, Option<String>); 8] {
+fn describe_page(page: &PageStory, now: u64) -> [(&'static str, Option<String>); 8] {
     let changes = page.changes_a_day.map(|rate| format!("estimated {rate:.2} changes per day"));
     let seen = |alive| listed([Some(ago(alive, now)), Some(format!("{} changes seen", page.changes)), changes]);
     let verdict = if page.is_relevant == Some(true) { "relevant" } else { "irrelevant" };

@@ -8,8 +8,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use seine_formats::held::{Field, Held};
 use seine_formats::options::Options;
+use seine_formats::stored_fields::{Field, Stored};
 use seine_formats::{Format, elastic};
 use seine_frontier::ScopeConfig;
 use seine_page_log::LogConfig;
@@ -358,6 +358,6 @@ impl SinkConfig {
     /// Whether the format stores requests and responses byte for byte. Then the client keeps the bytes and speaks
     /// HTTP/1.1 only.
     pub fn wants_exact_bytes(&self) -> bool {
-        self.format.is_some_and(|format| format.holds(Field::Exchange) != Held::No)
+        self.format.is_some_and(|format| format.holds(Field::Exchange) != Stored::No)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use seine_formats::held::{Field, Held};
+use seine_formats::stored_fields::{Field, Stored};
 use seine_frontier::{ScopeRule, pattern};
 use seine_parse::page::preferences::Purpose;
 use seine_parse::preferences::terms;
@@ -27,7 +27,7 @@ pub(super) struct Draft {
     pub outlinks: bool,
     pub max_depth: Option<u16>,
     pub depth_classifier: bool,
-    pub looks_for_duplicates: bool,
+    pub finds_duplicates: bool,
     pub near_within: u8,
     /// Set by the link classifier: links have scores, and the scores are learned.
     pub ranks: bool,
@@ -53,7 +53,7 @@ impl Default for Draft {
             outlinks: false,
             max_depth: None,
             depth_classifier: false,
-            looks_for_duplicates: false,
+            finds_duplicates: false,
             near_within: 0,
             ranks: false,
             learns: false,
@@ -79,7 +79,7 @@ impl Draft {
             (true, None) if self.depth_classifier => Some(0),
             (true, depth) => depth,
         };
-        config.frontier.duplicates = self.looks_for_duplicates.then_some(self.near_within);
+        config.frontier.duplicates = self.finds_duplicates.then_some(self.near_within);
         if !self.use_scope {
             config.scope.rule = ScopeRule::Any;
         }
@@ -91,7 +91,7 @@ impl Draft {
         let problems = sinks::join(&mut self);
         // Cookies are kept only if a sink archives requests.
         let formats = self.config.sinks.iter().filter_map(|sink| sink.format);
-        let keeps_requests = formats.map(|format| format.holds(Field::Exchange)).any(|held| held == Held::Whole);
+        let keeps_requests = formats.map(|format| format.holds(Field::Exchange)).any(|held| held == Stored::Complete);
         self.config.fetch.archive_credentials &= keeps_requests;
         (self.config, problems)
     }
@@ -159,13 +159,13 @@ pub(super) fn set_crawler_id(draft: &mut Draft, id: &str) -> Result<(), String> 
 
 /// Converts each word of a list. The error names the first word that is not allowed, and what is expected.
 fn set_each<C: FromIterator<T>, T>(
-    place: &mut C,
+    target: &mut C,
     words: &[String],
     expected: &str,
     meaning: impl Fn(&str) -> Option<T>,
 ) -> Result<(), String> {
     let meant = words.iter().map(|word| meaning(word).ok_or_else(|| format!("{expected}; {word} is not valid")));
-    meant.collect::<Result<C, String>>().map(|meant| *place = meant)
+    meant.collect::<Result<C, String>>().map(|meant| *target = meant)
 }
 
 pub(super) fn set_scope_hosts(draft: &mut Draft, hosts: Vec<String>) -> Result<(), String> {
@@ -183,11 +183,11 @@ pub(super) fn set_licenses(draft: &mut Draft, urls: Vec<String>) -> Result<(), S
     set_each(&mut draft.config.scope.purposes.licenses, &urls, "absolute http or https URLs", terms)
 }
 
-pub(super) fn set_patterns(place: &mut Vec<String>, patterns: Vec<String>) -> Result<(), String> {
+pub(super) fn set_patterns(target: &mut Vec<String>, patterns: Vec<String>) -> Result<(), String> {
     for pattern in &patterns {
         pattern::check(pattern)?;
     }
-    *place = patterns;
+    *target = patterns;
     Ok(())
 }
 
@@ -255,11 +255,11 @@ pub(super) fn set_agent_name(draft: &mut Draft, name: &str) -> Result<(), String
     Ok(())
 }
 
-pub(super) fn set_agent_part(place: &mut Option<String>, value: Option<&str>) -> Result<(), String> {
+pub(super) fn set_agent_part(target: &mut Option<String>, value: Option<&str>) -> Result<(), String> {
     if value.is_some_and(|text| text.is_empty() || !is_header_value(text)) {
         return Err("printable ASCII characters, as in a header".into());
     }
-    *place = value.map(str::to_owned);
+    *target = value.map(str::to_owned);
     Ok(())
 }
 

@@ -46,9 +46,9 @@ pub(super) fn open(path: Option<&Path>, problems: &mut Vec<Problem>) -> Files {
         files.link_filters = keep(link_filters(&filters), problems);
         files.read.push(filters);
     }
-    for (name, place) in [("link_whitelist.txt", &mut files.whitelist), ("link_blacklist.txt", &mut files.blacklist)] {
+    for (name, target) in [("link_whitelist.txt", &mut files.whitelist), ("link_blacklist.txt", &mut files.blacklist)] {
         if let Some(list) = present(name) {
-            *place = patterns(&list, problems);
+            *target = patterns(&list, problems);
             files.read.push(list);
         }
     }

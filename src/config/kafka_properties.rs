@@ -123,23 +123,23 @@ fn stores(given: &BTreeMap<String, String>, found: &mut BTreeMap<String, String>
             found.insert(name.into(), value);
         }
     };
-    if let Some(place) = get("ssl.truststore.location") {
+    if let Some(path) = get("ssl.truststore.location") {
         if kind("truststore") != "PEM" {
             return Err("ssl.truststore.type PEM with ssl.truststore.location: Java's own stores cannot be read; \
                         write the certificates to a PEM file (keytool -exportcert -rfc)"
                 .into());
         }
-        put("ssl.ca.location", Some(place));
+        put("ssl.ca.location", Some(path));
     }
     put("ssl.ca.pem", get("ssl.truststore.certificates"));
-    if let Some(place) = get("ssl.keystore.location") {
+    if let Some(path) = get("ssl.keystore.location") {
         match kind("keystore").as_str() {
             "PEM" => {
-                put("ssl.certificate.location", Some(place.clone()));
-                put("ssl.key.location", Some(place));
+                put("ssl.certificate.location", Some(path.clone()));
+                put("ssl.key.location", Some(path));
             }
             "PKCS12" => {
-                put("ssl.keystore.location", Some(place));
+                put("ssl.keystore.location", Some(path));
                 put("ssl.keystore.password", get("ssl.keystore.password"));
             }
             _ => {

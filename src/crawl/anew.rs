@@ -6,12 +6,12 @@
 //! 304 would not contain the page.
 
 use seine_delivery::BegunAnew;
-use seine_frontier::{EmbeddedFrontier, Fetching, FrontierError, Look, Notes, PageRecord};
+use seine_frontier::{EmbeddedFrontier, Fetching, FrontierError, Notes, PageRecord, Recheck};
 use seine_system::blocking;
 use seine_system::clock::now_ms;
 
+use super::backfill;
 use super::error::CrawlError;
-use super::filling;
 use super::running::Running;
 use crate::config::SinkConfig;
 use crate::telemetry::progress::grouped;
@@ -25,14 +25,14 @@ const AT_ONCE: &str = "at once";
 pub(super) fn refill(running: &Running, sink: &str, archives: &[String]) -> Result<(), CrawlError> {
     let is_refetch = archives.is_empty();
     let from = if is_refetch { "the web".to_owned() } else { archives.join(", ") };
-    let anew = BegunAnew { at_ms: now_ms(), why: format!("its operator ordered it to be filled from {from}") };
+    let anew = BegunAnew { at_ms: now_ms(), why: format!("the operator ordered a backfill from {from}") };
     let missed = running.log.begin_anew(sink, anew, |missed| -> Result<(), CrawlError> {
         match is_refetch || missed == 0 {
             true => Ok(()),
-            false => filling::note(&running.folder, sink, archives, missed),
+            false => backfill::note(&running.folder, sink, archives, missed),
         }
     })?;
-    tracing::info!(sink, from, missed, "its books begin anew, by order");
+    tracing::info!(sink, from, missed, "this sink starts again with empty counters, as ordered");
     if is_refetch && missed > 0 {
         running.frontier.set_note(NOTE, AT_ONCE)?;
         mark_beside_the_crawl(running);
@@ -43,11 +43,11 @@ pub(super) fn refill(running: &Running, sink: &str, archives: &[String]) -> Resu
 /// `why` is shown to the user. The sink is closed.
 pub(super) fn begin(running: &Running, sink: &SinkConfig, why: &str) -> Result<(), CrawlError> {
     let name = sink.name();
-    let filled_from = filling::names_unfinished(&running.folder, &running.log, name)?;
+    let filled_from = backfill::names_unfinished(&running.folder, &running.log, name)?;
     let anew = BegunAnew { at_ms: now_ms(), why: why.to_owned() };
     let missed = running.log.begin_anew(name, anew, |missed| -> Result<(), CrawlError> {
         match &filled_from {
-            Some(names) if missed > 0 => filling::note(&running.folder, name, names, missed),
+            Some(names) if missed > 0 => backfill::note(&running.folder, name, names, missed),
             _ => Ok(()),
         }
     })?;
@@ -56,7 +56,8 @@ pub(super) fn begin(running: &Running, sink: &SinkConfig, why: &str) -> Result<(
         tracing::error!(
             sink = name,
             why,
-            "its books begin anew: it gets everything again, as the page log still holds it"
+            "this sink starts again with empty counters and gets every event again, because the page log still has \
+            them all"
         );
         return Ok(());
     }
@@ -65,13 +66,15 @@ pub(super) fn begin(running: &Running, sink: &SinkConfig, why: &str) -> Result<(
         sink = name,
         why,
         missed,
-        "its books begin anew: it gets again what the page log still holds; {} events before are not in the log any more{}",
+        "this sink starts again with empty counters and gets the events that the page log still has; {} earlier \
+        events are not in the log any more{}",
         grouped(missed),
         if is_filled {
-            ", and the archive is delivered from its beginning".to_owned()
+            ", and the archive is delivered from the beginning".to_owned()
         } else {
             format!(
-                ": seine sinks refill {name} -o {} fills it from an archive; else each page comes with its next fetch",
+                ": seine sinks refill {name} -o {} delivers them from an archive; otherwise each page is delivered \
+                after its next fetch",
                 running.folder.display()
             )
         }
@@ -91,7 +94,7 @@ fn mark_beside_the_crawl(running: &Running) {
         match mark_again(&frontier) {
             Ok(()) => visitor.services.changed.send_replace(()),
             Err(error) => {
-                tracing::error!(%error, "not all pages are marked to be fetched without conditions: the next start does it");
+                tracing::error!(%error, "not all pages are marked for a refetch yet; the next start continues");
             }
         }
     });
@@ -100,13 +103,13 @@ fn mark_beside_the_crawl(running: &Running) {
 /// Finishes a marking that an earlier run started. Marked pages are fetched without conditions, because a 304 has no
 /// body.
 pub(super) fn mark_again(frontier: &EmbeddedFrontier) -> Result<(), FrontierError> {
-    let look = match frontier.note(NOTE)?.as_deref() {
+    let recheck = match frontier.note(NOTE)?.as_deref() {
         None | Some("") => return Ok(()),
-        Some(AT_ONCE) => Look::Reread,
-        Some(_) => Look::RereadInTime,
+        Some(AT_ONCE) => Recheck::Refetch,
+        Some(_) => Recheck::RefetchInTime,
     };
-    let is_news = |page: &PageRecord| page.state.is_there() && (look == Look::Reread || !page.is_to_be_reread);
-    let pages = frontier.look_again(None, now_ms(), &|page| is_news(page).then_some(look))?;
-    tracing::info!(pages, "the next fetch of these pages is without conditions");
+    let is_news = |page: &PageRecord| page.state.is_found() && (recheck == Recheck::Refetch || !page.must_refetch);
+    let pages = frontier.recheck(None, now_ms(), &|page| is_news(page).then_some(recheck))?;
+    tracing::info!(pages, "these pages are refetched without conditions when they are due");
     frontier.set_note(NOTE, "")
 }

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use seine_frontier::{EmbeddedFrontier, Look, PageRecord, PageState, Robots, RobotsAccess};
+use seine_frontier::{EmbeddedFrontier, PageRecord, PageState, Recheck, Robots, RobotsAccess};
 use seine_parse::page::preferences::{Purposes, Statement};
 use seine_parse::preferences::tdm::TdmFile;
 use seine_parse::robots::RobotsTxt;
@@ -62,26 +62,27 @@ impl AsksChange<'_> {
     }
 
     /// The recheck that a live page needs. If the statements of the page or its host are unknown, it is refetched.
-    pub fn look(&self, page: &PageRecord) -> Option<Look> {
+    pub fn recheck_of(&self, page: &PageRecord) -> Option<Recheck> {
         let purposes: &Purposes = &self.config.scope.purposes;
-        if !page.kind.is_delivered() || !page.state.is_there() {
+        if !page.kind.is_delivered() || !page.state.is_found() {
             return None;
         }
         let mut host = self.host.borrow_mut();
         let origin = origin(found_at(page)).unwrap_or_default();
         if host.0 != origin {
-            let look = self.frontier.look_at_host(origin).ok().flatten();
-            let says = HostSays::of(look.and_then(|look| look.robots).as_ref(), &self.config.fetch.user_agent.name);
+            let recheck = self.frontier.host_snapshot(origin).ok().flatten();
+            let says =
+                HostSays::of(recheck.and_then(|recheck| recheck.robots).as_ref(), &self.config.fetch.user_agent.name);
             *host = (origin.to_owned(), says);
         }
         let is_withheld = standing(page, &host.1.about(page), self.config).is_some();
         let judge = self.config.left_out_by();
         let is_to_be_judged = judge.is_some() && page.judged.as_ref().is_some_and(|it| judge != Some(&it.model));
         match page.state == PageState::Withheld {
-            true => (!is_withheld).then_some(Look::First),
-            false if is_withheld || is_to_be_judged => Some(Look::First),
-            false if page.preferences.is_none() && !purposes.declared.is_empty() => Some(Look::Reread),
-            false => (purposes.want_tdm_file() && !host.1.has_tdm).then_some(Look::First),
+            true => (!is_withheld).then_some(Recheck::First),
+            false if is_withheld || is_to_be_judged => Some(Recheck::First),
+            false if page.preferences.is_none() && !purposes.declared.is_empty() => Some(Recheck::Refetch),
+            false => (purposes.want_tdm_file() && !host.1.has_tdm).then_some(Recheck::First),
         }
     }
 }

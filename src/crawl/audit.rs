@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use seine_frontier::{Counts, EmbeddedFrontier, FrontierOptions, Survey, Verdicts};
-use seine_page_log::{Books, LogStatus, PageLog, Recovery, Scan};
+use seine_page_log::{Counters, LogStatus, PageLog, Recovery, Scan};
 use seine_parse::DeriveOptions;
 use seine_parse::page::PageEvent;
 use serde::Serialize;
@@ -24,14 +24,14 @@ use crate::sinks::{self, Counted};
 /// The result of an audit.
 #[derive(Debug, Default)]
 pub struct Audit {
-    pub books: Vec<Book>,
+    pub checks: Vec<Check>,
     /// Remarks that do not affect a balance.
     pub notes: Vec<String>,
 }
 
 /// One equation: `total` is the sum of `parts`.
 #[derive(Debug, Clone)]
-pub struct Book {
+pub struct Check {
     pub name: String,
     pub total: Figure,
     pub parts: Vec<Figure>,
@@ -55,19 +55,19 @@ pub enum Rule {
     AtLeast,
 }
 
-impl Book {
+impl Check {
     fn new(
         name: impl Into<String>,
         total: (&'static str, u64),
         parts: &[(&'static str, u64)],
         remedy: &'static str,
-    ) -> Book {
+    ) -> Check {
         let figure = |&(what, count): &(&'static str, u64)| Figure { what, count };
         let parts = parts.iter().map(figure).collect();
-        Book { name: name.into(), total: figure(&total), parts, rule: Rule::Equal, remedy }
+        Check { name: name.into(), total: figure(&total), parts, rule: Rule::Equal, remedy }
     }
 
-    fn at_least(mut self) -> Book {
+    fn at_least(mut self) -> Check {
         self.rule = Rule::AtLeast;
         self
     }
@@ -92,20 +92,20 @@ impl Book {
 
 impl Audit {
     pub fn balances(&self) -> bool {
-        self.books.iter().all(Book::balances)
+        self.checks.iter().all(Check::balances)
     }
 }
 
-const LOST: &str = "events that were accepted are gone from log/: restore it from a backup, and look after this disk";
+const LOST: &str = "accepted events are missing from log/: restore it from a backup, and check this disk";
 const PAGES_GONE: &str = "files were moved or deleted: put them back, or seine sinks refill NAME delivers pages again";
 const MISCOUNTED: &str =
-    "log/cursors was changed by somebody else, or this is a bug to report; restore it from a backup";
-const LETTERS_GONE: &str = "files below dead_letters/ are gone or damaged: restore them, and take letters out with \
-                            seine dead-letters only";
-const FRONTIER_OFF: &str = "frontier/ is damaged, or this is a bug to report: restore it from a backup, or remove it and \
-                            crawl anew";
+    "another program changed log/cursors, or this is a bug to report; restore log/cursors from a backup";
+const LETTERS_GONE: &str = "files below dead_letters/ are gone or damaged: restore them, and remove letters only \
+    with seine dead-letters";
+const FRONTIER_OFF: &str = "frontier/ is damaged, or this is a bug to report: restore it from a backup, or remove \
+    it and start a new crawl";
 
-const DOCUMENTS_LEFT: &str = "a replay brought them back, or somebody else wrote them: delete them by their ids";
+const DOCUMENTS_LEFT: &str = "a replay or another program wrote them: delete them by their ids";
 
 /// Runs the audit. `destinations` are checked too. Fails if the crawl is running, or if something cannot be read.
 pub fn audit(folder: &Path, destinations: &[SinkConfig]) -> Result<Audit, CrawlError> {
@@ -139,7 +139,7 @@ struct SinkReader {
     /// The offset at which it started, and its offset now.
     from: u64,
     at: u64,
-    books: Books,
+    counters: Counters,
     letters: Account,
     /// It started again with empty counters.
     anew: bool,
@@ -157,7 +157,7 @@ type Gets = Box<dyn Fn(&PageEvent) -> Option<u64>>;
 
 /// None if the destination has no ids, or its format must parse a page to decide.
 fn got_by(config: &SinkConfig) -> Option<Gets> {
-    let (row, config, is_held) = (sinks::row(config), config.clone(), config.format?.is_held?);
+    let (row, config, is_held) = (sinks::row(config), config.clone(), config.format?.stores_event?);
     Some(Box::new(move |event| {
         let is_got = match config.upkeep.due(event) {
             Due::Tombstone | Due::Event => true,
@@ -200,9 +200,9 @@ impl Audit {
         let accepted = status.end.index.max(validated);
         self.note_damage(&scan, recovery);
         let kept = [("no longer needed", status.oldest.index), ("readable", scan.events)];
-        self.books.push(Book::new("page log", ("accepted", accepted), &kept, LOST));
+        self.checks.push(Check::new("page log", ("accepted", accepted), &kept, LOST));
         let parts = [("validated", validated), ("waiting", waiting)];
-        self.books.push(Book::new("validator", ("accepted", accepted), &parts, LOST));
+        self.checks.push(Check::new("validator", ("accepted", accepted), &parts, LOST));
         for reader in &readers {
             self.sink(reader, accepted - status.end.index);
         }
@@ -216,13 +216,13 @@ impl Audit {
         }
         if let Some(torn) = &recovery.torn {
             let (segment, bytes) = (torn.segment.display(), torn.bytes);
-            self.notes.push(format!("{segment}: cut {bytes} bytes behind the last whole record, never accepted"));
+            self.notes.push(format!("{segment}: cut {bytes} bytes of an incomplete record that was never accepted"));
         }
     }
 
     /// `beyond`: accepted events after the end of the log as it is now.
     fn sink(&mut self, reader: &SinkReader, beyond: u64) {
-        let books = &reader.books;
+        let books = &reader.counters;
         let parts = [
             ("delivered", books.delivered),
             ("skipped", books.skipped),
@@ -231,13 +231,13 @@ impl Audit {
             ("pending", reader.pending),
         ];
         let accepted = ("accepted", books.accepted + beyond);
-        self.books.push(Book::new(format!("sink {}", reader.name), accepted, &parts, MISCOUNTED));
+        self.checks.push(Check::new(format!("sink {}", reader.name), accepted, &parts, MISCOUNTED));
         let tally = reader.letters.tally;
         let on_disk = reader.letters.ids.len() as u64 - reader.refused_ahead;
         if books.dead > 0 || on_disk > 0 || !reader.letters.problems.is_empty() {
             let parts = [("on disk", on_disk), ("replayed", tally.replayed), ("dropped", tally.dropped)];
-            let book = Book::new(format!("{} dead letters", reader.name), ("dead", books.dead), &parts, LETTERS_GONE);
-            self.books.push(book.at_least());
+            let book = Check::new(format!("{} dead letters", reader.name), ("dead", books.dead), &parts, LETTERS_GONE);
+            self.checks.push(book.at_least());
         }
         if reader.refused_ahead > 0 {
             let (name, count) = (&reader.name, reader.refused_ahead);
@@ -256,8 +256,8 @@ impl Audit {
                 ("in the queues", survey.queued),
                 vec![("in the hosts' records", survey.queued_by_host)],
             ),
-            ("queues by URL", ("in the queues", survey.queued), vec![("known to be there", survey.places_queued)]),
-            ("held", ("URLs that are held", counts.held), vec![("in the queues", survey.held)]),
+            ("queues by URL", ("in the queues", survey.queued), vec![("known to be queued", survey.known_queued)]),
+            ("deferred", ("deferred URLs", counts.deferred), vec![("in the queues", survey.deferred)]),
             ("first time", ("never answered", counts.first_time), vec![("in the queues", survey.first_time())]),
             (
                 "page",
@@ -267,11 +267,11 @@ impl Audit {
             (
                 "page by URL",
                 ("records", survey.records()),
-                vec![("known to be done", survey.places_done), ("to be looked at again", survey.revisits)],
+                vec![("known to be done", survey.known_done), ("to be rechecked", survey.revisits)],
             ),
             ("hosts", ("hosts", counts.hosts), vec![("records", survey.hosts)]),
         ];
-        self.books.extend(books.map(|(name, total, parts)| Book::new(name, total, &parts, FRONTIER_OFF)));
+        self.checks.extend(books.map(|(name, total, parts)| Check::new(name, total, &parts, FRONTIER_OFF)));
         // The survey includes records of sitemaps, which are not pages.
         let states = [
             ("page live", counts.live, survey.live),
@@ -281,10 +281,10 @@ impl Audit {
             ("page withheld", counts.withheld, survey.withheld),
             ("page alias", counts.alias, survey.alias),
             ("duplicates", counts.duplicates, survey.duplicates),
-            ("contents with a first page", survey.places, survey.firsts),
+            ("contents with a content slot", survey.content_slots, survey.firsts),
         ];
         for (name, counted, records) in states {
-            self.books.push(Book::new(name, ("pages", counted), &[("records", records)], FRONTIER_OFF).at_least());
+            self.checks.push(Check::new(name, ("pages", counted), &[("records", records)], FRONTIER_OFF).at_least());
         }
     }
 
@@ -301,7 +301,7 @@ impl Audit {
         let row = sinks::row(config);
         let Some(held) = (row.count)(config, &folder.join(&reader.name), &expected)? else { return Ok(()) };
         let name = format!("at {}", reader.name);
-        let books = &reader.books;
+        let books = &reader.counters;
         let replayed = reader.letters.tally.replayed;
         let delivered = match row.counted {
             Counted::Pages => ("pages delivered", pages_delivered(books, counts, config.upkeep)),
@@ -310,13 +310,13 @@ impl Audit {
         };
         let removed = Some(("removed since", held.removed)).filter(|_| held.removed > 0);
         let parts: Vec<_> = [(held.what, held.count)].into_iter().chain(removed).collect();
-        self.books.push(Book::new(&*name, delivered, &parts, row.missing).at_least());
+        self.checks.push(Check::new(&*name, delivered, &parts, row.missing).at_least());
         if let Some(found) = held.found.filter(|_| reader.gets.is_some()) {
             let total = ("delivered and still in the log", expected.len() as u64);
             // A deleted dead letter is an event that may still be in the log but is at no destination.
             let dropped = Some(("dropped", reader.letters.tally.dropped)).filter(|(_, count)| *count > 0);
             let parts: Vec<_> = [("found there by id", found)].into_iter().chain(dropped).chain(removed).collect();
-            self.books.push(Book::new(format!("{name} by id"), total, &parts, row.missing).at_least());
+            self.checks.push(Check::new(format!("{name} by id"), total, &parts, row.missing).at_least());
         }
         self.notes.extend(held.notes);
         Ok(())
@@ -334,14 +334,15 @@ impl Audit {
         let (from, at, anew, letters) = (reader.from, reader.at, reader.anew, &reader.letters.ids);
         let compared = compare(frontier, (elastic, config.upkeep), &Passed { from, at, anew, letters })?;
         let name = format!("at {} by id", reader.name);
-        let not_there = [("dropped", reader.letters.tally.dropped), ("lost to a damaged disk", reader.books.damaged)];
+        let not_there =
+            [("dropped", reader.letters.tally.dropped), ("lost to a damaged disk", reader.counters.damaged)];
         let not_there = not_there.into_iter().filter(|(_, count)| *count > 0);
         let parts: Vec<_> = [("with a document", compared.found)].into_iter().chain(not_there).collect();
-        self.books.push(
-            Book::new(name, ("live pages delivered", compared.live), &parts, sinks::row(config).missing).at_least(),
+        self.checks.push(
+            Check::new(name, ("live pages delivered", compared.live), &parts, sinks::row(config).missing).at_least(),
         );
         let gone = ("documents of pages that have left", compared.left_over);
-        self.books.push(Book::new(format!("at {}, gone", reader.name), gone, &[], DOCUMENTS_LEFT));
+        self.checks.push(Check::new(format!("at {}, gone", reader.name), gone, &[], DOCUMENTS_LEFT));
         self.notes.extend(compared.notes);
         Ok(())
     }
@@ -358,11 +359,12 @@ impl Audit {
     ) -> Result<(), CrawlError> {
         let (from, at, anew, letters) = (reader.from, reader.at, reader.anew, &reader.letters.ids);
         let compared = compare_files(frontier, pages, config, &Passed { from, at, anew, letters })?;
-        let not_there = [("dropped", reader.letters.tally.dropped), ("lost to a damaged disk", reader.books.damaged)];
+        let not_there =
+            [("dropped", reader.letters.tally.dropped), ("lost to a damaged disk", reader.counters.damaged)];
         let not_there = not_there.into_iter().filter(|(_, count)| *count > 0);
         let parts: Vec<_> = [("with a file", compared.found)].into_iter().chain(not_there).collect();
         let name = format!("at {} by page", reader.name);
-        self.books.push(Book::new(name, ("live pages delivered", compared.live), &parts, PAGES_GONE).at_least());
+        self.checks.push(Check::new(name, ("live pages delivered", compared.live), &parts, PAGES_GONE).at_least());
         self.notes.extend(compared.notes);
         Ok(())
     }
@@ -370,7 +372,7 @@ impl Audit {
 
 /// Minimum number of documents in the index: one per page, however often it was delivered. Documents of pages that are
 /// gone may be missing. For a sink that was added after the start of the crawl nothing is known.
-fn pages_delivered(books: &Books, counts: &Counts, upkeep: Upkeep) -> u64 {
+fn pages_delivered(books: &Counters, counts: &Counts, upkeep: Upkeep) -> u64 {
     let undelivered = books.dead + books.damaged + books.pending;
     let kept = if upkeep.removed == Removed::Keep { counts.gone } else { 0 };
     let left_out = if upkeep.skip_duplicates { counts.duplicates } else { 0 };
@@ -382,12 +384,12 @@ fn pages_delivered(books: &Books, counts: &Counts, upkeep: Upkeep) -> u64 {
 fn sink_readers(folder: &Path, status: &LogStatus) -> Result<Vec<SinkReader>, CrawlError> {
     let places: HashMap<&str, (u64, u64, bool)> =
         status.readers.iter().map(|it| (it.name.as_str(), (it.position.index, it.missed, it.anew.is_some()))).collect();
-    let reader = |(name, books): (&str, Books)| {
+    let reader = |(name, books): (&str, Counters)| {
         let letters = dead_letters::account(&folder.join(name))?;
         let (at, from, anew) = places.get(name).copied().unwrap_or_default();
         let name = name.to_owned();
         let (gets, expected) = (None, Vec::new());
-        Ok(SinkReader { name, from, at, anew, books, letters, pending: 0, refused_ahead: 0, gets, expected })
+        Ok(SinkReader { name, from, at, anew, counters: books, letters, pending: 0, refused_ahead: 0, gets, expected })
     };
     status.sinks().map(reader).collect()
 }

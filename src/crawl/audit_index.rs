@@ -26,7 +26,7 @@ pub(super) struct Passed<'a> {
 }
 
 /// Looks up which of these pages the destination has.
-type HeldOf<'a> = dyn for<'u> Fn(&[&'u str]) -> Result<HashSet<&'u str>, CrawlError> + 'a;
+type DocumentsOf<'a> = dyn for<'u> Fn(&[&'u str]) -> Result<HashSet<&'u str>, CrawlError> + 'a;
 
 #[derive(Default)]
 pub(super) struct Compared {
@@ -47,7 +47,7 @@ pub(super) fn compare(
     let reader = IndexReader::open(config)?;
     let mut compared = Compared::default();
     let wanted = |record: &PageRecord| must_be_there(record, upkeep, passed);
-    let missing = compared.ask(frontier, &wanted, &|urls| Ok(reader.held_of(urls)?))?;
+    let missing = compared.ask(frontier, &wanted, &|urls| Ok(reader.documents_of(urls)?))?;
     let left_over = left_over(frontier, &reader, upkeep, passed, &mut compared.left_over)?;
     compared.note("elasticsearch: live pages without a document", &missing);
     compared.note("elasticsearch: documents of pages that have left", &left_over);
@@ -66,7 +66,7 @@ impl Compared {
         &mut self,
         frontier: &EmbeddedFrontier,
         wanted: &dyn Fn(&PageRecord) -> bool,
-        held_of: &HeldOf<'_>,
+        documents_of: &DocumentsOf<'_>,
     ) -> Result<Vec<String>, CrawlError> {
         let (mut missing, mut after) = (Vec::new(), None::<String>);
         loop {
@@ -75,7 +75,7 @@ impl Compared {
             if urls.is_empty() {
                 return Ok(missing);
             }
-            let held = held_of(&urls)?;
+            let held = documents_of(&urls)?;
             self.live += urls.len() as u64;
             self.found += held.len() as u64;
             let absent = urls.iter().filter(|url| !held.contains(*url)).map(|url| (*url).to_owned());
@@ -93,7 +93,7 @@ pub(super) fn compare_files(
     passed: &Passed<'_>,
 ) -> Result<Compared, CrawlError> {
     // A truncated page is not delivered there.
-    let wanted = |record: &PageRecord| must_be_there(record, config.upkeep, passed) && !record.is_half();
+    let wanted = |record: &PageRecord| must_be_there(record, config.upkeep, passed) && !record.is_truncated();
     let mut compared = Compared::default();
     let missing =
         compared.ask(frontier, &wanted, &|urls| Ok(urls.iter().copied().filter(|url| pages.hold(url)).collect()))?;

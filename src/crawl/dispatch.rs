@@ -18,7 +18,7 @@ use crate::supervisor::Beat;
 use crate::visit::outage::Opening;
 
 /// Time until the next check if no host is due. A change ends the wait early.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+const CHECK_EVERY: Duration = Duration::from_millis(500);
 /// Minimum time until the next check.
 const SOONEST: Duration = Duration::from_millis(2);
 /// Minimum time if the only free workers are reserved for other domains.
@@ -45,7 +45,7 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
     let mut workers = Workers::new(running.config().fetch.concurrency);
     let mut changed = running.visitor().services.changed.subscribe();
     let shutdown = &running.shutdown;
-    let mut idle = Idle::new(LOOK_AGAIN);
+    let mut idle = Idle::new(CHECK_EVERY);
     // Events of an earlier run are validated first, because their URLs are still in work_proposed.
     while !running.is_validated() && !shutdown.is_finishing() {
         wait(running, &mut changed, idle.time()).await;
@@ -85,7 +85,7 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
             running.visitor().services.outage.probing();
         }
         for lease in leases {
-            let permit = workers.places.clone().acquire_owned().await?;
+            let permit = workers.workers.clone().acquire_owned().await?;
             let running = running.clone();
             tasks.spawn(async move {
                 work(&running, lease).await;
@@ -132,7 +132,7 @@ fn end_orders(running: &Running) -> Result<(), Refusal> {
 
 /// The workers: as many as configured; a reload can change the number.
 struct Workers {
-    places: Arc<Semaphore>,
+    workers: Arc<Semaphore>,
     configured: usize,
     /// Present and wanted number of workers. Surplus workers end when they become free.
     count: usize,
@@ -142,7 +142,7 @@ struct Workers {
 impl Workers {
     fn new(configured: usize) -> Workers {
         let count = allowed(configured);
-        Workers { places: Arc::new(Semaphore::new(count)), configured, count, wanted: count }
+        Workers { workers: Arc::new(Semaphore::new(count)), configured, count, wanted: count }
     }
 
     fn are(&mut self, configured: usize) {
@@ -150,10 +150,10 @@ impl Workers {
             (self.configured, self.wanted) = (configured, allowed(configured));
         }
         if self.wanted > self.count {
-            self.places.add_permits(self.wanted - self.count);
+            self.workers.add_permits(self.wanted - self.count);
             self.count = self.wanted;
         } else {
-            self.count -= self.places.forget_permits(self.count - self.wanted);
+            self.count -= self.workers.forget_permits(self.count - self.wanted);
         }
     }
 
@@ -164,7 +164,7 @@ impl Workers {
     }
 
     fn free(&self) -> u64 {
-        self.places.available_permits() as u64
+        self.workers.available_permits() as u64
     }
 }
 

@@ -7,13 +7,13 @@ use std::time::Duration;
 use seine_system::blocking::{self, Idle};
 use tokio::time::{sleep, timeout};
 
-use super::minutes::Minutes;
 use super::parts::LOG;
 use super::patience::{Patience, Waits};
+use super::progress_log::ProgressLog;
 use super::running::Running;
+use super::service_manager::ServiceManager;
 use super::spending::{SpentBudgets, spent_of_crawl};
 use super::stillness::Stillness;
-use super::telling::Telling;
 use crate::signals::{Received, Signals};
 use crate::telemetry::logging;
 use crate::telemetry::manager::Manager;
@@ -55,7 +55,7 @@ pub(super) async fn watch(
 ) -> Ended {
     let mut stillness = patience.map(Stillness::new);
     let mut patience = patience.map(Patience::new);
-    let mut tick = if patience.is_none() { Idle::told(TICK) } else { Idle::new(TICK) };
+    let mut tick = if patience.is_none() { Idle::woken(TICK) } else { Idle::new(TICK) };
     let ended = loop {
         tokio::select! {
             biased;
@@ -73,7 +73,7 @@ pub(super) async fn watch(
             () = running.reader_gone.notified() => break Ended::ReaderGone,
             () = sleep(tick.time()) => {}
         }
-        shown.look(&running);
+        shown.check(&running);
         if let Some(ended) = is_over(&running, patience.as_mut(), stillness.as_mut()) {
             break ended;
         }
@@ -86,7 +86,7 @@ pub(super) async fn watch(
         () = end_parts(&running) => {}
         never = see_out(&running, signals, stillness, &mut shown) => match never {},
     }
-    shown.telling.stopping();
+    shown.service_manager.stopping();
     logging::tell_repeats(true);
     ended
 }
@@ -94,27 +94,27 @@ pub(super) async fn watch(
 /// Outputs of the progress: terminal, log, service manager.
 pub(super) struct Shown {
     progress: Progress,
-    minutes: Minutes,
-    telling: Telling,
+    progress_log: ProgressLog,
+    service_manager: ServiceManager,
 }
 
 impl Shown {
     /// For a crawl that has started to serve.
     pub fn new(running: &Running, progress: Progress, manager: Manager) -> Shown {
-        Shown { progress, minutes: Minutes::new(running), telling: Telling::ready(manager) }
+        Shown { progress, progress_log: ProgressLog::new(running), service_manager: ServiceManager::ready(manager) }
     }
 
-    fn look(&mut self, running: &Arc<Running>) {
-        running.room.look();
-        running.spending.look(running.frontier.as_ref());
+    fn check(&mut self, running: &Arc<Running>) {
+        running.room.check();
+        running.spending.check(running.frontier.as_ref());
         running.note_rates();
         running.keep_refused();
         running.supervisor.tell_stuck();
-        running.stall.look(running);
+        running.stall.check(running);
         let figures = running.figures();
         self.progress.show(&figures);
-        self.minutes.look(running);
-        self.telling.look(running, || self.progress.line(&figures));
+        self.progress_log.log_if_due(running);
+        self.service_manager.notify(running, || self.progress.line(&figures));
     }
 }
 
@@ -130,7 +130,7 @@ fn is_over(running: &Running, patience: Option<&mut Patience>, stillness: Option
     if running.is_done() {
         return Some(Ended::Done);
     }
-    if spent_of_crawl(running.frontier.as_ref()).is_some() && running.is_at_rest() {
+    if spent_of_crawl(running.frontier.as_ref()).is_some() && running.is_stopped() {
         return Some(Ended::BudgetSpent(Box::new(SpentBudgets::of(running.frontier.as_ref()))));
     }
     if let Some(waits) = patience.run_out(running) {
@@ -165,7 +165,7 @@ async fn see_out(
                 Received::End => running.shutdown.hurry(),
             },
             () = sleep(tick.time()) => {
-                shown.look(running);
+                shown.check(running);
                 if let Some(stillness) = stillness.as_mut().filter(|_| !running.shutdown.is_hurrying())
                     && stillness.has_run_out(running)
                 {

@@ -6,7 +6,7 @@ use seine_policies::focus;
 use seine_system::clock::now_ms;
 
 use super::saved::{InForce, Saved};
-use crate::api::said::{RankReason, RankStory};
+use crate::api::schema::{RankReason, RankStory};
 use crate::validate::{by_depth, rank_again, remembered};
 
 const RANKED: &str = "ranked";

@@ -74,7 +74,8 @@ impl OrderedLimits {
                     config.budgets.extend(most.map(|most| Budget { most, ..twin }));
                 }
                 // Written by a later version.
-                Err(error) => tracing::warn!(limit = name, %error, "an ordered limit is ignored"),
+                Err(error) => tracing::warn!(limit = name, %error, "a limit set by the operator is not valid, and \
+                    is ignored"),
             }
         }
     }

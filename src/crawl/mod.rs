@@ -4,19 +4,19 @@ mod anew;
 mod asks;
 pub mod audit;
 mod audit_index;
+mod backfill;
 mod clients;
 pub(crate) mod console;
 mod dispatch;
 mod ending;
 mod error;
-mod filling;
 mod focus;
 mod limits;
-mod minutes;
 mod open;
 mod parts;
 mod patience;
 mod pauses;
+mod progress_log;
 mod reach;
 mod readers;
 mod refill;
@@ -26,20 +26,20 @@ mod room;
 mod running;
 mod saved;
 mod seeds;
+mod service_manager;
 mod spending;
 pub mod stall;
 mod start_room;
 mod status;
 mod stillness;
 mod summary;
-mod telling;
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use seine_simulation_hooks::outside::stand_in;
+use seine_simulation_hooks::outside::replacement;
 use seine_system::blocking;
 use seine_system::descriptors;
 
@@ -51,8 +51,8 @@ use crate::telemetry::fetch_log::FetchLog;
 use crate::telemetry::manager::Manager;
 use crate::telemetry::progress::{Progress, Screen};
 use ending::Shown;
+use service_manager::Opening;
 use start_room::StartRoom;
-use telling::Opening;
 
 pub use ending::Ended;
 pub use error::CrawlError;
@@ -85,7 +85,7 @@ impl Crawl {
         let Crawl { loaded, started_with, folder, seeds, patience, screen } = self;
         let manager = Manager::of_environment();
         let config = &loaded.config;
-        minutes::tell_start(config, &started_with, &folder);
+        progress_log::tell_start(config, &started_with, &folder);
         // This comes before anything is stored, so a port in use has no effect on the data folder.
         let port = config.http.listen.map(|address| runtime.block_on(api::listen(address))).transpose()?;
         let (running, signals, _socket) = {
@@ -128,7 +128,7 @@ impl Crawl {
 
 /// Serves the operator at a socket in the data folder.
 fn serve(running: &Arc<running::Running>) -> Result<Option<api::Presence>, CrawlError> {
-    if let Some(operator) = stand_in::<Operator>() {
+    if let Some(operator) = replacement::<Operator>() {
         (operator.0)(running.clone());
         return Ok(None);
     }
@@ -139,7 +139,8 @@ fn serve(running: &Arc<running::Running>) -> Result<Option<api::Presence>, Crawl
         }
         // The file system may not support sockets, for example.
         Err(error) => {
-            tracing::warn!(%error, "no socket in the data folder: seine status, why and others cannot ask");
+            tracing::warn!(%error, "there is no socket in the data folder, so seine status, why and other commands \
+                cannot ask this crawl");
             Ok(None)
         }
     }
@@ -152,11 +153,11 @@ pub struct Operator(pub Arc<dyn Fn(Arc<dyn api::Service>) + Send + Sync>);
 /// Writes data that is only in memory.
 fn keep(running: &running::Running) -> Result<(), CrawlError> {
     if let Err(error) = running.visitor().services.scope.refused.keep(&*running.frontier) {
-        tracing::debug!(%error, "which links were refused is not kept");
+        tracing::debug!(%error, "the list of refused links could not be saved");
     }
     match running.frontier.flush() {
         // Unwritten state is recovered from the page log, as after a crash.
-        Err(error) if error.is_waiting() => tracing::warn!(%error, "ended without room on the disk"),
+        Err(error) if error.is_waiting() => tracing::warn!(%error, "ended because the disk is full"),
         flushed => flushed?,
     }
     Ok(())

@@ -248,13 +248,20 @@ pub(super) fn options(config: &Config) -> FrontierOptions {
 /// Warns about damage that was found when the log was opened.
 fn warn_of(recovery: &Recovery) {
     if let Some(torn) = &recovery.torn {
-        tracing::warn!(segment = %torn.segment.display(), bytes = torn.bytes, "page log: cut what a crash left of records that were never accepted");
+        tracing::warn!(segment = %torn.segment.display(), bytes = torn.bytes, "page log: removed incomplete records \
+            of a crash; they were never accepted");
     }
     for damage in &recovery.damage {
-        tracing::error!(segment = %damage.segment.display(), offset = damage.offset, events = damage.events, "page log: damaged, these events are lost");
+        tracing::error!(segment = %damage.segment.display(), offset = damage.offset, events = damage.events, "page \
+            log: damaged; these events are lost");
     }
     for (name, why) in &recovery.unreadable {
-        tracing::error!(reader = name, why, "page log: a reader's cursor cannot be read; it holds every segment");
+        tracing::error!(
+            reader = name,
+            why,
+            "page log: the committed offset of a reader cannot be read, so all \
+            segments are kept"
+        );
     }
 }
 
@@ -281,8 +288,9 @@ pub(super) fn set_clock(frontier: &EmbeddedFrontier) -> Result<(), FrontierError
         tracing::warn!(
             hours = ahead.as_secs() / 3600,
             minutes = ahead.as_secs() / 60 % 60,
-            "this machine's clock is behind what this crawl has seen: its own goes on from there, and times of pages are ahead \
-             by so much until the machine's has caught up; begin in another data folder if it was far ahead by mistake"
+            "this machine's clock is behind the times in this data folder, so the crawl continues from the latest \
+            of them; fetch times are too late by this much until the machine's clock has caught up; if the clock was \
+            wrong before, start in another data folder"
         );
     }
     Ok(())

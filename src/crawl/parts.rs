@@ -11,8 +11,8 @@ use seine_system::blocking::{self, Idle, stuck_after};
 use tokio::runtime::Handle;
 
 use super::anew;
+use super::backfill::fill;
 use super::dispatch::dispatch;
-use super::filling::fill;
 use super::refill;
 use super::running::Running;
 use crate::config::SinkConfig;
@@ -86,7 +86,7 @@ fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> anyhow::Resul
     let context = SinkContext {
         shutdown: running.shutdown.clone(),
         watch: running.watch(name),
-        notes_places: true,
+        records_locations: true,
         ..SinkContext::new(running.folder.join(name))
     };
     pump(&mut feed, config, &context)
@@ -116,7 +116,7 @@ fn deliver_or_begin_anew(running: &Running, name: &str, beat: &Beat) -> anyhow::
 
 /// The sink must be opened again for a refill.
 #[derive(Debug, thiserror::Error)]
-#[error("its operator ordered it to be filled anew")]
+#[error("the operator ordered a backfill")]
 struct RefillOrdered;
 
 struct LogFeed<'a> {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use seine_frontier::ScopeRule;
 use seine_frontier::scope::Scope;
-use seine_frontier::{Fetching, FrontierError, Look, PageRecord, PageState, Verdicts};
+use seine_frontier::{Fetching, FrontierError, PageRecord, PageState, Recheck, Verdicts};
 use seine_parse::page::FailureReason;
 use seine_parse::page::preferences::Purposes;
 use seine_parse::requisites::Requisites;
@@ -68,7 +68,7 @@ struct Change<'a> {
     /// Pages of this depth or more may have links that were too deep.
     deeper_from: Option<u16>,
     /// URLs that were refused or removed may be admitted now.
-    returns: bool,
+    may_return: bool,
     /// robots.txt is obeyed now and was not, …
     robots_count: bool,
     /// … or the other way round.
@@ -81,27 +81,28 @@ struct Change<'a> {
     is_softer: bool,
 }
 
-const LEAVE: &str = "scope or depth has changed: pages known already that it does not admit any more leave";
-const REREAD: &str = "scope or depth has changed: pages known already are read again for links that it admits now";
-const PASSED_OVER: &str = "links of all pages count now: pages that are not relevant are read again for theirs";
-const RETURN: &str = "what was forbidden may be asked for now: URLs are tried again";
-const NAMED: &str = "canonical URLs count from now on: pages known already are asked for whole when their time comes";
-const USE: &str =
-    "what the pages are for has changed, or which are wanted: those that this may concern are looked at again";
-const ASKED: &str = "robots.txt counts from now on: pages known already are looked at again";
+const LEAVE: &str = "scope or depth has changed: known pages outside it leave the destinations";
+const REREAD: &str = "scope or depth has changed: known pages are refetched for links that are in scope now";
+const PASSED_OVER: &str = "links of all pages are followed now: pages that are not relevant are refetched for their \
+    links";
+const RETURN: &str = "URLs that were forbidden and are allowed now are tried again";
+const NAMED: &str = "canonical URLs are obeyed now: known pages are refetched when they are due";
+const USE: &str = "purpose or page classifier has changed: the pages that this may affect are rechecked";
+const ASKED: &str = "robots.txt is obeyed now: known pages are rechecked";
 
 fn revisit(now: &InForce, before: Option<&str>) -> Result<(), FrontierError> {
     let Some(before) = Reach::read(before) else { return Ok(()) };
     let Some(change) = Reach::new(now).change(&before, now) else { return Ok(()) };
     tracing::info!(
         pages = now.frontier.counts().page,
-        "scope, depth, robots.txt, canonical URLs or what publishers ask count otherwise: what is known already is looked through"
+        "the settings of scope, depth, robots.txt, canonical URLs or purpose have changed: known URLs are \
+        re-evaluated"
     );
     let concerned = RefCell::new(BTreeMap::<&str, u64>::new());
-    now.frontier.look_again(None, now_ms(), &|page| {
-        let (why, look) = change.look(page)?;
+    now.frontier.recheck(None, now_ms(), &|page| {
+        let (why, recheck) = change.recheck_of(page)?;
         *concerned.borrow_mut().entry(why).or_default() += 1;
-        Some(look)
+        Some(recheck)
     })?;
     for (why, urls) in concerned.into_inner() {
         tracing::info!(urls, "{why}");
@@ -172,7 +173,7 @@ impl Reach {
             max_depth: self.max_depth,
             is_wider,
             deeper_from: before.max_depth.filter(|_| is_deeper),
-            returns: may_return && before.was_narrowed,
+            may_return: may_return && before.was_narrowed,
             robots_count: self.obey_robots && !before.obey_robots,
             robots_are_free: before.obey_robots && !self.obey_robots,
             canonical_counts: self.obey_canonical && !before.obey_canonical,
@@ -183,7 +184,7 @@ impl Reach {
         let concerns = before.exceeds(self)
             || is_wider
             || is_deeper
-            || change.returns
+            || change.may_return
             || change.canonical_counts
             || change.asks.is_some()
             || change.is_softer;
@@ -193,26 +194,26 @@ impl Reach {
 
 impl Change<'_> {
     /// The recheck that a page needs, and why.
-    fn look(&self, page: &PageRecord) -> Option<(&'static str, Look)> {
-        let (is_there, depth) = (page.state.is_there(), page.depth);
+    fn recheck_of(&self, page: &PageRecord) -> Option<(&'static str, Recheck)> {
+        let (is_there, depth) = (page.state.is_found(), page.depth);
         let is_kept = self.scope.keeps(&page.url, page.kind, depth, self.max_depth);
         // It is gone without an answer: robots.txt forbids it.
         let was_forbidden = page.state == PageState::Gone && page.status == 0;
-        let by_use = self.asks.as_ref().and_then(|asks| asks.look(page));
+        let by_use = self.asks.as_ref().and_then(|asks| asks.recheck_of(page));
         Some(match page.state {
-            _ if is_there && !is_kept => (LEAVE, Look::First),
+            _ if is_there && !is_kept => (LEAVE, Recheck::First),
             _ if !is_kept => return None,
             _ if is_there && (self.is_wider || self.deeper_from.is_some_and(|limit| depth >= limit)) => {
-                (REREAD, Look::Reread)
+                (REREAD, Recheck::Refetch)
             }
-            _ if by_use == Some(Look::Reread) => (USE, Look::Reread),
-            _ if is_there && self.is_softer && page.is_to_be_reread => (PASSED_OVER, Look::Reread),
-            _ if is_there && self.robots_count => (ASKED, Look::First),
-            _ if by_use == Some(Look::First) => (USE, Look::First),
-            _ if is_there && self.canonical_counts => (NAMED, Look::RereadInTime),
-            _ if was_forbidden && (self.returns || self.robots_are_free) => (RETURN, Look::First),
-            PageState::Failed(FailureReason::OutOfScope) if self.returns => (RETURN, Look::TryAgain),
-            PageState::Failed(FailureReason::RobotsDenied) if self.robots_are_free => (RETURN, Look::TryAgain),
+            _ if by_use == Some(Recheck::Refetch) => (USE, Recheck::Refetch),
+            _ if is_there && self.is_softer && page.must_refetch => (PASSED_OVER, Recheck::Refetch),
+            _ if is_there && self.robots_count => (ASKED, Recheck::First),
+            _ if by_use == Some(Recheck::First) => (USE, Recheck::First),
+            _ if is_there && self.canonical_counts => (NAMED, Recheck::RefetchInTime),
+            _ if was_forbidden && (self.may_return || self.robots_are_free) => (RETURN, Recheck::First),
+            PageState::Failed(FailureReason::OutOfScope) if self.may_return => (RETURN, Recheck::TryAgain),
+            PageState::Failed(FailureReason::RobotsDenied) if self.robots_are_free => (RETURN, Recheck::TryAgain),
             _ => return None,
         })
     }

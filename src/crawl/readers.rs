@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use seine_page_log::{LogStatus, PageLog};
 
+use super::backfill;
 use super::error::CrawlError;
-use super::filling;
 use crate::config::{Config, Medium, STDOUT, SinkConfig};
 use crate::telemetry::progress::{bytes, grouped};
 
@@ -16,13 +16,13 @@ pub(super) fn meet(log: &PageLog, config: &Config, folder: &Path) -> Result<(), 
         // It prints the pages of this run. After a crash it continues where it stopped.
         log.begin_at_end(STDOUT)?;
     } else if log.forget(STDOUT)? {
-        tracing::info!("standard output is not among the sinks of this run: what was not printed is given up");
+        tracing::info!("standard output is not a sink of this run: its pending events are dropped");
     }
     let status = log.status();
     for sink in &config.sinks {
         match status.reader(sink.name()) {
             None => meet_new(log, sink, &status, config, folder)?,
-            Some(reader) => tell_filling(sink, reader.missed, config, folder)?,
+            Some(reader) => report_backfill(sink, reader.missed, config, folder)?,
         }
     }
     for text in left_behind(&status, config, folder) {
@@ -41,26 +41,27 @@ fn meet_new(
 ) -> Result<(), CrawlError> {
     let missed = status.oldest.index;
     // A sink of this name may have existed and been removed.
-    filling::forget(folder, sink.name()).map_err(|source| CrawlError::Folder { path: folder.to_owned(), source })?;
+    backfill::forget(folder, sink.name()).map_err(|source| CrawlError::Folder { path: folder.to_owned(), source })?;
     if missed == 0 {
         return Ok(());
     }
     if can_be_filled(sink) && !config.from_archive.is_empty() {
-        filling::begin(folder, sink, config, missed)?;
+        backfill::begin(folder, sink, config, missed)?;
         // From now on the log keeps events for it, which the archive need not have.
         drop(log.reader(sink.name())?);
         tracing::info!(
             sink = sink.name(),
             missed,
-            "this sink is new: it gets from the archive what is not in the page log any more"
+            "this sink is new: a backfill from the archive delivers the events that are not in the page log any \
+            more"
         );
         return Ok(());
     }
     tracing::warn!(
         sink = sink.name(),
         missed,
-        "this sink is new: so many events were accepted before and are not in the page log any more, and it does not get \
-         them; {}",
+        "this sink is new, and does not get the events that were accepted earlier and are not in the page log any \
+        more; {}",
         remedy(sink, status, config, folder)
     );
     Ok(())
@@ -72,22 +73,22 @@ pub(super) fn can_be_filled(sink: &SinkConfig) -> bool {
 }
 
 /// For a sink of an earlier run: an archive named now has no effect, unless that backfill is unfinished.
-fn tell_filling(sink: &SinkConfig, missed: u64, config: &Config, folder: &Path) -> Result<(), CrawlError> {
-    let state = filling::state(folder, sink.name(), missed)?;
+fn report_backfill(sink: &SinkConfig, missed: u64, config: &Config, folder: &Path) -> Result<(), CrawlError> {
+    let state = backfill::state(folder, sink.name(), missed)?;
     if state.as_ref().is_some_and(|state| !state.done) {
-        tracing::info!(sink = sink.name(), "an earlier run began to fill it from an archive: that goes on");
+        tracing::info!(sink = sink.name(), "the backfill that an earlier run began continues");
         return Ok(());
     }
-    let names = filling::absolute(&config.from_archive);
+    let names = backfill::absolute(&config.from_archive);
     let is_filled = state.is_some_and(|state| state.task.get(2..) == Some(&names[..]));
-    let own = filling::absolute(&[folder.join(sink.name()).display().to_string()]);
+    let own = backfill::absolute(&[folder.join(sink.name()).display().to_string()]);
     let is_own = names.iter().all(|name| own.contains(name));
     if !is_own && !is_filled && can_be_filled(sink) {
         tracing::warn!(
             sink = sink.name(),
             missed,
-            "it came in an earlier run, and --from-archive (target_storage.from_archive) fills a sink when it comes: seine sinks \
-             refill {} --from-archive {} -o {} fills it anew",
+            "this sink is not new, so --from-archive (target_storage.from_archive) has no effect; for a backfill: \
+            seine sinks refill {} --from-archive {} -o {}",
             sink.name(),
             names.join(" --from-archive "),
             folder.display()
@@ -110,26 +111,27 @@ pub(super) fn own_archive(status: &LogStatus, config: &Config, folder: &Path, si
 fn remedy(sink: &SinkConfig, status: &LogStatus, config: &Config, folder: &Path) -> String {
     match (own_archive(status, config, folder, sink.name()), sink.destination.is_server()) {
         (Some(archive), true) => format!(
-            "seine sinks refill {} --from-archive {} -o {} sends it what the crawl's archive holds, while the crawl runs, too",
+            "seine sinks refill {} --from-archive {} -o {} delivers them from the crawl's archive, also while the \
+            crawl runs",
             sink.name(),
             archive.display(),
             folder.display()
         ),
         (Some(archive), false) => {
-            format!("seine convert writes what {} holds in its format, elsewhere", archive.display())
+            format!("seine convert writes the pages of {} in this format, to another folder", archive.display())
         }
-        (None, _) => "seine sinks refill sends it what an archive holds, or every page again".to_owned(),
+        (None, _) => "seine sinks refill delivers the pages of an archive, or refetches every page".to_owned(),
     }
 }
 
 /// Events that the log keeps for sinks that are not in this run, one line each.
 pub(super) fn left_behind(log: &LogStatus, config: &Config, folder: &Path) -> Vec<String> {
-    let gone = log.readers.iter().filter(|reader| reader.books.is_some() && config.sink(&reader.name).is_none());
+    let gone = log.readers.iter().filter(|reader| reader.counters.is_some() && config.sink(&reader.name).is_none());
     gone.map(|reader| {
         let (name, events, held) = (&reader.name, grouped(reader.pending), bytes(reader.unread_bytes));
         format!(
-            "sink {name} is not among those of this run, and {events} events ({held}) are kept for it until it is again, or \
-             is given up: seine sinks remove {name} -o {}",
+            "sink {name} is not configured in this run; {events} events ({held}) are kept for it until it is \
+            configured again or removed: seine sinks remove {name} -o {}",
             folder.display()
         )
     })
@@ -140,6 +142,6 @@ pub(super) fn left_behind(log: &LogStatus, config: &Config, folder: &Path) -> Ve
 pub(super) fn part(log: &PageLog) {
     let is_done = log.status().reader(STDOUT).is_some_and(|reader| reader.pending == 0);
     if is_done && let Err(error) = log.forget(STDOUT) {
-        tracing::warn!(%error, "standard output's place in the page log stays");
+        tracing::warn!(%error, "the offset of standard output in the page log could not be removed");
     }
 }

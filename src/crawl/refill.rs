@@ -10,7 +10,7 @@ use seine_page_log::PageLog;
 use seine_system::folders::{if_there, make_private};
 
 use super::anew;
-use super::filling;
+use super::backfill;
 use super::readers::{can_be_filled, own_archive};
 use super::running::Running;
 use crate::api::Refusal;
@@ -55,7 +55,7 @@ pub(super) fn order(folder: &Path, config: &Config, log: &PageLog, order: Order)
     let Order { sink: name, archives, refetch } = order;
     let Some(sink) = config.sink(name).filter(|sink| can_be_filled(sink)) else {
         let names: Vec<_> = config.sinks.iter().filter(|sink| can_be_filled(sink)).map(SinkConfig::name).collect();
-        return Err(Refusal::NotFound(format!("the sink {name} cannot be filled; these can: {}", names.join(", "))));
+        return Err(Refusal::NotFound(format!("the sink {name} cannot be refilled; these can: {}", names.join(", "))));
     };
     if refetch && !archives.is_empty() {
         return Err(Refusal::Bad("give an archive or refetch, not both".to_owned()));
@@ -69,13 +69,13 @@ pub(super) fn order(folder: &Path, config: &Config, log: &PageLog, order: Order)
         return Err(Refusal::Bad(format!("{relative}: give absolute paths of archives")));
     }
     if !refetch {
-        ArchiveInputs::open(&names, filling::without_own(folder, sink))
+        ArchiveInputs::open(&names, backfill::without_own(folder, sink))
             .map_err(|problem| Refusal::Bad(problem.to_string()))?;
     }
     keep_order(folder, name, &names)?;
     let from = if refetch { "the web: every page is refetched".to_owned() } else { names.join(", ") };
     Ok(format!(
-        "{name} is filled again from {from}; its counters start at zero (at the next start, if the crawl is stopped)"
+        "{name} is refilled from {from}; its counters start at zero (at the next start, if the crawl is stopped)"
     ))
 }
 

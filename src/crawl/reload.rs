@@ -9,7 +9,7 @@ use super::open::options;
 use super::running::Running;
 use super::saved::InForce;
 use crate::api::Refusal;
-use crate::api::said::Reloaded;
+use crate::api::schema::Reloaded;
 use crate::config::{Config, KeyChanged, changes};
 use crate::telemetry::logging;
 use crate::visit::Services;
@@ -25,7 +25,7 @@ impl Running {
             tracing::warn!("{warning}");
         }
         let changed = changes(&in_force, &loaded);
-        let fixed: Vec<String> = changed.iter().filter(|change| !change.is_live).map(told).collect();
+        let fixed: Vec<String> = changed.iter().filter(|change| !change.is_live).map(description).collect();
         if !fixed.is_empty() {
             let fixed = fixed.join(", ");
             let detail = format!("{fixed} cannot change while the crawl runs, so restart it; {AS_IT_WAS}");
@@ -36,7 +36,7 @@ impl Running {
         *in_force = loaded;
         let done = match &changed[..] {
             [] => "the configuration has not changed".to_owned(),
-            changed => format!("changed: {}", changed.iter().map(told).collect::<Vec<_>>().join(", ")),
+            changed => format!("changed: {}", changed.iter().map(description).collect::<Vec<_>>().join(", ")),
         };
         let order =
             serde_json::json!({"order": "reload", "keys": changed.iter().map(|it| &it.key).collect::<Vec<_>>()});
@@ -95,7 +95,7 @@ impl Running {
 const AS_IT_WAS: &str = "the configuration is unchanged";
 
 /// `logging.filter (info → debug)`.
-fn told(change: &KeyChanged) -> String {
+fn description(change: &KeyChanged) -> String {
     let KeyChanged { key, before, now, .. } = change;
     match before == now {
         true => format!("{key} (value not shown)"),

@@ -59,7 +59,7 @@ fn last_config(folder: &Path) -> Config {
     match started_with.configuration(None, &environment(), &[]) {
         Ok(loaded) => loaded.config,
         Err(error) => {
-            tracing::warn!(%error, "what the crawl was started with cannot be read any more; defaults stand in its place");
+            tracing::warn!(%error, "the saved configuration of the crawl cannot be read; defaults are used instead");
             Config::default()
         }
     }

@@ -15,7 +15,7 @@ use seine_system::blocking;
 
 use crate::supervisor::Supervisor;
 
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// Back-off if the store cannot be opened although there is space. It doubles each time.
 const FIRST_BACK_OFF: Duration = Duration::from_secs(1);
 const LAST_BACK_OFF: Duration = Duration::from_secs(30);
@@ -31,9 +31,9 @@ pub(crate) struct Room {
 
 #[derive(Default)]
 struct State {
-    last_look: Option<Instant>,
+    last_check: Option<Instant>,
     /// What was last reported.
-    said: Option<String>,
+    reported: Option<String>,
     back_off: Duration,
     not_before: Option<Instant>,
 }
@@ -45,7 +45,7 @@ impl Room {
 
     /// What waits for free space, and why; none if there is enough.
     pub fn lacks(&self) -> Option<String> {
-        self.lack(self.is_said_to_lack())
+        self.lack(self.is_reported_to_lack())
     }
 
     /// Fetching resumes only with a little more than the reserve, so that the next page does not pause it again.
@@ -58,28 +58,28 @@ impl Room {
         let enough = if waits { reserve.saturating_add(reserve / 8) } else { reserve };
         let free = log.free_bytes.filter(|free| *free < enough)?;
         Some(format!(
-            "page log: only {} MiB are free on its disk, less than page_log.disk_reserve; free some space, \
-             fetching waits for it and goes on by itself",
+            "page log: only {} MiB are free on its disk, less than page_log.disk_reserve; free some space; fetching \
+            waits, and continues by itself",
             free >> 20
         ))
     }
 
     /// Whether the last report said that space is missing.
-    pub fn is_said_to_lack(&self) -> bool {
-        self.state.lock().said.is_some()
+    pub fn is_reported_to_lack(&self) -> bool {
+        self.state.lock().reported.is_some()
     }
 
     /// Reports changes, and checks the store once a second. Never blocks.
-    pub fn look(self: &Arc<Self>) {
+    pub fn check(self: &Arc<Self>) {
         let now = Instant::now();
         {
             let mut state = self.state.lock();
-            let lack = self.lack(state.said.is_some());
+            let lack = self.lack(state.reported.is_some());
             self.say(&mut state, lack);
-            if state.last_look.is_some_and(|last| now.duration_since(last) < LOOK) {
+            if state.last_check.is_some_and(|last| now.duration_since(last) < CHECK_EVERY) {
                 return;
             }
-            state.last_look = Some(now);
+            state.last_check = Some(now);
             if state.not_before.is_some_and(|at| now < at) {
                 return;
             }
@@ -87,20 +87,20 @@ impl Room {
         if !self.busy.swap(true, Ordering::Relaxed) {
             let at = self.clone();
             blocking::beside(move || {
-                at.look_after_frontier();
+                at.check_frontier();
                 at.busy.store(false, Ordering::Relaxed);
             });
         }
     }
 
-    fn look_after_frontier(&self) {
+    fn check_frontier(&self) {
         let was_away = matches!(self.frontier.standing(), Standing::Away(_));
         let result = self.frontier.restore();
         let mut state = self.state.lock();
         match result {
             Ok(()) => {
                 (state.back_off, state.not_before) = (Duration::ZERO, None);
-                let lack = self.lack(state.said.is_some());
+                let lack = self.lack(state.reported.is_some());
                 self.say(&mut state, lack);
                 if was_away {
                     self.supervisor.wake();
@@ -110,7 +110,7 @@ impl Room {
             Err(error) if was_away && self.log.status().has_free_bytes() => {
                 state.back_off = (state.back_off * 2).clamp(FIRST_BACK_OFF, LAST_BACK_OFF);
                 state.not_before = Some(Instant::now() + state.back_off);
-                tracing::debug!(%error, "the frontier is not back yet");
+                tracing::debug!(%error, "the frontier's store is still closed");
             }
             Err(error) => tracing::debug!(%error, "the frontier waits"),
         }
@@ -118,14 +118,14 @@ impl Room {
 
     /// Reports only changes: when waiting begins and when it ends.
     fn say(&self, state: &mut State, lack: Option<String>) {
-        match (&state.said, &lack) {
-            (None, Some(why)) => tracing::warn!(state = "disk_full", why, "no room on the disk: fetching pauses"),
+        match (&state.reported, &lack) {
+            (None, Some(why)) => tracing::warn!(state = "disk_full", why, "the disk is full: fetching pauses"),
             (Some(_), None) => {
-                tracing::info!(state = "disk_room", "there is room on the disk again: fetching goes on");
+                tracing::info!(state = "disk_room", "the disk has room again: fetching continues");
                 self.supervisor.wake();
             }
             _ => {}
         }
-        state.said = lack;
+        state.reported = lack;
     }
 }

@@ -110,7 +110,7 @@ impl Running {
     }
 
     pub fn is_page_limit_reached(&self) -> bool {
-        self.config().frontier.max_pages.is_some_and(|pages| self.frontier.brought().pages >= pages)
+        self.config().frontier.max_pages.is_some_and(|pages| self.frontier.fetched_amounts().pages >= pages)
     }
 
     /// Limits the numbers of hosts and URLs to what the budgets of the crawl allow, as if each leased URL became a
@@ -130,7 +130,7 @@ impl Running {
     }
 
     /// No host is leased, and everything accepted is validated.
-    pub fn is_at_rest(&self) -> bool {
+    pub fn is_stopped(&self) -> bool {
         self.frontier.counts().hosts_leased == 0 && self.is_validated()
     }
 

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use seine_frontier::scope::Scope;
-use seine_frontier::{EmbeddedFrontier, Fetching, FrontierError, Look, Notes, PageRecord, PageState, Verdicts};
+use seine_frontier::{EmbeddedFrontier, Fetching, FrontierError, Notes, PageRecord, PageState, Recheck, Verdicts};
 use seine_system::clock::now_ms;
 
 use super::{focus, reach};
 use crate::config::{Config, Loaded, Redirects};
-use crate::validate::Looks;
+use crate::validate::RecheckTimes;
 
 /// A setting that is saved with the crawl.
 pub(super) struct Saved {
@@ -58,15 +58,15 @@ const RECRAWL: Saved = Saved {
         if before.is_none() && config.revisit.is_off() {
             return Ok(());
         }
-        let looks = Looks::open(frontier, config, now_ms())?;
+        let looks = RecheckTimes::open(frontier, config, now_ms())?;
         let look = |page: &PageRecord| {
             // If the hints of a host cannot be read, they are ignored until the next recheck of the page.
             let trust = || page.is_hinted().then(|| frontier.trust(&page.url).ok().flatten()).flatten();
-            Some(Look::At(looks.due(page, trust().as_ref(), page.fetched_ms)))
+            Some(Recheck::At(looks.due(page, trust().as_ref(), page.fetched_ms)))
         };
-        let pages = frontier.look_again(None, now_ms(), &look)?;
+        let pages = frontier.recheck(None, now_ms(), &look)?;
         if pages > 0 {
-            tracing::info!(pages, "recrawl has changed: for these pages, known already, too");
+            tracing::info!(pages, "recrawl has changed: these known pages get a new due time");
         }
         Ok(())
     },
@@ -83,11 +83,8 @@ const REDIRECTS: Saved = Saved {
         }
         let is_unasked =
             |page: &PageRecord| page.state == PageState::Alias && page.target.as_deref() == Some(&page.url);
-        let pages = now.frontier.look_again(None, now_ms(), &|page| is_unasked(page).then_some(Look::First))?;
-        tracing::info!(
-            pages,
-            "redirects are followed for each URL now: pages that redirects led to are fetched for themselves"
-        );
+        let pages = now.frontier.recheck(None, now_ms(), &|page| is_unasked(page).then_some(Recheck::First))?;
+        tracing::info!(pages, "redirects: follow: redirect targets are fetched under their own URLs, too");
         Ok(())
     },
 };
@@ -104,9 +101,9 @@ const SKIPPING: Saved = Saved {
         let did = |name: &str| before.get(name).copied().unwrap_or_default();
         let has_changed = skipping(now).into_iter().any(|(name, skips)| skips != did(name));
         if has_changed && now.frontier.counts().duplicates > 0 {
-            let look = |page: &PageRecord| page.duplicate_of().map(|_| Look::Reread);
-            let pages = now.frontier.look_again(None, now_ms(), &look)?;
-            tracing::info!(pages, "skip_duplicates has changed: pages that are duplicates are looked at again");
+            let look = |page: &PageRecord| page.duplicate_of().map(|_| Recheck::Refetch);
+            let pages = now.frontier.recheck(None, now_ms(), &look)?;
+            tracing::info!(pages, "skip_duplicates has changed: duplicates are rechecked");
         }
         Ok(())
     },
@@ -131,8 +128,8 @@ pub(super) fn parameters_in_force(frontier: &EmbeddedFrontier, loaded: &Loaded) 
         let is_new = counts.page == 0 && counts.work_proposed == 0;
         if !is_new {
             tracing::info!(
-                "links keep parameters such as utm_source: this data folder knows URLs that have them; a new one has them dropped, \
-                 and this one if link_storage.link_strategy.drop_parameters is set"
+                "links keep parameters such as utm_source, because this data folder has URLs with them; to remove \
+                them here too, set link_storage.link_strategy.drop_parameters"
             );
         }
         if is_new { loaded.config.scope.drop_parameters.clone() } else { Vec::new() }

@@ -66,7 +66,7 @@ pub(super) fn try_seeds_again(frontier: &EmbeddedFrontier, seeds: &[String]) -> 
     for seeds in seeds.chunks(SEEDS) {
         let mut again = Vec::new();
         for seed in seeds {
-            let is_there = goes_on && frontier.page(seed)?.is_some_and(|page| page.state.is_there());
+            let is_there = goes_on && frontier.page(seed)?.is_some_and(|page| page.state.is_found());
             if !is_there {
                 again.push(seed.clone());
             }
@@ -74,7 +74,7 @@ pub(super) fn try_seeds_again(frontier: &EmbeddedFrontier, seeds: &[String]) -> 
         count += frontier.try_again(&again, now_ms())?;
     }
     if count > 0 {
-        tracing::info!(seeds = count, "seeds that had their answer are tried again");
+        tracing::info!(seeds = count, "seeds that failed earlier are fetched again");
     }
     frontier.set_note(ROUND_NOTE, &round)
 }

@@ -27,7 +27,7 @@ pub struct SpentBudgets {
 impl Spending {
     /// Reports when a budget is used up for the first time, and when it starts again. For a budget per host or domain:
     /// when the first host stops because of it.
-    pub(super) fn look(&self, frontier: &EmbeddedFrontier) {
+    pub(super) fn check(&self, frontier: &EmbeddedFrontier) {
         let mut said = self.0.lock();
         let now = now_ms();
         for standing in frontier.budgets(now) {
@@ -39,10 +39,11 @@ impl Spending {
             }
             match (spent, budget.of) {
                 (Some(_), Whom::Crawl) => {
-                    tracing::warn!(state = "budget_spent", %budget, "budget spent: nothing more is asked for")
+                    tracing::warn!(state = "budget_spent", %budget, "a budget of the crawl is used up: fetching \
+                        stops")
                 }
                 (Some(_), _) => {
-                    tracing::warn!(state = "budget_spent", %budget, "budget spent: hosts rest because of it")
+                    tracing::warn!(state = "budget_spent", %budget, "a budget is used up: its hosts are not visited")
                 }
                 (None, _) => tracing::info!(state = "budget_anew", %budget, "budget begins anew"),
             }

@@ -47,7 +47,7 @@ impl StallWatch {
     }
 
     /// `could_go_on`: there is something to fetch, and nothing to wait for.
-    pub fn look(&mut self, could_go_on: bool, signs: Signs, now: Instant) -> Option<Change> {
+    pub fn check(&mut self, could_go_on: bool, signs: Signs, now: Instant) -> Option<Change> {
         let goes_on = !could_go_on || signs != self.seen;
         self.seen = signs;
         let since = *self.since.get_or_insert(now);
@@ -76,13 +76,13 @@ impl Default for Stall {
 
 impl Stall {
     /// Reports changes. Call it often.
-    pub fn look(&self, running: &Running) {
+    pub fn check(&self, running: &Running) {
         let signs = Signs {
             begun: running.visitor().services.waits.begun(),
             accepted: running.log.status().end.index,
             validated: running.frontier.cursor().map_or(0, |cursor| cursor.index),
         };
-        let change = self.0.lock().look(could_go_on(running), signs, Instant::now());
+        let change = self.0.lock().check(could_go_on(running), signs, Instant::now());
         let counts = running.frontier.counts();
         match change {
             None => {}
@@ -91,8 +91,8 @@ impl Stall {
                 hosts_leased = counts.hosts_leased,
                 in_flight = counts.in_flight,
                 queued = counts.work_proposed,
-                "nothing was fetched for {} s, although URLs are due and nothing keeps them: this is a bug of Seine's; \
-                 starting it again helps, and loses nothing",
+                "nothing was fetched for {} s, although URLs are due and nothing prevents it: this is a bug in \
+                Seine; restart it, which loses nothing",
                 LIMIT.as_secs()
             ),
             Some(Change::GoesOn) => tracing::info!(state = "not_stalled", "fetching goes on"),
@@ -104,7 +104,8 @@ impl Stall {
         let since = self.0.lock().stalled_since()?;
         let seconds = since.elapsed().as_secs();
         Some(format!(
-            "stalled: URLs are due, nothing keeps them, and nothing was fetched for {seconds} s; start it again"
+            "stalled: URLs are due, nothing prevents fetching, and nothing was fetched for {seconds} s; restart \
+            Seine"
         ))
     }
 }

@@ -14,16 +14,16 @@ use tokio::time::timeout;
 use super::error::CrawlError;
 use crate::signals::Signals;
 
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 pub(super) struct StartRoom {
     signals: Signals,
-    is_said: bool,
+    is_reported: bool,
 }
 
 impl StartRoom {
     pub fn new(signals: Signals) -> StartRoom {
-        StartRoom { signals, is_said: false }
+        StartRoom { signals, is_reported: false }
     }
 
     /// For the crawl that follows.
@@ -61,10 +61,10 @@ impl StartRoom {
     }
 
     fn wait(&mut self, error: &dyn Error) -> Result<(), CrawlError> {
-        if !std::mem::replace(&mut self.is_said, true) {
-            tracing::warn!(error = error.to_string(), "the crawl begins when there is room on the disk");
+        if !std::mem::replace(&mut self.is_reported, true) {
+            tracing::warn!(error = error.to_string(), "the crawl begins when the disk has room");
         }
-        match block_on(&Handle::current(), async { timeout(LOOK, self.signals.end()).await }) {
+        match block_on(&Handle::current(), async { timeout(CHECK_EVERY, self.signals.end()).await }) {
             Ok(()) => Err(CrawlError::Stopped),
             Err(_) => Ok(()),
         }

@@ -8,12 +8,12 @@ use seine_frontier::{Counts, Harvest, Scheduler, Standing, Verdicts};
 use seine_system::blocking;
 use seine_system::clock::now_ms;
 
-use super::console::Said;
+use super::console::LiveStatus;
 use super::readers;
 use super::running::Running;
 use super::spending::spent_of_crawl;
 use super::stillness::trouble;
-use crate::api::said::{
+use crate::api::schema::{
     Done, HarvestStatus, HostStatus, Hosts, HostsQuery, Live, Order, Ordered, OutcomeCount, Pending, Reloaded, Sample,
     SeedsAdded, Status, Why,
 };
@@ -28,11 +28,11 @@ impl Running {
     pub(super) fn figures(&self) -> Figures {
         let counts = self.frontier.counts();
         let log = self.log.status();
-        let mut notice = (!log.room).then(|| "log full, fetching waits for the sinks".to_owned());
+        let mut notice = (!log.room).then(|| "the page log is full; fetching waits for the sinks".to_owned());
         if self.pauses.is_crawl_paused() {
             notice = Some("paused: seine resume".to_owned());
         } else if self.room.lacks().is_some() {
-            notice = Some("disk full, fetching waits for room".to_owned());
+            notice = Some("the disk is full; fetching waits".to_owned());
         } else if self.shutdown.is_finishing() {
             notice = Some("finishing".to_owned());
         } else if let Some(away) = self.visitor().services.outage.pause(now_ms()) {
@@ -68,7 +68,7 @@ impl Service for Running {
             log: &self.log.status(),
             log_limit: self.config().log.max_bytes,
             budgets: &self.frontier.budgets(now_ms()),
-            lacks_room: self.room.is_said_to_lack(),
+            lacks_room: self.room.is_reported_to_lack(),
             frontier_away: self.alive().is_err(),
             is_stalled: self.stall.reason().is_some(),
             parts: &self.supervisor.status(),
@@ -128,7 +128,7 @@ impl Service for Running {
 
     fn status(&self) -> Result<Status, Refusal> {
         let errors = self.watches.keys().filter_map(|name| Some((name.clone(), trouble(self, name)?)));
-        Ok(self.console().status.now(Said { live: Some(self.live()), errors: errors.collect() }))
+        Ok(self.console().status.now(LiveStatus { live: Some(self.live()), errors: errors.collect() }))
     }
 
     fn history(&self) -> Vec<Sample> {
@@ -199,7 +199,7 @@ impl Running {
         }
         blocking::beside(move || {
             if let Err(error) = visitor.services.scope.refused.keep(&*frontier) {
-                tracing::debug!(%error, "which links were refused is kept later");
+                tracing::debug!(%error, "the list of refused links could not be saved; Seine tries again");
             }
         });
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::filling;
+use super::backfill;
 use super::running::Running;
 use crate::config::Medium;
 
@@ -18,7 +18,7 @@ pub(super) struct Stillness {
     /// The last time that one of them made progress, or that there was other work.
     since: Instant,
     /// The last time that a committed offset moved.
-    place_since: Instant,
+    offset_since: Instant,
     /// Offset and number of acknowledgements of each sink that is behind.
     seen: Vec<(u64, u64)>,
 }
@@ -26,21 +26,21 @@ pub(super) struct Stillness {
 impl Stillness {
     pub fn new(limit: Duration) -> Stillness {
         let now = Instant::now();
-        Stillness { limit, since: now, place_since: now, seen: Vec::new() }
+        Stillness { limit, since: now, offset_since: now, seen: Vec::new() }
     }
 
     /// There is other work.
     pub fn begin_anew(&mut self) {
-        (self.since, self.place_since) = (Instant::now(), Instant::now());
+        (self.since, self.offset_since) = (Instant::now(), Instant::now());
     }
 
     /// True if no sink has made progress for too long. A full disk does not count.
     pub fn has_run_out(&mut self, running: &Running) -> bool {
         let seen: Vec<_> = behind(running).iter().map(|sink| (sink.offset, moves(running, &sink.name))).collect();
         let places = |seen: &[(u64, u64)]| seen.iter().map(|(place, _)| *place).collect::<Vec<_>>();
-        if seen.is_empty() || places(&seen) != places(&self.seen) || running.room.is_said_to_lack() {
+        if seen.is_empty() || places(&seen) != places(&self.seen) || running.room.is_reported_to_lack() {
             self.begin_anew();
-        } else if seen != self.seen && self.place_since.elapsed() < self.limit * PARTS_COUNT {
+        } else if seen != self.seen && self.offset_since.elapsed() < self.limit * PARTS_COUNT {
             self.since = Instant::now();
         }
         self.seen = seen;
@@ -55,7 +55,7 @@ impl Stillness {
         for Behind { name: sink, pending, .. } in behind(running) {
             let why = trouble(running, &sink).unwrap_or_default();
             let seconds = self.since.elapsed().as_secs();
-            tracing::warn!(sink, pending, why, "not moved for {seconds} s: the run ends without it");
+            tracing::warn!(sink, pending, why, "no progress for {seconds} s; the run ends without it");
         }
     }
 }
@@ -75,7 +75,7 @@ fn behind(running: &Running) -> Vec<Behind> {
     let sinks = config.sinks.iter().filter(|sink| sink.destination.medium() != Medium::Pipe);
     let behind = sinks.filter_map(|sink| {
         let reader = log.reader(sink.name())?;
-        let is_filling = filling::is_unfinished(&running.folder, &running.log, sink.name());
+        let is_filling = backfill::is_unfinished(&running.folder, &running.log, sink.name());
         // Pages of a backfill count like events of the log.
         let offset = reader.position.index + running.watch(sink.name()).pages_filled();
         (reader.pending > 0 || is_filling).then(|| Behind {

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use seine_frontier::{Counts, FrontierError, Harvest, PageRecord, PageState, Verdicts, WhichHosts};
-use seine_page_log::Books;
+use seine_page_log::Counters;
 use seine_parse::page::FailureReason;
 use seine_system::clock::now_ms;
 use serde_json::{Value, json};
 
+use super::backfill;
 use super::ending::Ended;
-use super::filling;
 use super::running::Running;
 use super::stillness::trouble;
 use crate::sinks::dead_letters;
@@ -40,7 +40,7 @@ pub struct Summary {
     /// … and those without a page that are not queued, with the reason.
     pub failed_seeds: Vec<(String, String)>,
     /// Hosts with the most deferred URLs, and how many.
-    pub held_at: Vec<(String, u64)>,
+    pub deferred_at: Vec<(String, u64)>,
     /// The crawl prefers some pages.
     pub is_focused: bool,
 }
@@ -48,9 +48,9 @@ pub struct Summary {
 #[derive(Debug, Clone)]
 pub struct SinkSummary {
     pub name: String,
-    pub books: Books,
+    pub counters: Counters,
     /// Its backfill is not finished.
-    pub is_filling: bool,
+    pub is_backfilling: bool,
     /// None for sinks without files.
     pub folder: Option<PathBuf>,
     /// It is a sink of this run.
@@ -72,8 +72,8 @@ impl Summary {
         let config = running.config();
         let sinks = log.sinks().map(|(name, books)| SinkSummary {
             name: name.to_owned(),
-            books,
-            is_filling: filling::is_unfinished(&running.folder, &running.log, name),
+            counters: books,
+            is_backfilling: backfill::is_unfinished(&running.folder, &running.log, name),
             folder: Some(running.folder.join(name))
                 .filter(|it| !config.sink(name).is_some_and(|sink| sink.destination.is_server()) && it.is_dir()),
             of_this_run: config.sink(name).is_some(),
@@ -100,11 +100,11 @@ impl Summary {
             folder: running.folder.clone(),
             seeds: seeds.len() as u64,
             failed_seeds,
-            held_at: running
+            deferred_at: running
                 .frontier
-                .look_at_hosts(WhichHosts::Held, SHOWN_HOSTS)
+                .host_snapshots(WhichHosts::Deferred, SHOWN_HOSTS)
                 .into_iter()
-                .map(|host| (host.record.origin.into(), host.record.held))
+                .map(|host| (host.record.origin.into(), host.record.deferred))
                 .collect(),
             is_focused: running.config().is_focused(),
         })
@@ -112,7 +112,7 @@ impl Summary {
 
     /// Events are pending for a sink of this run; the same command continues.
     pub fn is_pending(&self) -> bool {
-        self.sinks.iter().any(|sink| sink.of_this_run && (sink.books.pending > 0 || sink.is_filling))
+        self.sinks.iter().any(|sink| sink.of_this_run && (sink.counters.pending > 0 || sink.is_backfilling))
     }
 
     /// A sink of this run has dead letters, which need attention.
@@ -147,14 +147,17 @@ fn why_none(running: &Running, page: PageRecord) -> Result<Option<String>, Front
 
 /// Adds when its robots.txt is fetched again.
 fn forbidden(running: &Running, url: &str) -> Result<String, FrontierError> {
-    let host = seine_parse::url::origin(url).map(|origin| running.frontier.look_at_host(origin)).transpose()?;
+    let host = seine_parse::url::origin(url).map(|origin| running.frontier.host_snapshot(origin)).transpose()?;
     let robots = host.flatten().and_then(|host| host.robots);
     let minutes = robots.map_or(0, |robots| robots.expires_ms.saturating_sub(now_ms()).div_ceil(60_000));
     let meaning = FailureReason::RobotsDenied.meaning();
     Ok(match minutes {
-        0 => format!("{meaning}, which the same command fetches anew"),
+        0 => format!("{meaning}; the same command fetches it again"),
         minutes => {
-            format!("{meaning}, which is fetched anew in {minutes} min at the earliest, or by the same command at once")
+            format!(
+                "{meaning}; it is fetched again in {minutes} min at the earliest, or at once by the same \
+                command"
+            )
         }
     })
 }
@@ -163,7 +166,7 @@ impl Summary {
     /// The same as [`Display`](fmt::Display), as fields of a log line.
     pub fn to_json(&self) -> Value {
         let sinks = self.sinks.iter().map(|sink| {
-            let Books { delivered, skipped, dead, pending, .. } = sink.books;
+            let Counters { delivered, skipped, dead, pending, .. } = sink.counters;
             json!({
                 "name": sink.name, "delivered": delivered, "skipped": skipped, "dead_lettered": dead,
                 "pending": pending, "dead_letters": sink.letters, "folder": sink.folder, "trouble": sink.trouble,
@@ -176,13 +179,13 @@ impl Summary {
             "bytes": self.bytes,
             "attempts": self.outcomes.iter().cloned().collect::<BTreeMap<_, _>>(),
             "pages": self.counts.live,
-            "half": self.counts.half,
+            "truncated": self.counts.truncated,
             "gone": self.counts.gone,
             "refused": self.counts.refused,
             "failed": self.counts.failed,
             "work_proposed": self.counts.work_proposed,
-            "held": self.counts.held,
-            "held_at": self.held_at.iter().map(|(host, urls)| json!({"host": host, "urls": urls})).collect::<Vec<_>>(),
+            "deferred": self.counts.deferred,
+            "deferred_at": self.deferred_at.iter().map(|(host, urls)| json!({"host": host, "urls": urls})).collect::<Vec<_>>(),
             "hosts": self.counts.hosts,
             "over_hosts": self.counts.over_hosts,
             "judged": self.counts.judged,
@@ -271,7 +274,7 @@ impl Summary {
             ("duplicates", counts.duplicates, "of these: same content or text as another page"),
             (
                 "truncated",
-                counts.half,
+                counts.truncated,
                 "of these: the body ended early; refetched until complete (at once: seine retry --reason cut)",
             ),
             ("gone", counts.gone, "were live before"),
@@ -280,7 +283,7 @@ impl Summary {
             ("withheld", counts.withheld, "not delivered: noindex, opted out, or not relevant"),
             ("aliases", counts.alias, "delivered under another URL"),
             ("to fetch", counts.work_proposed, "still queued"),
-            ("deferred", counts.held, "of them: crawl traps and mirrors (seine host NAME, seine why URL), most at"),
+            ("deferred", counts.deferred, "of them: crawl traps and mirrors (seine host NAME, seine why URL), most at"),
             ("hosts", counts.hosts, ""),
             (
                 "over hosts",
@@ -292,10 +295,10 @@ impl Summary {
                 writeln!(out, "  {table:<11} {:>9}   {what}", grouped(count))?;
             }
         }
-        for (host, held) in &self.held_at {
+        for (host, held) in &self.deferred_at {
             writeln!(out, "    {:<18} {:>9}", host, grouped(*held))?;
         }
-        if !self.held_at.is_empty() {
+        if !self.deferred_at.is_empty() {
             writeln!(out, "    with link_storage.link_strategy.traps: false the next run fetches them")?;
         }
         if let Some(ratio) = self.harvest() {
@@ -311,7 +314,7 @@ impl Summary {
     }
 
     fn write_sink(&self, out: &mut fmt::Formatter, sink: &SinkSummary) -> fmt::Result {
-        let Books { delivered, skipped, dead, pending, .. } = sink.books;
+        let Counters { delivered, skipped, dead, pending, .. } = sink.counters;
         write!(out, "\n  {:<11} {:>9}   delivered", sink.name, grouped(delivered))?;
         let letters = match sink.letters {
             letters if letters == dead => "dead letters".to_owned(),
@@ -323,7 +326,7 @@ impl Summary {
             }
         }
         writeln!(out)?;
-        if sink.is_filling {
+        if sink.is_backfilling {
             writeln!(out, "              the backfill is not finished: the next run continues it")?;
         }
         if let Some(trouble) = &sink.trouble {

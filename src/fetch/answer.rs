@@ -8,7 +8,7 @@ use hyper::body::Body;
 use seine_parse::page::wire::Wire;
 use seine_parse::page::{HttpVersion, Truncated, latin1_to_string};
 
-use super::capture::{Capture, Doubt, Recording};
+use super::capture::{Capture, NotKept, Recording};
 
 /// More than any honest server sends; a response with more is a protocol failure.
 pub(super) const MAX_HEADERS: usize = 512;
@@ -62,7 +62,7 @@ impl Incoming {
         self.recording.map(|recording| recording.capture.into_wire(kept))
     }
 
-    fn record(&mut self, step: impl FnOnce(&mut Capture, &mut BytesMut) -> Result<(), Doubt>) {
+    fn record(&mut self, step: impl FnOnce(&mut Capture, &mut BytesMut) -> Result<(), NotKept>) {
         if self.recording.as_mut().is_some_and(|recording| recording.go_on(step).is_err()) {
             self.recording = None;
         }

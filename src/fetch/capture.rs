@@ -1,6 +1,6 @@
 //! Records the bytes of one request and response, beside the client that reads the same bytes. The record is exact or
 //! missing: every byte of the body that the client returns must occur in the received bytes; otherwise there is a
-//! [`Doubt`].
+//! [`NotKept`].
 
 use bytes::{Buf, Bytes, BytesMut};
 use seine_formats::chunked::Dechunker;
@@ -22,9 +22,12 @@ pub(super) struct Recording {
 
 impl Recording {
     /// Processes what was received since the last call. After an error the bytes are not kept.
-    pub fn go_on(&mut self, step: impl FnOnce(&mut Capture, &mut BytesMut) -> Result<(), Doubt>) -> Result<(), Doubt> {
-        let stepped = self.exchanged.look(|_, received| step(&mut self.capture, received));
-        stepped.unwrap_or(Err(Doubt::Gone)).inspect_err(|doubt| doubt.tell(&self.url))
+    pub fn go_on(
+        &mut self,
+        step: impl FnOnce(&mut Capture, &mut BytesMut) -> Result<(), NotKept>,
+    ) -> Result<(), NotKept> {
+        let stepped = self.exchanged.peek(|_, received| step(&mut self.capture, received));
+        stepped.unwrap_or(Err(NotKept::Gone)).inspect_err(|doubt| doubt.tell(&self.url))
     }
 }
 
@@ -51,22 +54,22 @@ struct Chunks {
 
 /// Why the bytes are not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Doubt {
-    #[error("the request went out only in part, or is not the one that was made")]
+pub(super) enum NotKept {
+    #[error("the request was sent only in part, or differs from the one that was made")]
     Request,
-    #[error("no head of that status is in what was received")]
+    #[error("the received bytes have no response head with that status")]
     Head,
-    #[error("the client's body is not in what was received")]
+    #[error("the received bytes do not contain the client's body")]
     Body,
     #[error("the transfer coding does not end where the body does")]
     End,
     #[error("more than {MAX_FRAMING} bytes of chunk sizes and trailers")]
     TooManyChunks,
-    #[error("more was received than may be held, or the connection went on to another exchange")]
+    #[error("more was received than fits the buffer, or the connection continued with another exchange")]
     Gone,
 }
 
-impl Doubt {
+impl NotKept {
     pub fn tell(self, url: &str) {
         tracing::debug!(url, doubt = %self, "the exact bytes of an exchange are not kept");
     }
@@ -81,9 +84,9 @@ impl Capture {
         received: &mut BytesMut,
         status: u16,
         is_chunked: bool,
-    ) -> Result<Capture, Doubt> {
+    ) -> Result<Capture, NotKept> {
         if !is_request_for(request, target) {
-            return Err(Doubt::Request);
+            return Err(NotKept::Request);
         }
         let head = loop {
             // Empty lines before a head do not belong to it.
@@ -91,7 +94,7 @@ impl Capture {
             received.advance(empty);
             let length = head_length(received);
             let head = &received[..length];
-            let found = status_of(head).filter(|_| head.ends_with(b"\n")).ok_or(Doubt::Head)?;
+            let found = status_of(head).filter(|_| head.ends_with(b"\n")).ok_or(NotKept::Head)?;
             if found == status {
                 // Copied, because the buffer is larger and would live as long as the event.
                 let head = Bytes::copy_from_slice(head);
@@ -99,7 +102,7 @@ impl Capture {
                 break head;
             }
             if !(100..200).contains(&found) {
-                return Err(Doubt::Head);
+                return Err(NotKept::Head);
             }
             received.advance(length);
         };
@@ -108,28 +111,28 @@ impl Capture {
     }
 
     /// Matches the next `piece` of the body, as the client returns it, with what was received.
-    pub fn body(&mut self, received: &mut BytesMut, piece: &[u8]) -> Result<(), Doubt> {
+    pub fn body(&mut self, received: &mut BytesMut, piece: &[u8]) -> Result<(), NotKept> {
         let Some(chunks) = &mut self.chunks else {
             if !received.starts_with(piece) {
-                return Err(Doubt::Body);
+                return Err(NotKept::Body);
             }
             received.advance(piece.len());
             return Ok(());
         };
         chunks.feed(received)?;
         if !chunks.ahead[chunks.given..].starts_with(piece) {
-            return Err(Doubt::Body);
+            return Err(NotKept::Body);
         }
         chunks.given += piece.len();
         Ok(())
     }
 
     /// The body has ended. `is_whole`: the client says that it is complete.
-    pub fn end(&mut self, received: &mut BytesMut, is_whole: bool) -> Result<(), Doubt> {
+    pub fn end(&mut self, received: &mut BytesMut, is_whole: bool) -> Result<(), NotKept> {
         let Some(chunks) = &mut self.chunks else { return Ok(()) };
         chunks.feed(received)?;
         if is_whole && !(chunks.dechunker.is_ended() && chunks.given == chunks.ahead.len()) {
-            return Err(Doubt::End);
+            return Err(NotKept::End);
         }
         Ok(())
     }
@@ -143,7 +146,7 @@ impl Capture {
 }
 
 impl Chunks {
-    fn feed(&mut self, received: &mut BytesMut) -> Result<(), Doubt> {
+    fn feed(&mut self, received: &mut BytesMut) -> Result<(), NotKept> {
         if self.is_broken {
             return Ok(());
         }
@@ -164,7 +167,7 @@ impl Chunks {
             Err(_) => self.is_broken = true,
         }
         if self.taken.saturating_sub(self.body) > MAX_FRAMING {
-            return Err(Doubt::TooManyChunks);
+            return Err(NotKept::TooManyChunks);
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::response::Parts;
 use seine_delivery::large::{self, BodyRoom};
 use seine_parse::page::{EpochMs, Failure, FailureReason, Headers, Outcome, Response, Truncated, latin1_to_string};
-use seine_simulation_hooks::outside::stand_in;
+use seine_simulation_hooks::outside::replacement;
 use seine_system::clock::now_ms;
 
 use super::answer::{Incoming, http_version, reason_phrase};
@@ -108,7 +108,7 @@ impl Client {
         // Installing it twice is harmless.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let dns = Dns::new(config);
-        let transport = match stand_in() {
+        let transport = match replacement() {
             Some(network) => Transport::Simulated(Simulated(network)),
             None => transport(&dns)?,
         };
@@ -275,7 +275,7 @@ impl UserAgent {
 
 /// The media type is not configured.
 pub(crate) fn unwanted(content_type: &str) -> Failure {
-    let message = format!("media type {content_type} is not wanted");
+    let message = format!("media type {content_type} is not accepted (crawler_manager.downloader.valid_mime_types)");
     Failure { reason: FailureReason::UnwantedType, message }
 }
 
@@ -311,7 +311,7 @@ async fn read_body(
         if chunk.len() > left {
             break Some(Truncated::Length);
         }
-        patience.brought(chunk.len());
+        patience.received(chunk.len());
         if patience.is_at_an_end() {
             break Some(Truncated::Time);
         }
@@ -348,7 +348,7 @@ impl Patience<'_> {
         self.began += time;
     }
 
-    fn brought(&mut self, bytes: usize) {
+    fn received(&mut self, bytes: usize) {
         self.last_byte = Instant::now();
         self.bytes += bytes as u64;
     }
@@ -381,7 +381,7 @@ fn without_user(url: &url::Url) -> Cow<'_, url::Url> {
 }
 
 fn timed_out(limit: Duration) -> Failure {
-    Failure { reason: FailureReason::Timeout, message: format!("no answer's head within {} s", limit.as_secs_f32()) }
+    Failure { reason: FailureReason::Timeout, message: format!("no response head within {} s", limit.as_secs_f32()) }
 }
 
 fn header_value(part: &'static str, value: &str) -> Result<HeaderValue, ClientError> {

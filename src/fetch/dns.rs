@@ -16,11 +16,11 @@ use hickory_resolver::proto::rr::Name;
 use parking_lot::Mutex;
 use quick_cache::sync::Cache;
 use seine_parse::page::{EpochMs, Failure, FailureReason};
-use seine_simulation_hooks::outside::stand_in;
+use seine_simulation_hooks::outside::replacement;
 use seine_system::clock::now_ms;
 
 use super::address::is_public;
-use super::network::{Network, Said};
+use super::network::{DnsAnswer, Network};
 use super::sockets::Sockets;
 use super::stages;
 use crate::config::FetchConfig;
@@ -83,7 +83,7 @@ pub enum DnsError {
     #[error("the name servers did not answer for {name}: {message}")]
     Resolver { name: String, message: String },
     /// No lookup was possible: the limit of open files is reached.
-    #[error("{name} cannot be looked up: as many files are open as there may be")]
+    #[error("{name} cannot be resolved: the process has reached its limit of open files")]
     OpenFiles { name: String },
     #[error("{name} is at {ip}, which is not on the public Internet; --allow-private fetches such addresses")]
     Private { name: String, ip: IpAddr },
@@ -115,7 +115,7 @@ const RESOLVER_REST: Duration = Duration::from_secs(1);
 impl Dns {
     pub fn new(config: &FetchConfig) -> Dns {
         let sockets = Sockets::default();
-        let simulated = stand_in::<Arc<dyn Network>>();
+        let simulated = replacement::<Arc<dyn Network>>();
         let resolver = match simulated {
             Some(_) => None,
             None => resolver(&config.dns_servers, &sockets)
@@ -291,14 +291,14 @@ impl Dns {
     async fn ask_simulated(&self, network: &Arc<dyn Network>, name: &str) -> Found {
         let failed = |error| (error, self.0.negative_ttl.min(RESOLVER_REST));
         let (name, said) = (name.to_owned(), network.resolve(name).await);
-        if matches!(said, Said::Addresses(..) | Said::NoSuchName) {
+        if matches!(said, DnsAnswer::Addresses(..) | DnsAnswer::NoSuchName) {
             self.0.counts.answered_ms.fetch_max(now_ms(), Ordering::Relaxed);
         }
         match said {
-            Said::Addresses(addresses, ttl) => Ok((addresses.into(), ttl.clamp(MIN_TTL, MAX_TTL))),
-            Said::NoSuchName => Err(self.no_address(&name, "no such name")),
-            Said::Nothing(message) => Err(failed(DnsError::Resolver { name, message })),
-            Said::NoFile => Err((DnsError::OpenFiles { name }, Duration::ZERO)),
+            DnsAnswer::Addresses(addresses, ttl) => Ok((addresses.into(), ttl.clamp(MIN_TTL, MAX_TTL))),
+            DnsAnswer::NoSuchName => Err(self.no_address(&name, "no such name")),
+            DnsAnswer::Nothing(message) => Err(failed(DnsError::Resolver { name, message })),
+            DnsAnswer::NoFile => Err((DnsError::OpenFiles { name }, Duration::ZERO)),
         }
     }
 

@@ -9,7 +9,8 @@ use seine_system::descriptors;
 use super::dns::DnsError;
 
 /// For a system without CA certificates; http still works.
-pub(super) const NO_ROOTS: &str = "no https: nobody is trusted; install ca-certificates or point SSL_CERT_FILE at some";
+pub(super) const NO_ROOTS: &str = "https does not work: there are no root certificates; install ca-certificates, or \
+    set SSL_CERT_FILE";
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {

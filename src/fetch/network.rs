@@ -18,14 +18,14 @@ pub type Answering<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The simulated Internet.
 pub trait Network: Send + Sync {
-    fn resolve<'a>(&'a self, name: &'a str) -> Answering<'a, Said>;
+    fn resolve<'a>(&'a self, name: &'a str) -> Answering<'a, DnsAnswer>;
     /// Requests `url` from the server at `ip`. The body may arrive later, or break off.
     fn get<'a>(&'a self, url: &'a url::Url, ip: IpAddr, headers: HeaderMap) -> Answering<'a, Answer>;
 }
 
 /// The answer of DNS servers for a name.
 #[derive(Debug, Clone)]
-pub enum Said {
+pub enum DnsAnswer {
     Addresses(Vec<IpAddr>, Duration),
     NoSuchName,
     /// They failed or were silent.

@@ -47,7 +47,7 @@ impl<C: Clone> Renewed<C> {
             match (self.make)() {
                 Ok(client) => *now = Generation { client, origins: HashSet::new() },
                 // The old client continues, with more connections than intended.
-                Err(error) => tracing::warn!(error = cause_of(&error), "no new HTTP client can be made"),
+                Err(error) => tracing::warn!(error = cause_of(&error), "cannot make a new HTTP client"),
             }
         }
         now.origins.insert(origin);

@@ -22,14 +22,14 @@ pub struct Stages {
 
 /// What a request did to get a connection; none for steps it did not need.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Noted {
+pub(super) struct StageTimes {
     dns: Option<Duration>,
     /// Includes the DNS lookup.
     connect: Option<Duration>,
 }
 
 tokio::task_local! {
-    static NOTED: Cell<Noted>;
+    static STAGE_TIMES: Cell<StageTimes>;
 }
 
 impl Default for Stages {
@@ -52,15 +52,15 @@ impl Default for Stages {
 
 impl Stages {
     /// The response head arrived `took` after the start of the request.
-    pub(super) fn head(&self, noted: Noted, took: Duration) {
-        let dns = noted.dns.unwrap_or_default();
-        if let Some(dns) = noted.dns {
+    pub(super) fn head(&self, times: StageTimes, took: Duration) {
+        let dns = times.dns.unwrap_or_default();
+        if let Some(dns) = times.dns {
             self.dns.observe(dns.as_secs_f64());
         }
-        if let Some(connect) = noted.connect {
+        if let Some(connect) = times.connect {
             self.connect.observe(connect.saturating_sub(dns).as_secs_f64());
         }
-        let before = noted.connect.unwrap_or(dns);
+        let before = times.connect.unwrap_or(dns);
         self.first_byte.observe(took.saturating_sub(before).as_secs_f64());
     }
 
@@ -70,26 +70,26 @@ impl Stages {
 }
 
 /// Runs a request and returns what it did to get a connection.
-pub(super) async fn noting<T>(request: impl Future<Output = T>) -> (T, Noted) {
-    NOTED
+pub(super) async fn noting<T>(request: impl Future<Output = T>) -> (T, StageTimes) {
+    STAGE_TIMES
         .scope(Cell::default(), async {
             let answer = request.await;
-            (answer, NOTED.with(Cell::get))
+            (answer, STAGE_TIMES.with(Cell::get))
         })
         .await
 }
 
 /// A name was resolved.
 pub(super) fn looked_up(took: Duration) {
-    note(|noted| noted.dns = Some(took));
+    note(|times| times.dns = Some(took));
 }
 
-fn note(change: impl FnOnce(&mut Noted)) {
+fn note(change: impl FnOnce(&mut StageTimes)) {
     // A connection that no request waits for any more is opened outside of such a task.
-    let _ = NOTED.try_with(|cell| {
-        let mut noted = cell.get();
-        change(&mut noted);
-        cell.set(noted);
+    let _ = STAGE_TIMES.try_with(|cell| {
+        let mut times = cell.get();
+        change(&mut times);
+        cell.set(times);
     });
 }
 
@@ -98,7 +98,7 @@ pub(super) fn timed<C, E>(connecting: impl Future<Output = Result<C, E>>) -> imp
     let started = Instant::now();
     async move {
         let connection = connecting.await?;
-        note(|noted| noted.connect = Some(started.elapsed()));
+        note(|times| times.connect = Some(started.elapsed()));
         Ok(connection)
     }
 }

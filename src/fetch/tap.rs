@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 /// More than the client reads ahead, which is at most about 400 KB.
-const MAX_HELD: usize = 1 << 20;
+const MAX_BUFFERED: usize = 1 << 20;
 
 /// The bytes of one connection; cheap to clone.
 #[derive(Clone, Default)]
@@ -66,7 +66,7 @@ impl Tap {
 
 impl Spool {
     fn limit(&mut self) {
-        if self.request.len() + self.received.len() > MAX_HELD {
+        if self.request.len() + self.received.len() > MAX_BUFFERED {
             self.close();
         }
     }
@@ -78,14 +78,14 @@ impl Spool {
             is_closed: true,
             ..Spool::default()
         };
-        self.request.truncate(MAX_HELD);
+        self.request.truncate(MAX_BUFFERED);
     }
 }
 
 impl Exchanged {
     /// Passes the request, and the bytes received since, to `look`. None if the bytes are gone: there were too many, or
     /// another request has started.
-    pub fn look<T>(&self, look: impl FnOnce(&[u8], &mut BytesMut) -> T) -> Option<T> {
+    pub fn peek<T>(&self, look: impl FnOnce(&[u8], &mut BytesMut) -> T) -> Option<T> {
         let spool = &mut *self.tap.0.lock();
         (spool.number == self.number && !spool.is_closed).then(|| look(&spool.request, &mut spool.received))
     }

@@ -21,7 +21,7 @@ use seine_parse::page::{Failure, FailureReason};
 use tower::util::{BoxCloneSyncService, MapFuture};
 
 use super::answer::{Incoming, MAX_HEADERS};
-use super::capture::{Capture, Doubt, Recording};
+use super::capture::{Capture, NotKept, Recording};
 use super::dns::Dns;
 use super::error::{ClientError, NO_ROOTS, failure};
 use super::pool::{MAX_IDLE_TIME, Renewed, connect_time};
@@ -59,12 +59,12 @@ impl Tapped {
         let sent = self.http.client(url).request(request).await;
         let response = sent.map_err(|error| failure(error.is_connect(), &error))?;
         let is_chunked = response.body().size_hint().exact().is_none() && ends_chunked(response.headers());
-        let recording = response.extensions().get::<Tap>().ok_or(Doubt::Gone).and_then(|tap| {
+        let recording = response.extensions().get::<Tap>().ok_or(NotKept::Gone).and_then(|tap| {
             let exchanged = tap.exchanged();
-            let begun = exchanged.look(|request, received| {
+            let begun = exchanged.peek(|request, received| {
                 Capture::begin(request, &target, received, response.status().as_u16(), is_chunked)
             });
-            Ok(Recording { url: url.to_string(), capture: begun.ok_or(Doubt::Gone)??, exchanged })
+            Ok(Recording { url: url.to_string(), capture: begun.ok_or(NotKept::Gone)??, exchanged })
         });
         let recording = recording.inspect_err(|doubt| doubt.tell(url.as_str())).ok();
         Ok(Incoming::of(response.map(reqwest::Body::wrap), recording))

@@ -40,7 +40,7 @@ pub(super) fn record(seen: Seen, target: &str, settings: Settings) -> PageRecord
     let led_there = before.filter(|before| {
         before.state == PageState::Alias && before.target.as_deref() == Some(target) && before.digest.is_none()
     });
-    let named = canonical(seen, before.filter(|before| before.state.is_there()), settings);
+    let named = canonical(seen, before.filter(|before| before.state.is_found()), settings);
     PageRecord {
         url: event.url.clone(),
         kind: event.kind,
@@ -69,7 +69,7 @@ fn digest(event: &PageEvent, derived: &Derived, before: Option<&PageRecord>) -> 
 
 /// Whether the links of a page may be new.
 pub fn is_to_be_read(record: &PageRecord, before: Option<&PageRecord>) -> bool {
-    before.is_some_and(|before| before.is_to_be_reread)
+    before.is_some_and(|before| before.must_refetch)
         || match record.state {
             PageState::Changed if planted::is("new_links_lost") => false,
             PageState::New | PageState::Changed | PageState::Withheld => true,

@@ -56,7 +56,7 @@ pub(super) fn slot(case: &Case, answers: &Answers) -> Result<(Option<Withheld>, 
     let before = Says { canonical: known.known.canonical.as_deref(), noindex: known.known.noindex };
     let named = canonical_of(event, &now, &before, policy.scope, &policy.config.frontier);
     let revisit = &policy.config.frontier.revisit;
-    let is_delivered = known.was_there && known.known.state.is_live();
+    let is_delivered = known.was_found && known.known.state.is_live();
     let ask = || Question::CanonicalSlot {
         canonical: named.clone().unwrap_or_else(|| event.url.clone()),
         leaves_after: is_delivered.then_some(revisit.confirm_gone),
@@ -75,7 +75,7 @@ pub(super) fn slot(case: &Case, answers: &Answers) -> Result<(Option<Withheld>, 
 
 fn may_be_an_alias(case: &Case) -> bool {
     let is_page = case.event.response().is_some_and(|response| match response.status {
-        304 => case.known.was_there,
+        304 => case.known.was_found,
         _ => response.is_success() && !response.is_cut(),
     });
     let is_obeyed = case.policy.config.frontier.canonical == Canonical::Obey;
@@ -86,6 +86,6 @@ fn may_be_an_alias(case: &Case) -> bool {
 /// before, an unchanged page says nothing new.
 fn is_news(named: Option<&str>, case: &Case) -> bool {
     let known = &case.known.known;
-    let was_passed_over = known.is_to_be_reread && known.digest.as_ref() == Some(&case.reading.digest);
+    let was_passed_over = known.must_refetch && known.digest.as_ref() == Some(&case.reading.digest);
     named != known.canonical.as_deref() && !was_passed_over
 }

@@ -9,7 +9,7 @@ use super::doubt::leads_nowhere;
 pub(super) fn of(case: &Case, withheld: Option<&Withheld>) -> Option<PageChange> {
     let known = case.known;
     let revisit = &case.policy.config.frontier.revisit;
-    let before = known.was_there.then(|| known.known.as_before(revisit, case.event.ended_ms));
+    let before = known.was_found.then(|| known.known.as_before(revisit, case.event.ended_ms));
     change(case.event, withheld, before, &case.reading.digest)
 }
 

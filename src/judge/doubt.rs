@@ -12,7 +12,7 @@ use super::Case;
 /// 404 and 410 are not included, since they have no page to deliver; [`change`](super::change::change) delays them.
 pub(super) fn unconfirmed(case: &Case, withheld: Option<&Withheld>) -> Option<(Doubt, EpochMs)> {
     let known = case.known;
-    let is_delivered = known.known.state.is_live() && known.was_there && case.event.kind.is_delivered();
+    let is_delivered = known.known.state.is_live() && known.was_found && case.event.kind.is_delivered();
     if !is_delivered || !case.is_final() {
         return None;
     }

@@ -18,7 +18,7 @@ pub(super) fn keep_validators(record: &mut PageRecord, event: &PageEvent, respon
         record.digest = Some(derived.digest).filter(|_| whole());
         record.etag = response.headers.get("etag").filter(|_| whole()).map(str::to_owned);
         record.last_modified = response.headers.get("last-modified").filter(|_| whole()).map(str::to_owned);
-        record.is_to_be_reread = false;
+        record.must_refetch = false;
         record.judged = JudgedBy::of(event);
         record.final_url = Some(event.final_url.clone()).filter(|_| !event.hops.is_empty());
     }

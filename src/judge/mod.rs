@@ -87,9 +87,9 @@ pub struct Policy<'p> {
 /// A look-up in the frontier that a verdict needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Question {
-    /// Which page is delivered for this canonical URL? `leaves_after`: see `Reservation::claim_canonical`.
+    /// Which page is delivered for this canonical URL? `leaves_after`: see `Reservation::reserve_canonical_slot`.
     CanonicalSlot { canonical: String, leaves_after: Option<Duration> },
-    /// Which page was first with this content? `within`: see `Reservation::claim_content`.
+    /// Which page was first with this content? `within`: see `Reservation::reserve_content`.
     ContentSlot { content: Content, within: u8 },
 }
 

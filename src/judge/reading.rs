@@ -97,7 +97,7 @@ fn is_released(known: &Work, mut said: Vec<Statement>, config: &Config) -> bool 
 
 /// For duplicate detection a 304 has no text, and a former duplicate must be delivered.
 fn must_be_compared(known: &Work, config: &Config) -> bool {
-    let must_be = |within| known.was_there && (known.is_orphan || !is_compared(known, within));
+    let must_be = |within| known.was_found && (known.is_orphan || !is_compared(known, within));
     known.kind == Kind::Page && config.frontier.duplicates.is_some_and(must_be)
 }
 

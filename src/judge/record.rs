@@ -114,7 +114,7 @@ fn recheck(event: &PageEvent, record: &PageRecord, Settings { config, scope }: S
         return Recheck::Never;
     }
     // It was accepted before the scope changed.
-    if record.state.is_there() && !scope.keeps(&event.url, event.kind, record.depth, config.max_depth) {
+    if record.state.is_found() && !scope.keeps(&event.url, event.kind, record.depth, config.max_depth) {
         return Recheck::Now;
     }
     let is_with_its_host = matches!(reason, Some(FailureReason::HostUnreachable | FailureReason::UnknownHost));
@@ -140,11 +140,11 @@ fn kept(
             doubt.is_none_or(|(doubt, _)| doubt != Doubt::Missing)
                 || !before.as_before(&config.revisit, event.ended_ms).believed.takes(Doubt::Missing)
         }
-        state => state.is_there(),
+        state => state.is_found(),
     })?;
     let history = before.history().filter(|_| says_nothing)?;
     let doubt = doubt.filter(|_| before.state != PageState::Gone);
-    let history = doubt.map_or(history, |(doubt, seen_ms)| history.doubted(doubt, seen_ms)).looked();
+    let history = doubt.map_or(history, |(doubt, seen_ms)| history.doubted(doubt, seen_ms)).rechecked();
     let event_id = event.id.clone();
     Some(PageRecord { event_id, history: Some(history), passed_at: None, ..before.clone() })
 }
@@ -155,7 +155,7 @@ fn record(fetch: Seen, settings: Settings) -> PageRecord {
     let Seen { event, derived, before, trust } = fetch;
     let config = settings.config;
     let (now, status) = (event.ended_ms, event.response().map_or(0, |response| response.status));
-    let there = before.filter(|before| before.state.is_there());
+    let there = before.filter(|before| before.state.is_found());
     let judged = there.map(|there| there.as_before(&config.revisit, now));
     let change = change(event, event.withheld.as_ref(), judged, &derived.digest);
     if let Some(kept) = kept(event, before, change, config) {
@@ -185,12 +185,12 @@ fn record(fetch: Seen, settings: Settings) -> PageRecord {
         depth: event.depth,
         history,
         final_url: before.and_then(|before| before.final_url.clone()),
-        is_to_be_reread: there.is_some_and(|there| there.is_to_be_reread),
+        must_refetch: there.is_some_and(|there| there.must_refetch),
         noindex: is_noindex(event, derived.robots.noindex, there.is_some_and(|there| there.noindex)),
-        target: alias::reached(event).filter(|_| state.is_there() && config.redirects == Redirects::First),
+        target: alias::reached(event).filter(|_| state.is_found() && config.redirects == Redirects::First),
         texts: keep::texts_given(event, change, there),
         preferences: keep::preferences(event, there),
-        canonical: alias::canonical(fetch, there, settings).filter(|_| state.is_there()),
+        canonical: alias::canonical(fetch, there, settings).filter(|_| state.is_found()),
         judged: before.and_then(|before| before.judged.clone()),
         likeness: event.likeness.clone().filter(|_| state.is_live()),
         refused_since: match state {
@@ -221,7 +221,7 @@ fn doubt(event: &PageEvent) -> Option<(Doubt, EpochMs)> {
 
 /// Whether this fetch found the page.
 pub fn is_alive(event: &PageEvent, record: &PageRecord) -> bool {
-    record.state.is_there() && record.history.is_some_and(|history| history.alive_ms == event.ended_ms)
+    record.state.is_found() && record.history.is_some_and(|history| history.alive_ms == event.ended_ms)
 }
 
 /// Whether the last request went to the URL's own host, not to the host of a redirect.

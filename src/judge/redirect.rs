@@ -35,7 +35,7 @@ pub fn target(from: &Url, location: &str) -> Option<Target> {
 
 /// The failure of a redirect to what cannot be fetched.
 pub fn leads_nowhere(location: &str) -> Failure {
-    let message = format!("redirects to {location:?}, which cannot be fetched");
+    let message = format!("redirects to {location:?}, which is not a URL that can be fetched");
     Failure { reason: FailureReason::BadRedirect, message }
 }
 

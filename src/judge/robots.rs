@@ -61,14 +61,14 @@ pub fn judge_tdm(outcome: &Outcome, max_decoded_bytes: u64) -> Option<String> {
 /// cut in two is a different rule.
 fn text(response: &Response, max_decoded_bytes: u64) -> Result<String, Failure> {
     let cut = |why: &str| {
-        let message = format!("robots.txt did not come whole: {why}");
+        let message = format!("robots.txt is incomplete: {why}");
         Err(Failure { reason: FailureReason::RobotsUnreachable, message })
     };
     let Decoded { body, problem } = decode_body(response, max_decoded_bytes.min(MAX_ROBOTS_BYTES));
     let is_over_limit = match (response.truncated, problem) {
         (Some(Truncated::Length), _) | (_, Some(DecodeProblem::OverLimit { .. })) => true,
         (Some(Truncated::Disconnect), _) => return cut("the connection broke"),
-        (Some(Truncated::Time), _) => return cut("it came too slowly"),
+        (Some(Truncated::Time), _) => return cut("the body arrived too slowly"),
         (None, Some(problem @ (DecodeProblem::Cut { .. } | DecodeProblem::Broken { .. }))) => {
             return cut(&problem.to_string());
         }

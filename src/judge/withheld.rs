@@ -27,7 +27,7 @@ fn alias(case: &Case) -> Option<Withheld> {
 /// A truncated page is not delivered while it will be retried, and never replaces a complete page.
 fn cut(case: &Case) -> Option<Withheld> {
     let is_cut = case.event.response().is_some_and(Response::is_cut);
-    (is_cut && (!case.is_final() || case.known.was_there)).then_some(Withheld::Cut)
+    (is_cut && (!case.is_final() || case.known.was_found)).then_some(Withheld::Cut)
 }
 
 fn noindex(case: &Case) -> Option<Withheld> {

@@ -19,26 +19,26 @@ pub(super) fn files_key(url: &str, fetched: EpochMs) -> u64 {
 
 /// Counts by reading every record. `expected` has the keys of the events that must be there, each once and in order.
 pub(super) fn files(folder: &Path, expected: &[u64]) -> Result<SinkCount, SinkError> {
-    let mut held = SinkCount { found: Some(0), ..SinkCount::new("readable records", 0) };
+    let mut count = SinkCount { found: Some(0), ..SinkCount::new("readable records", 0) };
     let mut found = vec![false; expected.len()];
     if !folder.is_dir() {
-        return Ok(held);
+        return Ok(count);
     }
-    let Files::Rolling(layout) = files::FORMAT.files else { return Ok(held) };
+    let Files::Rolling(layout) = files::FORMAT.files else { return Ok(count) };
     for path in list_named(folder, |name| is_named_by(&layout, name))? {
         let file = File::open(&path).map_err(|e| file_error("opening", &path, e))?;
         for record in FilesReader::new(file) {
             match record {
                 Ok(record) => {
-                    held.count += 1;
+                    count.count += 1;
                     if let Ok(at) = expected.binary_search(&files_key(&record.url, record.fetch_time)) {
                         found[at] = true;
                     }
                 }
-                Err(error) => held.notes.push(format!("{}: {error}", path.display())),
+                Err(error) => count.notes.push(format!("{}: {error}", path.display())),
             }
         }
     }
-    held.found = Some(found.into_iter().filter(|is_there| *is_there).count() as u64);
-    Ok(held)
+    count.found = Some(found.into_iter().filter(|is_there| *is_there).count() as u64);
+    Ok(count)
 }

@@ -100,7 +100,7 @@ impl LocalStore for FilePerPage {
 
     fn sync(&mut self) -> Result<serde_json::Value, SinkError> {
         self.dead.sync()?;
-        self.staged.place()?;
+        self.staged.publish()?;
         self.staged.sync()?;
         Ok(StagedFiles::state())
     }

@@ -17,7 +17,7 @@ use crate::shutdown::Shutdown;
 const IDS_AT_ONCE: u64 = 16 << 20;
 
 /// How many distinct events the topic holds, whoever wrote them, and how many of `expected` (distinct hashes).
-pub(super) fn held(config: &KafkaConfig, expected: &[u64]) -> Result<SinkCount, SinkError> {
+pub(super) fn count_messages(config: &KafkaConfig, expected: &[u64]) -> Result<SinkCount, SinkError> {
     client::require_topic(config, &Shutdown::default())?;
     let failed = |error: ReadError| {
         trouble(format!("{} cannot be read: {error}", config.topic), "start the broker, and try again")

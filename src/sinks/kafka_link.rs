@@ -156,5 +156,5 @@ impl Reports {
 
 /// The cluster that sinks write to: the real one, or the simulation's.
 pub(super) fn cluster() -> Arc<dyn KafkaCluster> {
-    seine_simulation_hooks::outside::stand_in::<Arc<dyn KafkaCluster>>().unwrap_or_else(|| Arc::new(Librdkafka))
+    seine_simulation_hooks::outside::replacement::<Arc<dyn KafkaCluster>>().unwrap_or_else(|| Arc::new(Librdkafka))
 }

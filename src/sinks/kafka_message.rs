@@ -29,9 +29,9 @@ pub(super) fn headers(entry: &Entry, upkeep: Upkeep, schema: &'static str, is_to
     let leaves = is_tombstone || due == Due::Event;
     let change = if leaves { Some(PageChange::Gone) } else { event.change };
     // The page exists, but the format can no longer store it.
-    let is_not_held = is_tombstone && due == Due::Write;
+    let is_not_stored = is_tombstone && due == Due::Write;
     let reason = (change == Some(PageChange::Gone)).then(|| change::reason(event));
-    let reason = if is_not_held { Some("not_held".to_owned()) } else { reason };
+    let reason = if is_not_stored { Some("not_stored".to_owned()) } else { reason };
     let duplicate = event.duplicate_of();
     let duplicate_distance = duplicate.map(|of| of.distance.to_string());
     let distance = event.distance(upkeep.min_change).map(|bits| bits.to_string());

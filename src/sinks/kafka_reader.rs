@@ -12,7 +12,7 @@ use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use super::kafka_client::ANSWER;
 
 /// Longest single wait for messages.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_EVERY: Duration = Duration::from_millis(200);
 /// Default of [`TopicReader::patience`].
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -113,7 +113,7 @@ impl TopicReader {
     /// Waits for the next item.
     pub fn next(&mut self) -> Result<Next<'_>, ReadError> {
         loop {
-            match self.consumer.poll(LOOK) {
+            match self.consumer.poll(POLL_EVERY) {
                 Some(Ok(message)) => {
                     self.last_sign = Instant::now();
                     return Ok(Next::Message(message));

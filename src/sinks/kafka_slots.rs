@@ -3,7 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use seine_delivery::{Entry, Position};
+use seine_delivery::{Entry, Offset};
 
 use super::kafka_message::key_hash;
 
@@ -18,7 +18,7 @@ pub(super) struct Slots {
 }
 
 pub(super) struct MessageSlot {
-    pub end: Position,
+    pub end: Offset,
     pub state: MessageState,
 }
 
@@ -28,7 +28,7 @@ pub(super) enum MessageState {
     /// partitions were added.
     Moving {
         entry: Arc<Entry>,
-        place: (i32, i64),
+        location: (i32, i64),
         tombstones: usize,
     },
     /// Written to this partition and offset.
@@ -53,7 +53,7 @@ impl Slots {
         self.keys.contains(&key)
     }
 
-    pub fn push(&mut self, end: Position, state: MessageState) {
+    pub fn push(&mut self, end: Offset, state: MessageState) {
         if let MessageState::InFlight(entry) = &state {
             self.keys.insert(key_hash(entry));
         }

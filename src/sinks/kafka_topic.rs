@@ -19,7 +19,7 @@ use crate::config::KafkaConfig;
 use crate::shutdown::Shutdown;
 
 /// While no message is sent, the topic is checked at this interval.
-const LOOK_AGAIN: Duration = Duration::from_secs(if cfg!(feature = "simulate") { 120 } else { 10 });
+const CHECK_EVERY: Duration = Duration::from_secs(if cfg!(feature = "simulate") { 120 } else { 10 });
 
 /// Saved in the sink's committed state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ pub(super) struct KnownTopic {
 pub(super) struct TopicWatch {
     known: KnownTopic,
     partitioner: Option<Partitioner>,
-    looked: Instant,
+    checked: Instant,
 }
 
 /// Computes the hash that decides the partition of a key.
@@ -62,36 +62,36 @@ impl TopicWatch {
             "consistent" | "consistent_random" => Some(crc32fast::hash as Partitioner),
             _ => None,
         };
-        let mut watch = TopicWatch { known: known.unwrap_or_default(), partitioner, looked: Instant::now() };
-        watch.look(&config.topic, producer, shutdown)?;
+        let mut watch = TopicWatch { known: known.unwrap_or_default(), partitioner, checked: Instant::now() };
+        watch.check(&config.topic, producer, shutdown)?;
         Ok(watch)
     }
 
     /// Compares the topic with its known state, if the last check was some time ago.
-    pub fn look_now_and_then(
+    pub fn check_now_and_then(
         &mut self,
         topic: &str,
         producer: &Producer,
         shutdown: &Shutdown,
     ) -> Result<(), SinkError> {
-        if self.looked.elapsed() < LOOK_AGAIN {
+        if self.checked.elapsed() < CHECK_EVERY {
             return Ok(());
         }
-        self.look(topic, producer, shutdown)
+        self.check(topic, producer, shutdown)
     }
 
-    fn look(&mut self, topic: &str, producer: &Producer, shutdown: &Shutdown) -> Result<(), SinkError> {
-        self.look_at_partitions(topic, producer, shutdown)?;
+    fn check(&mut self, topic: &str, producer: &Producer, shutdown: &Shutdown) -> Result<(), SinkError> {
+        self.check_partitions(topic, producer, shutdown)?;
         for (partition, acknowledged) in &self.known.acknowledged {
             if !check_end(topic, producer, *partition, *acknowledged)? {
                 break;
             }
         }
-        self.looked = Instant::now();
+        self.checked = Instant::now();
         Ok(())
     }
 
-    fn look_at_partitions(&mut self, topic: &str, producer: &Producer, shutdown: &Shutdown) -> Result<(), SinkError> {
+    fn check_partitions(&mut self, topic: &str, producer: &Producer, shutdown: &Shutdown) -> Result<(), SinkError> {
         // If the broker does not answer, others report that.
         let Ok(found) = producer.partitions(topic, shutdown) else { return Ok(()) };
         let Some(now) = found else { return Err(gone(topic)) };
@@ -118,8 +118,8 @@ impl TopicWatch {
     }
 
     /// Records the offset of a message. Fails if that shows that the topic was recreated.
-    pub fn acknowledge(&mut self, topic: &str, producer: &Producer, place: (i32, i64)) -> Result<(), SinkError> {
-        let (partition, offset) = place;
+    pub fn acknowledge(&mut self, topic: &str, producer: &Producer, location: (i32, i64)) -> Result<(), SinkError> {
+        let (partition, offset) = location;
         let largest = self.known.acknowledged.entry(partition).or_insert(offset);
         if offset < *largest {
             check_end(topic, producer, partition, *largest)?;
@@ -140,7 +140,7 @@ impl TopicWatch {
         let lies_in = |count: u32| (hash % count.max(1)) as i32;
         let is_known = |watch: &TopicWatch| watch.known.partitions.iter().any(|count| lies_in(*count) == partition);
         if !is_known(self) {
-            self.look_at_partitions(topic, producer, shutdown)?;
+            self.check_partitions(topic, producer, shutdown)?;
             if !is_known(self) {
                 // The broker side uses another partitioner, so the old partitions of keys are unknown.
                 self.partitioner = None;
@@ -187,8 +187,8 @@ fn murmur2_of(key: &[u8]) -> u32 {
     }
     let rest = words.remainder();
     if !rest.is_empty() {
-        for (place, byte) in rest.iter().enumerate() {
-            hash ^= u32::from(*byte) << (8 * place);
+        for (location, byte) in rest.iter().enumerate() {
+            hash ^= u32::from(*byte) << (8 * location);
         }
         hash = hash.wrapping_mul(M);
     }

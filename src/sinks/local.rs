@@ -47,14 +47,14 @@ impl LocalStore for Void {
 
 /// The sink for a local store.
 pub(super) struct LocalSink<L> {
-    place: L,
+    store: L,
     upkeep: Upkeep,
     so_far: Delivered,
 }
 
 impl<L: LocalStore> LocalSink<L> {
     pub fn new(place: L, upkeep: Upkeep) -> LocalSink<L> {
-        LocalSink { place, upkeep, so_far: Delivered::default() }
+        LocalSink { store: place, upkeep, so_far: Delivered::default() }
     }
 }
 
@@ -64,7 +64,7 @@ impl<L: LocalStore> Sink for LocalSink<L> {
             let fate = match self.upkeep.due(&entry.event) {
                 Due::Skip => Disposition::Skipped,
                 // Local stores delete nothing. For a page that is gone, the format decides whether to store the answer.
-                _ => self.place.put(entry)?,
+                _ => self.store.put(entry)?,
             };
             match fate {
                 Disposition::Delivered => self.so_far.delivered += 1,
@@ -73,7 +73,7 @@ impl<L: LocalStore> Sink for LocalSink<L> {
             }
             self.so_far.up_to = entry.end;
         }
-        self.so_far.state = self.place.sync()?;
+        self.so_far.state = self.store.sync()?;
         Ok(self.so_far.clone())
     }
 
@@ -82,6 +82,6 @@ impl<L: LocalStore> Sink for LocalSink<L> {
     }
 
     fn close(&mut self) -> Result<(), SinkError> {
-        self.place.close()
+        self.store.close()
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use seine_delivery::{Cursor, Entry, Position};
+use seine_delivery::{Cursor, Entry, Offset};
 use seine_simulation_hooks::planted;
 
 use super::sink::{Delivered, SinkContext};
@@ -53,7 +53,7 @@ pub(crate) fn pump(feed: &mut dyn Feed, config: &SinkConfig, context: &SinkConte
     let opened = sink.flush()?;
     commit(feed, &before, &opened)?;
     let mut acknowledged = 0;
-    let mut taken = Position::default();
+    let mut taken = Offset::default();
     while !feed.has_ended() && !context.shutdown.is_hurrying() {
         let entries = feed.next()?;
         let started = Instant::now();

@@ -5,7 +5,7 @@ use seine_formats::encoder::{Encoder, NewFile};
 use seine_formats::format::Files;
 
 use super::local::{Disposition, LocalStore};
-use super::place_notes::{NotedPlace, PlaceNotes};
+use super::location_notes::{LocationNotes, RecordedLocation};
 use super::rolling::{Indexes, RecordPlace, RollingFiles, RollingOptions};
 use super::sink::{SinkContext, SinkError, empty};
 use crate::config::SinkConfig;
@@ -20,7 +20,7 @@ pub(super) struct RollingSink {
     /// Name of this machine.
     hostname: Option<String>,
     record: Vec<u8>,
-    notes: PlaceNotes,
+    notes: LocationNotes,
 }
 
 impl RollingSink {
@@ -57,7 +57,7 @@ impl RollingSink {
             record_end: layout.record_end,
             hostname: rustix::system::uname().nodename().to_str().ok().map(str::to_owned),
             record: Vec::new(),
-            notes: PlaceNotes::new(context),
+            notes: LocationNotes::new(context),
         })
     }
 
@@ -82,8 +82,8 @@ impl LocalStore for RollingSink {
         })?;
         let (files, length) = (&self.files, self.record.len());
         self.notes.add(entry.end.index, || {
-            let RecordPlace { file, page, start } = files.place_of_last(length)?;
-            Some(NotedPlace::File { name: file.to_owned(), page, start })
+            let RecordPlace { file, page, start } = files.location_of_last(length)?;
+            Some(RecordedLocation::File { name: file.to_owned(), page, start })
         });
         empty(&mut self.record);
         self.index(closed)?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use seine_delivery::large;
-use seine_delivery::{Entry, Position};
+use seine_delivery::{Entry, Offset};
 
 use super::watch::Watch;
 use crate::shutdown::Shutdown;
@@ -38,7 +38,7 @@ pub struct SinkContext {
     /// Where a sink reports progress while it waits for a server.
     pub watch: Watch,
     /// Whether to write notes about where pages are.
-    pub notes_places: bool,
+    pub records_locations: bool,
 }
 
 impl SinkContext {
@@ -46,7 +46,13 @@ impl SinkContext {
     pub fn new(folder: impl Into<PathBuf>) -> SinkContext {
         let folder = folder.into();
         let letters = folder.clone();
-        SinkContext { folder, letters, shutdown: Shutdown::default(), watch: Watch::default(), notes_places: false }
+        SinkContext {
+            folder,
+            letters,
+            shutdown: Shutdown::default(),
+            watch: Watch::default(),
+            records_locations: false,
+        }
     }
 }
 
@@ -54,7 +60,7 @@ impl SinkContext {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Delivered {
     /// Everything before it is delivered, skipped or dead. The default if nothing was taken.
-    pub up_to: Position,
+    pub up_to: Offset,
     /// Counts since the sink was built: entries delivered, entries that the format does not store, and entries rejected
     /// for good.
     pub delivered: u64,

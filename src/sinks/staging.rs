@@ -64,7 +64,7 @@ impl StagedFiles {
     }
 
     /// Fails if the folder, or all that was in it, was deleted or moved. Nobody would find what was delivered before.
-    fn are_in_their_place(&self) -> Result<(), SinkError> {
+    fn check_folder(&self) -> Result<(), SinkError> {
         match identity(&self.folder.join(WRITING))? == Some(self.identity) {
             true => Ok(()),
             false => Err(gone(self.sink, &self.folder)),
@@ -81,7 +81,7 @@ impl StagedFiles {
             time.map_or(Ok(()), |time| file.set_modified(UNIX_EPOCH + Duration::from_millis(time)))
         };
         write().or_else(|error| {
-            self.are_in_their_place()?;
+            self.check_folder()?;
             Err(file_error("writing", &temporary, error))
         })?;
         self.waiting.push(StagedFile { temporary, path });
@@ -89,7 +89,7 @@ impl StagedFiles {
     }
 
     /// Renames all written files; for equal paths the last one stays. Durable after [`sync`](StagedFiles::sync).
-    pub fn place(&mut self) -> Result<(), SinkError> {
+    pub fn publish(&mut self) -> Result<(), SinkError> {
         if self.waiting.is_empty() {
             return Ok(());
         }
@@ -110,7 +110,7 @@ impl StagedFiles {
             self.sync_disk()?;
             self.is_unsynced = false;
         }
-        self.are_in_their_place()
+        self.check_folder()
     }
 
     fn sync_disk(&self) -> Result<(), SinkError> {

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use seine_delivery::Entry;
 use seine_formats::base64;
 use seine_formats::encoder::Encoder;
-use seine_formats::files::is_held;
+use seine_formats::files::stores_event;
 use seine_formats::text::{IsoTime, text_of};
 use seine_parse::clean_text::{CleanText, Extractor, TextOptions, clean_text};
 use seine_parse::page::preferences::Statement;
@@ -41,7 +41,7 @@ struct PageLines;
 
 impl Encoder for PageLines {
     fn encode(&mut self, entry: &Entry, out: &mut Vec<u8>) -> bool {
-        let Some(response) = entry.event.response().filter(|_| is_held(&entry.event)) else { return false };
+        let Some(response) = entry.event.response().filter(|_| stores_event(&entry.event)) else { return false };
         write_page(&entry.event, response, &entry.facts(), entry.text_options(), out);
         true
     }

@@ -15,16 +15,16 @@ use super::filesystem::FilePerPage;
 use super::kafka::KafkaSink;
 use super::local::{LocalSink, Void};
 use super::on_disk::{PagesAt, PagesOnDisk};
-use super::page_place::{NotTold, PagePlace, SoughtPage};
+use super::page_location::{LocationUnknown, PageLocation, SoughtPage};
 use super::pagestore::Pagestore;
 use super::rolling_sink::RollingSink;
 use super::sink::{Sink, SinkContext, SinkCount, SinkError};
-use super::{count, kafka_audit, kafka_place, place, stdout};
+use super::{count, kafka_audit, kafka_location, locate, stdout};
 use crate::config::{Destination, SinkConfig, Upkeep};
 
 type Open = fn(&SinkConfig, &SinkContext, &Value) -> Result<Box<dyn Sink>, SinkError>;
 type Count = fn(&SinkConfig, &Path, &[u64]) -> Result<Option<SinkCount>, SinkError>;
-type Find = fn(&SinkConfig, &Path, &SoughtPage, Duration) -> Result<Option<PagePlace>, NotTold>;
+type Find = fn(&SinkConfig, &Path, &SoughtPage, Duration) -> Result<Option<PageLocation>, LocationUnknown>;
 
 /// A destination. Functions with a folder get the sink's own.
 pub(crate) struct Row {
@@ -86,7 +86,7 @@ const FILES: Row = Row {
     },
     // FILES has no ids: it is the URL and the time of the fetch.
     key: |config, event| (config.format == Some(files::FORMAT)).then(|| count::files_key(&event.url, event.ended_ms)),
-    find: |config, folder, page, _| place::in_files(config, folder, page).map(Some),
+    find: |config, folder, page, _| locate::in_files(config, folder, page).map(Some),
     ..UNSEEN
 };
 
@@ -105,8 +105,8 @@ const FILESYSTEM: Row = Row {
     find: |config, folder, page, _| {
         let Destination::Filesystem(naming) = &config.destination else { return Ok(None) };
         let (host, name) = filesystem::path_of(&page.url, naming.hash_file_name)
-            .map_err(|error| NotTold(format!("it has no file: {error}")))?;
-        place::existing(folder.join(host).join(name)).map(Some)
+            .map_err(|error| LocationUnknown(format!("it has no file: {error}")))?;
+        locate::existing(folder.join(host).join(name)).map(Some)
     },
     ..UNSEEN
 };
@@ -120,7 +120,7 @@ const PAGESTORE: Row = Row {
         PagesOnDisk::listed(config.destination.folder(folder)).map(|pages| Some(PagesAt::Disk(pages)))
     },
     find: |config, folder, page, _| {
-        place::existing(config.destination.folder(folder).join(place::in_pagestore(page))).map(Some)
+        locate::existing(config.destination.folder(folder).join(locate::in_pagestore(page))).map(Some)
     },
     ..UNSEEN
 };
@@ -134,17 +134,17 @@ const KAFKA: Row = Row {
         _ => Err(no_format(config)),
     },
     count: |config, _, expected| match &config.destination {
-        Destination::Kafka(kafka) => kafka_audit::held(kafka, expected).map(Some),
+        Destination::Kafka(kafka) => kafka_audit::count_messages(kafka, expected).map(Some),
         _ => Ok(None),
     },
     key: |_, event| Some(id_hash(&event.id)),
     find: |config, folder, page, patience| match &config.destination {
-        Destination::Kafka(kafka) => kafka_place::find(kafka, folder, page, patience).map(Some),
+        Destination::Kafka(kafka) => kafka_location::find(kafka, folder, page, patience).map(Some),
         _ => Ok(None),
     },
     counted: Counted::DeliveriesAndReplays,
-    missing: "messages that were acknowledged are gone: the topic was made anew, or its acks or replication \
-              are too low; seine sinks refill kafka fills it",
+    missing: "acknowledged messages are missing: the topic was recreated, or its acks or replication are too low; \
+        deliver the pages again with seine sinks refill kafka",
     ..UNSEEN
 };
 
@@ -156,7 +156,7 @@ const ELASTICSEARCH: Row = Row {
         _ => Err(no_format(config)),
     },
     count: |config, _, _| match &config.destination {
-        Destination::Elasticsearch(elastic) => elasticsearch::held(elastic).map(Some),
+        Destination::Elasticsearch(elastic) => elasticsearch::count_documents(elastic).map(Some),
         _ => Ok(None),
     },
     pages: |config, _| match &config.destination {
@@ -169,7 +169,7 @@ const ELASTICSEARCH: Row = Row {
     },
     is_found_by_url: true,
     counted: Counted::Pages,
-    missing: "documents were deleted, or the index was made anew: seine sinks refill elasticsearch fills it",
+    missing: "documents were deleted, or the index was recreated: seine sinks refill elasticsearch delivers them",
     ..UNSEEN
 };
 

@@ -44,7 +44,7 @@ pub struct FetchLogError {
 pub struct FetchLog {
     sender: SyncSender<Word>,
     counts: Arc<LineCounts>,
-    told: AtomicU64,
+    reported: AtomicU64,
 }
 
 /// Lines since the start.
@@ -124,7 +124,7 @@ impl FetchLog {
         let (sender, words) = sync_channel(WAITING);
         let thread = std::thread::Builder::new().name("fetch log".to_owned());
         thread.spawn(move || files.write_all(&words)).map_err(failed)?;
-        Ok(Some(FetchLog { sender, counts, told: AtomicU64::new(0) }))
+        Ok(Some(FetchLog { sender, counts, reported: AtomicU64::new(0) }))
     }
 
     /// One fetch of a page or sitemap.
@@ -160,10 +160,15 @@ impl FetchLog {
     /// Reports the number of lines dropped since the last report.
     pub fn tell_dropped(&self) {
         let dropped = self.counts.dropped.load(Ordering::Relaxed);
-        let before = self.told.swap(dropped, Ordering::Relaxed);
+        let before = self.reported.swap(dropped, Ordering::Relaxed);
         if dropped > before {
             let lines = dropped - before;
-            tracing::warn!(state = "lines_dropped", lines, "fetch log: lines were dropped, its disk does not keep up");
+            tracing::warn!(
+                state = "lines_dropped",
+                lines,
+                "fetch log: lines were dropped, because its disk is too \
+                slow"
+            );
         }
     }
 

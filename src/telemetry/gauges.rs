@@ -118,8 +118,8 @@ impl Readings {
     fn read_frontier(&mut self, snapshot: &Snapshot) {
         let counts = snapshot.counts;
         let urls = [
-            ("first_time", counts.first_time - counts.held),
-            ("held", counts.held),
+            ("first_time", counts.first_time - counts.deferred),
+            ("deferred", counts.deferred),
             ("live", counts.live),
             ("gone", counts.gone),
             ("refused", counts.refused),
@@ -127,11 +127,11 @@ impl Readings {
             ("withheld", counts.withheld),
             ("alias", counts.alias),
             ("duplicate", counts.duplicates),
-            ("half", counts.half),
+            ("truncated", counts.truncated),
         ];
         self.gauges(
             "seine_frontier_urls",
-            "URLs, each once: without a final answer so far (first_time), deferred (held), or by the state of their page.",
+            "URLs, each once: without a final answer so far (first_time), deferred, or by the state of their page.",
             ["state"],
             urls.map(|(state, urls)| ([state], urls as f64)),
         );

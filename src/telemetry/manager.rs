@@ -23,7 +23,8 @@ impl Manager {
             return Manager::default();
         };
         let connected = connect(&name).inspect_err(|error| {
-            tracing::warn!(%error, socket = %name.display(), "NOTIFY_SOCKET cannot be reached: the service manager is told nothing");
+            tracing::warn!(%error, socket = %name.display(), "NOTIFY_SOCKET cannot be reached, so the service \
+                manager gets no notifications");
         });
         Manager(connected.ok().map(Arc::new))
     }
@@ -45,7 +46,7 @@ impl Manager {
         let Some(socket) = &self.0 else { return };
         let line = value.replace(['\n', '\r'], " ");
         if let Err(error) = socket.send(format!("{name}={line}").as_bytes()) {
-            tracing::debug!(%error, name, "the service manager could not be told");
+            tracing::debug!(%error, name, "a notification to the service manager failed");
         }
     }
 }

@@ -32,24 +32,24 @@ const COUNTS: &str = "seine::telemetry::repeats";
 
 /// Cheap to clone.
 #[derive(Clone, Default)]
-pub(super) struct Repeats(Arc<Mutex<Said>>);
+pub(super) struct Repeats(Arc<Mutex<KnownLines>>);
 
 #[derive(Default)]
-struct Said {
+struct KnownLines {
     lines: HashMap<(Identifier, u64), Line>,
-    places: HashMap<Identifier, Place>,
+    call_sites: HashMap<Identifier, CallSite>,
 }
 
 struct Line {
     at: Instant,
-    untold: u64,
+    suppressed: u64,
     gist: String,
 }
 
-struct Place {
+struct CallSite {
     since: Instant,
     lines: u64,
-    untold: u64,
+    suppressed: u64,
     gist: String,
 }
 
@@ -68,68 +68,74 @@ impl Repeats {
     fn is_news(&self, event: &Event<'_>) -> bool {
         let mut text = Text::default();
         event.record(&mut text);
-        let (place, now) = (event.metadata().callsite(), Instant::now());
+        let (site, now) = (event.metadata().callsite(), Instant::now());
         let said = &mut *self.0.lock();
         let is_change = event.metadata().fields().field(STATE).is_some();
-        if !is_change && *event.metadata().level() <= Level::WARN && said.is_known(&place, &text.0, now) {
+        if !is_change && *event.metadata().level() <= Level::WARN && said.is_known(&site, &text.0, now) {
             return false;
         }
-        said.has_room(place, text.0, now)
+        said.has_room(site, text.0, now)
     }
 
     /// Reports suppressed lines that are old enough; all of them if the log `is_over`.
     pub fn tell(&self, is_over: bool) {
-        let held_back = self.0.lock().take(is_over, Instant::now());
-        for (times, gist) in held_back {
-            tracing::warn!(target: COUNTS, times, said = gist, "said again, or like it, and not written each time");
+        let suppressed = self.0.lock().take(is_over, Instant::now());
+        for (times, gist) in suppressed {
+            tracing::warn!(target: COUNTS, times, said = gist, "repeats of this line, or of one like it, were not \
+                written");
         }
     }
 }
 
-impl Said {
-    fn is_known(&mut self, place: &Identifier, text: &str, now: Instant) -> bool {
+impl KnownLines {
+    fn is_known(&mut self, site: &Identifier, text: &str, now: Instant) -> bool {
         let without_figures: String = text.chars().filter(|c| !c.is_ascii_digit()).collect();
-        let key = (place.clone(), xxh3_64(without_figures.as_bytes()));
+        let key = (site.clone(), xxh3_64(without_figures.as_bytes()));
         if let Some(line) = self.lines.get_mut(&key).filter(|line| now.duration_since(line.at) < SAY_AGAIN) {
-            line.untold += 1;
+            line.suppressed += 1;
             return true;
         }
         if self.lines.len() >= KNOWN {
-            self.lines.retain(|_, line| line.untold > 0 || now.duration_since(line.at) < MINUTE);
+            self.lines.retain(|_, line| line.suppressed > 0 || now.duration_since(line.at) < MINUTE);
         }
         if self.lines.len() < KNOWN {
-            self.lines.insert(key, Line { at: now, untold: 0, gist: gist(text) });
+            self.lines.insert(key, Line { at: now, suppressed: 0, gist: gist(text) });
         }
         false
     }
 
-    fn has_room(&mut self, place: Identifier, text: String, now: Instant) -> bool {
-        let place = self.places.entry(place).or_insert(Place { since: now, lines: 0, untold: 0, gist: String::new() });
-        if now.duration_since(place.since) >= MINUTE {
-            (place.since, place.lines) = (now, 0);
+    fn has_room(&mut self, site: Identifier, text: String, now: Instant) -> bool {
+        let site = self.call_sites.entry(site).or_insert(CallSite {
+            since: now,
+            lines: 0,
+            suppressed: 0,
+            gist: String::new(),
+        });
+        if now.duration_since(site.since) >= MINUTE {
+            (site.since, site.lines) = (now, 0);
         }
-        place.lines += 1;
-        if place.lines > LINES {
-            place.untold += 1;
-            place.gist = gist(&text);
+        site.lines += 1;
+        if site.lines > LINES {
+            site.suppressed += 1;
+            site.gist = gist(&text);
         }
-        place.lines <= LINES
+        site.lines <= LINES
     }
 
     fn take(&mut self, is_over: bool, now: Instant) -> Vec<(u64, String)> {
-        let mut held_back = Vec::new();
-        for line in self.lines.values_mut().filter(|line| line.untold > 0) {
+        let mut suppressed = Vec::new();
+        for line in self.lines.values_mut().filter(|line| line.suppressed > 0) {
             if is_over || now.duration_since(line.at) >= SAY_AGAIN {
                 line.at = now;
-                held_back.push((std::mem::take(&mut line.untold), line.gist.clone()));
+                suppressed.push((std::mem::take(&mut line.suppressed), line.gist.clone()));
             }
         }
-        for place in self.places.values_mut().filter(|place| place.untold > 0) {
-            if is_over || now.duration_since(place.since) >= MINUTE {
-                held_back.push((std::mem::take(&mut place.untold), std::mem::take(&mut place.gist)));
+        for site in self.call_sites.values_mut().filter(|site| site.suppressed > 0) {
+            if is_over || now.duration_since(site.since) >= MINUTE {
+                suppressed.push((std::mem::take(&mut site.suppressed), std::mem::take(&mut site.gist)));
             }
         }
-        held_back
+        suppressed
     }
 }
 

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use seine_delivery::{Deriver, Entry, Position};
+use seine_delivery::{Deriver, Entry, Offset};
 use seine_frontier::{Batch, Unjudged};
 use seine_page_log::Reader;
 use seine_parse::DeriveOptions;
@@ -20,7 +20,7 @@ pub(super) struct Lost {
     damaged: u64,
     /// URLs in flight when the damage was found, and the log's end then. A URL still in flight after that offset has
     /// lost its event.
-    suspects: Option<(Unjudged, Position)>,
+    suspects: Option<(Unjudged, Offset)>,
 }
 
 impl Validator {
@@ -46,9 +46,10 @@ impl Validator {
             id,
             index = entry.end.index,
             panic,
-            "the validator panicked over this event: a fault in Seine, please report it; its URL fails, the others go on"
+            "the validator panicked at this event: please report this bug; its URL fails, and the other events are \
+            applied"
         );
-        let message = format!("Seine panicked over its page: {panic}");
+        let message = format!("Seine panicked at its page: {panic}");
         let event = PageEvent {
             outcome: Outcome::Failure(Failure { reason: FailureReason::Fault, message }),
             again: None,
@@ -63,7 +64,7 @@ impl Validator {
             Err(_) => {
                 let unjudged = self.frontier.unjudged();
                 self.frontier.apply(&Batch { cursor: entry.end, ..Batch::default() }, now_ms())?;
-                tracing::error!(url, "nothing can be said of this URL either: it may be fetched again");
+                tracing::error!(url, "even the failure of this URL cannot be stored: it may be fetched again");
                 self.lost.lock().suspects.get_or_insert((unjudged, reader.end()));
                 Ok(())
             }
@@ -83,7 +84,7 @@ impl Validator {
         if let Some((unjudged, _)) = lost.suspects.take_if(|(_, end)| cursor.index >= end.index) {
             let urls = self.frontier.fetch_again(&unjudged);
             if urls > 0 {
-                tracing::warn!(urls, "URLs whose events the page log has lost are fetched again");
+                tracing::warn!(urls, "the page log has lost events; their URLs are fetched again");
             }
         }
         Ok(())

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use ::url::Url;
 use parking_lot::{Mutex, MutexGuard};
 use seine_delivery::Entry;
-use seine_frontier::{Change, FrontierError, Harvest, Learned, PageRecord, QueuePlace, Ranked, Validation};
+use seine_frontier::{Change, FrontierError, Harvest, Learned, PageRecord, QueuePosition, Ranked, Validation};
 use seine_parse::Derived;
 use seine_parse::page::{EpochMs, Kind, PageEvent, Response};
 use seine_policies::focus::{self, Lead, Learner, Lesson, LinkWords, Source, link_words};
@@ -41,7 +41,7 @@ struct State {
     /// The complete model must be stored, because lessons alone are not enough.
     is_to_be_written: bool,
     /// The position in the queues, and the number of URLs still to score.
-    place: Option<QueuePlace>,
+    position: Option<QueuePosition>,
     owed: usize,
 }
 
@@ -63,7 +63,7 @@ impl Focus {
         let Recalled { learner, lesson_bytes, is_readable } = remembered(frontier)?;
         // The next lesson replaces what cannot be read.
         let is_to_be_written = !is_readable;
-        let state = State { learner, lesson_bytes, lessons: Vec::new(), is_to_be_written, place: None, owed: 0 };
+        let state = State { learner, lesson_bytes, lessons: Vec::new(), is_to_be_written, position: None, owed: 0 };
         Ok(Some(Focus { config, state: Mutex::new(state) }))
     }
 
@@ -133,7 +133,7 @@ impl Focus {
         }
         state.owed += pages * RANKED_AGAIN;
         if state.owed >= AT_A_TIME {
-            state.place = rank_again(frontier, &state.learner, state.place, state.owed, now)?;
+            state.position = rank_again(frontier, &state.learner, state.position, state.owed, now)?;
             state.owed = 0;
         }
         Ok(())
@@ -173,7 +173,7 @@ pub fn remembered(frontier: &dyn Validation) -> Result<Recalled, FrontierError> 
     match read() {
         Ok(learner) => Ok(Recalled { learner, lesson_bytes, is_readable: true }),
         Err::<_, focus::UnreadableModel>(error) => {
-            tracing::warn!(%error, "what was learned of links cannot be read: it is learned anew");
+            tracing::warn!(%error, "the learned link scores cannot be read; Seine learns them again");
             Ok(Recalled { learner: Learner::default(), lesson_bytes: 0, is_readable: false })
         }
     }
@@ -183,10 +183,10 @@ pub fn remembered(frontier: &dyn Validation) -> Result<Recalled, FrontierError> 
 pub fn rank_again(
     frontier: &dyn Validation,
     learner: &Learner,
-    after: Option<QueuePlace>,
+    after: Option<QueuePosition>,
     at_most: usize,
     now: EpochMs,
-) -> Result<Option<QueuePlace>, FrontierError> {
+) -> Result<Option<QueuePosition>, FrontierError> {
     let rank = |queued: &Ranked| match (queued.kind, queued.depth) {
         (Kind::Sitemap, _) => focus::PRIORITY_NEUTRAL,
         (Kind::Requisite, steps) => by_depth(steps),

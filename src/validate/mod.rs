@@ -5,8 +5,8 @@
 mod faults;
 mod focus;
 mod kept;
-mod looks;
 mod proposals;
+mod recheck_times;
 mod traps;
 
 use std::collections::HashMap;
@@ -17,9 +17,9 @@ use faults::Lost;
 use focus::Focus;
 pub use focus::{rank_again, remembered};
 use kept::{attempt, made_of};
-pub use looks::Looks;
 use parking_lot::Mutex;
 pub use proposals::by_depth;
+pub use recheck_times::RecheckTimes;
 use seine_delivery::Entry;
 use seine_frontier::scope::CurrentScope;
 use seine_frontier::{Batch, Change, FrontierError, PageRecord, PageState, Validation, Verdict, WHEN_MET_AGAIN};
@@ -42,7 +42,7 @@ pub struct Validator {
     scope: Arc<CurrentScope>,
     config: FrontierConfig,
     metrics: Arc<Metrics>,
-    looks: Looks,
+    recheck_times: RecheckTimes,
     focus: Option<Focus>,
     watch: Mutex<Watch>,
     lost: Mutex<Lost>,
@@ -71,10 +71,10 @@ impl Validator {
         config: FrontierConfig,
         metrics: Arc<Metrics>,
     ) -> Result<Validator, FrontierError> {
-        let looks = Looks::open(&*frontier, &config, now_ms())?;
+        let recheck_times = RecheckTimes::open(&*frontier, &config, now_ms())?;
         let focus = Focus::open(&*frontier, config.focus)?;
         let watch = Mutex::new(Watch::new(config.traps));
-        Ok(Validator { frontier, scope, config, metrics, looks, focus, watch, lost: Mutex::default() })
+        Ok(Validator { frontier, scope, config, metrics, recheck_times, focus, watch, lost: Mutex::default() })
     }
 
     /// Reads the log until it is closed and read to its end, or `is_old` says that the configuration was replaced.
@@ -86,7 +86,7 @@ impl Validator {
         is_old: &dyn Fn() -> bool,
         applied: &dyn Fn(),
     ) -> Result<(), ValidateError> {
-        let mut idle = Idle::told(IDLE);
+        let mut idle = Idle::woken(IDLE);
         while !reader.is_closed_and_drained() && !is_old() {
             let entries = reader.next(BATCH_EVENTS, BATCH_BYTES, idle.time())?;
             if entries.is_empty() {
@@ -161,7 +161,7 @@ impl Validator {
             if let Change::Page { record, .. } = &mut change {
                 record.passed_at.get_or_insert(entry.end.index);
                 // The page's links were not followed. It is read again if that changes.
-                record.is_to_be_reread |= record.fetched_ms == event.ended_ms && self.is_passed_over(event, &derived);
+                record.must_refetch |= record.fetched_ms == event.ended_ms && self.is_passed_over(event, &derived);
             }
             let lead = match learned_to < entry.end {
                 true => self.learn(seen, &change, &mut batch.harvest)?,
@@ -170,15 +170,15 @@ impl Validator {
             let worth = self.watch(seen, &change)?;
             if let Change::Page { record, .. } = &change {
                 if let (true, Some(known)) = (is_alive(event, record), seen.known()) {
-                    self.looks.count(&*self.frontier, &event.url, &known, seen.trust, event.ended_ms)?;
+                    self.recheck_times.count(&*self.frontier, &event.url, &known, seen.trust, event.ended_ms)?;
                 }
                 if is_to_be_read(record, before.as_ref()) {
                     self.propose_links(entry, &derived, (record.canonical.as_deref(), lead), &mut batch.proposals);
                     self.hold_links(event, worth, &mut batch.proposals, links_before)?;
-                    self.looks.add_hints(&*self.frontier, (event, &derived), &mut batch.hints)?;
+                    self.recheck_times.add_hints(&*self.frontier, (event, &derived), &mut batch.hints)?;
                     if record.state == PageState::Changed {
                         let links = &batch.proposals[links_before..];
-                        self.looks.add_linked(&*self.frontier, links, event.ended_ms, &mut batch.hints)?;
+                        self.recheck_times.add_linked(&*self.frontier, links, event.ended_ms, &mut batch.hints)?;
                     }
                 }
                 judged.insert(&event.url, record.clone());
@@ -190,7 +190,7 @@ impl Validator {
                 event_id: event.id.clone(),
                 reached: reached(event),
                 attempt: attempt(event, &change),
-                brought: Amounts::of(event, derived.body.len() as u64),
+                fetched: Amounts::of(event, derived.body.len() as u64),
                 change,
             });
             batch.cursor = entry.end;
@@ -227,7 +227,7 @@ impl Validator {
                     Recheck::Never => None,
                     Recheck::Now => Some(now),
                     Recheck::WithItsHost => Some(WHEN_MET_AGAIN),
-                    Recheck::ByPolicy => self.looks.due(&record, seen.trust, now),
+                    Recheck::ByPolicy => self.recheck_times.due(&record, seen.trust, now),
                 };
                 Change::Page { record, due_again }
             }

@@ -5,12 +5,12 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use seine_frontier::held::{Drain, HostTrapsChange, LAST_OF_ALL, Traps, TrapsDone};
+use seine_frontier::deferred::{Drain, HostTrapsChange, LAST_OF_ALL, Traps, TrapsDone};
 use seine_frontier::{Change, EmbeddedFrontier, FrontierError, Proposal, Validation};
 use seine_parse::page::{Kind, PageEvent, Withheld};
 use seine_parse::url::{origin, path_and_query};
 use seine_parse::{Derived, media_type};
-use seine_policies::traps::{Fetched, HostTraps, Said, Turn, Worth, mirror_of_both, parameters, said};
+use seine_policies::traps::{FetchOrder, Fetched, HostTraps, PageWords, Worth, mirror_of_both, page_words, parameters};
 use seine_system::clock::now_ms;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -67,7 +67,7 @@ struct Compared {
 /// What the present batch has changed.
 #[derive(Default)]
 struct InBatch {
-    held: Vec<(usize, u32)>,
+    deferred: Vec<(usize, u32)>,
     /// Pages without anything new: their hosts, their worth, and the range of their links in the proposals.
     barren: Vec<(String, Worth, std::ops::Range<usize>)>,
     /// Hosts, and how often they were visited.
@@ -86,9 +86,9 @@ impl InBatch {
 
 impl Watched {
     /// Logs decisions, and stores the host with the next batch.
-    fn tell(&mut self, host: &str, told: &[String]) {
-        self.is_changed |= !told.is_empty();
-        for what in told {
+    fn tell(&mut self, host: &str, news: &[String]) {
+        self.is_changed |= !news.is_empty();
+        for what in news {
             tracing::info!(host, "{what}");
         }
     }
@@ -98,7 +98,7 @@ impl Watched {
 pub fn release_deferred(frontier: &EmbeddedFrontier) -> Result<(), FrontierError> {
     /// URLs of each host per batch.
     const BATCH: usize = 1024;
-    while frontier.release_held(BATCH, now_ms())? > 0 {}
+    while frontier.release_deferred(BATCH, now_ms())? > 0 {}
     Ok(())
 }
 
@@ -109,7 +109,7 @@ impl Watch {
 
     /// Before a batch. If the last batch was not applied, the whole memory is dropped.
     pub fn begin(&mut self) {
-        if !self.batch.visits.is_empty() || !self.batch.barren.is_empty() || !self.batch.held.is_empty() {
+        if !self.batch.visits.is_empty() || !self.batch.barren.is_empty() || !self.batch.deferred.is_empty() {
             *self = Watch::new(self.is_on);
         }
     }
@@ -177,13 +177,13 @@ impl Watch {
         let (worth, is_comparable) = if is_page && is_text && !traps.wants(path) {
             (traps.pass(path), true)
         } else {
-            let said = if is_text { said(&derived.body, derived.is_html) } else { Said::default() };
+            let words = if is_text { page_words(&derived.body, derived.is_html) } else { PageWords::default() };
             let fetched =
-                Fetched { path_and_query: path, said: is_page.then_some(&said), digest: &derived.digest, is_text };
-            let mut told = Vec::new();
-            let worth = traps.see(&fetched, &mut told);
-            watched.tell(host, &told);
-            (worth, is_page && said.mark != 0)
+                Fetched { path_and_query: path, words: is_page.then_some(&words), digest: &derived.digest, is_text };
+            let mut news = Vec::new();
+            let worth = traps.see(&fetched, &mut news);
+            watched.tell(host, &news);
+            (worth, is_page && words.mark != 0)
         };
         *self.batch.touch(host) += 1;
         if is_comparable {
@@ -218,9 +218,9 @@ impl Watch {
         if let Some(watched) = self.hosts.get_mut(mirror)
             && let Some(traps) = &mut watched.traps
         {
-            let mut told = Vec::new();
-            traps.compared(of, before.digest == digest, &mut told);
-            watched.tell(mirror, &told);
+            let mut news = Vec::new();
+            traps.compared(of, before.digest == digest, &mut news);
+            watched.tell(mirror, &news);
             // Its deferred URLs must be checked, although it may not be visited any more.
             self.batch.touch(mirror);
         }
@@ -232,27 +232,27 @@ impl Watch {
         frontier: &dyn Validation,
         url: &'u str,
         on: Option<Worth>,
-    ) -> Result<(Cow<'u, str>, Turn), FrontierError> {
-        let Some(host) = origin(url) else { return Ok((Cow::Borrowed(url), Turn::InOrder)) };
+    ) -> Result<(Cow<'u, str>, FetchOrder), FrontierError> {
+        let Some(host) = origin(url) else { return Ok((Cow::Borrowed(url), FetchOrder::InOrder)) };
         // The host is not in memory, so nothing was fetched from it recently.
         if !self.hosts.contains_key(host) && on.is_none() {
-            return Ok((Cow::Borrowed(url), Turn::InOrder));
+            return Ok((Cow::Borrowed(url), FetchOrder::InOrder));
         }
         let is_on = self.is_on;
         let Some(traps) = &self.host(frontier, host)?.traps else {
-            return Ok((Cow::Borrowed(url), Turn::InOrder));
+            return Ok((Cow::Borrowed(url), FetchOrder::InOrder));
         };
         let url = match parameters::without(path_and_query(url), traps.sessions()) {
             Some(path) => Cow::Owned(format!("{host}{path}")),
             None => Cow::Borrowed(url),
         };
-        let turn = if is_on { traps.turn(path_and_query(&url), on) } else { Turn::InOrder };
-        Ok((url, turn))
+        let order = if is_on { traps.order(path_and_query(&url), on) } else { FetchOrder::InOrder };
+        Ok((url, order))
     }
 
     /// The changes of the batch.
     pub fn finish(&mut self) -> Traps {
-        let held = std::mem::take(&mut self.batch.held);
+        let deferred = std::mem::take(&mut self.batch.deferred);
         let mut hosts = Vec::new();
         for (origin, visits) in &self.batch.visits {
             let Some(watched) = self.hosts.get_mut(origin) else { continue };
@@ -272,7 +272,7 @@ impl Watch {
             let drain = Drain { at_most: traps.portion(), leading: traps.leading(), mirror };
             hosts.push(HostTrapsChange { origin: origin.clone(), record, release, sweep, drain });
         }
-        Traps { held, hosts }
+        Traps { deferred, hosts }
     }
 
     /// The batch was applied.
@@ -287,24 +287,25 @@ impl Watch {
             for (mark, count) in &change.release {
                 traps.released(*mark, *count, done.empty.contains(mark));
             }
-            if let Some((held, released)) = done.drained {
-                let mut told = Vec::new();
-                traps.let_go(held, released, &mut told);
+            if let Some((deferred, released)) = done.drained {
+                let mut news = Vec::new();
+                traps.let_go(deferred, released, &mut news);
                 watched.is_changed = true;
-                watched.tell(&change.origin, &told);
+                watched.tell(&change.origin, &news);
             }
         }
         for (host, worth, links) in std::mem::take(&mut self.batch.barren) {
             let Some(traps) = self.hosts.get_mut(&host).and_then(|watched| watched.traps.as_mut()) else { continue };
-            let first = done.added.partition_point(|place| *place < links.start);
-            let new = done.added[first..].iter().take_while(|place| **place < links.end);
-            let is_held = |place: &&usize| change.held.binary_search_by_key(*place, |(place, _)| *place).is_ok();
-            let (held, new): (Vec<&usize>, Vec<&usize>) = new.partition(is_held);
+            let first = done.added.partition_point(|number| *number < links.start);
+            let new = done.added[first..].iter().take_while(|number| **number < links.end);
+            let is_held =
+                |number: &&usize| change.deferred.binary_search_by_key(*number, |(number, _)| *number).is_ok();
+            let (deferred, new): (Vec<&usize>, Vec<&usize>) = new.partition(is_held);
             if worth.feeds_itself {
-                traps.led_to_held(worth, !held.is_empty());
+                traps.led_to_deferred(worth, !deferred.is_empty());
             }
-            for place in new {
-                let Some(proposal) = proposals.get(*place).filter(|proposal| proposal.kind == Kind::Page) else {
+            for number in new {
+                let Some(proposal) = proposals.get(*number).filter(|proposal| proposal.kind == Kind::Page) else {
                     continue;
                 };
                 match origin(&proposal.url) == Some(host.as_str()) {
@@ -353,21 +354,21 @@ impl Validator {
         begun: usize,
     ) -> Result<(), FrontierError> {
         let mut watch = self.watch.lock();
-        for (place, proposal) in proposals.iter_mut().enumerate().skip(begun) {
+        for (number, proposal) in proposals.iter_mut().enumerate().skip(begun) {
             if proposal.kind != Kind::Page {
                 continue;
             }
-            let (url, turn) = watch.link(&*self.frontier, &proposal.url, worth)?;
+            let (url, order) = watch.link(&*self.frontier, &proposal.url, worth)?;
             if let Cow::Owned(url) = url {
                 proposal.url = url;
             }
             // URLs in sitemaps are finite and wanted.
-            match turn {
+            match order {
                 _ if event.kind != Kind::Page => {}
-                Turn::InOrder => {}
-                Turn::Last => proposal.priority = LAST_OF_ALL,
-                Turn::Waits(mark) => {
-                    watch.batch.held.push((place, mark));
+                FetchOrder::InOrder => {}
+                FetchOrder::Last => proposal.priority = LAST_OF_ALL,
+                FetchOrder::Deferred(mark) => {
+                    watch.batch.deferred.push((number, mark));
                     // The host may have no other URLs.
                     watch.batch.touch(origin(&proposal.url).unwrap_or_default());
                 }

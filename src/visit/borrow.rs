@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
-use seine_frontier::{Fetching, FrontierError, HostTurn, Lease, Release};
+use seine_frontier::{Fetching, FrontierError, Lease, LeaseAnswer, Release};
 use seine_parse::page::EpochMs;
 use seine_system::blocking;
 use seine_system::clock::now_ms;
@@ -79,7 +79,8 @@ impl Hosts {
         let (frontier, changed) = (self.frontier.clone(), self.changed.clone());
         blocking::beside(move || {
             if let Err(error) = frontier.write_visits() {
-                tracing::error!(%error, "the frontier did not write what a visit found out about its host");
+                tracing::error!(%error, "the frontier could not write the result of a visit (delay, back-off, \
+                    robots.txt)");
             }
             changed.send_replace(());
         });
@@ -105,16 +106,16 @@ impl Hosts {
             let mut wait = None;
             let (hosts, asked) = (self.clone(), origin.clone());
             // Released if the caller is gone.
-            let turn = blocking::aside(move || {
+            let slot = blocking::aside(move || {
                 Ok::<_, FrontierError>(match hosts.frontier.lease_host(&asked, now_ms())? {
-                    HostTurn::Leased(lease) => {
+                    LeaseAnswer::Leased(lease) => {
                         Answer::Leased(Box::new(Borrowed { host: LeasedHost::borrowed(*lease), hosts, is_lent: false }))
                     }
-                    HostTurn::Taken => Answer::Taken,
-                    HostTurn::At(at) => Answer::At(at),
+                    LeaseAnswer::Taken => Answer::Taken,
+                    LeaseAnswer::At(at) => Answer::At(at),
                 })
             });
-            let again = match turn.await? {
+            let again = match slot.await? {
                 Answer::Leased(host) => return Ok(*host),
                 Answer::Taken => {
                     if let Some(host) = self.parking.lend(&origin, now_ms() + PATIENCE.as_millis() as u64) {

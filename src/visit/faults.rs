@@ -47,7 +47,8 @@ impl Visitor {
             host,
             url = culprit,
             panic,
-            "a worker panicked: a fault in Seine, please report it; this URL fails, the others of its lease are fetched again"
+            "a worker panicked: please report this bug; this URL fails, and the other URLs of its lease are fetched \
+            again"
         );
         let work = culprit.and_then(|url| spare.work.iter().find(|work| work.url == url));
         let mut fetched = Vec::new();

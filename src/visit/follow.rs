@@ -1,16 +1,16 @@
 //! Fetches one URL, from its first request to its event. It follows redirects itself and judges each like a link.
 
 use seine_delivery::large::BodyRoom;
-use seine_frontier::{Claim, Work};
+use seine_frontier::{TargetOwner, Work};
 use seine_parse::page::{Failure, FailureReason, Hop, Kind, Outcome, PageEvent};
 use seine_system::clock::{event_id, now_ms};
 use url::Url;
 
-use super::claim::Claimed;
 use super::host::LeasedHost;
-use super::place::Place;
 use super::request::{Asked, Request};
+use super::reserving::Claimed;
 use super::robots::body_bytes;
+use super::url_reservation::UrlReservation;
 use super::visitor::{Interrupted, Shared, Visitor};
 use crate::config::Secret;
 use crate::fetch::Jar;
@@ -62,28 +62,33 @@ impl Trail {
 
 impl Visitor {
     /// Fetches one URL with its redirects.
-    pub(super) async fn fetch(&self, host: &Shared, work: &Work, place: &Place) -> Result<Fetched<'_>, Interrupted> {
-        let mut fetched = Fetched::new(self.blank_event(work), self.claims(work, place));
+    pub(super) async fn fetch(
+        &self,
+        host: &Shared,
+        work: &Work,
+        reservation: &UrlReservation,
+    ) -> Result<Fetched<'_>, Interrupted> {
+        let mut fetched = Fetched::new(self.blank_event(work), self.claims(work, reservation));
         let Ok(url) = Url::parse(&work.url) else {
             fetched.event.outcome = failed(FailureReason::BadUrl, "not a URL".to_owned());
             return Ok(fetched);
         };
-        match self.claim(&fetched, host, &work.url).await? {
-            Claim::Granted => self.follow(&mut fetched, host, work, url, None).await?,
-            Claim::Owned { by } => {
-                let message = format!("its page is delivered as that of {by}, which redirects here");
+        match self.reserve(&fetched, host, &work.url).await? {
+            TargetOwner::Granted => self.follow(&mut fetched, host, work, url, None).await?,
+            TargetOwner::Owned { by } => {
+                let message = format!("its page is delivered under {by}, which redirects here");
                 fetched.event.outcome = failed(FailureReason::Alias, message);
                 fetched.way.owner = Some(Owner { url: by, target: work.url.clone() });
             }
-            Claim::Pending => put_off(&mut fetched),
+            TargetOwner::Pending => put_off(&mut fetched),
         }
         Ok(fetched)
     }
 
-    async fn claim(&self, fetched: &Fetched<'_>, host: &Shared, target: &str) -> Result<Claim, Interrupted> {
+    async fn reserve(&self, fetched: &Fetched<'_>, host: &Shared, target: &str) -> Result<TargetOwner, Interrupted> {
         match &fetched.claimed {
-            Some(claimed) => claimed.claim(host, target).await,
-            None => Ok(Claim::Granted),
+            Some(claimed) => claimed.reserve(host, target).await,
+            None => Ok(TargetOwner::Granted),
         }
     }
 
@@ -135,14 +140,14 @@ impl Visitor {
             let Some(location) = location else { break };
             event.bytes_beside += body_bytes(&event.outcome); // in its place comes what it leads to, or why not
             let Some(target) = self.next_hop(event, &url, &location, &mut trail) else { break };
-            match self.claim(fetched, host, &target.normal).await? {
-                Claim::Granted => url = target.url,
-                Claim::Owned { by } => {
+            match self.reserve(fetched, host, &target.normal).await? {
+                TargetOwner::Granted => url = target.url,
+                TargetOwner::Owned { by } => {
                     stay_before(&mut fetched.event);
                     fetched.way.owner = Some(Owner { url: by, target: target.normal });
                     break;
                 }
-                Claim::Pending => {
+                TargetOwner::Pending => {
                     put_off(fetched);
                     break;
                 }
@@ -216,7 +221,7 @@ impl Visitor {
 /// Another URL's visit is fetching the page and takes long.
 fn put_off(fetched: &mut Fetched<'_>) {
     let event = &mut fetched.event;
-    let message = format!("{} is just being asked for on behalf of another URL", event.final_url);
+    let message = format!("{} is being fetched for another URL", event.final_url);
     event.outcome = failed(FailureReason::HostBusy, message);
     event.request_headers = Default::default(); // nobody's trouble
     (fetched.way.whose, fetched.way.not_before) = (Whose::Host, now_ms());

@@ -100,7 +100,7 @@ impl LeasedHost {
 
     /// Whether the host is known to have answered before.
     pub(super) fn was_reached(&self) -> bool {
-        self.lease.host.robots.is_some() || self.lease.work.iter().any(|work| work.was_there)
+        self.lease.host.robots.is_some() || self.lease.work.iter().any(|work| work.was_found)
     }
 
     pub fn origin(&self) -> &str {
@@ -250,13 +250,16 @@ impl LeasedHost {
         }
         let trouble = self.trouble.filter(is_hopeless)?;
         if trouble.is_unknown_name() && !trouble::is_hopeless(&trouble, config) {
-            let message = format!("the name of {} has no address: name servers said so twice", self.origin());
+            let message = format!("{} has no address: the name servers confirmed it", self.origin());
             return Some(Failure { reason: FailureReason::UnknownHost, message });
         }
         let hours = trouble.last.saturating_sub(trouble.since) / 3_600_000;
         let words = self.last_words.as_ref().map(|words| format!(" ({words})")).unwrap_or_default();
-        let message =
-            format!("{} has been in trouble for {hours} hours, at last with {}{words}", self.origin(), trouble.cause);
+        let message = format!(
+            "{} has been in trouble for {hours} hours; the last failure: {}{words}",
+            self.origin(),
+            trouble.cause
+        );
         Some(Failure { reason: FailureReason::HostUnreachable, message })
     }
 

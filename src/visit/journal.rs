@@ -40,7 +40,7 @@ impl Journal {
                 Some(url)
             }
             Err(error) => {
-                tracing::debug!(%url, %error, "not accepted, stays in work_proposed");
+                tracing::debug!(%url, %error, "the event was not accepted; the URL stays queued");
                 settled.into_iter().for_each(Settled::withdraw);
                 None
             }

@@ -14,7 +14,7 @@ use seine_policies::budgets::Amounts;
 use super::faults::At;
 use super::follow::Fetched;
 use super::host::LeasedHost;
-use super::place::Place;
+use super::url_reservation::UrlReservation;
 use super::visitor::{Interrupted, Shared, Visitor};
 use crate::judge;
 
@@ -106,8 +106,8 @@ impl Visitor {
         for work in refused {
             self.journal.await_log().await?;
             let message = match max_depth.filter(|deepest| work.depth > *deepest) {
-                Some(deepest) => format!("{} links away from a seed, and {deepest} are followed", work.depth),
-                None => "not in scope any more".to_owned(),
+                Some(deepest) => format!("{} links away from a seed; the maximum depth is {deepest}", work.depth),
+                None => "no longer in scope".to_owned(),
             };
             let failure = Failure { reason: FailureReason::OutOfScope, message };
             let fetched = self.unasked(failure, &work);
@@ -138,17 +138,17 @@ impl Visitor {
         self.journal.await_log().await?;
         let _at = At::url(&work.url);
         let given_up = self.is_given_up(&*host.lock().await);
-        let mut place = None;
+        let mut reservation = None;
         let fetched = match given_up {
             Some(failure) => self.unasked(failure, &work),
             None => {
                 let Some(reserved) = self.set_aside(&mut *host.lock().await, &work).await? else { return Ok(false) };
                 let fetched = self.fetch(host, &work, &reserved).await?;
-                place = Some(reserved);
+                reservation = Some(reserved);
                 fetched
             }
         };
-        self.accept(fetched, work, place, tickets).await?;
+        self.accept(fetched, work, reservation, tickets).await?;
         let host = host.lock().await;
         Ok(!host.is_ailing || self.is_given_up(&host).is_some())
     }
@@ -158,7 +158,7 @@ impl Visitor {
         &self,
         Fetched { mut event, way, room, claimed }: Fetched<'_>,
         work: Work,
-        place: Option<Place>,
+        reserved: Option<UrlReservation>,
         tickets: &Tickets,
     ) -> Result<(), Interrupted> {
         let _at = At::url(&work.url);
@@ -169,20 +169,20 @@ impl Visitor {
         let fetched = judge::Fetched { event: &event, reading: &reading, way: &way };
         let verdict = self.bench.judge(&fetched, claimed.as_ref(), &work).await?;
         if verdict.drops_reservations {
-            place.iter().for_each(Place::give_up_slots);
+            reserved.iter().for_each(UrlReservation::give_up_slots);
         }
         let has_page = verdict.has_page();
         let event = verdict.written(event);
-        if let Some(place) = &place {
-            place.weigh(Amounts::of(&event, reading.decoded));
+        if let Some(reservation) = &reserved {
+            reservation.weigh(Amounts::of(&event, reading.decoded));
         }
         match self.journal.append(event, derived).await {
             Ok(ticket) => {
-                let settled = place.map(|place| place.settle(has_page));
+                let settled = reserved.map(|reservation| reservation.settle(has_page));
                 tickets.lock().push(Queued { url: work.url, ticket, settled });
             }
             Err(error) => {
-                tracing::debug!(url = work.url, %error, "not accepted, stays in work_proposed");
+                tracing::debug!(url = work.url, %error, "the event was not accepted; the URL stays queued");
                 return Err(Interrupted::Stopping);
             }
         }

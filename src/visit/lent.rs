@@ -13,25 +13,25 @@ use seine_system::blocking;
 use seine_system::clock::now_ms;
 use url::Url;
 
-use super::claim::Claimed;
 use super::follow::Fetched;
 use super::host::LeasedHost;
 use super::lease::Tickets;
 use super::loan::{LOAN_TIME, Lent, Loan, Offer, Sent, Taken};
-use super::place::Place;
+use super::reserving::Claimed;
+use super::url_reservation::UrlReservation;
 use super::visitor::{Interrupted, Shared, Visitor, ask_frontier};
 use crate::fetch::client::Exchange;
 use crate::judge::hearsay::{Sketch, is_hearsay};
 use crate::judge::{redirect, trouble};
 
 /// How often to check whether the operator wants the host back.
-const LOOK_AGAIN: Duration = Duration::from_millis(250);
+const CHECK_EVERY: Duration = Duration::from_millis(250);
 
 /// A lent URL, with its reservations. Returned however the loan ends.
 struct LentUrl<'v> {
     work: Work,
     url: Url,
-    place: Place,
+    reserved: UrlReservation,
     claimed: Option<Claimed<'v>>,
 }
 
@@ -108,14 +108,14 @@ impl Visitor {
                 ours.work.push(work);
                 continue;
             };
-            let Some(place) = self.set_aside(host, &work).await? else { break };
-            let claimed = self.claims(&work, &place);
+            let Some(reservation) = self.set_aside(host, &work).await? else { break };
+            let claimed = self.claims(&work, &reservation);
             let is_ours_to_give = match &claimed {
-                Some(claimed) => claimed.claim_at_once(&work.url).await?,
+                Some(claimed) => claimed.reserve_at_once(&work.url).await?,
                 None => true,
             };
             match is_ours_to_give {
-                true => urls.push(LentUrl { work, url, place, claimed }),
+                true => urls.push(LentUrl { work, url, reserved: reservation, claimed }),
                 false => ours.work.push(work),
             }
         }
@@ -181,7 +181,7 @@ impl Visitor {
     /// Waits until the operator wants the host back.
     async fn recalled(&self, origin: &str) {
         while !self.services.frontier.is_recalled(origin) {
-            tokio::time::sleep(LOOK_AGAIN).await;
+            tokio::time::sleep(CHECK_EVERY).await;
         }
     }
 
@@ -228,14 +228,14 @@ impl Visitor {
                 host.not_before = host.not_before.max(until);
             }
             ours.work.push(lent.work);
-            say(Taken::Held);
+            say(Taken::Refetch);
         } else if is_checked {
             let event = PageEvent { outcome: exchange.outcome, ..self.blank_event(&lent.work) };
             ours.checked.push((lent.work, self.seen(&event)));
-            say(Taken::Held);
+            say(Taken::Refetch);
         } else if redirect::location(&exchange.outcome).is_some() {
             ours.redirected.push((lent, exchange));
-            say(Taken::Held);
+            say(Taken::Refetch);
         } else {
             let accepted = Tickets::default();
             self.accept_given(host, lent, exchange, by, &accepted).await?;
@@ -260,12 +260,12 @@ impl Visitor {
         by: &Arc<str>,
         tickets: &Tickets,
     ) -> Result<(), Interrupted> {
-        let LentUrl { work, url, place, claimed } = lent;
+        let LentUrl { work, url, reserved: reservation, claimed } = lent;
         self.journal.await_log().await?;
         let mut fetched = Fetched::new(self.blank_event(&work), claimed);
         fetched.event.crawler_id = by.clone();
         self.follow(&mut fetched, host, &work, url, Some(exchange)).await?;
-        self.accept(fetched, work, Some(place), tickets).await
+        self.accept(fetched, work, Some(reservation), tickets).await
     }
 
     /// Fetches the URLs for which we do not believe the worker.
@@ -303,19 +303,26 @@ impl Visitor {
         agreed: &mut Vec<bool>,
     ) -> Result<(), Interrupted> {
         self.journal.await_log().await?;
-        let Some(place) = self.set_aside(&mut *host.lock().await, &work).await? else { return Ok(()) };
-        let mut fetched = self.fetch(host, &work, &place).await?;
+        let Some(reservation) = self.set_aside(&mut *host.lock().await, &work).await? else { return Ok(()) };
+        let mut fetched = self.fetch(host, &work, &reservation).await?;
         if let (Some(theirs), Some(ours)) = (theirs, self.seen(&fetched.event)) {
             let mut verdict = theirs.agrees_with(&ours).then_some(true);
             if verdict.is_none() {
                 drop(fetched);
-                fetched = self.fetch(host, &work, &place).await?;
+                fetched = self.fetch(host, &work, &reservation).await?;
                 verdict = self.seen(&fetched.event).and_then(|again| theirs.compared_with_two(&ours, &again));
-                tracing::debug!(url = work.url, ?theirs, ?ours, ?verdict, "a client's page is not what we see");
+                tracing::debug!(
+                    url = work.url,
+                    ?theirs,
+                    ?ours,
+                    ?verdict,
+                    "a page of a remote worker differs from \
+                    our own fetch"
+                );
             }
             agreed.extend(verdict);
         }
-        self.accept(fetched, work, Some(place), tickets).await
+        self.accept(fetched, work, Some(reservation), tickets).await
     }
 
     /// The first response for a URL, for comparison; none for a failure.

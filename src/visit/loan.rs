@@ -57,7 +57,7 @@ pub(crate) enum Taken {
     /// It is in the page log, durably.
     Accepted,
     /// We fetch it ourselves, or follow its redirect.
-    Held,
+    Refetch,
     /// Not accepted; the URL is still queued.
     Left,
 }

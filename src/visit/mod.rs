@@ -3,7 +3,6 @@
 //! it, and sends requests through [`crate::fetch`].
 
 mod borrow;
-pub(crate) mod claim;
 mod faults;
 mod follow;
 mod host;
@@ -13,13 +12,14 @@ mod lent;
 pub(crate) mod loan;
 pub mod outage;
 mod parking;
-mod place;
 mod request;
 mod requests;
+pub(crate) mod reserving;
 mod robots;
 pub mod rules;
 mod slots;
 mod text;
+mod url_reservation;
 mod visitor;
 mod waits;
 

@@ -172,7 +172,7 @@ impl Outage {
             state = "away",
             hosts = suspects,
             example,
-            "{part} away: fetching pauses and tries one host now and then; neither URLs nor hosts pay for it"
+            "{part} away: fetching pauses, except for one host now and then; no URL and no host is charged"
         );
         watch.suspects.clear();
         watch.away = Some(Away { part, since: now, example });
@@ -253,7 +253,7 @@ impl Watch {
         self.suspects.clear();
         if let Some(away) = self.away.take() {
             let seconds = now.saturating_sub(away.since) / 1000;
-            tracing::info!(state = "back", seconds, "{} back: fetching goes on", away.part);
+            tracing::info!(state = "back", seconds, "{} back: fetching continues", away.part);
         }
     }
 }
@@ -262,7 +262,7 @@ impl Away {
     /// The notice for the user.
     pub fn notice(&self, now: EpochMs) -> String {
         let seconds = now.saturating_sub(self.since) / 1000;
-        format!("{} away for {seconds} s, one host is tried now and then", self.part)
+        format!("{} away for {seconds} s; Seine tries one host now and then", self.part)
     }
 }
 

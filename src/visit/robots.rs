@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use seine_frontier::scope::CurrentScope;
 use seine_frontier::{
-    Fetching, Found, FrontierError, Look, PageRecord, PageState, Proposal, Robots, RobotsAccess, Way,
+    Fetching, Found, FrontierError, PageRecord, PageState, Proposal, Recheck, Robots, RobotsAccess, Way,
 };
 use seine_parse::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
 use seine_parse::preferences::tdm;
@@ -107,20 +107,25 @@ impl RobotsFiles {
     /// rules are stored, so that a crash in between loses nothing.
     async fn wake_allowed(&self, host: &LeasedHost) -> Result<(), FrontierError> {
         let Some(rules) = host.rules.clone().filter(|_| self.config.fetch.obey_robots) else { return Ok(()) };
-        let look = move |page: &PageRecord| {
-            let look = match page.state {
+        let recheck = move |page: &PageRecord| {
+            let recheck = match page.state {
                 _ if !page.was_forbidden() => return None,
-                PageState::Failed(_) => Look::TryAgain,
-                _ => Look::First,
+                PageState::Failed(_) => Recheck::TryAgain,
+                _ => Recheck::First,
             };
             let url = Url::parse(&page.url).ok()?;
-            rules.allows(&url).then_some(look)
+            rules.allows(&url).then_some(recheck)
         };
         let origin = host.origin().to_owned();
         let urls =
-            ask_frontier(&self.frontier, move |frontier| frontier.look_again(Some(&origin), now_ms(), &look)).await?;
+            ask_frontier(&self.frontier, move |frontier| frontier.recheck(Some(&origin), now_ms(), &recheck)).await?;
         if urls > 0 {
-            tracing::info!(host = host.origin(), urls, "robots.txt allows what it forbade: these are looked at again");
+            tracing::info!(
+                host = host.origin(),
+                urls,
+                "robots.txt allows more than before: these URLs are \
+                rechecked"
+            );
         }
         Ok(())
     }
@@ -218,8 +223,8 @@ fn tell_shut(host: &str, robots: &Robots) {
     tracing::info!(
         host,
         minutes,
-        "robots.txt forbids everything; it is fetched anew at the first visit after these minutes, or when its URLs are ordered \
-         again (seine retry, seine seeds add)"
+        "robots.txt forbids everything; it is fetched again at the first visit after these minutes, or at once by \
+        seine retry or seine seeds add"
     );
 }
 

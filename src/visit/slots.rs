@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use seine_frontier::{Fetching, Lease, Turn};
+use seine_frontier::{Fetching, Lease, PolitenessSlot};
 use seine_parse::page::{EpochMs, Failure};
 use seine_system::clock::now_ms;
 use url::Url;
@@ -62,11 +62,12 @@ impl Slots {
         loop {
             self.sleep_until(host.not_before, patience).await?;
             let lease = Lease { work: Vec::new(), ..host.lease.clone() };
-            let claim = move |frontier: &dyn Fetching| frontier.claim_address(&lease, ip, whole_rest(delay), now_ms());
+            let claim =
+                move |frontier: &dyn Fetching| frontier.take_politeness_slot(&lease, ip, whole_rest(delay), now_ms());
             match ask_frontier(&self.frontier, claim).await {
-                Turn::Now => return Ok(Ok(())),
-                Turn::Recalled => return Err(Interrupted::Recalled),
-                Turn::At(turn) => {
+                PolitenessSlot::Now => return Ok(Ok(())),
+                PolitenessSlot::Recalled => return Err(Interrupted::Recalled),
+                PolitenessSlot::At(turn) => {
                     host.not_before = turn.max(now_ms() + 1);
                     patience = host.patience_in_line();
                 }

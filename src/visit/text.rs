@@ -10,7 +10,7 @@ use seine_parse::page::PageEvent;
 use seine_parse::{DeriveOptions, Derived};
 use seine_system::blocking;
 
-use super::claim::Claimed;
+use super::reserving::Claimed;
 use super::visitor::Services;
 use crate::config::Config;
 use crate::judge::reading::{self, Reading, reads_text};
@@ -80,12 +80,12 @@ impl Bench {
             match (step, claimed) {
                 (Step::Decided(verdict), _) => return Ok(*verdict),
                 (Step::Ask(Question::CanonicalSlot { canonical, leaves_after }), Some(claimed)) => {
-                    let ask = move |reserved: &Reservation| reserved.claim_canonical(&canonical, leaves_after);
-                    answers.canonical_slot = Some(claimed.place.ask(ask).await?);
+                    let ask = move |reserved: &Reservation| reserved.reserve_canonical_slot(&canonical, leaves_after);
+                    answers.canonical_slot = Some(claimed.reserved.ask(ask).await?);
                 }
                 (Step::Ask(Question::ContentSlot { content, within }), Some(claimed)) => {
-                    let ask = move |reserved: &Reservation| reserved.claim_content(content, within);
-                    answers.content_slot = Some(claimed.place.ask(ask).await?);
+                    let ask = move |reserved: &Reservation| reserved.reserve_content(content, within);
+                    answers.content_slot = Some(claimed.reserved.ask(ask).await?);
                 }
                 // A URL that reserves nothing has nobody beside it.
                 (Step::Ask(Question::CanonicalSlot { .. }), None) => answers.canonical_slot = Some(None),

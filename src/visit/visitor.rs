@@ -124,11 +124,12 @@ impl Visitor {
             Ok(Err(error)) if error.is_waiting() => {
                 tracing::debug!(host = spare.host.origin, %error, "a visit ended early")
             }
-            Ok(Err(error)) => tracing::error!(host = spare.host.origin, %error, "the frontier failed under a worker"),
+            Ok(Err(error)) => tracing::error!(host = spare.host.origin, %error, "a visit failed, because the \
+                frontier failed"),
             Err(error) => {
                 let panic = error.try_into_panic().ok();
                 let culprit = culprit.lock().take();
-                let why = panic.as_deref().map_or("its task was cancelled", |panic| panic_message(panic));
+                let why = panic.as_deref().map_or("the task was cancelled", |panic| panic_message(panic));
                 self.end_panicked(spare, culprit, why).await;
             }
         }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use seine_system::clock::now_ms;
 use tokio_util::task::TaskTracker;
 
-use crate::api::said::work::{HostLease, LeaseWanted, Work};
+use crate::api::schema::work::{HostLease, LeaseWanted, Work};
 use crate::config::{FetchConfig, Secret};
 use crate::fetch::{Client, ClientError};
 use crate::shutdown::Shutdown;
@@ -48,7 +48,7 @@ pub enum WorkError {
 #[derive(Default)]
 pub(crate) struct Done {
     pub accepted: AtomicU64,
-    pub held: AtomicU64,
+    pub refetched: AtomicU64,
     pub refused: AtomicU64,
     pub bytes: AtomicU64,
 }
@@ -132,7 +132,7 @@ impl Worker {
                 Ok(work) => {
                     reached = Instant::now();
                     pause = if work.leases.is_empty() { longer(pause) } else { FIRST_PAUSE };
-                    working = self.as_told(working, &work)?;
+                    working = self.with_settings_of(working, &work)?;
                     work.leases.into_iter().for_each(|lease| begin(&working, lease, is_probe, visits));
                 }
                 // The worker has its maximum number of hosts.
@@ -142,7 +142,7 @@ impl Worker {
                     pause = longer(pause);
                 }
                 Err(error) if error.is_away() && reached.elapsed() < self.patience => {
-                    tracing::warn!(%error, "the server cannot be asked; tried again");
+                    tracing::warn!(%error, "the server cannot be reached; trying again");
                     rest(shutdown, pause).await;
                     pause = longer(pause);
                 }
@@ -153,7 +153,7 @@ impl Worker {
     }
 
     /// Uses the server's user agent, for which robots.txt was evaluated.
-    fn as_told(&self, working: Arc<Working>, work: &Work) -> Result<Arc<Working>, WorkError> {
+    fn with_settings_of(&self, working: Arc<Working>, work: &Work) -> Result<Arc<Working>, WorkError> {
         if working.user_agent == work.user_agent && working.max_body_bytes == work.max_body_bytes {
             return Ok(working);
         }
@@ -207,10 +207,10 @@ async fn tell_progress(done: Arc<Done>, screen: Screen) {
 impl std::fmt::Display for Done {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let (accepted, held, refused) = (read(&self.accepted), read(&self.held), read(&self.refused));
+        let (accepted, held, refused) = (read(&self.accepted), read(&self.refetched), read(&self.refused));
         write!(out, "{} pages taken", grouped(accepted))?;
         if held > 0 {
-            write!(out, ", {} that the server looks at itself", grouped(held))?;
+            write!(out, ", {} that the server refetches itself", grouped(held))?;
         }
         if refused > 0 {
             write!(out, ", {} refused", grouped(refused))?;

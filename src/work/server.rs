@@ -8,7 +8,7 @@ use reqwest::{Method, StatusCode, header};
 use serde::de::DeserializeOwned;
 
 use crate::api::Problem;
-use crate::api::said::work::{LeaseWanted, PageSent, PagesTaken, Released, Renewed, Work};
+use crate::api::schema::work::{LeaseWanted, PageSent, PagesTaken, Released, Renewed, Work};
 use crate::config::Secret;
 
 /// Longer than the longest wait for work, and enough for a page on a slow line.
@@ -28,7 +28,10 @@ pub enum ServerError {
     Away { server: String, problem: String },
     #[error("{server} refuses ({status}): {detail}")]
     Refused { server: String, status: u16, detail: String },
-    #[error("{server} says what this seine does not understand: {problem}; is it another version, or no seine?")]
+    #[error(
+        "{server} sent an answer that this version does not understand: {problem}; is it another version, or \
+        not Seine?"
+    )]
     Foreign { server: String, problem: String },
     #[error("cannot make an HTTP client: {0}")]
     Client(String),
@@ -100,7 +103,7 @@ impl Server {
     fn refusal(&self, status: StatusCode, body: &[u8]) -> ServerError {
         let detail = match serde_json::from_slice::<Problem>(body) {
             Ok(problem) => problem.detail,
-            Err(_) => "it does not say why".to_owned(),
+            Err(_) => "it gave no reason".to_owned(),
         };
         ServerError::Refused { server: self.shown(), status: status.as_u16(), detail }
     }

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::{Working, rest};
-use crate::api::said::work::{FailureSent, HostLease, PageSent, UrlToFetch};
+use crate::api::schema::work::{FailureSent, HostLease, PageSent, UrlToFetch};
 use crate::fetch::client::{Conditions, Exchange};
 use crate::visit::outage::Says;
 
@@ -47,7 +47,7 @@ pub(super) async fn visit(working: &Working, lease: HostLease) {
     if left > 0
         && let Err(error) = working.server.release(&lease.lease).await
     {
-        tracing::debug!(host = lease.origin, %error, "a host that is not needed any more was not released: it lapses");
+        tracing::debug!(host = lease.origin, %error, "releasing a host failed; its lease ends by itself");
     }
 }
 
@@ -65,7 +65,7 @@ async fn ask(working: &Working, wanted: &UrlToFetch) -> Option<Exchange> {
             if working.outage.failed(sign, who, true, &failure.message, now) {
                 tracing::warn!(
                     why = failure.message,
-                    "this machine seems to reach nobody: it takes less work until it does"
+                    "this machine seems to have no connection; it takes less work until it has"
                 );
                 return None;
             }
@@ -111,7 +111,7 @@ async fn send(working: &Working, page: PageSent, ends: Instant) -> bool {
             Ok(taken) => {
                 let done = &working.done;
                 done.accepted.fetch_add(taken.accepted, Ordering::Relaxed);
-                done.held.fetch_add(taken.held, Ordering::Relaxed);
+                done.refetched.fetch_add(taken.refetched, Ordering::Relaxed);
                 done.refused.fetch_add(taken.refused.len() as u64, Ordering::Relaxed);
                 done.bytes.fetch_add(page.body.len() as u64 / 4 * 3, Ordering::Relaxed);
                 for refused in &taken.refused {
@@ -126,7 +126,7 @@ async fn send(working: &Working, page: PageSent, ends: Instant) -> bool {
                 tokio::time::sleep(SEND_AGAIN).await;
             }
             Err(error) => {
-                tracing::warn!(url = page.url, %error, "a page could not be sent: its URL is for others");
+                tracing::warn!(url = page.url, %error, "a page could not be sent; its URL goes to another worker");
                 return false;
             }
         }

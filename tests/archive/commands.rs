@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use seine_formats::Format;
-use seine_formats::held::{Field, Held};
+use seine_formats::stored_fields::{Field, Stored};
 use serde_json::Value;
 
 use crate::support::program::{Process, Ran, command, run};
@@ -67,7 +67,7 @@ fn cat_makes_nothing_up() {
             (Field::Relevance, &["relevance"]),
             (Field::CrawlerId, &["crawler_id"]),
         ] {
-            let is_held = format.holds(field) != Held::No && !(format == crate::CDR31 && field == Field::FinalUrl);
+            let is_held = format.holds(field) != Stored::No && !(format == crate::CDR31 && field == Field::FinalUrl);
             assert!(names.iter().all(|name| has(name) == is_held), "{format}: {field}: {line}");
         }
         assert_eq!(has("content"), format != crate::WEB_INDEX, "{format}");
@@ -98,7 +98,7 @@ fn convert_says_what_it_fills_in_and_leaves_out_what_has_no_content() {
     ] {
         assert!(ran.stderr.contains(told), "{told} is not in {}", ran.stderr);
     }
-    let changed = std::fs::metadata(&*pages(&at("html"))[0].place.input).unwrap().modified().unwrap();
+    let changed = std::fs::metadata(&*pages(&at("html"))[0].location.input).unwrap().modified().unwrap();
     let changed = changed.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64;
     assert!(pages(&at("warc")).iter().all(|page| page.event.ended_ms.abs_diff(changed) < 60_000));
 
@@ -137,7 +137,7 @@ fn cat_takes_only_the_pages_that_are_meant() {
 fn cat_tells_where_a_page_is() {
     let folder = tempfile::tempdir().unwrap();
     archive(folder.path(), crate::ELASTIC);
-    let lines = seine(&["cat", "--place", text(folder.path())]).ok().json_lines();
+    let lines = seine(&["cat", "--location", text(folder.path())]).ok().json_lines();
     assert_eq!(lines[2]["record"], 3);
     let file = std::fs::read_to_string(lines[2]["file"].as_str().unwrap()).unwrap();
     let at = lines[2]["offset"].as_u64().unwrap() as usize;
@@ -350,7 +350,7 @@ fn verify_sees_damage_in_pages_that_are_compressed_one_by_one() {
     std::fs::write(at("seine.yml"), "target_storage.data_format.filesystem.compress_data: true\n").unwrap();
     let (config, out) = (at("seine.yml"), at("out"));
     seine(&["convert", text(&at("in")), text(&out), "--to", "FILESYSTEM_HTML", "-c", text(&config)]).ok();
-    let input = pages(&out).remove(0).place.input;
+    let input = pages(&out).remove(0).location.input;
     let bytes = std::fs::read(&*input).unwrap();
     let mut flipped = bytes.clone();
     *flipped.last_mut().unwrap() ^= 1;

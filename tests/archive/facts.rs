@@ -4,8 +4,8 @@
 use seine::archive::read::Page;
 use seine_formats::Format;
 use seine_formats::files::gathered;
-use seine_formats::held::{Field, Held, Lacks, Reduction};
 use seine_formats::http;
+use seine_formats::stored_fields::{Field, Lacks, Reduction, Stored};
 use seine_formats::text::text_of;
 use seine_parse::Derived;
 use seine_parse::page::{Headers, HttpVersion, PageEvent, Relevance, Response};
@@ -31,7 +31,7 @@ impl Known {
 
     /// Whether the format stores such a page, according to the table.
     pub fn is_kept_by(&self, format: Format) -> bool {
-        let holds = |field| format.holds(field) != Held::No;
+        let holds = |field| format.holds(field) != Stored::No;
         if self.lacks.has(Field::Body) && format.demands(Field::Body) {
             return false;
         }
@@ -79,10 +79,10 @@ impl Known {
     /// The value of a field that a reader of the format must find.
     pub fn field_in(&self, field: Field, format: Format) -> String {
         match format.holds(field) {
-            Held::Whole if field == Field::Headers => shown(&self.headers_kept(format)),
-            Held::Whole => self.field(field),
-            Held::Partly(input) => self.input(field, input, format),
-            Held::No => self.without(field, format),
+            Stored::Complete if field == Field::Headers => shown(&self.headers_kept(format)),
+            Stored::Complete => self.field(field),
+            Stored::Partly(input) => self.input(field, input, format),
+            Stored::No => self.without(field, format),
         }
     }
 
@@ -125,7 +125,7 @@ impl Known {
     /// If content is stored as text, compares the text.
     pub fn found(&self, field: Field, format: Format) -> String {
         match format.holds(field) {
-            Held::Partly(Reduction::Text | Reduction::HtmlText | Reduction::TextOrBytes) if self.derived.is_html => {
+            Stored::Partly(Reduction::Text | Reduction::HtmlText | Reduction::TextOrBytes) if self.derived.is_html => {
                 short(self.derived.text().as_bytes())
             }
             _ => self.field(field),
@@ -175,13 +175,13 @@ impl Known {
 
     /// Whether the format's reader takes it for HTML. Without stored headers, its beginning decides.
     fn looks_html_in(&self, format: Format) -> bool {
-        if format.holds(Field::Headers) != Held::No {
+        if format.holds(Field::Headers) != Stored::No {
             return self.derived.is_html;
         }
         let body = match format.holds(Field::Body) {
-            Held::Whole => self.derived.body.to_vec(),
-            Held::Partly(_) => self.utf8().unwrap_or_else(|| self.derived.body.to_vec()),
-            Held::No => Vec::new(),
+            Stored::Complete => self.derived.body.to_vec(),
+            Stored::Partly(_) => self.utf8().unwrap_or_else(|| self.derived.body.to_vec()),
+            Stored::No => Vec::new(),
         };
         seine_parse::is_html(None, &body)
     }
@@ -212,7 +212,7 @@ impl Known {
         let coded = response.headers.get("content-encoding").is_some() && response.body != self.derived.body;
         let goes = |name: &str| {
             coded
-                && format.holds(Field::BodyReceived) == Held::No
+                && format.holds(Field::BodyReceived) == Stored::No
                 && ["content-encoding", "content-length", "content-md5"].contains(&&*name.to_ascii_lowercase())
         };
         Headers(response.headers.0.iter().filter(|(name, _)| !goes(name)).cloned().collect())

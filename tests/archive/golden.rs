@@ -15,7 +15,7 @@ fn ache_files_are_read_also_those_of_a_killed_writer() {
     assert!(found.iter().all(|page| page.format == crate::FILES));
     assert_eq!(found[0].event.response().unwrap().body, "<p>ünïcode 日本語</p>".as_bytes());
     assert_eq!(found[1].event.redirected_url(), Some("http://other.example/final"));
-    assert_eq!(found[2].place.number, 3);
+    assert_eq!(found[2].location.number, 3);
 
     let lines = pages(&golden("", "files.jsonl"));
     assert_eq!(lines.len(), 32);

@@ -32,7 +32,7 @@ use seine::archive::transfer::{Summary, Transfer, TransferObserver};
 use seine::archive::transfer_state::TransferState;
 use seine::config::{Config, SinkConfig};
 use seine::sinks::SinkContext;
-use seine_delivery::{Deriver, Entry, Position};
+use seine_delivery::{Deriver, Entry, Offset};
 use seine_formats::Format;
 use seine_formats::cdr31::FORMAT as CDR31;
 use seine_formats::elastic::FORMAT as ELASTIC;
@@ -62,7 +62,7 @@ fn write(format: Format, events: &[PageEvent], folder: &Path) {
     let deriver = Deriver::new(options());
     let entry = |(index, event): (usize, &PageEvent)| {
         let index = index as u64 + 1;
-        Arc::new(Entry::new(Position { index, offset: index }, Arc::new(event.clone()), &deriver))
+        Arc::new(Entry::new(Offset { index, offset: index }, Arc::new(event.clone()), &deriver))
     };
     let entries: Vec<_> = events.iter().enumerate().map(entry).collect();
     let config = sink_config(format.name);

@@ -43,7 +43,7 @@ fn lines_get_what_they_lack_and_contents_stay() {
     old_store(base);
     let mut told = 0;
     let done = migrate(base, &DetailsTable::new(), |_| told += 1).unwrap();
-    assert_eq!(done, Migrated { lists: 3, rewritten: 3, kept: 1, from_table: 0, by_looking: 5, unreadable: vec![] });
+    assert_eq!(done, Migrated { lists: 3, rewritten: 3, kept: 1, from_table: 0, by_reading: 5, unreadable: vec![] });
     assert_eq!(told, 2);
     let (front, feed, one, gone) = (hash(""), hash("feed"), hash("one"), hash("gone"));
     let day =
@@ -70,7 +70,7 @@ fn a_table_knows_better() {
     std::fs::write(&table, format!("# id kind language\n{} 180 url en\n\n{} 158 rss it\n", url(""), url("feed")))
         .unwrap();
     let done = migrate(base, &read_table(&table).unwrap(), |_| ()).unwrap();
-    assert_eq!((done.from_table, done.by_looking, done.kept), (3, 2, 1));
+    assert_eq!((done.from_table, done.by_reading, done.kept), (3, 2, 1));
     assert!(list(base, "2008/11/5/META").starts_with(&format!("{} {} 180 url en\n", hash(""), url(""))));
     let feed = hash("feed");
     assert_eq!(

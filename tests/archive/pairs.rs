@@ -5,7 +5,7 @@ use std::path::Path;
 use seine::archive::transfer::Summary;
 use seine::archive::transfer_state::NotSent;
 use seine_formats::Format;
-use seine_formats::held::{Field, Held};
+use seine_formats::stored_fields::{Field, Stored};
 use seine_parse::page::PageEvent;
 
 use crate::facts::Known;
@@ -16,7 +16,7 @@ use crate::{Silent, events, pages, transfer, write};
 fn is_compared(field: Field, format: Format) -> bool {
     match field {
         Field::OtherAnswers | Field::OtherTypes | Field::Failures => false,
-        Field::BodyReceived | Field::EventId | Field::Exchange => format.holds(field) != Held::No,
+        Field::BodyReceived | Field::EventId | Field::Exchange => format.holds(field) != Stored::No,
         _ => true,
     }
 }
@@ -59,7 +59,7 @@ fn known(folder: &Path, format: Format) -> Vec<Known> {
     let pages = pages(folder);
     assert!(pages.iter().all(|page| page.format == format), "each is told by its content");
     for page in &pages {
-        for field in Field::all().filter(|field| format.holds(*field) == Held::No) {
+        for field in Field::all().filter(|field| format.holds(*field) == Stored::No) {
             assert!(page.lacks.has(field), "{field} of {format} is made up");
         }
     }
@@ -134,7 +134,7 @@ fn a_body_of_fifty_megabytes_comes_through_every_format_that_holds_it() {
     let formats: Vec<Format> = Format::ALL
         .iter()
         .copied()
-        .filter(|it| it.holds(Field::Body) == Held::Whole && it.holds(Field::OtherTypes) != Held::No)
+        .filter(|it| it.holds(Field::Body) == Stored::Complete && it.holds(Field::OtherTypes) != Stored::No)
         .collect();
     assert!(formats.len() >= 6, "{formats:?}");
     for (step, format) in formats.iter().enumerate() {

@@ -120,7 +120,7 @@ fn a_flipped_bit_in_a_file_of_ours_costs_the_pages_around_it() {
             seine::sinks::open(&crate::sink_config("FILES"), &SinkContext::new(folder.path()), &state).unwrap();
         for event in &events {
             let index = u64::from_str_radix(&event.id, 16).unwrap() + 1;
-            let end = seine_delivery::Position { index, offset: index };
+            let end = seine_delivery::Offset { index, offset: index };
             let entry = seine_delivery::Entry::new(end, std::sync::Arc::new(event.clone()), &deriver);
             sink.deliver(&[std::sync::Arc::new(entry)]).unwrap();
         }

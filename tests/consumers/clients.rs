@@ -46,7 +46,7 @@ fn the_python_client_fetches_for_a_crawl() {
         let clients: serde_json::Value = serde_json::from_str(&clients).unwrap();
         clients[0][what].as_u64().unwrap()
     };
-    eventually("all of the site has come", || of_client("accepted") + of_client("held") >= wanted.len() as u64);
+    eventually("all of the site has come", || of_client("accepted") + of_client("refetched") >= wanted.len() as u64);
     eventually("all of it is delivered", || place.kept().into_keys().collect::<BTreeSet<_>>() == wanted);
     assert!(of_client("accepted") >= 8, "{}", of_client("accepted"));
     client.kill().unwrap();

@@ -85,7 +85,7 @@ fn without_tokens_this_machine_alone_may_ask_and_no_foreign_page() {
     refused(ask(address, "GET /api/v1/url", &[], ""), 400, "url");
     refused(ask(address, "GET /api/v1/url?url=mailto:x", &[], ""), 400, "not an http or https URL");
     refused(ask(address, "GET /api/v1/hosts?which=odd", &[], ""), 400, "odd");
-    refused(ask(address, "GET /api/v1/hosts/nobody.test", &[], ""), 404, "nothing has led to");
+    refused(ask(address, "GET /api/v1/hosts/nobody.test", &[], ""), 404, "no link has led to");
     refused(ask(address, "GET /api/v2/status", &[], ""), 404, "/api/v1/openapi.json");
     refused(ask(address, "DELETE /api/v1/status", &[], ""), 405, "DELETE");
     let order = r#"{"order": "pause_sink", "sink": "nothing"}"#;

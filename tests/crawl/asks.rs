@@ -96,7 +96,7 @@ fn what_a_crawl_is_for_decides_what_is_delivered_and_another_purpose_is_for_what
     // Other purposes for known pages: a 304 does not repeat statements, but they were recorded.
     place.set(PURPOSE, "[train-ai, search]");
     let log = crawl(&place, &[]);
-    assert!(log.contains("what the pages are for has changed"), "{log}");
+    assert!(log.contains("purpose or page classifier has changed"), "{log}");
     assert_eq!(counts(&place), (3.into(), 5.into()));
     assert_eq!(times(&asked, "/.well-known/tdmrep.json"), 1);
     for (path, by) in WAYS {

@@ -31,7 +31,7 @@ fn audit(folder: &Path, more: &[&str]) -> Ran {
 
 fn book(ran: &Ran, name: &str) -> Value {
     let audit: Value = serde_json::from_str(&ran.stdout).expect("JSON");
-    let books = audit["books"].as_array().expect("books");
+    let books = audit["checks"].as_array().expect("checks");
     books.iter().find(|book| book["name"] == name).unwrap_or_else(|| panic!("{name} is not in {audit}")).clone()
 }
 

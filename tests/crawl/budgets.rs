@@ -218,7 +218,8 @@ fn with_stay_the_next_day_is_waited_for() {
     eventually("the next day has begun, and is spent too", || live() == 12);
     assert_eq!(value(&format!("seine_budget_limit{day}")), Some(6));
     assert_eq!(value(&format!("seine_budget_spent{day}")), Some(6));
-    let told = || std::fs::read_to_string(&said).unwrap().matches("budget spent: nothing more is asked for").count();
+    let told =
+        || std::fs::read_to_string(&said).unwrap().matches("a budget of the crawl is used up: fetching stops").count();
     eventually("the log says so of each day", || told() == 2);
     process.signal("TERM");
     process.wait().ok();

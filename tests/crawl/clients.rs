@@ -156,7 +156,7 @@ fn what_a_client_sends_is_checked_until_it_is_proven_and_taken_then() {
     let first = urls(&lease);
     assert_eq!(first, [crawl.site.origin(1) + "/"]);
     let taken = crawl.send(ALICE, &crawl.page(&lease, &first[0]));
-    assert_eq!(taken, json!({"accepted": 0, "held": 1, "refused": []}));
+    assert_eq!(taken, json!({"accepted": 0, "refetched": 1, "refused": []}));
     // The server checks the client itself, and takes its links.
     crawl.work(ALICE, |crawl| crawl.client("alice")["accepted"].as_u64().unwrap() > 20);
     let alice = crawl.client("alice");
@@ -194,18 +194,18 @@ fn what_is_not_the_clients_to_say_is_refused() {
         page[key] = value;
         page
     };
-    crawl.refuses(BOB, &page, "no lease of this client");
-    crawl.refuses(ALICE, &with("lease", json!("0-1")), "no lease of this client");
-    crawl.refuses(ALICE, &with("url", json!(crawl.site.origin(1) + "/never")), "among the URLs of this lease");
-    crawl.refuses(ALICE, &with("url", json!("http://elsewhere.test/")), "among the URLs of this lease");
-    crawl.refuses(ALICE, &with("status", json!(99)), "no status");
-    crawl.refuses(ALICE, &with("body", json!("%%%")), "no base64");
-    crawl.refuses(ALICE, &with("digest", json!(format!("sha256:{}", "0".repeat(64)))), "digest is another");
+    crawl.refuses(BOB, &page, "no such lease");
+    crawl.refuses(ALICE, &with("lease", json!("0-1")), "no such lease");
+    crawl.refuses(ALICE, &with("url", json!(crawl.site.origin(1) + "/never")), "does not belong to this lease");
+    crawl.refuses(ALICE, &with("url", json!("http://elsewhere.test/")), "does not belong to this lease");
+    crawl.refuses(ALICE, &with("status", json!(99)), "not a status");
+    crawl.refuses(ALICE, &with("body", json!("%%%")), "not base64");
+    crawl.refuses(ALICE, &with("digest", json!(format!("sha256:{}", "0".repeat(64)))), "digest of the body differs");
     crawl.refuses(ALICE, &with("headers", json!([["content-type", "text/html\r\nx: y"]])), "not allowed in a header");
     crawl.refuses(ALICE, &with("failure", json!({"reason": "timeout"})), "either a status or a failure");
     let not_modified = json!({"lease": root["lease"], "url": urls(&root)[0], "status": 304});
     crawl.refuses(ALICE, &not_modified, "without conditions");
-    assert_eq!(crawl.send(ALICE, &page)["held"], 1);
+    assert_eq!(crawl.send(ALICE, &page)["refetched"], 1);
     crawl.refuses(ALICE, &page, "lease");
     // After release or expiry, another client gets the host.
     let lease = crawl.lease(ALICE);
@@ -213,14 +213,14 @@ fn what_is_not_the_clients_to_say_is_refused() {
     let (status, released) =
         crawl.said(ALICE, &format!("DELETE /api/v1/work/leases/{}", lease["lease"].as_str().unwrap()), &Value::Null);
     assert_eq!((status, released["urls"].as_u64()), (200, Some(urls(&lease).len() as u64)));
-    crawl.refuses(ALICE, &crawl.page(&lease, &url), "no lease of this client");
+    crawl.refuses(ALICE, &crawl.page(&lease, &url), "no such lease");
     let lapsing = crawl.lease(ALICE);
     let began = Instant::now();
     let others = crawl.lease(BOB);
     assert!(began.elapsed() > Duration::from_millis(1500), "it had not lapsed");
     assert_eq!(others["origin"], lapsing["origin"]);
-    crawl.refuses(ALICE, &crawl.page(&lapsing, &urls(&lapsing)[0]), "no lease of this client");
-    crawl.refuses(ALICE, &crawl.page(&others, &urls(&others)[0]), "no lease of this client");
+    crawl.refuses(ALICE, &crawl.page(&lapsing, &urls(&lapsing)[0]), "no such lease");
+    crawl.refuses(ALICE, &crawl.page(&others, &urls(&others)[0]), "no such lease");
     // It is counted after the host was returned, which is what BOB waited for.
     eventually("it is counted as lapsed", || crawl.client("alice")["lapsed"] == 1);
     // Without a token there is no access, and a client token allows nothing else.
@@ -250,7 +250,7 @@ fn a_liar_is_shut_out_and_what_was_taken_of_it_is_fetched_again() {
     }
     let (status, why) = crawl.said(ALICE, "POST /api/v1/work/leases", &json!({"hosts": 1}));
     assert_eq!(status, 403, "{why}");
-    assert!(why["detail"].as_str().unwrap().contains("were not what we saw"), "{why}");
+    assert!(why["detail"].as_str().unwrap().contains("differ from our own fetches"), "{why}");
     println!("{lies} lies taken before it was shut out");
     // Now the server's turn, until nothing is left; in the end only true pages are there.
     let process = crawl.process;
@@ -283,7 +283,7 @@ fn a_host_that_is_lent_is_left_alone_by_a_server_that_was_killed() {
     assert!(process.kill());
     let killed = Instant::now();
     let crawl = Crawl { process: Crawl::process(&place, &site, address, false), site, place, address };
-    crawl.refuses(ALICE, &crawl.page(&lease, &urls(&lease)[0]), "no lease of this client");
+    crawl.refuses(ALICE, &crawl.page(&lease, &urls(&lease)[0]), "no such lease");
     let again = crawl.lease(BOB);
     assert_eq!(again["origin"], lease["origin"]);
     assert!(until.saturating_duration_since(Instant::now()) < Duration::from_millis(100), "lent again too early");
@@ -361,7 +361,7 @@ fn pages_come_as_a_stream_too() {
     let headers = [&*authorization, "content-type: application/x-ndjson"];
     let lines = format!("{pages}\nno page\n{{\"lease\": 5}}\n");
     let said = taken(ask(crawl.address, "POST /api/v1/work/pages", &headers, &lines));
-    let (accepted, held) = (said["accepted"].as_u64().unwrap(), said["held"].as_u64().unwrap());
+    let (accepted, held) = (said["accepted"].as_u64().unwrap(), said["refetched"].as_u64().unwrap());
     assert_eq!(accepted + held, urls(&lease).len() as u64, "{said}");
     assert_eq!(said["refused"].as_array().unwrap().len(), 2);
 
@@ -383,7 +383,7 @@ fn pages_come_as_a_stream_too() {
     let headers = [&*authorization, "content-type: application/warc"];
     let to = format!("POST /api/v1/work/pages?lease={}", lease["lease"].as_str().unwrap());
     let said = taken(ask(crawl.address, &to, &headers, &warc));
-    assert_eq!(said, json!({"accepted": sent.len(), "held": 0, "refused": []}));
+    assert_eq!(said, json!({"accepted": sent.len(), "refetched": 0, "refused": []}));
     eventually("they are delivered", || sent.iter().all(|url| crawl.latest().contains_key(url)));
     let (status, _, why) = ask(crawl.address, &to, &headers, "no WARC");
     // The whole lease was returned, or the data sent is not WARC.

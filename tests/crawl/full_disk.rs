@@ -125,7 +125,7 @@ fn reserve() {
     make_room(&disk);
     let ran = process.wait().ok();
     trial.check(&ran, &["files"]);
-    assert_eq!(ran.stderr.matches("no room on the disk").count(), 1, "{}", ran.stderr);
+    assert_eq!(ran.stderr.matches("the disk is full: fetching pauses").count(), 1, "{}", ran.stderr);
     small_disk::done();
 }
 
@@ -376,7 +376,7 @@ impl Waiting {
         eventually("it says that it waits for room", || {
             assert!(waiting.child.try_wait().unwrap().is_none(), "it ended: {}", waiting.said());
             // The message of the whole crawl, or of a part.
-            ["room on the disk", "free some space"].iter().any(|words| waiting.said().contains(words))
+            ["the disk has room", "free some space"].iter().any(|words| waiting.said().contains(words))
         });
         waiting
     }

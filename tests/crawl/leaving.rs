@@ -194,15 +194,15 @@ fn another_scope_is_for_what_is_known_already() {
     // It reports how many, and only if something has changed.
     let visits = answers.lock().unwrap().len();
     let said = go_on(&place, &[]);
-    assert_eq!((told(&said, "leave"), told(&said, "read again"), told(&said, "tried again")), (None, None, None));
+    assert_eq!((told(&said, "leave"), told(&said, "refetched"), told(&said, "tried again")), (None, None, None));
     assert_eq!(answers.lock().unwrap().len(), visits, "nothing is asked for");
     place.set(BLACKLIST, "[]");
     let said = go_on(&place, &[]);
-    assert_eq!((told(&said, "leave"), told(&said, "read again"), told(&said, "tried again")), (None, Some(4), Some(2)));
+    assert_eq!((told(&said, "leave"), told(&said, "refetched"), told(&said, "tried again")), (None, Some(4), Some(2)));
     assert_eq!(states(&place), [6, 0, 0]);
     place.set(BLACKLIST, "['.*/b/.*']");
     let said = go_on(&place, &[]);
-    assert_eq!((told(&said, "leave"), told(&said, "read again"), told(&said, "tried again")), (Some(2), None, None));
+    assert_eq!((told(&said, "leave"), told(&said, "refetched"), told(&said, "tried again")), (Some(2), None, None));
     assert_eq!(states(&place), [4, 2, 0]);
     // A seed is admitted whatever the scope.
     go_on(&place, &[site.origin(0) + "/b/1"]);
@@ -251,7 +251,7 @@ fn another_depth_is_for_what_is_known_already() {
     assert_eq!(answers.lock().unwrap().iter().filter(|(path, ..)| path == "/2").count(), 1);
     place.set(MAX_DEPTH, "null");
     let said = go_on(&place, &[]);
-    assert_eq!((told(&said, "read again"), told(&said, "tried again")), (Some(1), Some(1)));
+    assert_eq!((told(&said, "refetched"), told(&said, "tried again")), (Some(1), Some(1)));
     assert_eq!(states(&place), [4, 0, 0]);
     let answers = answers.lock().unwrap();
     assert_eq!(of(&answers, "/"), [(None, 200)], "it was not at the limit");
@@ -270,7 +270,7 @@ fn robots_txt_counts_for_what_is_known_already() {
     go_on(&place, &[site.origin(0) + "/"]);
     assert_eq!(states(&place), [6, 0, 0]);
     place.set(OBEY, "true");
-    assert_eq!(told(&go_on(&place, &[]), "robots.txt counts"), Some(6));
+    assert_eq!(told(&go_on(&place, &[]), "robots.txt is obeyed now"), Some(6));
     assert_eq!(states(&place), [4, 2, 0]);
     {
         let answers = answers.lock().unwrap();

@@ -27,10 +27,10 @@ fn a_host_that_is_blocked_or_forgotten_is_not_lent_any_longer() {
     // Neither waits for the end of the lease, which is a minute away.
     run(&["host", host, "block", "-o", data]).ok();
     let second = crawl.page(&lease, &urls(&lease)[1]);
-    crawl.refuses(ALICE, &second, "no lease of this client");
+    crawl.refuses(ALICE, &second, "no such lease");
     let said = run(&["forget", "--host", host, "-o", data]).ok().stdout;
     assert!(!said.contains("left"), "{said}");
-    crawl.refuses(ALICE, &second, "no lease of this client");
+    crawl.refuses(ALICE, &second, "no such lease");
     assert_eq!(crawl.client("alice")["lapsed"], 0);
     crawl.process.signal("TERM");
     crawl.process.wait().ok();
@@ -60,7 +60,7 @@ fn a_client_that_brings_nothing_back_has_to_wait() {
     crate::support::program::eventually("the last of them has lapsed", || {
         let (status, said) = crawl.said(ALICE, "POST /api/v1/work/leases", &json!({"hosts": 1}));
         refusal = said["detail"].clone();
-        status == 409 && refusal.as_str().unwrap().contains("nothing back")
+        status == 409 && refusal.as_str().unwrap().contains("sent nothing")
     });
     assert_eq!(crawl.client("alice")["max_hosts"], 1);
     crawl.lease(BOB);
@@ -85,7 +85,7 @@ fn no_client_takes_the_places_of_others_or_all_of_the_memory() {
         hogging.push(hog());
         crawl.said(ALICE, "POST /api/v1/work/pages", &none).0 == 503
     });
-    crawl.refuses(BOB, &none, "no lease of this client");
+    crawl.refuses(BOB, &none, "no such lease");
     drop(hogging);
     let headers = [&*format!("authorization: Bearer {BOB}"), "content-type: application/x-ndjson"];
     let (status, _, why) = ask(crawl.address, "POST /api/v1/work/pages", &headers, &"x\n".repeat(5000));
@@ -104,7 +104,7 @@ fn a_client_that_leases_and_gives_back_in_a_loop_has_to_wait() {
     }
     crate::support::program::eventually("it is told to wait", || {
         let (status, said) = crawl.said(ALICE, "POST /api/v1/work/leases", &json!({"hosts": 1}));
-        status == 409 && said["detail"].as_str().unwrap().contains("nothing back")
+        status == 409 && said["detail"].as_str().unwrap().contains("sent nothing")
     });
     crawl.lease(BOB);
     crawl.process.signal("TERM");
@@ -187,7 +187,7 @@ fn a_few_bytes_that_become_a_record_of_many_are_refused_in_little_memory() {
     };
     let fence = lease["lease"].as_str().unwrap();
     let answer = send(BOB, fence);
-    assert!(answer.contains("409") && answer.contains("no lease of this client"), "{answer}");
+    assert!(answer.contains("409") && answer.contains("no such lease"), "{answer}");
     let senders: Vec<String> = std::thread::scope(|scope| {
         let senders: Vec<_> = (0..4).map(|_| scope.spawn(|| send(ALICE, fence))).collect();
         senders.into_iter().map(|sender| sender.join().unwrap()).collect()
@@ -255,7 +255,7 @@ fn a_renewal_holds_over_a_kill_right_behind_its_answer() {
     assert!(process.kill());
     let killed = Instant::now();
     let crawl = Crawl { process: Crawl::process(&place, &site, address, false), site, place, address };
-    crawl.refuses(ALICE, &crawl.page(&lease, &given[given.len() - 1]), "no lease of this client");
+    crawl.refuses(ALICE, &crawl.page(&lease, &given[given.len() - 1]), "no such lease");
     is_left_alone(&crawl, &lease["origin"], killed, end);
     crawl.process.signal("TERM");
 }
@@ -299,7 +299,7 @@ fn a_host_whose_lease_a_full_log_ends_is_left_alone_until_the_clients_time_is_ov
         taken["refused"][0]["why"].as_str().map(str::to_owned)
     });
     let refused = refused.expect("the log takes all of the lease");
-    assert!(refused.contains("the page log takes nothing now") || refused.contains("no lease"), "{refused}");
+    assert!(refused.contains("the page log accepts nothing now") || refused.contains("no such lease"), "{refused}");
     let ended = Instant::now();
     // Now somebody reads, and hosts are leased again.
     let reading = std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()).unwrap());

@@ -48,7 +48,7 @@ fn a_removed_sink_is_told_of_until_it_is_given_up() {
     let ready = || get(address, "/readyz").unwrap_or_default();
     eventually("it is ready, and says what it keeps", || {
         let (status, text) = ready();
-        status == 200 && text.starts_with("ready\nsink void is not among those of this run") && text.contains(&told)
+        status == 200 && text.starts_with("ready\nsink void is not configured in this run") && text.contains(&told)
     });
     eventually("everything is fetched", || site.visited_urls().len() >= site.pages().len());
     let listed = sinks(&place, &["--json"]).ok().json_lines();
@@ -70,7 +70,7 @@ fn a_removed_sink_is_told_of_until_it_is_given_up() {
     assert!(removed.stdout.starts_with("void is removed, with "), "{}", removed.stdout);
     assert!(segments(&place.data()) < kept / 2, "{} of {kept} segments are left", segments(&place.data()));
     let again = crawl(&place, &site, &["--sink", "files"]);
-    assert!(!again.stderr.contains("not among"), "{}", again.stderr);
+    assert!(!again.stderr.contains("not configured in this run"), "{}", again.stderr);
     assert_eq!(place.kept().len(), site.pages().len());
     run(&["audit".as_ref(), place.data().as_os_str()]).ok();
 }
@@ -130,7 +130,7 @@ fn standard_output_leaves_no_place_in_the_log() {
     // … and a run without it keeps nothing for it.
     let ran = crawl(&place, &site, &["--sink", "files"]);
     assert!(!cursor.exists());
-    assert!(!ran.stderr.contains("not among"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("not configured in this run"), "{}", ran.stderr);
     // Now there is nothing new to print; repeated seeds would be fetched again.
     let ran = Process::start(place.crawl(&[], &["--delay", "0", "--sink", "files", "--sink", "stdout"])).wait().ok();
     assert_eq!(ran.stdout, "");

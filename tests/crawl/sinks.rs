@@ -199,7 +199,7 @@ fn a_sink_that_takes_and_delivers_nothing_is_tried_less_and_less_often_and_told_
     assert!(started.elapsed() >= waited, "the fifth time after {:?}", started.elapsed());
     process.signal("TERM");
     let ran = process.wait();
-    let told: Vec<_> = ran.stderr.lines().filter(|line| line.contains("will be started again")).collect();
+    let told: Vec<_> = ran.stderr.lines().filter(|line| line.contains("it will be restarted")).collect();
     assert_eq!(told.len(), 2, "it, and how often it was said again: {}", ran.stderr);
     assert!(told[0].contains("401"), "{}", told[0]);
     assert_eq!(place.stats()["sinks"][0]["delivered"], 0);
@@ -286,14 +286,14 @@ fn a_file_that_is_deleted_or_changed_is_noticed_and_written_again() {
         eventually("every page is there", || files.is_dir() && paths().next().is_some() && has_all());
         let open = paths().next().unwrap();
         spoilt.spoil(&files, &open);
-        let begun_anew = || std::fs::read_to_string(&said).unwrap().contains("its books begin anew");
+        let begun_anew = || std::fs::read_to_string(&said).unwrap().contains("with empty counters");
         eventually("it is noticed", begun_anew);
         eventually("every page is there again", || files.is_dir() && paths().next().is_some() && has_all());
         process.signal("TERM");
         process.wait().ok();
         let said = std::fs::read_to_string(&said).unwrap();
         assert!(said.contains(spoilt.told()), "{spoilt:?}: {said}");
-        assert_eq!(said.matches("its books begin anew").count(), 1, "{said}");
+        assert_eq!(said.matches("with empty counters").count(), 1, "{said}");
         if spoilt == Spoilt::Overwritten {
             std::fs::remove_file(&open).unwrap(); // it holds nothing that could be read
         }
@@ -330,7 +330,7 @@ fn a_deleted_folder_of_pages_is_noticed_and_written_again() {
                 run(&["seeds", "add", &site.seeds()[0], "-o", place.data().to_str().unwrap()]).ok();
             }
         }
-        let begun_anew = || std::fs::read_to_string(&said).unwrap().contains("its books begin anew");
+        let begun_anew = || std::fs::read_to_string(&said).unwrap().contains("with empty counters");
         eventually("it is noticed", begun_anew);
         eventually("every page is there again", has_all);
         process.signal("TERM");

@@ -70,7 +70,7 @@ fn endless_traps_have_a_bounded_share_and_what_is_worth_it_is_complete() {
             "{host}"
         );
     }
-    assert!(place.stats()["frontier"]["held"].as_u64() > Some(0));
+    assert!(place.stats()["frontier"]["deferred"].as_u64() > Some(0));
     seine(&place, &["audit"]);
     // The same command again requests nothing.
     let before = site.visits.all().len();
@@ -96,14 +96,14 @@ fn a_crawl_with_traps_may_be_killed_and_the_watch_switched_off() {
     let (worth, traps) = asked(&site);
     eprintln!("killed: {worth} requests for pages, {traps} for traps");
     assert!(traps * 100 <= (worth + traps) * 25, "{worth} requests for pages, {traps} for traps");
-    let held = place.stats()["frontier"]["held"].as_u64().unwrap();
+    let held = place.stats()["frontier"]["deferred"].as_u64().unwrap();
     assert!(held > 100);
     seine(&place, &["audit"]);
     place.set("link_storage.link_strategy.traps", "false");
     let most = (place.stats()["frontier"]["live"].as_u64().unwrap() + 300).to_string();
     let ran = crawl(&place, &site, &["--max-pages", &most]);
     assert!(ran.stderr.contains("Done: the page limit is reached."), "{}", ran.stderr);
-    assert_eq!(place.stats()["frontier"]["held"], 0);
+    assert_eq!(place.stats()["frontier"]["deferred"], 0);
     seine(&place, &["audit"]);
 }
 

@@ -72,7 +72,7 @@ pub fn every_page_of_a_crawl_is_a_document(node: &Node) {
         let expected = json!({
             "kind": "document", "index": document["_index"], "id": document["_id"], "version": document["_version"]
         });
-        assert_eq!(said["sinks"][0]["place"], expected, "{said}");
+        assert_eq!(said["sinks"][0]["location"], expected, "{said}");
     }
     // A server that does not answer is not waited for.
     node.signal("STOP");
@@ -82,7 +82,7 @@ pub fn every_page_of_a_crawl_is_a_document(node: &Node) {
     node.signal("CONT");
     let (sink, state) = (&hung[0]["sinks"][0], &hung[0]["state"]);
     assert!(took < Duration::from_secs(10) && state == "live" && sink["state"] == "delivered", "{took:?} {hung:?}");
-    assert!(sink["place"].is_null() && !sink["place_unknown"].as_str().unwrap().is_empty(), "{sink}");
+    assert!(sink["location"].is_null() && !sink["location_unknown"].as_str().unwrap().is_empty(), "{sink}");
 
     // The audit uses the configuration that the crawl was started with.
     let mut command = Command::new(env!("CARGO_BIN_EXE_seine"));

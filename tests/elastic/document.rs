@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use seine_formats::elastic::{
     ElasticDocument, MAX_ID_BYTES, document_id, document_version, parse_document, write_event,
 };
-use seine_formats::files::is_held;
+use seine_formats::files::stores_event;
 use seine_parse::PageText;
 use seine_parse::clean_text::{Extractor, TextOptions};
 use seine_parse::page::{
@@ -126,7 +126,7 @@ fn what_is_no_successful_page_is_not_held() {
     failed.outcome = Outcome::Failure(Failure { reason: FailureReason::Dns, message: "no such host".into() });
     for event in [missing, sitemap, failed] {
         let mut out = Vec::new();
-        assert!(!is_held(&event) && !write_event(&event, &text(&event), 0, &mut out) && out.is_empty());
+        assert!(!stores_event(&event) && !write_event(&event, &text(&event), 0, &mut out) && out.is_empty());
     }
 }
 

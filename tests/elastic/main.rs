@@ -37,7 +37,7 @@ use seine::shutdown::Shutdown;
 use seine::sinks::SinkContext;
 use seine::sinks::dead_letters;
 use seine::sinks::elasticsearch::ElasticSink;
-use seine_delivery::{Deriver, Entry, Position};
+use seine_delivery::{Deriver, Entry, Offset};
 use seine_parse::page::preferences::{Says, Scheme, Source, Statement, Usage};
 use seine_parse::page::{DuplicateOf, Likeness, PageChange, PageEvent, Relevance, TextChange};
 use seine_parse::{DeriveOptions, PageText, derive};
@@ -100,7 +100,7 @@ fn text(event: &PageEvent) -> PageText {
 fn entries(events: impl IntoIterator<Item = PageEvent>) -> Vec<Arc<Entry>> {
     let (numbered, deriver) = ((1..).zip(events), Deriver::new(options()));
     numbered
-        .map(|(index, event)| Arc::new(Entry::new(Position { index, offset: index * 100 }, Arc::new(event), &deriver)))
+        .map(|(index, event)| Arc::new(Entry::new(Offset { index, offset: index * 100 }, Arc::new(event), &deriver)))
         .collect()
 }
 

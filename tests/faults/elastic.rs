@@ -307,7 +307,7 @@ fn an_outage_that_outlasts_the_runs_patience() {
     crawl.start_with(&["--patience", "2s"]);
     let said = crawl.end_undelivered();
     let visits = crawl.site.running.visits.len();
-    assert!(said.contains("sink=\"elasticsearch\"") && said.contains("not moved for"), "{said}");
+    assert!(said.contains("sink=\"elasticsearch\"") && said.contains("no progress for"), "{said}");
     alone.proxy.set(Mood::Pass);
     crawl.start();
     crawl.end();

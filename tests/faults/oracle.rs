@@ -195,7 +195,7 @@ impl Crawl {
     /// that could not be opened had nothing under way.
     fn times_remade(&self) -> u64 {
         let said: String = self.said.iter().map(|path| std::fs::read_to_string(path).expect("what it said")).collect();
-        let remade = |line: &&str| line.contains("will be started again") && !line.contains("no broker answers");
+        let remade = |line: &&str| line.contains("it will be restarted") && !line.contains("no broker answers");
         said.lines().filter(remade).count() as u64
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use seine::config::Config;
 use seine::supervisor::Supervisor;
-use seine_delivery::Position;
+use seine_delivery::Offset;
 use seine_frontier::{Batch, Lease, LeaseLimits, Proposal, Scheduler, Verdicts};
 use seine_page_log::{PageLog, VALIDATOR};
 use seine_parse::DeriveOptions;
@@ -24,9 +24,9 @@ const URL: &str = "http://elsewhere.test/";
 
 /// A page log after a kill: 12 MB come after the validator's stored position, which it writes once per segment. Returns
 /// the end of the log.
-async fn unreleased(folder: &Path, config: &Config) -> Position {
+async fn unreleased(folder: &Path, config: &Config) -> Offset {
     let (log, _) = PageLog::open(&folder.join("log"), &config.log, DeriveOptions::from(config)).unwrap();
-    drop(log.follower(VALIDATOR, Position::default()).unwrap());
+    drop(log.follower(VALIDATOR, Offset::default()).unwrap());
     let to_write = log.clone();
     let writer = std::thread::spawn(move || to_write.run_writer(&mut || ()).unwrap());
     for n in 0..3 {

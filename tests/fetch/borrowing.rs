@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use seine_delivery::Position;
+use seine_delivery::Offset;
 use seine_frontier::{
-    Applied, Batch, Counts, EmbeddedFrontier, Fetching, FrontierError, HostTurn, Lease, LeaseLimits, LookAt, NoBudget,
-    Notes, PageRecord, Proposal, Proposed, QueuePlace, Ranked, Release, Remembered, Reservation, Scheduler, Turn,
-    Unjudged, Validation, Verdicts, Waiting, Work,
+    Applied, Batch, ChooseRecheck, Counts, EmbeddedFrontier, Fetching, FrontierError, Lease, LeaseAnswer, LeaseLimits,
+    NoBudget, Notes, PageRecord, PolitenessSlot, Proposal, Proposed, QueuePosition, Ranked, Release, Remembered,
+    Reservation, Scheduler, Unjudged, Validation, Verdicts, Waiting, Work,
 };
 use seine_parse::page::{EpochMs, FailureReason, Kind};
 use seine_policies::focus::Lead;
@@ -67,7 +67,7 @@ async fn a_redirect_to_a_host_that_rests_for_long_does_not_hold_up_its_own() {
     // The host that asked for a pause is the one that gets it.
     let now = now_ms();
     match crawl.frontier.lease_host(&format!("http://b.test:{}", site.port), now).unwrap() {
-        HostTurn::At(at) => assert!(at > now + 3_000_000, "b.test rests for {} ms only", at - now),
+        LeaseAnswer::At(at) => assert!(at > now + 3_000_000, "b.test rests for {} ms only", at - now),
         other => panic!("{other:?}"),
     }
 }
@@ -93,7 +93,7 @@ async fn a_redirect_to_a_host_that_is_down_is_tried_again_and_given_up() {
         "it waits for the other host, and pays nothing"
     );
     match crawl.frontier.lease_host(&format!("http://a.test:{}", site.port), now_ms()).unwrap() {
-        HostTurn::Leased(lease) => assert_eq!(lease.host.trouble, None, "a.test answered all the time"),
+        LeaseAnswer::Leased(lease) => assert_eq!(lease.host.trouble, None, "a.test answered all the time"),
         other => panic!("{other:?}"),
     }
 }
@@ -162,7 +162,7 @@ impl Scheduler for Brittle {
         fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError>;
         fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError>;
         fn lease(&self, now: EpochMs, limits: LeaseLimits) -> Result<Vec<Lease>, FrontierError>;
-        fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError>;
+        fn lease_host(&self, origin: &str, now: EpochMs) -> Result<LeaseAnswer, FrontierError>;
         fn give_back(&self, lease: Lease, release: Release);
         fn write_visits(&self) -> Result<(), FrontierError>;
         fn next_due(&self) -> Option<EpochMs>;
@@ -177,11 +177,11 @@ impl Fetching for Brittle {
         self.inner.reserve(url, kind, now)
     }
 
-    fn claim_address(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {
+    fn take_politeness_slot(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> PolitenessSlot {
         if lease.host.origin.contains("b.test") && !self.broke.swap(true, Ordering::SeqCst) {
             panic!("as the test wants it");
         }
-        self.inner.claim_address(lease, ip, delay, now)
+        self.inner.take_politeness_slot(lease, ip, delay, now)
     }
 
     as_inner! {
@@ -189,7 +189,7 @@ impl Fetching for Brittle {
         fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs);
         fn is_recalled(&self, origin: &str) -> bool;
         fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError>;
-        fn look_again(&self, of: Option<&str>, now: EpochMs, look: LookAt) -> Result<u64, FrontierError>;
+        fn recheck(&self, of: Option<&str>, now: EpochMs, look: ChooseRecheck) -> Result<u64, FrontierError>;
     }
 }
 
@@ -205,7 +205,7 @@ impl Verdicts for Brittle {
 
     as_inner! {
         fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError>;
-        fn cursor(&self) -> Result<Position, FrontierError>;
+        fn cursor(&self) -> Result<Offset, FrontierError>;
         fn trust(&self, url: &str) -> Result<Option<Trust>, FrontierError>;
         fn counts(&self) -> Counts;
     }
@@ -213,13 +213,13 @@ impl Verdicts for Brittle {
 
 impl Validation for Brittle {
     as_inner! {
-        fn durable_cursor(&self) -> Result<Position, FrontierError>;
+        fn durable_cursor(&self) -> Result<Offset, FrontierError>;
         fn unjudged(&self) -> Unjudged;
         fn fetch_again(&self, lost: &Unjudged) -> u64;
         fn traps(&self, origin: &str) -> Result<(u64, Option<Vec<u8>>), FrontierError>;
         fn lead(&self, url: &str) -> Result<Option<Lead>, FrontierError>;
         fn learned(&self) -> Result<Remembered, FrontierError>;
-        fn rank_again(&self, after: Option<QueuePlace>, at_most: usize, rank: &dyn Fn(&Ranked) -> u8, now: EpochMs) -> Result<Option<QueuePlace>, FrontierError>;
+        fn rank_again(&self, after: Option<QueuePosition>, at_most: usize, rank: &dyn Fn(&Ranked) -> u8, now: EpochMs) -> Result<Option<QueuePosition>, FrontierError>;
     }
 }
 

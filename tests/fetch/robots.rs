@@ -8,7 +8,7 @@ use crate::sites::server::{Answer, Ask, Body};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use seine::judge::robots::MAX_ROBOTS_BYTES;
-use seine_frontier::{HostTurn, LeaseLimits, Proposal, Release, Robots, RobotsAccess, Scheduler, Verdicts};
+use seine_frontier::{LeaseAnswer, LeaseLimits, Proposal, Release, Robots, RobotsAccess, Scheduler, Verdicts};
 use seine_parse::page::{Doubt, FailureReason, Kind, PageEvent};
 use seine_system::clock::now_ms;
 
@@ -260,7 +260,8 @@ fn changing() -> (Running, Arc<Mutex<&'static str>>) {
 
 /// A day later: the known robots.txt must be requested again, and `urls` are due.
 fn a_day_later(crawl: &MiniCrawl, site: &Running, urls: &[String]) {
-    let HostTurn::Leased(lease) = crawl.frontier.lease_host(&format!("http://a.test:{}", site.port), now_ms()).unwrap()
+    let LeaseAnswer::Leased(lease) =
+        crawl.frontier.lease_host(&format!("http://a.test:{}", site.port), now_ms()).unwrap()
     else {
         panic!("nobody visits it")
     };
@@ -294,7 +295,8 @@ async fn a_robots_txt_that_forbids_all_for_a_while_removes_nothing() {
         let record = crawl.frontier.page(url).unwrap().unwrap();
         assert_eq!(record.doubt().map(|(doubt, _)| doubt), Some(Doubt::Forbidden), "{record:?}");
     }
-    let HostTurn::Leased(lease) = crawl.frontier.lease_host(&format!("http://a.test:{}", site.port), now_ms()).unwrap()
+    let LeaseAnswer::Leased(lease) =
+        crawl.frontier.lease_host(&format!("http://a.test:{}", site.port), now_ms()).unwrap()
     else {
         panic!("nobody visits it")
     };
@@ -348,7 +350,7 @@ async fn a_robots_txt_that_cannot_be_had_confirms_nothing() {
     crawl.run(LIMIT).await;
     let known = || {
         let origin = format!("http://a.test:{}", site.port);
-        let HostTurn::Leased(lease) = crawl.frontier.lease_host(&origin, now_ms()).unwrap() else {
+        let LeaseAnswer::Leased(lease) = crawl.frontier.lease_host(&origin, now_ms()).unwrap() else {
             panic!("nobody visits it")
         };
         let robots = lease.host.robots.clone().unwrap();

@@ -103,7 +103,7 @@ fn what_cannot_be_read_is_learned_anew() {
     walk.go(50);
     let batch = seine_frontier::Batch {
         learned: seine_frontier::Learned::Model(vec![77, 1, 2, 3]),
-        cursor: seine_delivery::Position { index: walk.end.index + 1, offset: walk.end.offset + 100 },
+        cursor: seine_delivery::Offset { index: walk.end.index + 1, offset: walk.end.offset + 100 },
         ..Default::default()
     };
     walk.frontier.apply(&batch, seine_system::clock::now_ms()).unwrap();

@@ -165,9 +165,9 @@ fn told(place: &Place, origin: &str, paths: &[String]) -> BTreeMap<String, serde
 fn misplaced(place: &Place, origin: &str, paths: &[String], topic: &str) -> Vec<String> {
     let seen = BROKER.read(topic);
     let is_there = |path: &str, said: &serde_json::Value| {
-        let at = (said["place"]["partition"].as_i64(), said["place"]["offset"].as_i64());
+        let at = (said["location"]["partition"].as_i64(), said["location"]["offset"].as_i64());
         let message = seen.iter().find(|message| (Some(message.partition.into()), Some(message.offset)) == at);
-        said["place"]["topic"] == topic && message.is_some_and(|message| path_of(message, origin) == path)
+        said["location"]["topic"] == topic && message.is_some_and(|message| path_of(message, origin) == path)
     };
     let all = told(place, origin, paths);
     all.iter().filter(|(path, said)| !is_there(path, said)).map(|(path, said)| format!("{path} {said}")).collect()
@@ -197,7 +197,7 @@ fn a_message_is_where_why_says_live_after_a_kill_and_at_rest() {
         let is_up = place.data().join("api.sock").exists();
         is_up
             && told(&place, &origin, &asked).iter().all(|(path, said)| {
-                said["state"] == if path == "/leaving" { "removed" } else { "delivered" } && !said["place"].is_null()
+                said["state"] == if path == "/leaving" { "removed" } else { "delivered" } && !said["location"].is_null()
             })
     });
     // A refetch could come between the two reads, so the crawl is paused.
@@ -214,7 +214,7 @@ fn a_message_is_where_why_says_live_after_a_kill_and_at_rest() {
     process.wait().ok();
     assert_eq!(misplaced(&place, &origin, &asked, topic), Vec::<String>::new(), "at rest");
     let leaving = told(&place, &origin, &asked)["/leaving"].clone();
-    let at = leaving["place"]["offset"].as_i64();
+    let at = leaving["location"]["offset"].as_i64();
     let tombstone =
         BROKER.read(topic).into_iter().find(|seen| Some(seen.offset) == at && path_of(seen, &origin) == "/leaving");
     assert!(tombstone.is_some_and(|message| message.headers["change"] == "gone"), "{leaving}");

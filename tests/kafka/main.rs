@@ -2,6 +2,7 @@
 //! misbehave, against librdkafka's mock.
 
 mod audit;
+mod backfill;
 mod broker;
 mod cdr31;
 mod crashes;
@@ -10,7 +11,6 @@ mod delivery;
 mod duplicates;
 #[path = "../../crates/parse/tests/support/event.rs"]
 mod event;
-mod filling;
 mod formats;
 mod gone;
 mod letters;
@@ -33,7 +33,7 @@ use bytes::Bytes;
 use seine::config::{self, Destination, KafkaConfig, SinkConfig};
 use seine::sinks::kafka::KafkaSink;
 use seine::sinks::{Delivered, Sink, SinkContext, SinkError};
-use seine_delivery::{Deriver, Entry, Position};
+use seine_delivery::{Deriver, Entry, Offset};
 use seine_parse::page::PageEvent;
 use seine_parse::{DeriveOptions, Derived};
 
@@ -72,7 +72,7 @@ fn entries(events: impl IntoIterator<Item = PageEvent>) -> Vec<Arc<Entry>> {
     let deriver = Deriver::new(DeriveOptions::default());
     let entry = |event: PageEvent| {
         let index = u64::from_str_radix(&event.id, 16).unwrap() + 1;
-        Arc::new(Entry::new(Position { index, offset: index * 100 }, Arc::new(event), &deriver))
+        Arc::new(Entry::new(Offset { index, offset: index * 100 }, Arc::new(event), &deriver))
     };
     events.into_iter().map(entry).collect()
 }

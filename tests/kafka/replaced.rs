@@ -169,7 +169,7 @@ fn what_becomes_a_file_that_the_format_does_not_hold_leaves() {
     assert_eq!(held("not-held"), []);
     let messages = BROKER.read("not-held");
     let tombstone = messages.iter().find(|message| message.is_tombstone).unwrap();
-    assert_eq!((&*tombstone.headers["change"], &*tombstone.headers["reason"]), ("gone", "not_held"));
+    assert_eq!((&*tombstone.headers["change"], &*tombstone.headers["reason"]), ("gone", "not_stored"));
     // A page that was never delivered leaves nothing.
     let pdf = [(PageChange::New, "application/pdf", "%PDF-1")];
     let mut sink = reopen(&config, folder.path(), &Value::Null).unwrap();

@@ -34,7 +34,7 @@ pub fn audited(machine: &mut Machine, folder: &Path) -> Vec<String> {
         let said = match audit(&data, &[]) {
             Err(error) => vec![format!("seine audit fails: {error}")],
             Ok(audit) => {
-                let off = audit.books.iter().filter(|book| !book.balances());
+                let off = audit.checks.iter().filter(|book| !book.balances());
                 off.map(|book| format!("seine audit: {} is off by {}: {book:?}", book.name, book.off_by())).collect()
             }
         };

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use seine::api::Service;
-use seine::api::said::{Forget, Order as Ordered, Retry};
+use seine::api::schema::{Forget, Order as Ordered, Retry};
 use seine::config::{self, StartedWith};
 use seine::crawl::{Crawl, Operator};
 use seine::fetch::network::Network;
@@ -212,7 +212,7 @@ impl Episode {
             let how = crawl.run().map_or_else(
                 |error| error.to_string(),
                 |summary| {
-                    *books.lock() = summary.sinks.iter().map(|it| Books::in_the_end(&it.name, &it.books)).collect();
+                    *books.lock() = summary.sinks.iter().map(|it| Books::in_the_end(&it.name, &it.counters)).collect();
                     format!("{:?}", summary.ended)
                 },
             );

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use hyper::body::{Body, Frame, SizeHint};
 use parking_lot::Mutex;
-use seine::fetch::network::{Answering, Network, Said};
+use seine::fetch::network::{Answering, DnsAnswer, Network};
 use seine_parse::page::{Failure, FailureReason};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
@@ -73,25 +73,25 @@ impl Web {
 }
 
 impl Network for Web {
-    fn resolve<'a>(&'a self, name: &'a str) -> Answering<'a, Said> {
+    fn resolve<'a>(&'a self, name: &'a str) -> Answering<'a, DnsAnswer> {
         Box::pin(async move {
             self.threads.happened();
             sleep(Duration::from_millis(20)).await;
             let machine = self.state.lock().machine;
             if machine.no_files {
-                return Said::NoFile;
+                return DnsAnswer::NoFile;
             }
             let said = match machine.no_resolver || machine.no_network {
                 true => Resolved::Silent,
                 false => self.state.lock().world.resolve(name, self.now_ms()),
             };
             match said {
-                Resolved::Ips(ips, ttl) => Said::Addresses(ips, ttl),
-                Resolved::NxDomain => Said::NoSuchName,
-                Resolved::ServFail => Said::Nothing("SERVFAIL".to_owned()),
+                Resolved::Ips(ips, ttl) => DnsAnswer::Addresses(ips, ttl),
+                Resolved::NxDomain => DnsAnswer::NoSuchName,
+                Resolved::ServFail => DnsAnswer::Nothing("SERVFAIL".to_owned()),
                 Resolved::Silent => {
                     sleep(Duration::from_secs(10)).await;
-                    Said::Nothing("timed out".to_owned())
+                    DnsAnswer::Nothing("timed out".to_owned())
                 }
             }
         })

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use seine::config::SinkConfig;
 use seine::sinks::stdout;
 use seine::sinks::{self, Delivered, Sink, SinkContext, SinkError};
-use seine_delivery::{Deriver, Entry, Position};
+use seine_delivery::{Deriver, Entry, Offset};
 use seine_formats::files::FilesReader;
 use seine_parse::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageEvent};
 use seine_parse::{DeriveOptions, Derived, Link};
@@ -37,8 +37,8 @@ pub fn entry_of(number: u64, event: PageEvent) -> Arc<Entry> {
     Arc::new(Entry::new(place(number), Arc::new(event), &Deriver::new(options)))
 }
 
-fn place(number: u64) -> Position {
-    Position { index: number + 1, offset: (number + 1) * 100 }
+fn place(number: u64) -> Offset {
+    Offset { index: number + 1, offset: (number + 1) * 100 }
 }
 
 /// An entry with data that was derived before.
@@ -125,7 +125,7 @@ fn what_is_delivered_can_be_read_at_once_and_what_is_not_held_is_counted() {
 
     let delivered = sink.deliver(&entries).unwrap();
     assert_eq!((delivered.delivered, delivered.skipped, delivered.dead), (2, 3, 0));
-    assert_eq!(delivered.up_to, Position { index: 5, offset: 500 });
+    assert_eq!(delivered.up_to, Offset { index: 5, offset: 500 });
     assert_eq!(numbers(folder.path()), [0, 4]);
 
     let delivered = sink.deliver(&pages(5..7)).unwrap();
@@ -556,7 +556,7 @@ fn every_configured_sink_can_be_opened_and_counts() {
     for config in [SinkConfig::files(), sink::config("VOID", &[])] {
         let folder = tempfile::tempdir().unwrap();
         let mut sink = sinks::open(&config, &SinkContext::new(folder.path()), &Value::Null).unwrap();
-        assert_eq!(sink.flush().unwrap().up_to, Position::default());
+        assert_eq!(sink.flush().unwrap().up_to, Offset::default());
         let Delivered { up_to, delivered, skipped, dead, .. } = sink.deliver(&pages(0..3)).unwrap();
         assert_eq!((up_to.index, delivered, skipped, dead), (3, 3, 0, 0));
         assert_eq!(sink.deliver(&[]).unwrap().up_to.index, 3);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use seine::sinks::{Sink, SinkError};
-use seine_delivery::{Deriver, Entry, Position};
+use seine_delivery::{Deriver, Entry, Offset};
 use seine_formats::tianwang::TianwangReader;
 use seine_parse::DeriveOptions;
 use seine_parse::page::{Failure, FailureReason, Kind, Outcome, PageEvent};
@@ -22,7 +22,7 @@ fn entry(number: u64, event: PageEvent) -> Arc<Entry> {
 }
 
 fn derived_by(deriver: &Arc<Deriver>, number: u64, event: PageEvent) -> Arc<Entry> {
-    let end = Position { index: number + 1, offset: (number + 1) * 100 };
+    let end = Offset { index: number + 1, offset: (number + 1) * 100 };
     Arc::new(Entry::new(end, Arc::new(event), deriver))
 }
 
@@ -78,7 +78,7 @@ fn pages_of_any_status_are_delivered_and_the_rest_is_counted() {
     let entries = [entry(0, page(0)), entry(1, missing), entry(2, sitemap), entry(3, failed), last.clone()];
     let delivered = sink.deliver(&entries).unwrap();
     assert_eq!((delivered.delivered, delivered.skipped, delivered.dead), (3, 2, 0));
-    assert_eq!(delivered.up_to, Position { index: 5, offset: 500 });
+    assert_eq!(delivered.up_to, Offset { index: 5, offset: 500 });
     assert_eq!(numbers(folder.path()), [0, 1, 4]);
     assert_eq!(deriver.cut(), 0, "nothing is derived for this sink");
     assert_eq!((&last.body()[..], deriver.cut()), (&b"<"[..], 1));

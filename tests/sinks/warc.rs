@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use seine_delivery::{Deriver, Entry, Position};
+use seine_delivery::{Deriver, Entry, Offset};
 use seine_parse::page::{Failure, FailureReason};
 use seine_parse::{DeriveOptions, Derived};
 
@@ -46,7 +46,7 @@ pub fn open(config: &WarcConfig, folder: &Path, state: &Value) -> Box<dyn Sink> 
 pub fn entry(number: u64, event: PageEvent) -> Arc<Entry> {
     let deriver = Deriver::keeping(1 << 20, DeriveOptions::default());
     let kept = deriver.keep(&event, Arc::new(Derived { links: links(), ..Derived::default() }));
-    let end = Position { index: number + 1, offset: (number + 1) * 100 };
+    let end = Offset { index: number + 1, offset: (number + 1) * 100 };
     Arc::new(Entry::shared(end, Arc::new(event), kept, &deriver))
 }
 
@@ -98,7 +98,7 @@ fn what_is_delivered_can_be_read_at_once_and_what_is_not_held_is_counted() {
     let entries = [page(0), entry(1, missing(1)), entry(2, failed), entry(3, sitemap), page(4)];
     let delivered = sink.deliver(&entries).unwrap();
     assert_eq!((delivered.delivered, delivered.skipped, delivered.dead), (3, 2, 0));
-    assert_eq!(delivered.up_to, Position { index: 5, offset: 500 });
+    assert_eq!(delivered.up_to, Offset { index: 5, offset: 500 });
     assert_eq!(numbers(folder.path()), [0, 1, 4]);
 
     let [open_name] = <[_; 1]>::try_from(names(folder.path())).unwrap();

@@ -10,7 +10,7 @@ use std::time::Duration;
 use seine::config::{FocusConfig, FrontierConfig};
 use seine::telemetry::Metrics;
 use seine::validate::Validator;
-use seine_delivery::{Deriver, Entry, Position};
+use seine_delivery::{Deriver, Entry, Offset};
 use seine_frontier::scope::{CurrentScope, Scope};
 use seine_frontier::{
     EmbeddedFrontier, FrontierOptions, Lease, LeaseLimits, Proposal, RefusedLinks, Release, Scheduler,
@@ -37,7 +37,7 @@ pub struct Walk<'w> {
     validator: Validator,
     by_url: HashMap<String, usize>,
     deriver: Arc<Deriver>,
-    pub end: Position,
+    pub end: Offset,
     now: u64,
     /// The pages fetched, in order.
     pub fetched: Vec<usize>,
@@ -77,7 +77,7 @@ impl<'w> Walk<'w> {
             validator,
             by_url,
             deriver,
-            end: Position::default(),
+            end: Offset::default(),
             now: seine_system::clock::now_ms() + TICK,
             fetched: Vec::new(),
             judge: "topic@1",
@@ -132,7 +132,7 @@ impl<'w> Walk<'w> {
             model: Some(self.judge.into()),
             ..event::page(url, &[("content-type", "text/html; charset=utf-8")], self.web.html(page))
         };
-        self.end = Position { index: self.end.index + 1, offset: self.end.offset + 100 };
+        self.end = Offset { index: self.end.index + 1, offset: self.end.offset + 100 };
         Arc::new(Entry::new(self.end, Arc::new(event), &self.deriver))
     }
 }

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use seine::config::{Config, FrontierConfig};
 use seine::telemetry::Metrics;
 use seine::validate::Validator;
-use seine_delivery::{Deriver, Entry, Position};
+use seine_delivery::{Deriver, Entry, Offset};
 use seine_frontier::ScopeConfig;
 use seine_frontier::scope::{CurrentScope, Scope};
 use seine_frontier::{
@@ -27,7 +27,7 @@ const ORIGIN: &str = "http://site.example";
 /// A crawl of hosts in memory.
 struct Bench {
     frontier: Arc<EmbeddedFrontier>,
-    end: Position,
+    end: Offset,
     /// URLs in the order of their requests.
     asked: Vec<String>,
     _folder: TempDir,
@@ -38,7 +38,7 @@ impl Bench {
         let folder = tempfile::tempdir().unwrap();
         let options = FrontierOptions { default_delay: Duration::ZERO, ..FrontierOptions::default() };
         let frontier = Arc::new(EmbeddedFrontier::open(folder.path(), options, 0).unwrap());
-        Bench { frontier, end: Position::default(), asked: Vec::new(), _folder: folder }
+        Bench { frontier, end: Offset::default(), asked: Vec::new(), _folder: folder }
     }
 
     /// Not before the validator's present time.
@@ -74,7 +74,7 @@ impl Bench {
         let mut entries = Vec::new();
         for work in &lease.work {
             self.asked.push(work.url.clone());
-            self.end = Position { index: self.end.index + 1, offset: self.end.offset + 100 };
+            self.end = Offset { index: self.end.index + 1, offset: self.end.offset + 100 };
             let (now, id) = (self.now(), event::id(self.end.index));
             let (status, body) = site(&work.url).map_or((404, String::new()), |body| (200, body));
             let mut event = event::page(&*work.url, &[("content-type", "text/html; charset=utf-8")], body);
@@ -99,7 +99,7 @@ fn crawl(site: &dyn Fn(&str) -> Option<String>, behind: usize) -> Crawled {
     let mut bench = Bench::new();
     bench.crawl(&[format!("{ORIGIN}/")], true, behind, &|url| site(&url[ORIGIN.len()..]));
     let asked = bench.asked.iter().map(|url| url[ORIGIN.len()..].to_owned()).collect();
-    Crawled { asked, held: bench.frontier.counts().held }
+    Crawled { asked, held: bench.frontier.counts().deferred }
 }
 
 /// Crawls a finite site, given by its pages.
@@ -286,7 +286,7 @@ fn what_a_mirror_alone_has_is_asked_for() {
         "{} of the manual",
         asked("http://the-other.example/manual")
     );
-    assert!(asked("http://the-other.example/manual") < 300 && bench.frontier.counts().held > 100);
+    assert!(asked("http://the-other.example/manual") < 300 && bench.frontier.counts().deferred > 100);
 }
 
 /// The learned parameters of a host stay valid when trap detection is turned off.

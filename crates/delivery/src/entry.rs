@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-use super::{Deriver, Kept, Position};
+use super::{Deriver, Kept, Offset};
 use crate::large;
 use seine_parse::clean_text::TextOptions;
 use seine_parse::decode::Decoded;
@@ -22,7 +22,7 @@ use seine_parse::{self as parse, Derived, PageText};
 #[derive(Debug)]
 pub struct Entry {
     /// The position after this entry. A reader commits it when it is done with the entry.
-    pub end: Position,
+    pub end: Offset,
     pub event: Arc<PageEvent>,
     deriver: Arc<Deriver>,
     shared: Mutex<Option<Arc<Shared>>>,
@@ -33,13 +33,13 @@ type Shared = OnceLock<Option<Kept>>;
 
 impl Entry {
     /// An entry with one reader.
-    pub fn new(end: Position, event: Arc<PageEvent>, deriver: &Arc<Deriver>) -> Entry {
+    pub fn new(end: Offset, event: Arc<PageEvent>, deriver: &Arc<Deriver>) -> Entry {
         Entry { end, event, deriver: deriver.clone(), shared: Mutex::new(None) }
     }
 
     /// An entry that several readers share. `kept` is data derived earlier; without it the first reader that needs data
     /// derives it for all.
-    pub fn shared(end: Position, event: Arc<PageEvent>, kept: Option<Kept>, deriver: &Arc<Deriver>) -> Entry {
+    pub fn shared(end: Offset, event: Arc<PageEvent>, kept: Option<Kept>, deriver: &Arc<Deriver>) -> Entry {
         let shared = kept.map_or_else(Shared::new, |kept| Some(kept).into());
         Entry { end, event, deriver: deriver.clone(), shared: Mutex::new(Some(Arc::new(shared))) }
     }

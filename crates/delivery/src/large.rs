@@ -37,7 +37,7 @@ pub fn derive(event: &PageEvent, options: &DeriveOptions, read: impl FnOnce(Deco
     let mut room = Room::take(at_most(event, options));
     let mut derived = read(parse::decode(event, options.max_decoded_bytes));
     room.shrink(derived.body.len() as u64);
-    derived.body = Bytes::from_owner(Held { body: derived.body, _room: room });
+    derived.body = Bytes::from_owner(BodyWithRoom { body: derived.body, _room: room });
     derived
 }
 
@@ -124,12 +124,12 @@ impl Drop for Room {
 }
 
 /// A body, and the room it has.
-struct Held {
+struct BodyWithRoom {
     body: Bytes,
     _room: Room,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for BodyWithRoom {
     fn as_ref(&self) -> &[u8] {
         &self.body
     }

@@ -5,7 +5,7 @@
 //! letters.
 //!
 //! * [`Entry`]: an event with its position. It derives data on demand through its [`Deriver`].
-//! * [`Position`]: an offset in a sequence of events. [`Cursor`]: how far a reader has come in that sequence.
+//! * [`Offset`]: an offset in a sequence of events. [`Cursor`]: how far a reader has come in that sequence.
 
 mod deriver;
 mod entry;
@@ -30,7 +30,7 @@ pub use entry::Entry;
     minicbor::Encode,
     minicbor::Decode,
 )]
-pub struct Position {
+pub struct Offset {
     #[n(0)]
     pub index: u64,
     #[n(1)]
@@ -41,7 +41,7 @@ pub struct Position {
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Cursor {
     /// Everything before this offset is delivered, skipped, in the dead letters, or damaged.
-    pub position: Position,
+    pub position: Offset,
     pub delivered: u64,
     /// Events that the reader's format does not store.
     pub skipped: u64,

@@ -19,11 +19,11 @@ use sha2::{Digest, Sha256};
 use super::as_event::{answer, body_of_text, each_header, mark_truncated};
 use super::files::{HeaderMap, headers_of, page_of};
 use super::format::{Files, Format, FormatSpec};
-use super::held::{Field, Held, Lacks, Reduction};
 use super::lines::{JsonLines, MAX_LINE};
 use super::records::of_lines;
 use super::recovery::{RecordSplit, RecoveryMethod};
 use super::sniff::Confidence;
+use super::stored_fields::{Field, Lacks, Reduction, Stored};
 use super::text::IsoSeconds;
 use super::{json, layout};
 use seine_delivery::Entry;
@@ -36,12 +36,12 @@ pub const FORMAT: Format = Format(&FormatSpec {
     about: "Memex CDR 3.1, as JSON lines",
     schema: "cdr-3.1",
     holds: &[
-        (Field::FinalUrl, Held::Whole),
-        (Field::Headers, Held::Partly(Reduction::Joined)),
-        (Field::Body, Held::Partly(Reduction::Text)),
-        (Field::Fetched, Held::Partly(Reduction::Seconds)),
-        (Field::CrawlerId, Held::Whole),
-        (Field::Truncated, Held::Whole),
+        (Field::FinalUrl, Stored::Complete),
+        (Field::Headers, Stored::Partly(Reduction::Joined)),
+        (Field::Body, Stored::Partly(Reduction::Text)),
+        (Field::Fetched, Stored::Partly(Reduction::Seconds)),
+        (Field::CrawlerId, Stored::Complete),
+        (Field::Truncated, Stored::Complete),
     ],
     demands: &[Field::FinalUrl, Field::Fetched],
     begins: |it| Confidence::sure_if(it.has_key(&["raw_content", "timestamp_crawl", "timestamp_index", "objects"])),
@@ -53,7 +53,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
             is_page && write_event(&entry.event, &entry.content(), team.as_deref(), now_ms(), out)
         })
     },
-    is_held: None,
+    stores_event: None,
     files: Files::Rolling(layout::of_lines(&[".jsonl"], |_| ".jsonl")),
     recovery: RecoveryMethod::Lines(RecordSplit { is_record: |line| parse_document(line).is_ok(), is_row: false }),
 });

@@ -26,15 +26,15 @@ use sha2::{Digest, Sha256};
 
 use super::as_event::{Header, answer, body_of_text, each_header, mark_truncated, response_mut};
 use super::elastic_about::ElasticAbout;
-use super::files::{HeaderMap, headers_of, is_held, page_of};
+use super::files::{HeaderMap, headers_of, page_of, stores_event};
 use super::format::{Files, Format, FormatSpec};
-use super::held::{Field, Held, Lacks, Reduction};
 use super::json;
 use super::layout;
 use super::lines::{JsonLines, MAX_LINE};
 use super::records::of_lines;
 use super::recovery::{RecordSplit, RecoveryMethod};
 use super::sniff::Confidence;
+use super::stored_fields::{Field, Lacks, Reduction, Stored};
 use super::text::{read_time, write_with_offset};
 use seine_delivery::Entry;
 use seine_parse::clean_text::clean_text;
@@ -50,19 +50,19 @@ pub const FORMAT: Format = Format(&FormatSpec {
     about: "the documents that ELASTICSEARCH writes, as JSON lines",
     schema: "elastic",
     holds: &[
-        (Field::Url, Held::Whole),
-        (Field::FinalUrl, Held::Whole),
-        (Field::Status, Held::Whole),
-        (Field::Headers, Held::Partly(Reduction::Gathered)),
-        (Field::Body, Held::Partly(Reduction::HtmlText)),
-        (Field::Fetched, Held::Whole),
-        (Field::Relevance, Held::Whole),
-        (Field::Model, Held::Whole),
-        (Field::CrawlerId, Held::Whole),
-        (Field::EventId, Held::Whole),
-        (Field::Change, Held::Whole),
-        (Field::Truncated, Held::Whole),
-        (Field::OtherTypes, Held::Whole),
+        (Field::Url, Stored::Complete),
+        (Field::FinalUrl, Stored::Complete),
+        (Field::Status, Stored::Complete),
+        (Field::Headers, Stored::Partly(Reduction::Gathered)),
+        (Field::Body, Stored::Partly(Reduction::HtmlText)),
+        (Field::Fetched, Stored::Complete),
+        (Field::Relevance, Stored::Complete),
+        (Field::Model, Stored::Complete),
+        (Field::CrawlerId, Stored::Complete),
+        (Field::EventId, Stored::Complete),
+        (Field::Change, Stored::Complete),
+        (Field::Truncated, Stored::Complete),
+        (Field::OtherTypes, Stored::Complete),
     ],
     demands: &[Field::Url, Field::Status, Field::Fetched, Field::Relevance],
     begins: |it| {
@@ -82,10 +82,10 @@ pub const FORMAT: Format = Format(&FormatSpec {
     encoder: |options| {
         let min_change = options.min_change;
         Box::new(move |entry: &Entry, out: &mut Vec<u8>| {
-            is_held(&entry.event) && write_event(&entry.event, &entry.text(), min_change, out)
+            stores_event(&entry.event) && write_event(&entry.event, &entry.text(), min_change, out)
         })
     },
-    is_held: Some(is_held),
+    stores_event: Some(stores_event),
     files: Files::Rolling(layout::of_lines(&[".jsonl"], |_| ".jsonl")),
     recovery: RecoveryMethod::Lines(RecordSplit { is_record: |line| parse_document(line).is_ok(), is_row: false }),
 });

@@ -18,12 +18,12 @@ use serde::{Deserialize, Serialize};
 use super::as_event::{Header, answer, each_header, mark_truncated};
 use super::base64;
 use super::format::{Files, Format, FormatSpec};
-use super::held::{Field, Held, Lacks, Reduction};
 use super::layout::{self, FileContent, RollingLayout};
 use super::lines::{JsonLines, MAX_LINE};
 use super::records::of_lines;
 use super::recovery::{RecordSplit, RecoveryMethod};
 use super::sniff::{Confidence, Prefix};
+use super::stored_fields::{Field, Lacks, Reduction, Stored};
 use seine_delivery::Entry;
 use seine_parse::page::{EpochMs, PageEvent, Relevance, Response, Truncated};
 
@@ -36,7 +36,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
     begins,
     reader: |input| Ok(of_lines(FilesReader::new(input.bytes), FilesRecord::into_event, |_, record| record.lacks())),
     encoder: |_| Box::new(encode),
-    is_held: Some(is_held),
+    stores_event: Some(stores_event),
     files: Files::Rolling(RollingLayout {
         content: FileContent::Stream,
         ..layout::of_lines(&[".deflate"], |_| ".deflate")
@@ -44,23 +44,23 @@ pub const FORMAT: Format = Format(&FormatSpec {
     recovery: RecoveryMethod::Lines(RecordSplit { is_record: |line| parse_line(line).is_ok(), is_row: false }),
 });
 
-pub(super) const HOLDS: &[(Field, Held)] = &[
-    (Field::Url, Held::Whole),
-    (Field::FinalUrl, Held::Whole),
-    (Field::Headers, Held::Partly(Reduction::Gathered)),
-    (Field::Body, Held::Whole),
-    (Field::Fetched, Held::Whole),
-    (Field::Relevance, Held::Whole),
-    (Field::CrawlerId, Held::Whole),
-    (Field::Truncated, Held::Whole),
-    (Field::OtherTypes, Held::Whole),
+pub(super) const HOLDS: &[(Field, Stored)] = &[
+    (Field::Url, Stored::Complete),
+    (Field::FinalUrl, Stored::Complete),
+    (Field::Headers, Stored::Partly(Reduction::Gathered)),
+    (Field::Body, Stored::Complete),
+    (Field::Fetched, Stored::Complete),
+    (Field::Relevance, Stored::Complete),
+    (Field::CrawlerId, Stored::Complete),
+    (Field::Truncated, Stored::Complete),
+    (Field::OtherTypes, Stored::Complete),
 ];
 
 pub(super) const DEMANDS: &[Field] = &[Field::Url, Field::Fetched, Field::Relevance, Field::Body];
 
 /// The JSON object without a line feed. Needs only the body, so the page is not parsed.
 pub(super) fn encode(entry: &Entry, out: &mut Vec<u8>) -> bool {
-    let is_held = is_held(&entry.event) && write_event(&entry.event, &entry.body(), out);
+    let is_held = stores_event(&entry.event) && write_event(&entry.event, &entry.body(), out);
     if is_held {
         out.pop_if(|byte| *byte == b'\n');
     }
@@ -69,7 +69,7 @@ pub(super) fn encode(entry: &Entry, out: &mut Vec<u8>) -> bool {
 
 /// Only the body, for every page that FILES stores.
 pub(super) fn body_alone(entry: &Entry, out: &mut Vec<u8>) -> bool {
-    let is_held = is_held(&entry.event);
+    let is_held = stores_event(&entry.event);
     if is_held {
         out.extend_from_slice(&entry.body());
     }
@@ -118,7 +118,7 @@ pub fn write_event(event: &PageEvent, body: &[u8], out: &mut Vec<u8>) -> bool {
 }
 
 /// Whether FILES stores the event: a page with a 2xx answer.
-pub fn is_held(event: &PageEvent) -> bool {
+pub fn stores_event(event: &PageEvent) -> bool {
     page_of(event).is_some()
 }
 

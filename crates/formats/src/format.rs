@@ -5,12 +5,12 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
 use super::encoder::Encoder;
-use super::held::{Field, Held, Lacks};
 use super::layout::{FileContent, RollingLayout};
 use super::options::Options;
 use super::records::{ArchiveReader, ReaderInput};
 use super::recovery::RecoveryMethod;
 use super::sniff::{Confidence, Prefix};
+use super::stored_fields::{Field, Lacks, Stored};
 use seine_parse::page::PageEvent;
 
 /// A format, given by its row in the table.
@@ -26,7 +26,7 @@ pub struct FormatSpec {
     /// The value of the header `schema` in Kafka messages of this format.
     pub schema: &'static str,
     /// The fields of a page that the format stores; no others.
-    pub holds: &'static [(Field, Held)],
+    pub holds: &'static [(Field, Stored)],
     /// Fields that every record must have. Content cannot be filled in, so a page without content cannot be written.
     pub demands: &'static [Field],
     /// Whether a file or a message has this format, judged by its first bytes.
@@ -36,7 +36,7 @@ pub struct FormatSpec {
     /// Writes pages.
     pub encoder: fn(&Options) -> Box<dyn Encoder>,
     /// Whether the format stores an event. None if that is known only after parsing the page.
-    pub is_held: Option<fn(&PageEvent) -> bool>,
+    pub stores_event: Option<fn(&PageEvent) -> bool>,
     /// How pages are stored in files.
     pub files: Files,
     /// How to find records in a damaged file.
@@ -64,8 +64,8 @@ impl Deref for Format {
 
 impl Format {
     /// How completely the format stores a field.
-    pub fn holds(self, field: Field) -> Held {
-        self.0.holds.iter().find(|(held, _)| *held == field).map_or(Held::No, |(_, how)| *how)
+    pub fn holds(self, field: Field) -> Stored {
+        self.0.holds.iter().find(|(held, _)| *held == field).map_or(Stored::No, |(_, how)| *how)
     }
 
     /// Whether every record must have the field.
@@ -75,20 +75,22 @@ impl Format {
 
     /// The fields missing in a page of this format: those that the format never stores, and those that this page lacks.
     pub fn lacks(self, page: Lacks) -> Lacks {
-        let fields = Field::all().filter(|field| self.holds(*field) == Held::No);
+        let fields = Field::all().filter(|field| self.holds(*field) == Stored::No);
         fields.fold(page, |lacks, field| lacks.and(field, true))
     }
 
     /// A sentence that tells what pages lose when converted to another format; none if nothing.
     pub fn losses_in(self, to: Format) -> Option<String> {
-        let known = Field::all().filter(|field| self.holds(*field) != Held::No);
+        let known = Field::all().filter(|field| self.holds(*field) != Stored::No);
         let (mut missing, mut left_out, mut partly) = (Vec::new(), Vec::new(), Vec::new());
         for field in known {
             match to.holds(field) {
-                Held::No if field.is_kind_of_page() => left_out.push(field.to_string()),
-                Held::No => missing.push(field.to_string()),
-                Held::Partly(part) if self.holds(field) != Held::Partly(part) => partly.push(format!("{field} {part}")),
-                Held::Partly(_) | Held::Whole => {}
+                Stored::No if field.is_kind_of_page() => left_out.push(field.to_string()),
+                Stored::No => missing.push(field.to_string()),
+                Stored::Partly(part) if self.holds(field) != Stored::Partly(part) => {
+                    partly.push(format!("{field} {part}"))
+                }
+                Stored::Partly(_) | Stored::Complete => {}
             }
         }
         let mut parts = Vec::new();

@@ -112,7 +112,7 @@ pub struct LetterReader<R> {
     length: u64,
     /// Offset of the next header.
     offset: u64,
-    event: EventPlace,
+    event: EventOffset,
     tally: Tally,
 }
 
@@ -123,7 +123,7 @@ struct Record {
 }
 
 #[derive(Clone, Copy, Default)]
-struct EventPlace {
+struct EventOffset {
     offset: u64,
     length: u32,
     crc: u32,
@@ -134,7 +134,7 @@ impl<R: Read + Seek> LetterReader<R> {
     pub fn new(mut input: R) -> Result<LetterReader<R>, LetterError> {
         let length = input.seek(SeekFrom::End(0))?;
         input.seek(SeekFrom::Start(0))?;
-        Ok(LetterReader { input, length, offset: 0, event: EventPlace::default(), tally: Tally::default() })
+        Ok(LetterReader { input, length, offset: 0, event: EventOffset::default(), tally: Tally::default() })
     }
 
     /// Sum of the tallies read so far; complete when no letters are left.
@@ -183,14 +183,14 @@ impl<R: Read + Seek> LetterReader<R> {
         if number(12) != crc32fast::hash(&note) {
             return Err(damaged("a note"));
         }
-        self.event = EventPlace { offset: event, length: event_bytes, crc: number(16) };
+        self.event = EventOffset { offset: event, length: event_bytes, crc: number(16) };
         self.offset = end;
         Ok(Some(Record { is_tally: magic == TALLY_MAGIC, json: note }))
     }
 
     /// The event of the last letter, as bytes.
     pub fn event_bytes(&mut self) -> Result<Bytes, LetterError> {
-        let EventPlace { offset, length, crc } = self.event;
+        let EventOffset { offset, length, crc } = self.event;
         self.input.seek(SeekFrom::Start(offset))?;
         let bytes = self.read(offset, u64::from(length))?.ok_or(ErrorKind::UnexpectedEof).map_err(io::Error::from)?;
         if crc32fast::hash(&bytes) != crc {

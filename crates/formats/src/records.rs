@@ -5,8 +5,8 @@ use std::io::{Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use super::Format;
-use super::held::Lacks;
 use super::lines::JsonLines;
+use super::stored_fields::Lacks;
 use seine_parse::page::PageEvent;
 
 /// A seekable reader.

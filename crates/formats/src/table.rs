@@ -46,7 +46,7 @@ impl Format {
         says(Confidence::Sure).or_else(|| says(Confidence::Perhaps))
     }
 
-    fn place(self) -> usize {
+    fn position(self) -> usize {
         TABLE.iter().position(|format| *format == self).unwrap_or(TABLE.len())
     }
 }
@@ -60,6 +60,6 @@ impl PartialOrd for Format {
 /// In the order of the table.
 impl Ord for Format {
     fn cmp(&self, other: &Format) -> Ordering {
-        self.place().cmp(&other.place())
+        self.position().cmp(&other.position())
     }
 }

@@ -16,12 +16,12 @@ use serde::{Deserialize, Serialize};
 use super::csv_cells::Cells;
 use super::files::page_of;
 use super::format::{Files, Format, FormatSpec};
-use super::held::{Field, Held, Lacks, Reduction};
 use super::layout::{self, RollingLayout};
 use super::options::WebIndexLimits;
 use super::records::{ArchiveReader, CodecReader, ReadSeek, ReaderInput};
 use super::recovery::{RecordSplit, RecoveryMethod};
 use super::sniff::{Confidence, Prefix};
+use super::stored_fields::{Field, Lacks, Reduction, Stored};
 use super::text;
 use seine_delivery::Entry;
 use seine_parse::PageText;
@@ -35,9 +35,9 @@ pub const FORMAT: Format = Format(&FormatSpec {
     about: "title, headings and other facts of each page, as CSV",
     schema: "web-index",
     holds: &[
-        (Field::Url, Held::Whole),
-        (Field::FinalUrl, Held::Whole),
-        (Field::Fetched, Held::Partly(Reduction::Seconds)),
+        (Field::Url, Stored::Complete),
+        (Field::FinalUrl, Stored::Complete),
+        (Field::Fetched, Stored::Partly(Reduction::Seconds)),
     ],
     demands: &[Field::Url, Field::FinalUrl, Field::Fetched],
     begins: |beginning: &Prefix| {
@@ -56,7 +56,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
             is_held
         })
     },
-    is_held: None,
+    stores_event: None,
     files: Files::Rolling(RollingLayout { record_end: ROW_END, ..layout::of_lines(&[".csv"], |_| ".csv") }),
     recovery: RecoveryMethod::Lines(RecordSplit {
         is_record: |row| Rows(Cells::new(row)).next().is_some_and(|record| record.is_ok()),

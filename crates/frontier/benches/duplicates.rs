@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use fastrand::Rng;
-use seine_delivery::Position;
+use seine_delivery::Offset;
 use seine_frontier::{
     Attempt, Batch, Cause, Change, EmbeddedFrontier, Fetching, FrontierOptions, PageRecord, PageState, Verdict,
     Verdicts,
@@ -75,7 +75,7 @@ fn ask(frontier: &EmbeddedFrontier, pages: u64, number: usize, rng: &mut Rng) ->
     let by = format!("http://asks.example/{number}");
     let began = Instant::now();
     let reservation = frontier.reserve(&by, Kind::Page, 0).expect("the frontier answers").expect("there is no budget");
-    let told = reservation.claim_content(content, MAX_DISTANCE).expect("the frontier answers");
+    let told = reservation.reserve_content(content, MAX_DISTANCE).expect("the frontier answers");
     let took = began.elapsed().as_secs_f64() * 1e6;
     assert_eq!(told.is_some(), is_near, "{told:?}");
     took
@@ -91,7 +91,7 @@ fn fill(folder: &Path, pages: u64, with_fingerprints: bool) -> (f64, u64) {
     let began = Instant::now();
     for first in (0..pages).step_by(BATCH as usize) {
         let verdicts = (first..pages.min(first + BATCH)).map(|number| verdict(number, with_fingerprints)).collect();
-        let cursor = Position { index: first + BATCH, offset: 0 };
+        let cursor = Offset { index: first + BATCH, offset: 0 };
         frontier.apply(&Batch { verdicts, cursor, ..Batch::default() }, first).expect("the frontier takes it");
     }
     frontier.flush().expect("the frontier writes");
@@ -118,13 +118,13 @@ fn verdict(number: u64, with_fingerprint: bool) -> Verdict {
         depth: 1,
         history: None,
         final_url: None,
-        is_to_be_reread: false,
+        must_refetch: false,
         noindex: false,
         target: None,
         texts: Default::default(),
         canonical: None,
         passed_at: None,
-        past: Default::default(),
+        url_history: Default::default(),
         likeness: with_fingerprint.then_some(likeness),
         judged: None,
         refused_since: None,
@@ -132,7 +132,7 @@ fn verdict(number: u64, with_fingerprint: bool) -> Verdict {
     };
     let attempt = Attempt { at: number, outcome: Cause::Status(200), counts: true, digest: None };
     let (event_id, change) = (record.event_id.clone(), Change::Page { record, due_again: None });
-    Verdict { url, kind: Kind::Page, event_id, reached: None, attempt, brought: Default::default(), change }
+    Verdict { url, kind: Kind::Page, event_id, reached: None, attempt, fetched: Default::default(), change }
 }
 
 fn fingerprint(number: u64) -> u64 {
@@ -167,7 +167,7 @@ fn real_pages(folder: &Path) {
         (all, short) = (all + 1, short + u64::from(bits.is_none()));
         let reserved = frontier.reserve(&event.url, Kind::Page, 0).expect("the frontier answers");
         let reservation = reserved.expect("there is no budget");
-        let told = reservation.claim_content(Content::new(&derived.digest, bits), MAX_DISTANCE);
+        let told = reservation.reserve_content(Content::new(&derived.digest, bits), MAX_DISTANCE);
         reservations.push(reservation);
         let Some(of) = told.expect("the frontier answers") else { continue };
         match of.simhash {

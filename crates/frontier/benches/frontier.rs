@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use seine_delivery::Position;
+use seine_delivery::Offset;
 use seine_frontier::*;
 use seine_parse::page::Kind;
 use seine_policies::revisit::History;
@@ -99,8 +99,8 @@ fn looks(frontier: &EmbeddedFrontier, urls: u64) {
             let url = url(host, n);
             let origin = url.split_inclusive('/').take(3).collect::<String>();
             let before = Instant::now();
-            frontier.look_at_url(&url).expect("the store is read");
-            frontier.look_at_host(origin.trim_end_matches('/')).expect("the store is read");
+            frontier.url_snapshot(&url).expect("the store is read");
+            frontier.host_snapshot(origin.trim_end_matches('/')).expect("the store is read");
             before.elapsed()
         })
         .collect();
@@ -190,7 +190,7 @@ fn validate(frontier: &EmbeddedFrontier, urls: u64, fetched: Receiver<String>) {
             add_links(&url, pages, &mut discovered, &mut batch.proposals);
             batch.verdicts.push(verdict(url, pages));
         }
-        batch.cursor = Position { index: pages, offset: pages };
+        batch.cursor = Offset { index: pages, offset: pages };
         let before = Instant::now();
         let applied = frontier.apply(&batch, 0).expect("applied");
         let took = before.elapsed();
@@ -260,19 +260,19 @@ fn verdict(url: String, number: u64) -> Verdict {
         final_url: None,
         noindex: false,
         preferences: Some(Vec::new()),
-        is_to_be_reread: false,
+        must_refetch: false,
         target: None,
         texts: Default::default(),
         canonical: None,
         passed_at: Some(number),
-        past: Default::default(),
+        url_history: Default::default(),
         judged: None,
         refused_since: None,
         likeness: None,
     };
     let attempt = Attempt { at: time(number), outcome: Cause::Status(200), counts: true, digest: None };
     let change = Change::Page { record, due_again: None };
-    Verdict { url, kind: Kind::Page, event_id, reached: None, attempt, brought: Default::default(), change }
+    Verdict { url, kind: Kind::Page, event_id, reached: None, attempt, fetched: Default::default(), change }
 }
 
 // ----------------------------------------------------------------------------------------------------------- the inserts

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use seine_delivery::Position;
+use seine_delivery::Offset;
 use seine_frontier::*;
 use seine_parse::page::Kind;
 
@@ -94,7 +94,7 @@ fn visit(frontier: &EmbeddedFrontier, hosts: u64) {
         for lease in frontier.lease(now, LeaseLimits::new(AT_ONCE, 1)).expect("leased") {
             visited += 1;
             let ip = IpAddr::V4(Ipv4Addr::from((10 << 24) + (visited % 50_000) as u32));
-            frontier.claim_address(&lease, ip, Duration::ZERO, now);
+            frontier.take_politeness_slot(&lease, ip, Duration::ZERO, now);
             let fetched: Vec<String> = lease.work.iter().map(|work| work.url.clone()).collect();
             for url in &fetched {
                 events += 1;
@@ -104,7 +104,7 @@ fn visit(frontier: &EmbeddedFrontier, hosts: u64) {
             let release = Release { fetched, not_before: now + 1_000, robots: Some(robots), ..Release::default() };
             frontier.release(lease, release).expect("released");
         }
-        batch.cursor = Position { index: events, offset: events };
+        batch.cursor = Offset { index: events, offset: events };
         frontier.apply(&batch, now).expect("applied");
     }
 }
@@ -115,7 +115,7 @@ fn failed(url: String, number: u64, now: u64) -> Verdict {
     let host = HostPause::default();
     let change = Change::Retry { at: now + 3_600_000, attempt: 1, put_off: false, cause: None, host };
     let event_id = format!("{number:032x}");
-    Verdict { url, kind: Kind::Page, event_id, reached: None, attempt, brought: Default::default(), change }
+    Verdict { url, kind: Kind::Page, event_id, reached: None, attempt, fetched: Default::default(), change }
 }
 
 fn report(when: &str, frontier: EmbeddedFrontier) {

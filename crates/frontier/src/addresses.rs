@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::keys::HostKey;
-use super::lease::Turn;
+use super::lease::PolitenessSlot;
 use seine_parse::page::EpochMs;
 use seine_simulation_hooks::planted;
 
@@ -44,17 +44,17 @@ impl Default for Addresses {
 }
 
 impl Addresses {
-    /// Implements [`super::Fetching::claim_address`].
-    pub fn claim(&mut self, host: HostKey, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {
+    /// Implements [`super::Fetching::take_politeness_slot`].
+    pub fn take_slot(&mut self, host: HostKey, ip: IpAddr, delay: Duration, now: EpochMs) -> PolitenessSlot {
         if planted::is("address_ignored") {
-            return Turn::Now;
+            return PolitenessSlot::Now;
         }
         if self.by_ip.len() >= self.tidy_at {
             self.by_ip.retain(|_, line| line.is_busy(now));
             self.tidy_at = TIDY_AT.max(self.by_ip.len() * 2);
         }
         let delay = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX / 4);
-        self.line(ip).claim(host, delay, now)
+        self.line(ip).take_slot(host, delay, now)
     }
 
     /// Loads addresses of an earlier run that are not free yet, and the time when all others are.
@@ -86,12 +86,12 @@ impl Addresses {
 }
 
 impl Line {
-    fn claim(&mut self, host: HostKey, delay: u64, now: EpochMs) -> Turn {
-        self.give_up_old_turns(now);
+    fn take_slot(&mut self, host: HostKey, delay: u64, now: EpochMs) -> PolitenessSlot {
+        self.give_up_old_slots(now);
         match self.by_host.get(&host).copied() {
-            Some(turn) if now < turn + self.shift => return Turn::At(turn + self.shift),
-            Some(turn) => {
-                self.by_time.remove(&turn);
+            Some(slot) if now < slot + self.shift => return PolitenessSlot::At(slot + self.shift),
+            Some(slot) => {
+                self.by_time.remove(&slot);
                 self.by_host.remove(&host);
             }
             None if self.tail + self.shift > now => return self.join(host, delay, now),
@@ -101,7 +101,7 @@ impl Line {
             return self.join(host, delay, now);
         }
         self.start(delay, now);
-        Turn::Now
+        PolitenessSlot::Now
     }
 
     fn start(&mut self, delay: u64, now: EpochMs) {
@@ -110,33 +110,33 @@ impl Line {
             (self.shift, self.tail) = (0, self.free_at);
             return;
         }
-        let next = self.by_time.range(now.saturating_sub(self.shift) + 1..).next().map(|(turn, _)| turn + self.shift);
+        let next = self.by_time.range(now.saturating_sub(self.shift) + 1..).next().map(|(slot, _)| slot + self.shift);
         let late = next.map_or(0, |next| self.free_at.saturating_sub(next));
         self.shift += late;
         self.tail = self.tail.max(self.free_at.saturating_sub(self.shift));
     }
 
-    fn join(&mut self, host: HostKey, delay: u64, now: EpochMs) -> Turn {
+    fn join(&mut self, host: HostKey, delay: u64, now: EpochMs) -> PolitenessSlot {
         let at = (self.tail + self.shift).max(self.free_at).max(now + 1);
-        let turn = at - self.shift;
-        self.tail = turn + delay.max(1);
-        self.by_time.insert(turn, host);
-        self.by_host.insert(host, turn);
-        Turn::At(at)
+        let slot = at - self.shift;
+        self.tail = slot + delay.max(1);
+        self.by_time.insert(slot, host);
+        self.by_host.insert(host, slot);
+        PolitenessSlot::At(at)
     }
 
-    fn give_up_old_turns(&mut self, now: EpochMs) {
-        while let Some((&turn, &host)) = self.by_time.first_key_value() {
-            if turn + self.shift + GIVEN_UP_AFTER_MS > now {
+    fn give_up_old_slots(&mut self, now: EpochMs) {
+        while let Some((&slot, &host)) = self.by_time.first_key_value() {
+            if slot + self.shift + GIVEN_UP_AFTER_MS > now {
                 return;
             }
-            self.by_time.remove(&turn);
+            self.by_time.remove(&slot);
             self.by_host.remove(&host);
         }
     }
 
     fn is_busy(&self, now: EpochMs) -> bool {
-        let last = self.by_time.last_key_value().map_or(0, |(turn, _)| turn + self.shift + GIVEN_UP_AFTER_MS);
+        let last = self.by_time.last_key_value().map_or(0, |(slot, _)| slot + self.shift + GIVEN_UP_AFTER_MS);
         now < self.free_at.max(last).max(self.tail + self.shift)
     }
 }

@@ -10,24 +10,24 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::Look;
+use super::Recheck;
 use super::embedded::Reservation;
 use super::error::FrontierError;
-use super::learned::{QueuePlace, Ranked, Remembered};
-use super::lease::{HostTurn, Lease, LeaseLimits, Release, Turn, Unjudged};
+use super::learned::{QueuePosition, Ranked, Remembered};
+use super::lease::{Lease, LeaseAnswer, LeaseLimits, PolitenessSlot, Release, Unjudged};
 use super::page::PageRecord;
 use super::spending::NoBudget;
 use super::status::Counts;
 use super::trouble::Waiting;
 use super::verdict::{Applied, Batch};
 use super::work::{Proposal, Proposed, Work};
-use seine_delivery::Position;
+use seine_delivery::Offset;
 use seine_parse::page::{EpochMs, Kind};
 use seine_policies::focus::Lead;
 use seine_policies::revisit::Trust;
 
 /// The recheck that a page needs; none: unchanged.
-pub type LookAt<'l> = &'l dyn Fn(&PageRecord) -> Option<Look>;
+pub type ChooseRecheck<'l> = &'l dyn Fn(&PageRecord) -> Option<Recheck>;
 
 /// Decides which URL is fetched next, and when.
 pub trait Scheduler: Send + Sync {
@@ -48,7 +48,7 @@ pub trait Scheduler: Send + Sync {
     fn lease(&self, now: EpochMs, limits: LeaseLimits) -> Result<Vec<Lease>, FrontierError>;
 
     /// Leases one host by its origin, without URLs, for a redirect. An unknown host is created.
-    fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError>;
+    fn lease_host(&self, origin: &str, now: EpochMs) -> Result<LeaseAnswer, FrontierError>;
 
     /// Releases a host. URLs of the lease that are not in `fetched` can be leased again. Does not wait for the disk:
     /// [`Scheduler::write_visits`] writes the results of the visit, and nobody gets the host before.
@@ -79,7 +79,7 @@ pub trait Fetching: Scheduler {
 
     /// Claims the next politeness slot of `ip` for this lease's host. `Now`: the visit starts, and no other host of the
     /// address gets `Now` for `delay`. `At(t)`: try again then; a slot is kept for the host.
-    fn claim_address(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn;
+    fn take_politeness_slot(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> PolitenessSlot;
 
     /// A remote worker visits an address for longer than was claimed: no other slot before `time` has passed (in ms).
     fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs);
@@ -94,7 +94,7 @@ pub trait Fetching: Scheduler {
 
     /// Calls `look` for every URL in `page`, or for those of one host (`of`, its origin), and applies the rechecks.
     /// Returns how many changed. Works in batches; after an interruption, call it again.
-    fn look_again(&self, of: Option<&str>, now: EpochMs, look: LookAt) -> Result<u64, FrontierError>;
+    fn recheck(&self, of: Option<&str>, now: EpochMs, recheck: ChooseRecheck) -> Result<u64, FrontierError>;
 
     /// The reservation of a URL that is about to be fetched. It has a place in all budgets of the URL, and can get more
     /// ([`Reservation`]). The inner error: a budget forbids the request.
@@ -108,7 +108,7 @@ pub trait Verdicts: Send + Sync {
     fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError>;
 
     /// The validator's offset in the page log.
-    fn cursor(&self) -> Result<Position, FrontierError>;
+    fn cursor(&self) -> Result<Offset, FrontierError>;
 
     /// The record in `page` of a URL that was fetched or finally failed.
     fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError>;
@@ -124,7 +124,7 @@ pub trait Verdicts: Send + Sync {
 pub trait Validation: Verdicts + Notes {
     /// An offset that survives a power failure; does an fsync if necessary. Only events before it may be deleted from
     /// the log, because a store that lost its last commits validates from an earlier offset.
-    fn durable_cursor(&self) -> Result<Position, FrontierError>;
+    fn durable_cursor(&self) -> Result<Offset, FrontierError>;
 
     /// URLs that were fetched and have no verdict yet; their events are in the page log.
     fn unjudged(&self) -> Unjudged;
@@ -146,11 +146,11 @@ pub trait Validation: Verdicts + Notes {
     /// in flight keep theirs. Returns the position to continue after; none: there are no more.
     fn rank_again(
         &self,
-        after: Option<QueuePlace>,
+        after: Option<QueuePosition>,
         at_most: usize,
         rank: &dyn Fn(&Ranked) -> u8,
         now: EpochMs,
-    ) -> Result<Option<QueuePlace>, FrontierError>;
+    ) -> Result<Option<QueuePosition>, FrontierError>;
 }
 
 /// Named notes stored with the frontier (scope of the crawl, settings of the last start).

@@ -7,7 +7,10 @@ pub enum FrontierError {
     Store { path: String, remedy: &'static str, source: Box<dyn std::error::Error + Send + Sync> },
     /// Nothing can be written or read at the moment. The call must be repeated when [`super::EmbeddedFrontier::standing`] is
     /// well; leases stay.
-    #[error("frontier in {path}: {why}; free some space on this disk, nothing is lost and it goes on by itself")]
+    #[error(
+        "frontier in {path}: {why}; free some space on this disk; no event is lost, and the crawl continues by \
+        itself"
+    )]
     Waiting { path: String, why: String },
     /// Another process uses the folder `path`.
     #[error(
@@ -15,7 +18,7 @@ pub enum FrontierError {
     )]
     InUse { path: String },
     /// The call had no effect.
-    #[error("{0} is not a URL the frontier can hold: it wants a normalised http or https URL with a host")]
+    #[error("the frontier cannot store {0}: it needs a normalised http or https URL with a host")]
     BadUrl(String),
 }
 

@@ -36,7 +36,7 @@ impl Harvest {
 }
 
 /// A position in the queues of URLs that may be fetched any time.
-pub type QueuePlace = [u8; 16];
+pub type QueuePosition = [u8; 16];
 
 /// A URL in these queues.
 #[derive(Debug, Clone, Copy)]

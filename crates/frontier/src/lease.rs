@@ -87,7 +87,7 @@ impl LeaseLimits {
 
 /// The result of [`super::Scheduler::lease_host`].
 #[derive(Debug, Clone)]
-pub enum HostTurn {
+pub enum LeaseAnswer {
     Leased(Box<Lease>),
     /// It must wait until then.
     At(EpochMs),
@@ -96,7 +96,7 @@ pub enum HostTurn {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub enum PolitenessSlot {
     /// Nothing more may be fetched from the host: it is blocked or recalled ([`super::EmbeddedFrontier::recall`]).
     Recalled,
     Now,

@@ -3,8 +3,8 @@
 use minicbor::{Decode, Encode};
 
 use super::event_id;
-use super::past::{Attempt, Past};
 use super::trouble::Cause;
+use super::url_history::{Attempt, UrlHistory};
 use seine_parse::page::preferences::Statement;
 use seine_parse::page::{
     Before, Doubt, DuplicateOf, EpochMs, FailureReason, Kind, Likeness, PageChange, PageEvent, Relevance, TextsGiven,
@@ -50,7 +50,7 @@ pub struct PageRecord {
     /// The next fetch is a refetch, and its links are followed even if the page is unchanged, because some of them were
     /// not admitted at the last fetch.
     #[cbor(n(13), skip_if = "std::ops::Not::not")]
-    pub is_to_be_reread: bool,
+    pub must_refetch: bool,
     /// The normalised redirect target, whose page is delivered under this URL or of which it is an alias. None without
     /// redirects, and with `redirects: follow`.
     #[n(14)]
@@ -69,8 +69,8 @@ pub struct PageRecord {
     #[n(19)]
     pub preferences: Option<Vec<Statement>>,
     /// Its history.
-    #[cbor(n(18), skip_if = "Past::is_empty")]
-    pub past: Past,
+    #[cbor(n(18), skip_if = "UrlHistory::is_empty")]
+    pub url_history: UrlHistory,
     /// The page classifier's result for the last 2xx response. None if there was no classifier.
     #[n(20)]
     pub judged: Option<JudgedBy>,
@@ -143,8 +143,8 @@ impl PageRecord {
     }
 
     /// Its body was truncated, and no complete one was fetched since. The truncated page is delivered.
-    pub fn is_half(&self) -> bool {
-        self.state.is_there() && self.digest.is_none() && (200..300).contains(&self.status)
+    pub fn is_truncated(&self) -> bool {
+        self.state.is_found() && self.digest.is_none() && (200..300).contains(&self.status)
     }
 
     /// Since when fetches give no page, for a URL that is not known to have been a page.
@@ -175,7 +175,7 @@ impl PageRecord {
 
     /// Whether hints matter for its rechecks: it has hints, or gives hints about other pages.
     pub fn is_hinted(&self) -> bool {
-        self.history.is_some_and(|history| history.told.is_some() || history.tells.is_some())
+        self.history.is_some_and(|history| history.hinted.is_some() || history.tells.is_some())
     }
 
     /// What the change from `before` to this record shows about the hints of the page's host.
@@ -190,7 +190,7 @@ impl PageRecord {
 
     /// What the fetches of the page showed. For old records it is only known that the page is or was live.
     pub fn history(&self) -> Option<History> {
-        let was_there = self.state.is_there() || matches!(self.state, PageState::Gone | PageState::Alias);
+        let was_there = self.state.is_found() || matches!(self.state, PageState::Gone | PageState::Alias);
         self.history.or_else(|| was_there.then(|| History::new(self.fetched_ms)))
     }
 }
@@ -254,7 +254,7 @@ impl PageState {
     }
 
     /// The last fetch found the page, delivered or not.
-    pub fn is_there(self) -> bool {
+    pub fn is_found(self) -> bool {
         self.is_live() || self == PageState::Withheld
     }
 }

@@ -17,9 +17,9 @@ pub struct Counts {
     pub work_proposed: u64,
     /// The part of `work_proposed` without a final answer so far; the rest are rechecks.
     pub first_time: u64,
-    /// The part of `first_time` that is deferred ([`super::held`]). No run waits for these URLs.
+    /// The part of `first_time` that is deferred ([`super::deferred`]). No run waits for these URLs.
     #[serde(default)]
-    pub held: u64,
+    pub deferred: u64,
     /// URLs in `page`, without sitemaps.
     pub page: u64,
     /// The part of `page` in each state.
@@ -32,9 +32,9 @@ pub struct Counts {
     /// The part of `live` that are duplicates.
     #[serde(default)]
     pub duplicates: u64,
-    /// Truncated pages ([`super::PageRecord::is_half`]).
+    /// Truncated pages ([`super::PageRecord::is_truncated`]).
     #[serde(default)]
-    pub half: u64,
+    pub truncated: u64,
     /// Hosts ever seen.
     pub hosts: u64,
     /// Links left out because they lead to new hosts of a domain at its limit. A link counts each time.

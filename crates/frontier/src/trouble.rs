@@ -175,7 +175,7 @@ impl Trouble {
     }
 
     /// Whether the host or some of its latest URLs failed.
-    pub fn is_told(&self) -> bool {
+    pub fn is_troubled(&self) -> bool {
         self.failures > 0 || self.given_up || self.suspect.is_some() || self.errors.are_many()
     }
 

@@ -1,12 +1,12 @@
 //! Verdicts: what the validator tells the frontier.
 
-use super::held::{Traps, TrapsDone};
+use super::deferred::{Traps, TrapsDone};
 use super::learned::{Harvest, Learned};
 use super::page::PageRecord;
-use super::past::Attempt;
 use super::trouble::{Cause, Trouble};
+use super::url_history::Attempt;
 use super::work::{Proposal, Proposed};
-use seine_delivery::Position;
+use seine_delivery::Offset;
 use seine_parse::page::{EpochMs, Kind};
 use seine_policies::budgets::Amounts;
 
@@ -24,7 +24,7 @@ pub struct Batch {
     /// Number of fetched pages, and of relevant ones.
     pub harvest: Harvest,
     /// The validator's offset in the log after this batch.
-    pub cursor: Position,
+    pub cursor: Offset,
 }
 
 /// A sitemap or feed says that a page has changed.
@@ -49,7 +49,7 @@ pub struct Verdict {
     /// For the user, without its digest. Its time is also the time of the amounts.
     pub attempt: Attempt,
     /// Amounts for budgets, charged to this URL wherever it redirected.
-    pub brought: Amounts,
+    pub fetched: Amounts,
     pub change: Change,
 }
 

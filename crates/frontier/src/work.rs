@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::page::{PageRecord, PageState};
-use super::past::{Found, Past};
+use super::url_history::{Found, UrlHistory};
 use seine_parse::page::{Doubt, Kind, WasDuplicate};
 use seine_policies::focus::Lead;
 
@@ -55,7 +55,7 @@ pub struct Work {
     /// It was put off for probable host trouble since its last real attempt.
     pub was_put_off: bool,
     /// The page was live at its last fetch.
-    pub was_there: bool,
+    pub was_found: bool,
     /// Its record then, without its history; empty for other URLs. Its validators are for a conditional request.
     pub known: PageRecord,
     /// It was a duplicate of a page that is gone.
@@ -65,17 +65,17 @@ pub struct Work {
 impl Work {
     /// `page`: the record of the URL's last fetch.
     pub(super) fn new(url: String, kind: Kind, depth: u16, attempt: u16, page: Option<PageRecord>) -> Work {
-        let page = page.filter(|page| page.state.is_there());
+        let page = page.filter(|page| page.state.is_found());
         let was_there = page.is_some();
-        let mut known = PageRecord { past: Past::default(), ..page.unwrap_or_default() };
+        let mut known = PageRecord { url_history: UrlHistory::default(), ..page.unwrap_or_default() };
         // A page with an unconfirmed removal that its content caused may send the same content under its old
         // validators.
         let is_doubted = matches!(known.doubt(), Some((Doubt::Noindex | Doubt::Empty | Doubt::Named, _)));
         // For a truncated page a 304 says nothing, and has no links.
-        if known.digest.is_none() || known.is_to_be_reread || is_doubted {
+        if known.digest.is_none() || known.must_refetch || is_doubted {
             (known.etag, known.last_modified) = (None, None);
         }
-        Work { url, kind, depth, priority: PRIORITY_UNKNOWN, attempt, was_there, known, ..Work::default() }
+        Work { url, kind, depth, priority: PRIORITY_UNKNOWN, attempt, was_found: was_there, known, ..Work::default() }
     }
 
     /// The page was live, but not delivered.
@@ -86,7 +86,7 @@ impl Work {
     pub fn was_duplicate(&self) -> WasDuplicate {
         match self.known.likeness.as_ref().is_some_and(|likeness| likeness.of.is_some()) {
             // A destination may have lost it, so it is written although it is unchanged.
-            _ if self.known.is_to_be_reread => WasDuplicate::Unknown,
+            _ if self.known.must_refetch => WasDuplicate::Unknown,
             true => WasDuplicate::Yes,
             false => WasDuplicate::default(),
         }

@@ -11,7 +11,7 @@ use super::log::PageLog;
 use super::queue::{COMPANY, Pending, QUEUE_BYTES};
 use super::record;
 use crate::LogConfig;
-use seine_delivery::Position;
+use seine_delivery::Offset;
 use seine_parse::Derived;
 use seine_parse::page::{PageEvent, codec};
 use seine_simulation_hooks::planted;
@@ -22,12 +22,12 @@ const NEAR_BYTES: u64 = if cfg!(feature = "simulate") { 1 << 10 } else { 8 << 20
 
 /// A queued event. Waits for it to be accepted.
 #[derive(Debug)]
-pub struct Ticket(oneshot::Receiver<(Position, Duration)>);
+pub struct Ticket(oneshot::Receiver<(Offset, Duration)>);
 
 impl Ticket {
     /// Waits until the event's record is fsynced. Returns the position after it, and how long that took from queueing,
     /// however late this is called. [`LogError::Closed`]: the log was closed first.
-    pub async fn accepted(self) -> Result<(Position, Duration), LogError> {
+    pub async fn accepted(self) -> Result<(Offset, Duration), LogError> {
         self.0.await.map_err(|_| LogError::Closed)
     }
 }

@@ -11,13 +11,13 @@ use super::cursor_file;
 use super::error::LogError;
 use super::log::{Inner, PageLog};
 use super::state::Slot;
-use seine_delivery::Position;
+use seine_delivery::Offset;
 
 /// The files of the log, named as in its folder.
 pub struct LogCopy {
-    pub oldest: Position,
+    pub oldest: Offset,
     /// After the last accepted event.
-    pub end: Position,
+    pub end: Offset,
     /// The readers' cursors; none is beyond `end`.
     pub cursors: Vec<(PathBuf, Vec<u8>)>,
     pub segments: Vec<CopiedSegment>,

@@ -42,4 +42,4 @@ pub use open::{Recovery, Torn};
 pub use reader::Reader;
 pub use scan::Scan;
 pub use segment::FORMAT;
-pub use status::{Books, Damage, LogStatus, ReaderStatus, VALIDATOR};
+pub use status::{Counters, Damage, LogStatus, ReaderStatus, VALIDATOR};

@@ -12,7 +12,7 @@ use super::segment;
 use super::state::State;
 use super::status::LogStatus;
 use crate::LogConfig;
-use seine_delivery::{Deriver, Position};
+use seine_delivery::{Deriver, Offset};
 use seine_parse::DeriveOptions;
 use seine_system::blocking::Signal;
 use seine_system::disk;
@@ -98,12 +98,12 @@ impl Inner {
     pub fn tell_room(&self, state: &State) {
         let closed = self.queue.lock().closed;
         let is_full = !closed && state.bytes() >= self.config().max_bytes;
-        let last = state.readers.iter().min_by_key(|(_, slot)| slot.held);
+        let last = state.readers.iter().min_by_key(|(_, slot)| slot.kept_from);
         let (reader, slot) = last.map_or(("nobody", None), |(name, slot)| (name.as_str(), Some(slot)));
         let told = std::mem::replace(&mut *self.full_because.lock(), is_full.then(|| reader.to_owned()));
         // The reader named earlier may have gone on, so that the log now waits for another one.
         if is_full && told.as_deref() != Some(reader) {
-            let bytes = slot.map_or(0, |slot| state.end.offset - slot.held.offset);
+            let bytes = slot.map_or(0, |slot| state.end.offset - slot.kept_from.offset);
             tracing::warn!(
                 state = "log_full",
                 reader,
@@ -117,6 +117,6 @@ impl Inner {
 }
 
 /// The first position that is after both.
-pub(super) fn beyond(end: Position, other: Position) -> Position {
-    Position { index: end.index.max(other.index), offset: end.offset.max(other.offset) }
+pub(super) fn beyond(end: Offset, other: Offset) -> Offset {
+    Offset { index: end.index.max(other.index), offset: end.offset.max(other.offset) }
 }

@@ -17,7 +17,7 @@ use super::segment::{self, FILE_HEADER, Found, SegmentFile};
 use super::state::{MOST_DAMAGE, Segment, Slot, State, Tail};
 use super::status::Damage;
 use crate::LogConfig;
-use seine_delivery::{Cursor, Deriver, Position};
+use seine_delivery::{Cursor, Deriver, Offset};
 use seine_parse::DeriveOptions;
 use seine_system::blocking::Signal;
 
@@ -29,7 +29,7 @@ pub struct Recovery {
     /// Damage in the last segment and in headers. Damage in other segments is found when they are read.
     pub damage: Vec<Damage>,
     /// Readers with a cursor on disk. A reader that is not opened keeps the log from its position on.
-    pub readers: Vec<(String, Position)>,
+    pub readers: Vec<(String, Offset)>,
     /// Readers whose cursor cannot be read, with the reason. They keep the whole log.
     pub unreadable: Vec<(String, String)>,
 }
@@ -133,7 +133,7 @@ fn known_readers(dir: &Path, recovery: &mut Recovery) -> Result<BTreeMap<String,
 struct Recovered {
     segments: VecDeque<Segment>,
     /// Of the log.
-    end: Position,
+    end: Offset,
     /// The file of the last segment, if the writer can append to it.
     writable: Option<File>,
 }
@@ -141,7 +141,7 @@ struct Recovered {
 fn recover(dir: &Path, recovery: &mut Recovery) -> Result<Recovered, LogError> {
     let found = segment::list(dir)?;
     let mut segments = VecDeque::with_capacity(found.len());
-    let (mut end, mut writable) = (Position::default(), None);
+    let (mut end, mut writable) = (Offset::default(), None);
     for (number, (start, path)) in found.iter().enumerate() {
         let file = SegmentFile::open(path, *start)?;
         let whole = file.check_header()?;
@@ -162,9 +162,9 @@ fn recover(dir: &Path, recovery: &mut Recovery) -> Result<Recovered, LogError> {
 }
 
 /// Finds the end of the last intact record. Records damage before it and a torn end.
-fn last_end(file: &SegmentFile, on_disk: u64, recovery: &mut Recovery) -> Result<Position, LogError> {
+fn last_end(file: &SegmentFile, on_disk: u64, recovery: &mut Recovery) -> Result<Offset, LogError> {
     let records = on_disk.saturating_sub(FILE_HEADER);
-    let limit = Position { index: segment::LARGEST, offset: file.start.offset + records };
+    let limit = Offset { index: segment::LARGEST, offset: file.start.offset + records };
     let (mut at, mut end) = (file.start, file.start);
     let mut damage = Vec::new();
     while at.offset < limit.offset {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::record;
-use seine_delivery::{Kept, Position};
+use seine_delivery::{Kept, Offset};
 use seine_parse::page::{PageEvent, codec};
 
 /// Bytes of records that may wait in the queue.
@@ -35,7 +35,7 @@ pub(super) struct Pending {
     pub head: Vec<u8>,
     pub payload_crc: u32,
     pub queued: Instant,
-    pub accepted: oneshot::Sender<(Position, Duration)>,
+    pub accepted: oneshot::Sender<(Offset, Duration)>,
     pub _room: OwnedSemaphorePermit,
 }
 

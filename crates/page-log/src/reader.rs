@@ -11,7 +11,7 @@ use super::log::{Inner, PageLog, beyond};
 use super::segment::{self, Found, SegmentFile};
 use super::state::{Segment, Slot, State};
 use super::status::Damage;
-use seine_delivery::{Cursor, Entry, Position};
+use seine_delivery::{Cursor, Entry, Offset};
 use seine_parse::page::codec;
 use seine_simulation_hooks::planted;
 
@@ -27,9 +27,9 @@ pub struct Reader {
     /// The last committed cursor.
     cursor: Cursor,
     /// The position after the last event returned.
-    position: Position,
+    position: Offset,
     /// Damaged ranges that were passed and not yet committed.
-    passed: VecDeque<(Position, Position)>,
+    passed: VecDeque<(Offset, Offset)>,
     segment: Option<SegmentFile>,
 }
 
@@ -37,10 +37,10 @@ impl PageLog {
     /// Opens a reader with a durable cursor, as sinks have. A new reader starts at the oldest event. The log is kept
     /// from its cursor on, also in later runs, until its cursor file is deleted.
     pub fn reader(&self, name: &str) -> Result<Reader, LogError> {
-        self.open_as(name, |dir, held| {
+        self.open_as(name, |dir, kept_from| {
             let file = match CursorFile::load(dir, name)? {
                 Some(file) => file,
-                None => CursorFile::create(dir, name, false, held)?,
+                None => CursorFile::create(dir, name, false, kept_from)?,
             };
             let cursor = file.stored().cursor.clone();
             self.start(name, file, cursor, false)
@@ -49,7 +49,7 @@ impl PageLog {
 
     /// Opens a reader that keeps its cursor elsewhere, at `from`: the validator. It keeps the log, also in later runs,
     /// from the segment of the position that it last released.
-    pub fn follower(&self, name: &str, from: Position) -> Result<Reader, LogError> {
+    pub fn follower(&self, name: &str, from: Offset) -> Result<Reader, LogError> {
         self.open_as(name, |dir, _| {
             self.reach(name, from)?;
             let cursor = Cursor { position: from, ..Cursor::default() };
@@ -101,7 +101,7 @@ impl PageLog {
         open: impl FnOnce(&Path, Cursor) -> Result<Reader, LogError>,
     ) -> Result<Reader, LogError> {
         cursor_file::check_name(name)?;
-        let held = {
+        let kept_from = {
             let mut state = self.inner.state.lock();
             let oldest = Cursor { position: state.oldest(), from: state.oldest().index, ..Cursor::default() };
             let slot = state.readers.entry(name.to_owned()).or_insert_with(|| Slot::new(oldest, false));
@@ -110,7 +110,7 @@ impl PageLog {
             }
             slot.cursor.clone()
         };
-        let opened = open(&cursors_dir(&self.inner.dir), held);
+        let opened = open(&cursors_dir(&self.inner.dir), kept_from);
         if opened.is_err()
             && let Some(slot) = self.inner.state.lock().readers.get_mut(name)
         {
@@ -121,7 +121,7 @@ impl PageLog {
 
     fn start(&self, name: &str, file: CursorFile, mut cursor: Cursor, follower: bool) -> Result<Reader, LogError> {
         cursor.position = self.locate(cursor.position)?;
-        let slot = Slot { held: cursor.position, cursor: cursor.clone(), follower, opened: true };
+        let slot = Slot { kept_from: cursor.position, cursor: cursor.clone(), follower, opened: true };
         self.inner.state.lock().readers.insert(name.to_owned(), slot);
         self.inner.moved.send_replace(());
         Ok(Reader {
@@ -137,7 +137,7 @@ impl PageLog {
 
     /// Handles a follower that is ahead of the log, because the end of the log or its folder was lost. New events are
     /// numbered after the follower's position. Otherwise the follower would take new events for old ones.
-    fn reach(&self, name: &str, from: Position) -> Result<(), LogError> {
+    fn reach(&self, name: &str, from: Offset) -> Result<(), LogError> {
         let mut state = self.inner.state.lock();
         if from.index <= state.end.index {
             return Ok(());
@@ -159,7 +159,7 @@ impl PageLog {
     }
 
     /// Finds the position of an index whose offset is not the start of a record.
-    fn locate(&self, at: Position) -> Result<Position, LogError> {
+    fn locate(&self, at: Offset) -> Result<Offset, LogError> {
         let (found, end) = {
             let state = self.inner.state.lock();
             (state.segment_of(at), state.end)
@@ -178,7 +178,7 @@ impl PageLog {
         while place.index < at.index {
             place = match file.read(place, end)? {
                 Found::Record { end, .. } | Found::Damaged { to: end } if end.index <= at.index => end,
-                _ => Position { index: at.index, offset: place.offset },
+                _ => Offset { index: at.index, offset: place.offset },
             };
         }
         Ok(place)
@@ -192,7 +192,7 @@ impl Reader {
     }
 
     /// The position after the last event returned, and after the damage that follows it.
-    pub fn position(&self) -> Position {
+    pub fn position(&self) -> Offset {
         self.position
     }
 
@@ -203,7 +203,7 @@ impl Reader {
     }
 
     /// The position after the last accepted event.
-    pub fn end(&self) -> Position {
+    pub fn end(&self) -> Offset {
         self.inner.state.lock().end
     }
 
@@ -246,24 +246,24 @@ impl Reader {
     pub fn commit(&mut self, cursor: Cursor) -> Result<(), LogError> {
         let cursor = self.with_own(cursor)?;
         self.file.write(&cursor)?;
-        let held = cursor.position;
-        self.moved(cursor, held);
+        let kept_from = cursor.position;
+        self.moved(cursor, kept_from);
         Ok(())
     }
 
     /// Whether releasing `position` would let a segment be removed that this follower keeps now. Only then must the
     /// follower's own work before `position` be durable first.
-    pub fn would_free(&self, position: Position) -> bool {
-        let held = self.file.stored().cursor.position;
+    pub fn would_free(&self, position: Offset) -> bool {
+        let kept_from = self.file.stored().cursor.position;
         // The first segment that lies completely after the kept position.
         let state = self.inner.state.lock();
-        let next = state.segments.partition_point(|segment| segment.start.index <= held.index);
+        let next = state.segments.partition_point(|segment| segment.start.index <= kept_from.index);
         state.segments.get(next).is_some_and(|next| next.start.index <= position.index)
     }
 
     /// Tells that a follower is done with everything before `position`. The cursor file is written once per segment. If
     /// that fails, segments are only kept longer.
-    pub fn release(&mut self, position: Position) {
+    pub fn release(&mut self, position: Offset) {
         let cursor = match self.with_own(Cursor { position, ..self.cursor.clone() }) {
             Ok(cursor) => cursor,
             Err(error) => return tracing::error!(%error, "a follower released events that it has not read"),
@@ -272,8 +272,8 @@ impl Reader {
         if let Err(error) = written {
             tracing::warn!(%error, reader = self.name, "the cursor of a follower was not written: segments are kept longer");
         }
-        let held = self.file.stored().cursor.position;
-        self.moved(cursor, held);
+        let kept_from = self.file.stored().cursor.position;
+        self.moved(cursor, kept_from);
     }
 
     /// Checks a new cursor and adds the fields that the log itself maintains. Damage right after the cursor is passed
@@ -295,13 +295,13 @@ impl Reader {
         Ok(cursor)
     }
 
-    fn moved(&mut self, cursor: Cursor, held: Position) {
+    fn moved(&mut self, cursor: Cursor, kept_from: Offset) {
         self.passed.retain(|&(start, _)| start.index > cursor.position.index);
         self.cursor = cursor;
         let mut state = self.inner.state.lock();
         if let Some(slot) = state.readers.get_mut(&self.name) {
             slot.cursor = self.cursor.clone();
-            slot.held = held;
+            slot.kept_from = kept_from;
         }
         self.inner.free(state);
         if !planted::is("release_untold") {
@@ -311,7 +311,7 @@ impl Reader {
 
     /// The segment to read from, with its end. None if the next events were removed; the reader then moves on after
     /// them.
-    fn next_segment(&mut self, state: &mut State) -> Option<(Segment, Position)> {
+    fn next_segment(&mut self, state: &mut State) -> Option<(Segment, Offset)> {
         let next = state.segment_of(self.position).filter(|(segment, _)| segment.start.index <= self.position.index);
         if next.is_none() {
             let (from, to) = (self.position, state.oldest());
@@ -322,7 +322,7 @@ impl Reader {
         next
     }
 
-    fn pass(&mut self, state: &mut State, to: Position, damage: Damage) {
+    fn pass(&mut self, state: &mut State, to: Offset, damage: Damage) {
         state.note(damage);
         self.passed.push_back((self.position, to));
         self.position = to;
@@ -332,7 +332,7 @@ impl Reader {
     fn read_disk(
         &mut self,
         segment: &Segment,
-        end: Position,
+        end: Offset,
         max_events: usize,
         max_bytes: u64,
     ) -> Result<Vec<Arc<Entry>>, LogError> {
@@ -358,7 +358,7 @@ impl Reader {
         Ok(entries)
     }
 
-    fn read_one(&mut self, file: &SegmentFile, end: Position) -> Result<Option<Arc<Entry>>, LogError> {
+    fn read_one(&mut self, file: &SegmentFile, end: Offset) -> Result<Option<Arc<Entry>>, LogError> {
         match file.read(self.position, end)? {
             Found::Record { payload, end } => {
                 let event = codec::decode(&payload).map_err(|source| LogError::Event {

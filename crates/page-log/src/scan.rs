@@ -4,7 +4,7 @@ use super::error::LogError;
 use super::log::PageLog;
 use super::segment::{Found, SegmentFile};
 use super::status::Damage;
-use seine_delivery::Position;
+use seine_delivery::Offset;
 use seine_parse::page::{PageEvent, codec};
 
 /// The result of [`PageLog::scan`].
@@ -18,7 +18,7 @@ pub struct Scan {
 
 impl PageLog {
     /// Reads all segments. Calls `visit` with each readable event and the position after it, in order.
-    pub fn scan(&self, visit: &mut dyn FnMut(Position, &PageEvent)) -> Result<Scan, LogError> {
+    pub fn scan(&self, visit: &mut dyn FnMut(Offset, &PageEvent)) -> Result<Scan, LogError> {
         let (segments, log_end) = {
             let state = self.inner.state.lock();
             (state.segments.clone(), state.end)

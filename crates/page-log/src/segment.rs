@@ -13,7 +13,7 @@ use bytes::Bytes;
 use super::error::LogError;
 use super::record::{self, Header};
 use super::status::Damage;
-use seine_delivery::Position;
+use seine_delivery::Offset;
 use seine_system::{disk, folders};
 
 pub(super) const FILE_HEADER: u64 = 32;
@@ -26,19 +26,19 @@ pub(super) const LARGEST: u64 = 1 << 62;
 const WINDOW: usize = 64 << 10;
 
 /// `start` is the position before the first event of the segment.
-pub(super) fn path(dir: &Path, start: Position) -> PathBuf {
+pub(super) fn path(dir: &Path, start: Offset) -> PathBuf {
     dir.join(format!("{:020}-{:020}.log", start.index + 1, start.offset))
 }
 
 /// The start of the segment with this file name; none if it is not a segment.
-fn start_of(name: &str) -> Option<Position> {
+fn start_of(name: &str) -> Option<Offset> {
     let (first, offset) = name.strip_suffix(".log")?.split_once('-')?;
     let (first, offset) = (first.parse::<u64>().ok()?, offset.parse::<u64>().ok()?);
-    (first > 0 && first < LARGEST && offset < LARGEST).then(|| Position { index: first - 1, offset })
+    (first > 0 && first < LARGEST && offset < LARGEST).then(|| Offset { index: first - 1, offset })
 }
 
 /// All segments in `dir` in order, by start. Removes temporary files.
-pub(super) fn list(dir: &Path) -> Result<Vec<(Position, PathBuf)>, LogError> {
+pub(super) fn list(dir: &Path) -> Result<Vec<(Offset, PathBuf)>, LogError> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).map_err(LogError::io("list", dir))? {
         let path = entry.map_err(LogError::io("list", dir))?.path();
@@ -53,7 +53,7 @@ pub(super) fn list(dir: &Path) -> Result<Vec<(Position, PathBuf)>, LogError> {
     Ok(found)
 }
 
-fn header_bytes(start: Position) -> [u8; FILE_HEADER as usize] {
+fn header_bytes(start: Offset) -> [u8; FILE_HEADER as usize] {
     let mut bytes = [0; FILE_HEADER as usize];
     bytes[..8].copy_from_slice(&FILE_MAGIC);
     bytes[8..12].copy_from_slice(&FORMAT.to_le_bytes());
@@ -65,7 +65,7 @@ fn header_bytes(start: Position) -> [u8; FILE_HEADER as usize] {
 }
 
 /// Creates a durable, empty segment. Replaces one of the same name that has no durable records.
-pub(super) fn create(dir: &Path, start: Position) -> Result<(File, PathBuf), LogError> {
+pub(super) fn create(dir: &Path, start: Offset) -> Result<(File, PathBuf), LogError> {
     let path = path(dir, start);
     let file =
         folders::put(&path, &header_bytes(start), folders::EVERYBODYS).map_err(LogError::io("make segment", &path))?;
@@ -85,11 +85,11 @@ pub(super) fn remove(freed: &[PathBuf]) {
 pub(super) enum Found {
     Record {
         payload: Bytes,
-        end: Position,
+        end: Offset,
     },
     /// Not an intact record. The next one, or the end of the segment, is at `to`.
     Damaged {
-        to: Position,
+        to: Offset,
     },
 }
 
@@ -97,12 +97,12 @@ pub(super) enum Found {
 #[derive(Debug)]
 pub(super) struct SegmentFile {
     pub path: PathBuf,
-    pub start: Position,
+    pub start: Offset,
     file: File,
 }
 
 impl SegmentFile {
-    pub fn open(path: &Path, start: Position) -> Result<SegmentFile, LogError> {
+    pub fn open(path: &Path, start: Offset) -> Result<SegmentFile, LogError> {
         let file = File::open(path).map_err(LogError::io("open", path))?;
         Ok(SegmentFile { path: path.to_owned(), start, file })
     }
@@ -116,7 +116,7 @@ impl SegmentFile {
         FILE_HEADER + offset.saturating_sub(self.start.offset)
     }
 
-    pub fn damage(&self, from: Position, to: Position) -> Damage {
+    pub fn damage(&self, from: Offset, to: Offset) -> Damage {
         Damage {
             segment: self.path.clone(),
             offset: self.file_offset(from.offset),
@@ -151,11 +151,11 @@ impl SegmentFile {
     }
 
     /// Reads at `at`, using only records before `end`. `at` must be before `end`.
-    pub fn read(&self, at: Position, end: Position) -> Result<Found, LogError> {
+    pub fn read(&self, at: Offset, end: Offset) -> Result<Found, LogError> {
         let fail = LogError::io("read", &self.path);
         let found = self.header(at.offset, end).and_then(|header| match header {
             Some(header) if header.index == at.index + 1 => {
-                let behind = Position { index: header.index, offset: at.offset + header.record_bytes() };
+                let behind = Offset { index: header.index, offset: at.offset + header.record_bytes() };
                 Ok(match self.payload(header, at.offset)? {
                     Some(payload) => Found::Record { payload, end: behind },
                     None => Found::Damaged { to: behind },
@@ -167,13 +167,13 @@ impl SegmentFile {
     }
 
     /// Whether the record of the event after `at` starts there.
-    pub fn begins_record(&self, at: Position, end: Position) -> Result<bool, LogError> {
+    pub fn begins_record(&self, at: Offset, end: Offset) -> Result<bool, LogError> {
         let header = self.header(at.offset, end).map_err(LogError::io("read", &self.path))?;
         Ok(header.is_some_and(|header| header.index == at.index + 1))
     }
 
     /// The header at an offset of the log, if it is intact and its record ends before `end`.
-    fn header(&self, offset: u64, end: Position) -> io::Result<Option<Header>> {
+    fn header(&self, offset: u64, end: Offset) -> io::Result<Option<Header>> {
         let mut bytes = [0; record::HEADER];
         let have = disk::read_at(&self.file, &mut bytes, self.file_offset(offset))?;
         let header = Header::from_bytes(&bytes[..have], offset);
@@ -188,7 +188,7 @@ impl SegmentFile {
     }
 
     /// The position just before the next intact record after `at`.
-    fn next_record(&self, at: Position, end: Position) -> io::Result<Option<Position>> {
+    fn next_record(&self, at: Offset, end: Offset) -> io::Result<Option<Offset>> {
         let magic = memchr::memmem::Finder::new(&record::MAGIC);
         let mut window = vec![0; WINDOW];
         let mut from = at.offset + 1;
@@ -200,7 +200,7 @@ impl SegmentFile {
                     && header.index > at.index
                     && self.payload(header, offset)?.is_some()
                 {
-                    return Ok(Some(Position { index: header.index - 1, offset }));
+                    return Ok(Some(Offset { index: header.index - 1, offset }));
                 }
             }
             if have < window.len() {

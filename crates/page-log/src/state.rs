@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::status::{Books, Damage, ReaderStatus};
-use seine_delivery::{Cursor, Entry, Position};
+use super::status::{Counters, Damage, ReaderStatus};
+use seine_delivery::{Cursor, Entry, Offset};
 
 /// Bytes of accepted entries kept in memory for readers that keep up.
 const TAIL_BYTES: u64 = 24 << 20;
@@ -15,7 +15,7 @@ pub(super) const MOST_DAMAGE: usize = 1000;
 #[derive(Debug)]
 pub(super) struct State {
     /// The position after the last accepted event.
-    pub end: Position,
+    pub end: Offset,
     /// In order and without gaps: each segment ends where the next starts, and the last ends at `end`. Never empty once
     /// the writer has started.
     pub segments: VecDeque<Segment>,
@@ -31,7 +31,7 @@ pub(super) struct State {
 #[derive(Debug, Clone)]
 pub(super) struct Segment {
     pub path: PathBuf,
-    pub start: Position,
+    pub start: Offset,
     pub bytes: u64,
 }
 
@@ -41,20 +41,20 @@ pub(super) struct Slot {
     /// The last committed or released cursor.
     pub cursor: Cursor,
     /// The durable position: segments after it are kept. For a follower it may be before its cursor.
-    pub held: Position,
+    pub kept_from: Offset,
     pub follower: bool,
     pub opened: bool,
 }
 
 impl Slot {
     pub fn new(cursor: Cursor, follower: bool) -> Slot {
-        Slot { held: cursor.position, cursor, follower, opened: false }
+        Slot { kept_from: cursor.position, cursor, follower, opened: false }
     }
 }
 
 impl State {
     /// The position before the oldest event.
-    pub fn oldest(&self) -> Position {
+    pub fn oldest(&self) -> Offset {
         self.segments.front().map_or(self.end, |segment| segment.start)
     }
 
@@ -63,7 +63,7 @@ impl State {
     }
 
     /// The segment with the event after `at`, and its end. If that segment was removed, the oldest one.
-    pub fn segment_of(&self, at: Position) -> Option<(Segment, Position)> {
+    pub fn segment_of(&self, at: Offset) -> Option<(Segment, Offset)> {
         let number = self.segments.partition_point(|segment| segment.start.index <= at.index).saturating_sub(1);
         let segment = self.segments.get(number)?.clone();
         Some((segment, self.segments.get(number + 1).map_or(self.end, |next| next.start)))
@@ -73,7 +73,7 @@ impl State {
     /// stays, since it records the end of the log.
     pub fn free(&mut self) -> Vec<PathBuf> {
         let (Some(held), Some(passed)) = (
-            self.readers.values().map(|slot| slot.held).min(),
+            self.readers.values().map(|slot| slot.kept_from).min(),
             self.readers.values().map(|slot| slot.cursor.position).min(),
         ) else {
             return Vec::new();
@@ -106,7 +106,7 @@ impl State {
     pub fn reader_status(&self) -> Vec<ReaderStatus> {
         let status = |(name, slot): (&String, &Slot)| {
             let pending = self.end.index.saturating_sub(slot.cursor.position.index);
-            let books = (!slot.follower).then(|| Books {
+            let books = (!slot.follower).then(|| Counters {
                 accepted: self.end.index.saturating_sub(slot.cursor.from),
                 delivered: slot.cursor.delivered,
                 skipped: slot.cursor.skipped,
@@ -118,11 +118,11 @@ impl State {
                 name: name.clone(),
                 position: slot.cursor.position,
                 pending,
-                unread_bytes: self.end.offset.saturating_sub(slot.held.offset),
+                unread_bytes: self.end.offset.saturating_sub(slot.kept_from.offset),
                 missed: slot.cursor.from,
                 anew: slot.cursor.anew.clone(),
                 opened: slot.opened,
-                books,
+                counters: books,
             }
         };
         self.readers.iter().map(status).collect()
@@ -147,7 +147,7 @@ impl Tail {
     }
 
     /// Drops the entries that every reader has passed.
-    fn trim(&mut self, passed: Position) {
+    fn trim(&mut self, passed: Offset) {
         while self.entries.front().is_some_and(|(entry, _)| entry.end.index <= passed.index) {
             self.pop();
         }
@@ -161,7 +161,7 @@ impl Tail {
     }
 
     /// Entries after `at`: at least one if available, limited in number and in bytes of records.
-    pub fn behind(&self, at: Position, max_events: usize, max_bytes: u64) -> Vec<Arc<Entry>> {
+    pub fn behind(&self, at: Offset, max_events: usize, max_bytes: u64) -> Vec<Arc<Entry>> {
         let Some((first, _)) = self.entries.front() else { return Vec::new() };
         if at.index + 1 < first.end.index {
             return Vec::new();

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use seine_delivery::{BegunAnew, Position};
+use seine_delivery::{BegunAnew, Offset};
 
 /// The reader name of the validator.
 pub const VALIDATOR: &str = "validator";
 
 /// The counters of a reader, in events. They balance: `accepted = delivered + skipped + dead + damaged + pending`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Books {
+pub struct Counters {
     /// Events accepted since this reader exists.
     pub accepted: u64,
     pub delivered: u64,
@@ -34,9 +34,9 @@ pub struct Damage {
 #[derive(Debug, Clone)]
 pub struct LogStatus {
     /// The position after the last accepted event.
-    pub end: Position,
+    pub end: Offset,
     /// The position before the oldest event.
-    pub oldest: Position,
+    pub oldest: Offset,
     /// Total size of the segment files.
     pub bytes: u64,
     pub segments: usize,
@@ -55,7 +55,7 @@ pub struct LogStatus {
 pub struct ReaderStatus {
     pub name: String,
     /// The last committed (or released) position.
-    pub position: Position,
+    pub position: Offset,
     /// Accepted events after `position`.
     pub pending: u64,
     /// Bytes of records that the log keeps for this reader.
@@ -67,7 +67,7 @@ pub struct ReaderStatus {
     /// Whether the reader is open in this run. A reader that is not open still keeps its segments.
     pub opened: bool,
     /// None for a follower, which has its own counters.
-    pub books: Option<Books>,
+    pub counters: Option<Counters>,
 }
 
 impl LogStatus {
@@ -81,8 +81,8 @@ impl LogStatus {
     }
 
     /// The readers with counters: the sinks.
-    pub fn sinks(&self) -> impl Iterator<Item = (&str, Books)> {
-        self.readers.iter().filter_map(|reader| Some((reader.name.as_str(), reader.books?)))
+    pub fn sinks(&self) -> impl Iterator<Item = (&str, Counters)> {
+        self.readers.iter().filter_map(|reader| Some((reader.name.as_str(), reader.counters?)))
     }
 
     /// Accepted events that the validator has not read yet: the size of the table `page_proposed`.

@@ -10,7 +10,7 @@ use super::queue::{Active, COMPANY, Pending, Writer};
 use super::record::{Header, MAX_PAYLOAD};
 use super::segment::{self, FILE_HEADER};
 use super::state::Segment;
-use seine_delivery::{Entry, Position};
+use seine_delivery::{Entry, Offset};
 use seine_system::blocking::Idle;
 
 /// How often an idle writer reports that it is alive.
@@ -34,7 +34,7 @@ impl PageLog {
         }
         // A log that is full from the start is reported, so that the message about free space makes sense later.
         inner.tell_room(&inner.state.lock());
-        let mut idle = Idle::told(IDLE);
+        let mut idle = Idle::woken(IDLE);
         loop {
             beat();
             let left = writer.room_in_segment(inner)?;
@@ -143,7 +143,7 @@ impl Writer {
     }
 
     /// Fills the buffer with the records of the batch. Returns the position after each.
-    fn fill_buffer(&mut self, start: Position) -> Vec<Position> {
+    fn fill_buffer(&mut self, start: Offset) -> Vec<Offset> {
         self.buffer.clear();
         self.buffer.shrink_to(2 * BATCH_BYTES as usize);
         let mut at = start;
@@ -154,7 +154,7 @@ impl Writer {
             self.buffer.extend_from_slice(&header.to_bytes(at.offset));
             self.buffer.extend_from_slice(&pending.head);
             self.buffer.extend_from_slice(pending.body());
-            at = Position { index: header.index, offset: at.offset + header.record_bytes() };
+            at = Offset { index: header.index, offset: at.offset + header.record_bytes() };
             ends.push(at);
         }
         ends
@@ -178,7 +178,7 @@ impl Writer {
         }
     }
 
-    fn publish(&mut self, inner: &Inner, ends: &[Position]) {
+    fn publish(&mut self, inner: &Inner, ends: &[Offset]) {
         let mut state = inner.state.lock();
         let mut told = Vec::with_capacity(self.batch.len());
         for (pending, &end) in self.batch.drain(..).zip(ends) {

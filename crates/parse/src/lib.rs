@@ -212,12 +212,12 @@ impl From<Arc<Derived>> for PageText {
 
 impl Derived {
     /// The pages that a sitemap or a feed lists with the time of their last change.
-    pub fn told(&self) -> impl Iterator<Item = (&str, EpochMs)> {
-        let url = |place: usize| match self.links.get(place) {
+    pub fn dated(&self) -> impl Iterator<Item = (&str, EpochMs)> {
+        let url = |index: usize| match self.links.get(index) {
             Some(link) => Some(link.url.as_str()),
-            None => self.sitemaps.get(place - self.links.len()).map(String::as_str),
+            None => self.sitemaps.get(index - self.links.len()).map(String::as_str),
         };
-        self.changed.iter().filter_map(move |(place, changed)| Some((url(*place as usize)?, *changed)))
+        self.changed.iter().filter_map(move |(index, changed)| Some((url(*index as usize)?, *changed)))
     }
 
     /// An HTML body decoded from its charset; any other body as UTF-8, with malformed bytes replaced.
@@ -235,7 +235,7 @@ fn add_named(derived: &mut Derived, event: &PageEvent, response: &Response, opti
     let found = sitemap::parse(&derived.body, response.content_type(), &event.final_url, &options.drop_parameters);
     let sitemaps = if event.kind == Kind::Sitemap { found.sitemaps } else { Vec::new() };
     let times = found.urls.iter().chain(&sitemaps).map(|(_, changed)| *changed);
-    derived.changed = times.zip(0..).filter_map(|(changed, place)| Some((place, changed?))).collect();
+    derived.changed = times.zip(0..).filter_map(|(changed, index)| Some((index, changed?))).collect();
     derived.links = found.urls.into_iter().map(|(url, _)| Link { url, nofollow: false }).collect();
     derived.sitemaps = sitemaps.into_iter().map(|(url, _)| url).collect();
     found.language

@@ -1,7 +1,7 @@
 //! The arithmetic of traps: patterns, texts, and session parameters.
 
 use seine_policies::traps::parameters::{Parameters, without};
-use seine_policies::traps::{Fetched, HostTraps, Turn, Worth, pattern, said};
+use seine_policies::traps::{FetchOrder, Fetched, HostTraps, Worth, page_words, pattern};
 
 #[test]
 fn a_pattern_keeps_words_and_makes_classes_of_the_rest() {
@@ -33,20 +33,20 @@ fn a_pattern_keeps_words_and_makes_classes_of_the_rest() {
 
 #[test]
 fn a_text_is_known_again_whatever_its_order_and_its_markup() {
-    let one = said(b"<title>T</title><p>Red boats, 7 of them<script>var a = 1</script>", true);
-    assert_eq!(said(b"<p class=x>7 of them: red<!-- no --> BOATS<style>p{}</style> <b>t</b>", true), one);
-    assert_ne!(said(b"<p>Red boats, 8 of them T", true).mark, one.mark);
-    assert_eq!(said(b"<p>Red boats, 8 of them T", true).words, one.words, "numbers are none of the words");
-    assert_eq!(said(b"<p><script>x</script><img src=a>", true).mark, 0);
-    assert_eq!(said(b"", true), said(b"<", true));
+    let one = page_words(b"<title>T</title><p>Red boats, 7 of them<script>var a = 1</script>", true);
+    assert_eq!(page_words(b"<p class=x>7 of them: red<!-- no --> BOATS<style>p{}</style> <b>t</b>", true), one);
+    assert_ne!(page_words(b"<p>Red boats, 8 of them T", true).mark, one.mark);
+    assert_eq!(page_words(b"<p>Red boats, 8 of them T", true).words, one.words, "numbers are none of the words");
+    assert_eq!(page_words(b"<p><script>x</script><img src=a>", true).mark, 0);
+    assert_eq!(page_words(b"", true), page_words(b"<", true));
     for broken in [&b"<!--"[..], b"<script", b"<script>a</scrip", b"</", b"<p", b"&", b"\xff\xfe<"] {
-        said(broken, true);
+        page_words(broken, true);
     }
     let tags = "<b>".repeat(100_000);
-    assert_eq!(said(tags.as_bytes(), true).mark, 0);
-    assert_eq!(said(&vec![b'a'; 10 << 20], true).words.len(), 1);
+    assert_eq!(page_words(tags.as_bytes(), true).mark, 0);
+    assert_eq!(page_words(&vec![b'a'; 10 << 20], true).words.len(), 1);
     let scripts = "<script>".repeat(200_000);
-    said(scripts.as_bytes(), true);
+    page_words(scripts.as_bytes(), true);
 }
 
 #[test]
@@ -88,8 +88,8 @@ fn a_session_is_learned_from_many_values_and_many_texts_and_little_against_it() 
 }
 
 fn see(traps: &mut HostTraps, url: &str, text: &str) -> Worth {
-    let said = said(text.as_bytes(), false);
-    let fetched = Fetched { path_and_query: url, said: Some(&said), digest: &[0; 32], is_text: true };
+    let said = page_words(text.as_bytes(), false);
+    let fetched = Fetched { path_and_query: url, words: Some(&said), digest: &[0; 32], is_text: true };
     traps.see(&fetched, &mut Vec::new())
 }
 
@@ -109,12 +109,15 @@ fn a_pattern_cools_down_by_what_it_brings_and_is_warm_again_when_it_brings_somet
         see(&mut traps, &format!("/copy/{number}"), "always the same");
     }
     let copy = Some(see(&mut traps, "/copy/98", "always the same"));
-    assert!(matches!(traps.turn("/copy/99", copy), Turn::Waits(_)) && traps.turn("/news/9", copy) == Turn::InOrder);
+    assert!(
+        matches!(traps.order("/copy/99", copy), FetchOrder::Deferred(_))
+            && traps.order("/news/9", copy) == FetchOrder::InOrder
+    );
     for number in 0..=seine_policies::traps::STALE {
         see(&mut traps, &format!("/count/{number}"), &format!("page number {number}"));
     }
-    assert!(matches!(traps.turn("/count/99", copy), Turn::Waits(_)), "found on what is cool it waits");
-    assert!(traps.turn("/count/99", list) == Turn::Last, "found elsewhere it comes last");
+    assert!(matches!(traps.order("/count/99", copy), FetchOrder::Deferred(_)), "found on what is cool it waits");
+    assert!(traps.order("/count/99", list) == FetchOrder::Last, "found elsewhere it comes last");
     let lines = traps.lines();
     assert!(lines.iter().any(|line| line.starts_with("/copy/# is deferred")), "{lines:?}");
     // The state survives being stored.
@@ -123,7 +126,7 @@ fn a_pattern_cools_down_by_what_it_brings_and_is_warm_again_when_it_brings_somet
     for word in ["alpha", "beta", "gamma", "delta"] {
         see(&mut traps, "/copy/1", word);
     }
-    assert_eq!(traps.turn("/copy/99", copy), Turn::InOrder);
+    assert_eq!(traps.order("/copy/99", copy), FetchOrder::InOrder);
     assert!(traps.visited().iter().any(|(_, count)| *count > 1), "what waited is released");
 }
 

@@ -61,6 +61,6 @@ pub use simulated::{Outside, die, enter, is_dead, stand_in};
 /// The replacement for a `T` in this thread's world; none: use the real one.
 #[cfg(not(feature = "simulate"))]
 #[inline(always)]
-pub fn stand_in<T: Clone + 'static>() -> Option<T> {
+pub fn replacement<T: Clone + 'static>() -> Option<T> {
     None
 }

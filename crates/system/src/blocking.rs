@@ -17,7 +17,7 @@ use tokio::runtime::{EnterGuard, Handle};
 use tokio::sync::Semaphore;
 use tokio::task::JoinError;
 
-use seine_simulation_hooks::outside::stand_in;
+use seine_simulation_hooks::outside::replacement;
 
 /// The scheduler of simulated threads; one runs at a time.
 pub trait Turns: Send + Sync {
@@ -30,7 +30,7 @@ pub trait Turns: Send + Sync {
 }
 
 fn turns() -> Option<Arc<dyn Turns>> {
-    stand_in::<Arc<dyn Turns>>()
+    replacement::<Arc<dyn Turns>>()
 }
 
 #[cfg(feature = "shuttle")]
@@ -155,7 +155,7 @@ pub struct Idle {
     base: Duration,
     time: Duration,
     events: u64,
-    is_told: bool,
+    is_woken: bool,
 }
 
 /// In a simulation the first interval is this many times longer, and each further one again …
@@ -168,18 +168,18 @@ const PATIENCE: u32 = 30;
 impl Idle {
     /// For a part that looks again at what nobody tells it of.
     pub fn new(base: Duration) -> Idle {
-        Idle { base, time: base, events: 0, is_told: false }
+        Idle { base, time: base, events: 0, is_woken: false }
     }
 
     /// For a part that is woken for all it has to do. It wakes by itself only to show that it lives. A simulation takes the longest
     /// wait: a wake-up that is missing costs minutes there, and the oracle sees it.
-    pub fn told(base: Duration) -> Idle {
-        Idle { is_told: true, ..Idle::new(base) }
+    pub fn woken(base: Duration) -> Idle {
+        Idle { is_woken: true, ..Idle::new(base) }
     }
 
     pub fn time(&mut self) -> Duration {
         let Some(turns) = turns() else { return self.base };
-        if self.is_told {
+        if self.is_woken {
             return LONGEST_IDLE;
         }
         let events = turns.events();
@@ -204,7 +204,7 @@ pub enum Runtime {
 
 impl Runtime {
     pub fn new() -> std::io::Result<Runtime> {
-        match stand_in::<Handle>() {
+        match replacement::<Handle>() {
             Some(handle) => Ok(Runtime::Simulated(handle)),
             None => Ok(Runtime::Own(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)),
         }

@@ -16,17 +16,17 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use parking_lot::Mutex;
 use uuid::{Builder, ContextV7, Timestamp, Uuid};
 
-use seine_simulation_hooks::outside::stand_in;
+use seine_simulation_hooks::outside::replacement;
 use seine_simulation_hooks::planted;
 
-static CLOCK: Mutex<Clock> = Mutex::new(Clock { told: None, slept: Duration::ZERO, ahead: Duration::ZERO });
+static CLOCK: Mutex<Clock> = Mutex::new(Clock { last: None, slept: Duration::ZERO, ahead: Duration::ZERO });
 static IDS: LazyLock<Mutex<ContextV7>> = LazyLock::new(Mutex::default);
 
 /// A clock that never runs backwards, whatever the machine's clock does. Times are passed in.
 #[derive(Debug, Default)]
 pub struct Clock {
     /// The last time at which the machine's clock was not behind this one, and its value.
-    told: Option<(u64, Instant)>,
+    last: Option<(u64, Instant)>,
     /// How long the machine had slept by then.
     slept: Duration,
     /// By how much the machine's clock has jumped ahead, as far as reported.
@@ -73,11 +73,11 @@ impl Clock {
 
     /// The time by this clock alone.
     fn steady(&self, now: Instant) -> Option<u64> {
-        self.told.map(|(ms, at)| ms.saturating_add(whole_ms(now.saturating_duration_since(at))))
+        self.last.map(|(ms, at)| ms.saturating_add(whole_ms(now.saturating_duration_since(at))))
     }
 
     fn goes_on_from(&mut self, ms: u64, now: Instant) -> u64 {
-        self.told = Some((ms, now));
+        self.last = Some((ms, now));
         ms
     }
 }
@@ -114,7 +114,7 @@ pub fn never_before(ms: u64) -> Duration {
 
 /// The id of a new event: UUIDv7, 32 lower-case hex digits, larger than all earlier ones.
 pub fn event_id() -> String {
-    if let Some(numbers) = stand_in::<SimulatedIds>() {
+    if let Some(numbers) = replacement::<SimulatedIds>() {
         return numbers.next(now_ms());
     }
     let ids = IDS.lock();

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use seine_simulation_hooks::outside::stand_in;
+use seine_simulation_hooks::outside::replacement;
 
 /// In a simulation: the free bytes of the only disk.
 #[derive(Clone)]
@@ -14,7 +14,7 @@ pub struct SimulatedDisk(pub Arc<AtomicU64>);
 
 /// Free bytes, for users other than root, of the disk that `file` is on. Does not access the disk itself.
 pub fn free_bytes(file: &File) -> io::Result<u64> {
-    if let Some(disk) = stand_in::<SimulatedDisk>() {
+    if let Some(disk) = replacement::<SimulatedDisk>() {
         return Ok(disk.0.load(Ordering::Relaxed));
     }
     let disk = rustix::fs::fstatvfs(file)?;

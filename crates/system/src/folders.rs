@@ -26,10 +26,10 @@ pub const DRAFT: &str = ".new";
 
 /// A folder in which to prepare something that must be complete when it appears at `place`. The folder is next to
 /// `place` and does not exist yet; leftovers of an interrupted attempt are removed. [`settle`] moves it.
-pub fn draft(place: &Path) -> io::Result<PathBuf> {
-    let mut name = place.file_name().unwrap_or_default().to_owned();
+pub fn draft(target: &Path) -> io::Result<PathBuf> {
+    let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(DRAFT);
-    let draft = place.with_file_name(name);
+    let draft = target.with_file_name(name);
     if draft.try_exists()? {
         fs::remove_dir_all(&draft)?;
     }
@@ -37,20 +37,20 @@ pub fn draft(place: &Path) -> io::Result<PathBuf> {
 }
 
 /// Moves a complete and durable draft to its place.
-pub fn settle(draft: &Path, place: &Path) -> io::Result<()> {
-    fs::rename(draft, place)?;
-    sync_folder_of(place)
+pub fn settle(draft: &Path, target: &Path) -> io::Result<()> {
+    fs::rename(draft, target)?;
+    sync_folder_of(target)
 }
 
 /// Moves a complete and durable file to its place. Durable when this returns.
-pub fn move_to(file: TempPath, place: &Path) -> io::Result<()> {
-    file.persist(place)?;
-    sync_folder_of(place)
+pub fn move_to(file: TempPath, target: &Path) -> io::Result<()> {
+    file.persist(target)?;
+    sync_folder_of(target)
 }
 
 /// A file that was made, renamed or removed in the folder of `place` is so after a power failure, too.
-fn sync_folder_of(place: &Path) -> io::Result<()> {
-    let folder = place.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+fn sync_folder_of(target: &Path) -> io::Result<()> {
+    let folder = target.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
     File::open(folder)?.sync_all()
 }
 
@@ -59,13 +59,13 @@ pub const OWNERS: u32 = 0o600;
 pub const EVERYBODYS: u32 = 0o666;
 
 /// Replaces a file with these bytes in one step. Durable when this returns. An error leaves no unfinished file.
-pub fn put(place: &Path, bytes: &[u8], mode: u32) -> io::Result<File> {
-    let new = TempPath::try_from_path(place.with_extension("new"))?;
+pub fn put(target: &Path, bytes: &[u8], mode: u32) -> io::Result<File> {
+    let new = TempPath::try_from_path(target.with_extension("new"))?;
     // Leftovers of an interrupted write may have other permissions.
     if_there(fs::remove_file(&new))?;
     let mut file = File::options().read(true).write(true).create_new(true).mode(mode).open(&new)?;
     file.write_all(bytes)?;
     file.sync_all()?;
-    move_to(new, place)?;
+    move_to(new, target)?;
     Ok(file)
 }

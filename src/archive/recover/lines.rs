@@ -187,7 +187,7 @@ impl LineSalvage<'_> {
                 line.shrink_to(PIECE_KEPT);
                 if !is_fine && pieces.is_text() {
                     self.gap = true;
-                    if let Some((at, start)) = self.look_inside(line_at, line_end)? {
+                    if let Some((at, start)) = self.read_inside(line_at, line_end)? {
                         return Ok(ReadEnd::Found(at, start));
                     }
                 } else if !is_fine {
@@ -223,7 +223,7 @@ impl LineSalvage<'_> {
 
     /// Saves the records inside a piece of text that is not a record. If a stream starts inside, returns its position,
     /// since it must be read first.
-    fn look_inside(&mut self, from: u64, until: u64) -> Result<Option<(u64, Start)>, RecoveryError> {
+    fn read_inside(&mut self, from: u64, until: u64) -> Result<Option<(u64, Start)>, RecoveryError> {
         let mut from = from + 1;
         while let Some((at, start)) = self.find(from, until)? {
             if start != Start::Text {
@@ -250,7 +250,7 @@ impl LineSalvage<'_> {
         let had_gap = self.gap;
         let is_whole = !is_too_long && self.take(&line, line_at, pieces.at())?;
         if pieces.is_text() && !is_whole {
-            if let Some((at, start)) = self.look_inside(line_at, pieces.at())? {
+            if let Some((at, start)) = self.read_inside(line_at, pieces.at())? {
                 return Ok(ReadEnd::Found(at, start));
             }
             return Ok(ReadEnd::Ended);

@@ -36,7 +36,7 @@ enum Action {
     /// Print one line per dead letter: time, number of refusals, URL, reason.
     List {
         #[command(flatten)]
-        place: SinkArgs,
+        sink_args: SinkArgs,
         /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
@@ -44,14 +44,14 @@ enum Action {
     /// Print whole dead letters, event and content, one JSON object per line.
     Show {
         #[command(flatten)]
-        place: SinkArgs,
+        sink_args: SinkArgs,
         #[command(flatten)]
         selection: LetterSelection,
     },
     /// Deliver them again. Those refused again stay.
     Replay {
         #[command(flatten)]
-        place: SinkArgs,
+        sink_args: SinkArgs,
         #[command(flatten)]
         selection: LetterSelection,
         #[command(flatten)]
@@ -60,7 +60,7 @@ enum Action {
     /// Delete them.
     Drop {
         #[command(flatten)]
-        place: SinkArgs,
+        sink_args: SinkArgs,
         #[command(flatten)]
         selection: LetterSelection,
     },
@@ -68,10 +68,12 @@ enum Action {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let result = match args.action {
-        Action::List { place, json } => list(&place.folder()?, json),
-        Action::Show { place, selection } => show(&place.folder()?, &selection),
-        Action::Replay { place, selection, destination } => return replay::replay(&place, &selection, &destination),
-        Action::Drop { place, selection } => return drop_letters(&place.folder()?, &selection),
+        Action::List { sink_args, json } => list(&sink_args.folder()?, json),
+        Action::Show { sink_args, selection } => show(&sink_args.folder()?, &selection),
+        Action::Replay { sink_args, selection, destination } => {
+            return replay::replay(&sink_args, &selection, &destination);
+        }
+        Action::Drop { sink_args, selection } => return drop_letters(&sink_args.folder()?, &selection),
     };
     match result {
         Err(error) if is_closed_pipe(&error) => Ok(ExitCode::SUCCESS),

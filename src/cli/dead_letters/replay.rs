@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
-use seine_delivery::{Cursor, Deriver, Entry, Position};
+use seine_delivery::{Cursor, Deriver, Entry, Offset};
 use seine_formats::letters::Note;
 use seine_page_log::{LogError, PageLog, Reader};
 use seine_parse::DeriveOptions;
@@ -24,18 +24,18 @@ use crate::telemetry::progress::{Screen, grouped, say};
 
 /// Works file by file. An interrupted replay has finished the earlier files and repeats the current one.
 pub(super) fn replay(
-    place: &SinkArgs,
+    sink_args: &SinkArgs,
     selection: &LetterSelection,
     destination: &Destination,
 ) -> anyhow::Result<ExitCode> {
-    let folder = place.folder()?;
-    let loaded = destination.of_crawl(&place.output)?;
-    let sink = loaded.config.sinks.iter().find(|sink| sink.name() == place.sink).with_context(|| {
-        format!("the configuration has no destination {}; give the crawl's configuration with -c", place.sink)
+    let folder = sink_args.folder()?;
+    let loaded = destination.of_crawl(&sink_args.output)?;
+    let sink = loaded.config.sinks.iter().find(|sink| sink.name() == sink_args.sink).with_context(|| {
+        format!("the configuration has no destination {}; give the crawl's configuration with -c", sink_args.sink)
     })?;
     logging::start(&loaded.config.logging, &Screen::new(true))?;
     let _alone = lock_all(&folder)?;
-    let mut replay = Replay::new(place, folder, sink, &loaded.config)?;
+    let mut replay = Replay::new(sink_args, folder, sink, &loaded.config)?;
     say("INFO", &format!("to {}", replay.whereto()));
     if let Some(note) = sink.destination.row().late {
         say("WARN", note);
@@ -71,18 +71,23 @@ struct Replay<'a> {
 }
 
 impl Replay<'_> {
-    fn new<'a>(place: &SinkArgs, folder: PathBuf, sink: &'a SinkConfig, config: &Config) -> anyhow::Result<Replay<'a>> {
-        let log = place.output.join("log");
+    fn new<'a>(
+        sink_args: &SinkArgs,
+        folder: PathBuf,
+        sink: &'a SinkConfig,
+        config: &Config,
+    ) -> anyhow::Result<Replay<'a>> {
+        let log = sink_args.output.join("log");
         // A server accepts several writers, so the crawl may run meanwhile.
         let reader = if sink.destination.is_server() {
             None
         } else if log.is_dir() {
-            Some(reader_of(place, &log, config)?)
+            Some(reader_of(sink_args, &log, config)?)
         } else if sink.destination.row().needs_no_log {
             // A folder of `seine replay`, which keeps only its own dead letters.
             None
         } else {
-            bail!("{} has no crawl: it has no log/", place.output.display())
+            bail!("{} has no crawl: it has no log/", sink_args.output.display())
         };
         let deriver = Deriver::new(DeriveOptions::from(config));
         let scratch = folder.join("dead_letters").join("replay");
@@ -116,13 +121,13 @@ impl Replay<'_> {
         let state = self.reader.as_ref().map(|reader| reader.cursor().state.clone()).unwrap_or_default();
         let context = SinkContext { letters: self.scratch.clone(), ..SinkContext::new(&self.folder) };
         let mut sink = sinks::open(self.sink, &context, &state)?;
-        self.commit(&mut *sink, Position::default())?;
-        let mut end = Position::default();
+        self.commit(&mut *sink, Offset::default())?;
+        let mut end = Offset::default();
         let mut failed: anyhow::Result<()> = Ok(());
         dead_letters::for_each(path, &mut |note, reader| {
             if failed.is_ok() && selection.has(&note) {
                 let event = Arc::new(reader.event()?);
-                end = Position { index: end.index + 1, offset: end.offset + 1 };
+                end = Offset { index: end.index + 1, offset: end.offset + 1 };
                 failed = sink.deliver(&[Arc::new(Entry::new(end, event, &self.deriver))]).map(drop).map_err(Into::into);
                 chosen.insert(note.id);
             }
@@ -146,7 +151,7 @@ impl Replay<'_> {
 
     /// Waits until everything up to `end` is settled, and stores the sink's state. Its offset in the log does not
     /// change. Returns how many events the sink left out.
-    fn commit(&mut self, sink: &mut dyn Sink, end: Position) -> anyhow::Result<u64> {
+    fn commit(&mut self, sink: &mut dyn Sink, end: Offset) -> anyhow::Result<u64> {
         let delivered = loop {
             let delivered = sink.flush()?;
             if delivered.up_to >= end {
@@ -163,25 +168,25 @@ impl Replay<'_> {
 }
 
 /// The sink's reader in the log of a stopped crawl.
-fn reader_of(place: &SinkArgs, log: &Path, config: &Config) -> anyhow::Result<Reader> {
+fn reader_of(sink_args: &SinkArgs, log: &Path, config: &Config) -> anyhow::Result<Reader> {
     let (log, recovery) =
         PageLog::open(log, &config.log, DeriveOptions::from(config)).map_err(|error| match error {
             LogError::Locked { .. } => anyhow!(
                 "the crawl in {} is running and its sink {} writes the same files; stop it first",
-                place.output.display(),
-                place.sink
+                sink_args.output.display(),
+                sink_args.sink
             ),
             other => other.into(),
         })?;
-    if !recovery.readers.iter().any(|(name, _)| *name == place.sink) {
+    if !recovery.readers.iter().any(|(name, _)| *name == sink_args.sink) {
         bail!(
             "{} has no destination {} any more (no log/cursors/{}.cursor); add it to the crawl again",
-            place.output.display(),
-            place.sink,
-            place.sink
+            sink_args.output.display(),
+            sink_args.sink,
+            sink_args.sink
         );
     }
-    Ok(log.reader(&place.sink)?)
+    Ok(log.reader(&sink_args.sink)?)
 }
 
 /// Refusals by event id.

@@ -130,6 +130,6 @@ pub(super) const IDENTITY: &[Key] = &[
 ];
 
 pub(super) const DUPLICATES: &[Key] = &[
-    key("duplicates.enabled", Bool(|d, v| d.looks_for_duplicates = v)),
+    key("duplicates.enabled", Bool(|d, v| d.finds_duplicates = v)),
     key("duplicates.distance", Count(0, 3, |d, v| d.near_within = v as u8)),
 ];

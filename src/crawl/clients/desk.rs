@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::journal::Journal;
 use super::proposal::Proposal;
 use super::standing::Standing;
-use crate::api::said::work::{ClientStatus, Leasing, PageRefused, PageSent, PagesTaken, Released, Renewed, Work};
+use crate::api::schema::work::{ClientStatus, Leasing, PageRefused, PageSent, PagesTaken, Released, Renewed, Work};
 use crate::api::{Refusal, WorkDesk};
 use crate::crawl::running::Running;
 use crate::visit::loan::{LOAN_TIME, Sent, Taken};
@@ -47,7 +47,7 @@ impl WorkDesk for Running {
         let rest = standing.rests_until.saturating_sub(now_ms());
         if rest > 0 {
             let why = format!(
-                "{client} has brought nothing back of its last {} leases: the next in {} s",
+                "{client} sent nothing for its last {} leases; it gets the next one in {} s",
                 standing.barren,
                 rest.div_ceil(1000)
             );
@@ -55,7 +55,10 @@ impl WorkDesk for Running {
         }
         let (has, most) = (self.clients.count_of(client), standing.max_hosts(&self.clients.config()));
         if has >= most {
-            let why = format!("{client} has {has} hosts, and may have {most}: send their pages back, or release them");
+            let why = format!(
+                "{client} has {has} hosts, and the maximum is {most}: send their pages, or release \
+                them"
+            );
             return Err(Refusal::Conflict(why));
         }
         self.lease_to(client, &standing, hosts.min(most - has))
@@ -98,7 +101,7 @@ impl WorkDesk for Running {
             records += 1;
         }
         match records {
-            0 => Err(Refusal::Bad("no WARC response record in what was sent".to_owned())),
+            0 => Err(Refusal::Bad("the request has no WARC response record".to_owned())),
             _ => Ok(()),
         }
     }
@@ -127,13 +130,12 @@ impl Running {
     fn propose(&self, client: &str, lease: &str, mut proposal: Proposal) -> Result<Taken, String> {
         let mut is_too_fast = false;
         let given = self.clients.with_loan(client, lease, |loan| {
-            let has_conditions = *loan
-                .urls
-                .get(&proposal.url)
-                .ok_or_else(|| Refusal::NotFound("not, or not any more, among the URLs of this lease".to_owned()))?;
+            let has_conditions = *loan.urls.get(&proposal.url).ok_or_else(|| {
+                Refusal::NotFound("the URL does not belong to this lease, or was sent already".to_owned())
+            })?;
             let is_unchanged = matches!(&proposal.exchange.outcome, Outcome::Response(it) if it.status == 304);
             if is_unchanged && !has_conditions {
-                return Err(Refusal::Bad("304 for a URL that was given without conditions".to_owned()));
+                return Err(Refusal::Bad("304 for a URL that was lent without conditions".to_owned()));
             }
             is_too_fast = !loan.is_in_time();
             // The request cannot have started before the lease.
@@ -143,7 +145,7 @@ impl Running {
         let pages = given.map_err(|refusal| refusal.to_string())?;
         if is_too_fast {
             self.clients.change(client, true, |standing| standing.checked(false, now_ms()));
-            return Err("sooner than its host may be asked so often: see delay_ms".to_owned());
+            return Err("sent too early for the delay of its host: see delay_ms".to_owned());
         }
         self.hand_over(client, proposal, pages)
     }
@@ -165,13 +167,13 @@ impl Running {
         let is_checked = !is_proven || fastrand::f64() < config.verify_share;
         if !is_checked {
             let noted = Journal::of(&self.folder, client).add(&url);
-            noted.map_err(|error| format!("cannot be taken now: the server cannot note it ({error})"))?;
+            noted.map_err(|error| format!("the page cannot be accepted now: the server cannot record it ({error})"))?;
         }
         let (answer, answered) = oneshot::channel();
         let sent = Sent { url, exchange, is_checked, is_believed: is_proven, answer };
         let is_sent = pages.is_some_and(|pages| pages.blocking_send(sent).is_ok());
         match is_sent.then(|| answered.blocking_recv().ok()).flatten() {
-            None | Some(Taken::Left) => Err("the lease has ended, or the page log takes nothing now".to_owned()),
+            None | Some(Taken::Left) => Err("the lease has ended, or the page log accepts nothing now".to_owned()),
             Some(taken) => Ok(taken),
         }
     }
@@ -179,12 +181,12 @@ impl Running {
     fn count(&self, client: &str, taken: &mut PagesTaken, url: String, what: Result<Taken, String>) {
         match &what {
             Ok(Taken::Accepted) => taken.accepted += 1,
-            Ok(Taken::Held | Taken::Left) => taken.held += 1,
+            Ok(Taken::Refetch | Taken::Left) => taken.refetched += 1,
             Err(why) => taken.refused.push(PageRefused { url, why: why.clone() }),
         }
         self.clients.change(client, false, |standing| match what {
             Ok(Taken::Accepted) => standing.accepted += 1,
-            Ok(Taken::Held | Taken::Left) => standing.held += 1,
+            Ok(Taken::Refetch | Taken::Left) => standing.refetched += 1,
             Err(_) => standing.refused += 1,
         });
     }

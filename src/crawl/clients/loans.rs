@@ -13,14 +13,14 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::Clients;
 use crate::api::Refusal;
-use crate::api::said::work::{HostLease, Leasing, Prepared, Renewed, UrlToFetch};
+use crate::api::schema::work::{HostLease, Leasing, Prepared, Renewed, UrlToFetch};
 use crate::fetch::client::Conditions;
 use crate::visit::Visitor;
 use crate::visit::loan::{Loan, Offer, Sent};
 
 /// Number of pages of one host that may wait for an earlier one.
 const WAITING_PAGES: usize = 4;
-const NO_LEASE: &str = "no lease of this client: it has lapsed, was released, or all of it has come back";
+const NO_LEASE: &str = "this client has no such lease: it has lapsed, was released, or all its pages were sent";
 
 /// A host that a worker has.
 pub(super) struct LoanOut {
@@ -48,8 +48,8 @@ impl LoanOut {
     pub fn renew(&mut self, time: Duration, frontier: &EmbeddedFrontier) -> Result<Renewed, Refusal> {
         let came_back = self.left_before.saturating_sub(self.urls.len());
         if came_back == 0 || came_back * 4 < self.left_before {
-            let why =
-                "less than a quarter of its URLs has come back since it was leased or renewed: it lapses at its time";
+            let why = "fewer than a quarter of its URLs were sent since the lease began or was renewed, so it cannot be \
+                renewed";
             return Err(Refusal::Conflict(why.to_owned()));
         }
         self.left_before = self.urls.len();

@@ -21,7 +21,7 @@ use seine_system::blocking;
 use seine_system::clock::{event_id, now_ms};
 use tokio_util::task::TaskTracker;
 
-use crate::api::said::work::ClientStatus;
+use crate::api::schema::work::ClientStatus;
 use crate::config::WorkConfig;
 use crate::shutdown::Shutdown;
 use crate::visit::loan::Lent;
@@ -54,7 +54,7 @@ pub(crate) struct Clients {
 /// Prefix of the notes in the frontier; the worker's name follows.
 const NOTE: &str = "client:";
 /// How often to check whether the validator has caught up.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const CHECK_EVERY: Duration = Duration::from_millis(50);
 
 impl Clients {
     pub fn open(
@@ -124,7 +124,7 @@ impl Clients {
             (was_out, standing.clone())
         };
         if is_kept && let Err(error) = keep(&self.frontier, client, &now) {
-            tracing::warn!(client, %error, "what is known of a client is not kept");
+            tracing::warn!(client, %error, "the record of a remote worker could not be saved");
         }
         if let Some(out) = now.shut_out.filter(|_| !was_out) {
             self.shut_out(client, &out.why);
@@ -150,17 +150,24 @@ impl Clients {
             tracing::warn!(
                 client,
                 why,
-                "a client is shut out; what was taken of it unseen is fetched again at the next start"
+                "a remote worker is shut out; its pages that were not compared are refetched at the next start"
             );
             return;
         }
         match Journal::of(&self.folder, client).question(&self.frontier) {
             Ok(urls) => {
-                tracing::warn!(client, why, urls, "a client is shut out; what was taken of it unseen is fetched again");
+                tracing::warn!(
+                    client,
+                    why,
+                    urls,
+                    "a remote worker is shut out; its pages that were not compared \
+                    are refetched"
+                );
                 self.change(client, true, |standing| standing.in_question += urls);
             }
             Err(error) => {
-                tracing::error!(client, why, %error, "a client is shut out; what was taken of it is fetched again at the next start");
+                tracing::error!(client, why, %error, "a remote worker is shut out; its pages are refetched at the \
+                    next start");
             }
         }
     }
@@ -174,7 +181,7 @@ impl Clients {
             if self.shutdown.is_finishing() {
                 return false;
             }
-            blocking::sleep(LOOK_AGAIN);
+            blocking::sleep(CHECK_EVERY);
         }
         true
     }
@@ -190,7 +197,8 @@ impl Clients {
                 Ok(0) => {}
                 Ok(urls) => self.change(&client, true, |standing| standing.in_question += urls),
                 Err(error) => {
-                    tracing::error!(client, %error, "what was taken of a client that is shut out is not fetched again yet")
+                    tracing::error!(client, %error, "the pages of a shut-out remote worker are not queued for a \
+                        refetch yet")
                 }
             }
         }
@@ -204,7 +212,10 @@ impl Clients {
 }
 
 /// The remote workers of a stopped crawl.
-pub(super) fn at_rest(config: &WorkConfig, frontier: &EmbeddedFrontier) -> Result<Vec<ClientStatus>, FrontierError> {
+pub(super) fn while_stopped(
+    config: &WorkConfig,
+    frontier: &EmbeddedFrontier,
+) -> Result<Vec<ClientStatus>, FrontierError> {
     Ok(kept(config, frontier)?.iter().map(|(name, standing)| standing.status(name, 0, config)).collect())
 }
 

@@ -10,7 +10,7 @@ use seine_parse::page::{Failure, FailureReason, Headers, HttpVersion, Outcome, P
 use seine_system::clock::now_ms;
 use sha2::{Digest, Sha256};
 
-use crate::api::said::work::PageSent;
+use crate::api::schema::work::PageSent;
 use crate::fetch::client::{Client, Exchange, unwanted};
 
 const MAX_HEADERS: usize = 256;
@@ -32,12 +32,12 @@ impl Proposal {
         let outcome = match (page.status, page.failure) {
             (None, Some(failure)) => {
                 let reason = FailureReason::by_name(&failure.reason)
-                    .ok_or_else(|| format!("{:?} is no reason of a failure", failure.reason))?;
+                    .ok_or_else(|| format!("{:?} is not the name of a failure", failure.reason))?;
                 let message = failure.message.chars().take(MAX_MESSAGE).collect();
                 Outcome::Failure(Failure { reason, message })
             }
             (Some(status), None) => {
-                let body = STANDARD.decode(&page.body).map_err(|error| format!("body is no base64: {error}"))?;
+                let body = STANDARD.decode(&page.body).map_err(|error| format!("body is not base64: {error}"))?;
                 check_digest(page.digest.as_deref(), &body)?;
                 let response = Response {
                     status,
@@ -91,7 +91,7 @@ fn checked_headers(headers: Vec<(String, String)>) -> Result<Headers, String> {
     let mut checked = Headers::default();
     for (name, value) in headers {
         let Ok(name) = http::HeaderName::from_bytes(name.as_bytes()) else {
-            return Err(format!("{name:?} is no name of a header"));
+            return Err(format!("{name:?} is not a header name"));
         };
         // Each character stands for one byte on the wire.
         if value.chars().any(|character| matches!(character, '\r' | '\n' | '\0') || u32::from(character) > 0xff) {
@@ -105,7 +105,7 @@ fn checked_headers(headers: Vec<(String, String)>) -> Result<Headers, String> {
 fn checked_reason(reason: String) -> Result<String, String> {
     match reason.len() <= 200 && reason.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
         true => Ok(reason),
-        false => Err("the reason phrase is none".to_owned()),
+        false => Err("the reason phrase is not valid".to_owned()),
     }
 }
 
@@ -115,17 +115,17 @@ fn check_digest(said: Option<&str>, body: &[u8]) -> Result<(), String> {
     let expected = expected.ok_or("digest is not sha256: and 64 hexadecimal digits")?;
     match expected == Sha256::digest(body).as_slice() {
         true => Ok(()),
-        false => Err("the body's digest is another: it did not come as it was sent".to_owned()),
+        false => Err("the digest of the body differs: the body changed on its way".to_owned()),
     }
 }
 
 /// Cuts the response at our own limits.
 fn checked_response(mut response: Response, client: &Client) -> Result<Outcome, String> {
     if !(200..600).contains(&response.status) {
-        return Err(format!("{} is no status of an answer", response.status));
+        return Err(format!("{} is not a status code", response.status));
     }
     if matches!(response.status, 204 | 304) && !response.body.is_empty() {
-        return Err(format!("an answer of {} has no body", response.status));
+        return Err(format!("a response with status {} has no body", response.status));
     }
     let limits = client.limits();
     if response.is_success() && !client.is_wanted(response.content_type()) {

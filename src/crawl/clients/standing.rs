@@ -5,7 +5,7 @@ use std::time::Duration;
 use seine_parse::page::EpochMs;
 use serde::{Deserialize, Serialize};
 
-use crate::api::said::work::ClientStatus;
+use crate::api::schema::work::ClientStatus;
 use crate::config::WorkConfig;
 use crate::visit::loan::{LOAN_TIME, Lent};
 
@@ -45,7 +45,9 @@ pub(super) struct Standing {
     /// Maximum number of URLs per host, from the speed of past leases; 0: no limit.
     urls: usize,
     pub accepted: u64,
-    pub held: u64,
+    /// Stored as `held`: records of earlier versions stay readable.
+    #[serde(rename = "held")]
+    pub refetched: u64,
     pub refused: u64,
     pub lapsed: u64,
     /// Number of leases in a row without any page, the end of the last of them, and the time until which the worker
@@ -74,7 +76,7 @@ impl Standing {
             hosts,
             max_hosts: self.max_hosts(config) as u64,
             accepted: self.accepted,
-            held: self.held,
+            refetched: self.refetched,
             refused: self.refused,
             agreed: self.agreed,
             disagreed: self.disagreed,
@@ -115,7 +117,7 @@ impl Standing {
         let compared = (self.agreed + self.disagreed).min(u64::from(REMEMBERED)) as u32;
         let disagreed = self.recent.count_ones();
         if disagreed >= TOO_MANY && disagreed * TOO_LARGE_A_PART > compared {
-            let why = format!("{disagreed} of its last {compared} pages that were fetched again were not what we saw");
+            let why = format!("{disagreed} of its last {compared} compared pages differ from our own fetches");
             self.shut_out.get_or_insert(ShutOut { at: now, why });
         }
     }

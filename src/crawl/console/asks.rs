@@ -6,7 +6,7 @@ use seine_parse::page::preferences::{OptedOut, Source, Statement};
 use seine_parse::robots::line_of;
 
 use super::why::Known;
-use crate::api::said::PreferenceSaid;
+use crate::api::schema::PreferenceStory;
 use crate::crawl::asks::{HostSays, found_at};
 use crate::judge::withheld::standing;
 
@@ -14,7 +14,7 @@ impl Known<'_> {
     /// Why a live page is not delivered.
     pub(super) fn withheld(&self, page: &PageRecord) -> String {
         match standing(page, &self.said(page), &self.explainer.config) {
-            Some(Withheld::Noindex) => "its page is noindex".to_owned(),
+            Some(Withheld::Noindex) => "the page is noindex".to_owned(),
             Some(Withheld::Irrelevant) => {
                 let model = page.judged.as_ref().map_or("the page classifier", |judged| judged.model.as_str());
                 format!("{model} rates it as not relevant (store_negative_pages)")
@@ -24,18 +24,18 @@ impl Known<'_> {
                 format!("its publisher objects to its use for {}: {by}", of.name())
             }
             Some(Withheld::Cut | Withheld::Doubted { .. } | Withheld::Alias { .. }) | None => {
-                "it was withheld at the last fetch, and may be delivered now".to_owned()
+                "it was withheld at the last fetch, and is delivered after the next one".to_owned()
             }
         }
     }
 
-    pub(super) fn preferences(&self) -> Vec<PreferenceSaid> {
-        let Some(page) = self.look.as_ref().and_then(|look| look.page.as_ref()) else { return Vec::new() };
+    pub(super) fn preferences(&self) -> Vec<PreferenceStory> {
+        let Some(page) = self.snapshot.as_ref().and_then(|snapshot| snapshot.page.as_ref()) else { return Vec::new() };
         let said = self.said(page);
         let opted_out = self.explainer.config.scope.purposes.opted_out(&said);
         let each = said.into_iter().map(|statement| {
             let forbids = opted_out.as_ref().filter(|it| it.by == statement).map(|it| it.of.name().to_owned());
-            PreferenceSaid { text: self.text_of(page, &statement), forbids, statement }
+            PreferenceStory { text: self.text_of(page, &statement), forbids, statement }
         });
         each.collect()
     }
@@ -51,7 +51,7 @@ impl Known<'_> {
         let origin = seine_parse::url::origin(found_at(page))?;
         match self.host.as_ref().filter(|_| seine_parse::url::origin(self.url) == Some(origin)) {
             Some(host) => host.robots.clone(),
-            None => self.explainer.frontier.look_at_host(origin).ok()??.robots,
+            None => self.explainer.frontier.host_snapshot(origin).ok()??.robots,
         }
     }
 

@@ -7,9 +7,9 @@ use seine_frontier::{PageRecord, PageState};
 use seine_page_log::{LogStatus, PageLog, ReaderStatus};
 use seine_parse::page::Kind;
 
-use super::places;
-use super::why::{said_of, said_of_duplicate};
-use crate::api::said::SinkPlace;
+use super::locations;
+use super::why::{duplicate_because, withheld_because};
+use crate::api::schema::SinkStory;
 use crate::config::{Config, Removed};
 use crate::sinks::dead_letters;
 
@@ -21,20 +21,20 @@ pub(super) struct Deliveries {
 
 impl Deliveries {
     /// What each sink did with the last event of the page; none: the URL has no page.
-    pub fn of(&self, page: Option<&PageRecord>) -> Vec<SinkPlace> {
+    pub fn of(&self, page: Option<&PageRecord>) -> Vec<SinkStory> {
         let log = self.log.status();
-        let sinks = log.readers.iter().filter(|reader| reader.books.is_some());
+        let sinks = log.readers.iter().filter(|reader| reader.counters.is_some());
         sinks.map(|reader| self.of_sink(reader, page, &log)).collect()
     }
 
-    fn of_sink(&self, reader: &ReaderStatus, page: Option<&PageRecord>, log: &LogStatus) -> SinkPlace {
-        let place = |state: &str, ahead, reason| SinkPlace {
+    fn of_sink(&self, reader: &ReaderStatus, page: Option<&PageRecord>, log: &LogStatus) -> SinkStory {
+        let place = |state: &str, ahead, reason| SinkStory {
             sink: reader.name.clone(),
             state: state.to_owned(),
             ahead,
             reason,
-            place: None,
-            place_unknown: None,
+            location: None,
+            location_unknown: None,
         };
         let Some(page) = page else { return place("not_yet", None, None) };
         if page.kind == Kind::Sitemap {
@@ -54,20 +54,20 @@ impl Deliveries {
         }
         let upkeep = self.config.sink(&reader.name).map(|sink| sink.upkeep);
         if let (Some(of), true) = (page.duplicate_of(), upkeep.is_some_and(|upkeep| upkeep.skip_duplicates)) {
-            return place("passed", None, Some(format!("it is {}; this sink skips duplicates", said_of_duplicate(of))));
+            return place("passed", None, Some(format!("it is {}; this sink skips duplicates", duplicate_because(of))));
         }
         match (page.state, upkeep.map(|upkeep| upkeep.removed)) {
             (state, _) if state.is_live() => place("delivered", None, None),
-            (PageState::Refused, _) => place("passed", None, Some(said_of(page))),
+            (PageState::Refused, _) => place("passed", None, Some(withheld_because(page))),
             (_, Some(Removed::Keep)) => {
-                place("passed", None, Some(format!("{}; this sink removes nothing", said_of(page))))
+                place("passed", None, Some(format!("{}; this sink removes nothing", withheld_because(page))))
             }
-            _ => place("removed", None, Some(said_of(page))),
+            _ => place("removed", None, Some(withheld_because(page))),
         }
     }
 
     /// Adds the location to each sink that has the page. Asks the destinations.
-    pub fn find(&self, page: &PageRecord, sinks: &mut [SinkPlace]) {
-        places::find_places(&self.config, &self.folder, page, sinks);
+    pub fn find(&self, page: &PageRecord, sinks: &mut [SinkStory]) {
+        locations::find_locations(&self.config, &self.folder, page, sinks);
     }
 }

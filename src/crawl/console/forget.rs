@@ -14,7 +14,7 @@ use super::hosts::HostList;
 use super::order_log::OrderLog;
 use super::why::no_url;
 use crate::api::Refusal;
-use crate::api::said::{Done, Forget, Order};
+use crate::api::schema::{Done, Forget, Order};
 use crate::telemetry::progress::{grouped, some};
 
 /// Orders that are not finished.
@@ -77,7 +77,7 @@ impl Forgetting {
     fn forget_pending(&self, pending: &mut Vec<Pending>) -> Result<Done, Refusal> {
         let Some(Pending { by, forget }) = pending.first() else { return Ok(Done::default()) };
         let forgotten = self.forget_recalled(forget)?;
-        let done = told(&forgotten);
+        let done = description(&forgotten);
         let order = serde_json::to_value(Order::Forget(forget.clone())).unwrap_or_default();
         let warning = self.log.add(by, order, &done);
         pending.remove(0);
@@ -169,7 +169,7 @@ impl Forgetting {
     }
 }
 
-fn told(forgotten: &Forgotten) -> String {
+fn description(forgotten: &Forgotten) -> String {
     let Forgotten { urls, busy, unknown } = *forgotten;
     let mut text = format!("{} forgotten", some(urls, "URL"));
     if unknown > 0 {

@@ -13,7 +13,7 @@ use crate::telemetry::progress::grouped;
 
 /// How long to wait for the request in progress of a blocked host.
 const LETTING_GO: Duration = Duration::from_secs(3);
-const LOOK: Duration = Duration::from_millis(10);
+const CHECK_EVERY: Duration = Duration::from_millis(10);
 /// Maximum delay of a host.
 const LONGEST_DELAY_MS: u64 = 24 * 3600 * 1000;
 
@@ -70,12 +70,12 @@ impl HostOrders {
         loop {
             let mut is_leased = false;
             for origin in origins {
-                is_leased |= self.frontier.look_at_host(origin)?.is_some_and(|look| look.is_leased);
+                is_leased |= self.frontier.host_snapshot(origin)?.is_some_and(|look| look.is_leased);
             }
             if !is_leased || began.elapsed() > LETTING_GO {
                 return Ok(!is_leased);
             }
-            blocking::sleep(LOOK);
+            blocking::sleep(CHECK_EVERY);
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use seine_frontier::held::HELD;
+use seine_frontier::deferred::DEFERRED;
 use seine_frontier::{
-    EmbeddedFrontier, FrontierError, HostLook, Robots, RobotsAccess, Scheduler, Trouble, Validation, Verdicts,
+    EmbeddedFrontier, FrontierError, HostSnapshot, Robots, RobotsAccess, Scheduler, Trouble, Validation, Verdicts,
     WhichHosts,
 };
 use seine_parse::page::EpochMs;
@@ -13,7 +13,7 @@ use seine_policies::traps::HostTraps;
 use seine_system::clock::now_ms;
 
 use crate::api::Refusal;
-use crate::api::said::{HostRobots, HostStatus, HostTrouble, Hosts, HostsQuery, Troubled};
+use crate::api::schema::{HostRobots, HostStatus, HostTrouble, Hosts, HostsQuery, Troubled};
 use crate::config::Config;
 
 /// Default and maximum number of hosts in a list.
@@ -30,7 +30,7 @@ impl HostList {
     pub fn list(&self, query: &HostsQuery) -> Hosts {
         let now = now_ms();
         let which = query.which.unwrap_or(WhichHosts::All);
-        let looks = self.frontier.look_at_hosts(which, query.limit.unwrap_or(SHOWN).min(MOST));
+        let snapshots = self.frontier.host_snapshots(which, query.limit.unwrap_or(SHOWN).min(MOST));
         let (waiting, counts) = (self.frontier.waiting(now, 0), self.frontier.counts());
         let troubled = waiting.troubled.iter().map(|troubled| Troubled {
             cause: troubled.cause.to_string(),
@@ -42,20 +42,20 @@ impl HostList {
             known: counts.hosts,
             troubled: troubled.collect(),
             blocked: waiting.blocked,
-            hosts: looks.iter().map(|look| host_status(look, now)).collect(),
+            hosts: snapshots.iter().map(|snapshot| host_status(snapshot, now)).collect(),
         }
     }
 
     /// `host` is an origin, a URL or a name. A name means the known host, https before http.
     pub fn show(&self, host: &str) -> Result<HostStatus, Refusal> {
         let origin = self.origins_of(host)?.swap_remove(0);
-        match self.frontier.look_at_host(&origin)? {
-            Some(look) => Ok(HostStatus {
+        match self.frontier.host_snapshot(&origin)? {
+            Some(snapshot) => Ok(HostStatus {
                 traps: self.trap_lines(&origin)?,
-                robots: self.robots_status(look.robots.as_ref()),
-                ..host_status(&look, now_ms())
+                robots: self.robots_status(snapshot.robots.as_ref()),
+                ..host_status(&snapshot, now_ms())
             }),
-            None => Err(Refusal::NotFound(format!("{origin} is unknown: nothing has led to it so far"))),
+            None => Err(Refusal::NotFound(format!("{origin} is unknown: no link has led to it so far"))),
         }
     }
 
@@ -78,7 +78,7 @@ impl HostList {
         }
         let mut known = Vec::new();
         for origin in &origins {
-            known.extend(self.frontier.look_at_host(origin)?.map(|_| origin.clone()));
+            known.extend(self.frontier.host_snapshot(origin)?.map(|_| origin.clone()));
         }
         if !known.is_empty() {
             return Ok(known);
@@ -121,46 +121,46 @@ impl HostList {
     }
 }
 
-pub(super) fn host_status(look: &HostLook, now: EpochMs) -> HostStatus {
-    let trouble = look.record.trouble.filter(Trouble::is_told).map(|trouble| HostTrouble {
+pub(super) fn host_status(snapshot: &HostSnapshot, now: EpochMs) -> HostStatus {
+    let trouble = snapshot.record.trouble.filter(Trouble::is_troubled).map(|trouble| HostTrouble {
         cause: trouble.cause.to_string(),
         since_ms: trouble.since,
         failures: trouble.failures,
         is_given_up: trouble.given_up,
     });
     HostStatus {
-        host: look.record.origin.to_string(),
-        state: state(look, now).to_owned(),
-        urls: look.record.work(),
-        urls_later: look.record.later,
-        pages: look.record.pages,
-        due_ms: look.due.filter(|due| *due < HELD),
-        ordered_delay_ms: look.record.ordered_delay_ms,
-        ordered_pages: look.record.ordered_pages,
-        urls_held: look.record.held,
+        host: snapshot.record.origin.to_string(),
+        state: state(snapshot, now).to_owned(),
+        urls: snapshot.record.work(),
+        urls_later: snapshot.record.later,
+        pages: snapshot.record.pages,
+        due_ms: snapshot.due.filter(|due| *due < DEFERRED),
+        ordered_delay_ms: snapshot.record.ordered_delay_ms,
+        ordered_pages: snapshot.record.ordered_pages,
+        urls_deferred: snapshot.record.deferred,
         traps: Vec::new(),
         robots: None,
         trouble,
     }
 }
 
-fn state(look: &HostLook, now: EpochMs) -> &'static str {
-    if look.is_leased {
+fn state(snapshot: &HostSnapshot, now: EpochMs) -> &'static str {
+    if snapshot.is_leased {
         return "busy";
     }
-    if look.record.is_blocked {
+    if snapshot.record.is_blocked {
         return "blocked";
     }
-    if look.record.is_given_up() {
+    if snapshot.record.is_given_up() {
         return "given_up";
     }
-    if look.record.work() == 0 {
+    if snapshot.record.work() == 0 {
         return "idle";
     }
-    if look.spent.is_some() {
+    if snapshot.spent.is_some() {
         return "budget_spent";
     }
-    match (look.record.waits_for().is_some(), look.due.is_some_and(|due| due <= now)) {
+    match (snapshot.record.waits_for().is_some(), snapshot.due.is_some_and(|due| due <= now)) {
         (true, _) => "troubled",
         (false, true) => "due",
         (false, false) => "resting",

@@ -3,12 +3,12 @@
 mod asks;
 mod deliveries;
 mod forget;
+mod history;
 mod host_orders;
 mod hosts;
+mod locations;
 mod order_log;
 mod orders;
-mod past;
-mod places;
 mod retry;
 mod seeds;
 mod sink_orders;
@@ -41,7 +41,7 @@ use crate::backup::{SendError, send};
 use crate::config::Config;
 
 pub(crate) use retry::reasons;
-pub(crate) use status::Said;
+pub(crate) use status::LiveStatus;
 pub(crate) use why::no_url;
 
 /// What a crawl has, running or stopped.

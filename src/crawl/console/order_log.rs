@@ -12,14 +12,14 @@ use seine_system::folders::if_there;
 use serde_json::Value;
 
 use crate::api::Refusal;
-use crate::api::said::Ordered;
+use crate::api::schema::Ordered;
 
 /// In the data folder: one JSON object per line, [`Ordered`].
 const FILE: &str = "orders.jsonl";
 /// Number of latest orders to show.
 const SHOWN: usize = 100;
 /// Number of bytes to read from the end of the file.
-const LOOKED_THROUGH: u64 = 1 << 20;
+const MAX_READ: u64 = 1 << 20;
 /// Name of the order that adds seeds.
 pub(super) const ADD_SEEDS: &str = "add_seeds";
 
@@ -78,9 +78,9 @@ impl OrderLog {
 /// Reads the end of the file, which may be large. An incomplete first line is skipped.
 fn last_lines(mut file: File) -> std::io::Result<Vec<u8>> {
     let length = file.seek(SeekFrom::End(0))?;
-    file.seek(SeekFrom::Start(length.saturating_sub(LOOKED_THROUGH)))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(MAX_READ)))?;
     let mut bytes = Vec::new();
-    file.take(LOOKED_THROUGH).read_to_end(&mut bytes)?;
+    file.take(MAX_READ).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

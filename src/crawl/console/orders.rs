@@ -10,7 +10,7 @@ use super::order_log::OrderLog;
 use super::retry;
 use super::sink_orders::SinkOrders;
 use crate::api::Refusal;
-use crate::api::said::{Done, Order};
+use crate::api::schema::{Done, Order};
 use crate::config::Config;
 use crate::crawl::clients::{self, Clients};
 use crate::crawl::limits::OrderedLimits;

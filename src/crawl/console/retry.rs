@@ -9,7 +9,7 @@ use seine_parse::page::{FailureReason, STATUS_CLASSES, status_class};
 use seine_system::clock::now_ms;
 
 use crate::api::Refusal;
-use crate::api::said::{ReasonCount, Retry};
+use crate::api::schema::{ReasonCount, Retry};
 
 /// URLs queued per batch.
 const BATCH: usize = 1000;
@@ -79,14 +79,14 @@ fn has_failed(record: &PageRecord) -> bool {
     match record.state {
         PageState::Failed(_) => true,
         PageState::Refused => record.status == 429 || record.status >= 500,
-        _ => record.is_half(),
+        _ => record.is_truncated(),
     }
 }
 
 /// The name in the list of attempts; empty for a complete live page.
 fn name_of(record: &PageRecord) -> &'static str {
     match record.state {
-        _ if record.is_half() => FailureReason::Cut.name(),
+        _ if record.is_truncated() => FailureReason::Cut.name(),
         PageState::Failed(reason) => reason.name(),
         PageState::Refused => status_class(record.status),
         state => table_of(state),

@@ -8,7 +8,7 @@ use seine_system::clock::now_ms;
 
 use super::order_log::{ADD_SEEDS, OrderLog};
 use crate::api::Refusal;
-use crate::api::said::SeedsAdded;
+use crate::api::schema::SeedsAdded;
 use crate::config::{Config, check_seed};
 use crate::crawl::seeds::{SCOPE_NOTE, seed_proposals};
 
@@ -23,27 +23,28 @@ impl Seeds {
     /// New seeds are queued, known ones are rechecked. Their hosts come into scope at once. The next start reads
     /// earlier pages again for links to these hosts.
     pub fn add(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal> {
-        let mut said = SeedsAdded::default();
+        let mut result = SeedsAdded::default();
         let mut seeds = Vec::with_capacity(urls.len());
         for url in urls {
             // As in a seed file: `notaurl` would otherwise become a host name.
             match check_seed(url).ok().and_then(|()| seine_parse::url::parse(url)) {
                 Some(seed) => seeds.push(seed),
                 None => {
-                    said.bad_count += 1;
-                    said.bad.push(url.chars().take(200).collect());
+                    result.bad_count += 1;
+                    result.bad.push(url.chars().take(200).collect());
                 }
             }
         }
-        said.bad.truncate(SeedsAdded::NAMED);
+        result.bad.truncate(SeedsAdded::NAMED);
         self.widen_scope(&seeds)?;
         let now = now_ms();
-        said.added = self.frontier.propose(&seed_proposals(&seeds, Way::Added, now), now)?.added;
-        said.known = seeds.len() as u64 - said.added;
+        result.added = self.frontier.propose(&seed_proposals(&seeds, Way::Added, now), now)?.added;
+        result.known = seeds.len() as u64 - result.added;
         self.frontier.try_again(&seeds, now)?;
         self.frontier.flush()?;
-        said.warning = self.log.add(by, serde_json::json!({"order": ADD_SEEDS, "urls": seeds.len()}), &told(&said));
-        Ok(said)
+        result.warning =
+            self.log.add(by, serde_json::json!({"order": ADD_SEEDS, "urls": seeds.len()}), &description(&result));
+        Ok(result)
     }
 
     /// The scope is on disk before the first seed is queued.
@@ -57,7 +58,7 @@ impl Seeds {
     }
 }
 
-fn told(said: &SeedsAdded) -> String {
-    let SeedsAdded { added, known, bad_count, .. } = said;
+fn description(result: &SeedsAdded) -> String {
+    let SeedsAdded { added, known, bad_count, .. } = result;
     format!("{added} seeds are new, {known} already known, {bad_count} are not complete http or https URLs")
 }

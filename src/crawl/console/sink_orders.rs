@@ -9,7 +9,7 @@ use seine_page_log::PageLog;
 use crate::api::Refusal;
 use crate::config::Config;
 use crate::crawl::pauses::Pauses;
-use crate::crawl::{filling, refill};
+use crate::crawl::{backfill, refill};
 use crate::telemetry::progress::{bytes, grouped};
 
 pub(super) struct SinkOrders {
@@ -44,8 +44,8 @@ impl SinkOrders {
         self.check_name(sink)?;
         let pending = before.reader(sink).map_or(0, |reader| reader.pending);
         self.log.forget(sink)?;
-        if let Err(error) = filling::forget(&self.folder, sink) {
-            tracing::warn!(sink, %error, "how it was filled from an archive is still noted");
+        if let Err(error) = backfill::forget(&self.folder, sink) {
+            tracing::warn!(sink, %error, "the state of its backfill could not be deleted");
         }
         self.pauses.pause_sink(&self.frontier, sink, false)?;
         let freed = bytes(before.bytes.saturating_sub(self.log.status().bytes));

@@ -8,8 +8,8 @@ use seine_page_log::{PageLog, ReaderStatus};
 use seine_system::clock::now_ms;
 
 use crate::api::Refusal;
-use crate::api::said::work::ClientStatus;
-use crate::api::said::{BudgetStatus, Live, LogStatus, SinkStatus, Status};
+use crate::api::schema::work::ClientStatus;
+use crate::api::schema::{BudgetStatus, Live, LogStatus, SinkStatus, Status};
 use crate::config::{Config, STDOUT};
 use crate::crawl::clients;
 use crate::crawl::limits::OrderedLimits;
@@ -18,7 +18,7 @@ use crate::sinks::dead_letters;
 
 /// The part that only a running crawl knows.
 #[derive(Default)]
-pub(crate) struct Said {
+pub(crate) struct LiveStatus {
     pub live: Option<Live>,
     /// Sinks that are stuck, each with the reason.
     pub errors: Vec<(String, String)>,
@@ -34,7 +34,7 @@ pub(crate) struct CrawlStatus {
 }
 
 impl CrawlStatus {
-    pub fn now(&self, said: Said) -> Status {
+    pub fn now(&self, said: LiveStatus) -> Status {
         let log = self.log.status();
         let budgets = self.frontier.budgets(now_ms()).into_iter().map(|standing| BudgetStatus {
             of: standing.budget.of.name().to_owned(),
@@ -68,12 +68,12 @@ impl CrawlStatus {
 
     /// Remote workers as recorded by the last run.
     pub fn clients_at_rest(&self) -> Result<Vec<ClientStatus>, Refusal> {
-        Ok(clients::at_rest(&self.config.work, &self.frontier)?)
+        Ok(clients::while_stopped(&self.config.work, &self.frontier)?)
     }
 
     /// None for a reader that is not a sink.
     fn sink(&self, reader: &ReaderStatus, errors: &[(String, String)]) -> Option<SinkStatus> {
-        let (books, name) = (reader.books?, &reader.name);
+        let (books, name) = (reader.counters?, &reader.name);
         Some(SinkStatus {
             name: name.clone(),
             accepted: books.accepted,

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use seine_frontier::held::{HELD, held_under};
+use seine_frontier::deferred::{DEFERRED, deferred_under};
 use seine_frontier::scope::{CurrentScope, Scope, Verdict};
 use seine_frontier::{
-    EmbeddedFrontier, HostLook, PageRecord, PageState, Place, QueuedUrl, RobotsAccess, UrlLook, WHEN_MET_AGAIN,
+    EmbeddedFrontier, HostSnapshot, PageRecord, PageState, QueueState, QueuedUrl, RobotsAccess, UrlSnapshot,
+    WHEN_MET_AGAIN,
 };
 use seine_parse::page::{Doubt, DuplicateOf, EpochMs};
 use seine_parse::robots::{RobotsTxt, line_of};
@@ -13,16 +14,16 @@ use seine_parse::url::{MAX_URL_BYTES, port_problem};
 use seine_system::clock::now_ms;
 
 use super::deliveries::Deliveries;
+use super::history::{attempts, discovery};
 use super::hosts::{HostList, host_status};
 use super::order_log::OrderLog;
-use super::past::{attempts, discovery};
 use crate::api::Refusal;
-use crate::api::said::{DoubtStory, HostStatus, PageStory, QueuePlace, RobotsVerdict, ScopeVerdict, Why};
+use crate::api::schema::{DoubtStory, HostStatus, PageStory, QueueStory, RobotsVerdict, ScopeVerdict, Why};
 use crate::config::Config;
 use crate::crawl::focus;
 use crate::crawl::pauses::Pauses;
 
-const HALF: &str = "the page is truncated: its body ended early. Seine refetches it until it is complete";
+const TRUNCATED: &str = "the page is truncated: its body ended early. Seine refetches it until it is complete";
 const STAYS: &str = "the earlier page stays until a second fetch confirms the removal";
 
 /// What is known about the URL.
@@ -30,8 +31,8 @@ pub(super) struct Known<'c> {
     pub(super) explainer: &'c Explainer,
     pub(super) url: &'c str,
     scope: &'c Scope,
-    pub(super) look: Option<UrlLook>,
-    pub(super) host: Option<HostLook>,
+    pub(super) snapshot: Option<UrlSnapshot>,
+    pub(super) host: Option<HostSnapshot>,
     now: EpochMs,
 }
 
@@ -57,12 +58,12 @@ impl Explainer {
             explainer: self,
             url: &url,
             scope: &scope,
-            look: self.frontier.look_at_url(&url)?,
-            host: self.frontier.look_at_host(origin)?,
+            snapshot: self.frontier.url_snapshot(&url)?,
+            host: self.frontier.host_snapshot(origin)?,
             now: now_ms(),
         };
         let (state, reason) = known.verdict();
-        let page = known.look.as_ref().and_then(|look| look.page.as_ref());
+        let page = known.snapshot.as_ref().and_then(|snapshot| snapshot.page.as_ref());
         let mut sinks = self.deliveries.of(page);
         if let Some(page) = page.filter(|_| places) {
             self.deliveries.find(page, &mut sinks);
@@ -80,12 +81,12 @@ impl Explainer {
                 }),
                 None => None,
             },
-            found: discovery(&self.log, known.look.as_ref()),
-            attempts: attempts(known.look.as_ref()),
-            queue: known.queue_place()?,
-            page: page.map(|page| story(page, known.look.as_ref().and_then(|look| look.owner.clone()))),
-            aliases: known.look.as_ref().map(|look| look.aliases.clone()).unwrap_or_default(),
-            duplicates: known.look.as_ref().map(|look| look.duplicates.clone()).unwrap_or_default(),
+            found: discovery(&self.log, known.snapshot.as_ref()),
+            attempts: attempts(known.snapshot.as_ref()),
+            queue: known.queue_story()?,
+            page: page.map(|page| story(page, known.snapshot.as_ref().and_then(|snapshot| snapshot.owner.clone()))),
+            aliases: known.snapshot.as_ref().map(|snapshot| snapshot.aliases.clone()).unwrap_or_default(),
+            duplicates: known.snapshot.as_ref().map(|snapshot| snapshot.duplicates.clone()).unwrap_or_default(),
             budget: known.spent_budget(),
             sinks,
             url,
@@ -96,16 +97,16 @@ impl Explainer {
 impl Known<'_> {
     /// The state in one word, and the reason in a sentence.
     fn verdict(&self) -> (&'static str, String) {
-        let Some(look) = &self.look else { return self.never_met() };
-        if look.is_in_flight {
+        let Some(snapshot) = &self.snapshot else { return self.never_met() };
+        if snapshot.is_in_flight {
             return ("in_flight", "it is being fetched, or its event waits for the validator".to_owned());
         }
-        let Some(page) = &look.page else { return ("waiting", self.waits_for(look)) };
+        let Some(page) = &snapshot.page else { return ("waiting", self.waits_for(snapshot)) };
         match page.state {
             PageState::New | PageState::Unchanged | PageState::Changed => {
-                let copy = page.duplicate_of().map(|of| format!("; it is {}", said_of_duplicate(of)));
+                let copy = page.duplicate_of().map(|of| format!("; it is {}", duplicate_because(of)));
                 let reason = match page.doubt() {
-                    _ if page.is_half() => HALF.to_owned(),
+                    _ if page.is_truncated() => TRUNCATED.to_owned(),
                     Some((Doubt::Missing, _)) => {
                         "the server answered that the page is gone; Seine removes it when a second fetch confirms that"
                             .to_owned()
@@ -118,9 +119,9 @@ impl Known<'_> {
             PageState::Withheld => ("withheld", self.withheld(page)),
             PageState::Alias => (
                 "alias",
-                match (&look.owner, &page.target) {
+                match (&snapshot.owner, &page.target) {
                     (_, Some(target)) if page.is_alias_by_name() => {
-                        let owner = look.owner.as_ref().unwrap_or(target);
+                        let owner = snapshot.owner.as_ref().unwrap_or(target);
                         format!("its page names a canonical URL, whose page is delivered under {owner}")
                     }
                     (Some(owner), _) => format!("it redirects to a page that is delivered under {owner}"),
@@ -128,9 +129,9 @@ impl Known<'_> {
                     (None, None) => "it redirects to the page of another URL".to_owned(),
                 },
             ),
-            PageState::Gone => ("gone", said_of(page)),
-            PageState::Refused => ("refused", said_of(page)),
-            PageState::Failed(_) => ("failed", said_of(page)),
+            PageState::Gone => ("gone", withheld_because(page)),
+            PageState::Refused => ("refused", withheld_because(page)),
+            PageState::Failed(_) => ("failed", withheld_because(page)),
         }
     }
 
@@ -173,21 +174,21 @@ impl Known<'_> {
     }
 
     /// Why a queued URL has not been fetched.
-    fn waits_for(&self, look: &UrlLook) -> String {
-        let mut reason = match look.place {
-            Place::Ready { ahead: 0, .. } => "it is the next URL of its host".to_owned(),
-            Place::Ready { ahead, .. } => format!("{ahead} URLs of its host come first"),
-            Place::Later { due: WHEN_MET_AGAIN } => {
+    fn waits_for(&self, snapshot: &UrlSnapshot) -> String {
+        let mut reason = match snapshot.queue_state {
+            QueueState::Ready { ahead: 0, .. } => "it is the next URL of its host".to_owned(),
+            QueueState::Ready { ahead, .. } => format!("{ahead} URLs of its host come first"),
+            QueueState::Later { due: WHEN_MET_AGAIN } => {
                 "its host was given up; the URL waits until a link or a seed leads to the host again".to_owned()
             }
-            Place::Later { due } if held_under(due).is_some() => self.is_held(due),
-            Place::Later { due } if due > self.now => {
+            QueueState::Later { due } if deferred_under(due).is_some() => self.why_deferred(due),
+            QueueState::Later { due } if due > self.now => {
                 format!("the next attempt is in {} s", (due - self.now).div_ceil(1000))
             }
-            Place::Later { .. } => "the next attempt is due".to_owned(),
-            Place::Done => "it is not fetched again".to_owned(),
+            QueueState::Later { .. } => "the next attempt is due".to_owned(),
+            QueueState::Done => "it is not fetched again".to_owned(),
         };
-        if let Some(cause) = look.queued.as_ref().and_then(|queued| queued.cause) {
+        if let Some(cause) = snapshot.queued.as_ref().and_then(|queued| queued.cause) {
             reason += &format!("; last failure: {cause}");
         }
         if self.robots_verdict().verdict == "denied" {
@@ -209,7 +210,7 @@ impl Known<'_> {
         if let Some(budget) = self.spent_budget() {
             reason += &format!("; {budget}");
         }
-        if let Some(rest) = host.due.filter(|due| *due > self.now && *due < HELD) {
+        if let Some(rest) = host.due.filter(|due| *due > self.now && *due < DEFERRED) {
             reason += &format!("; its host waits for {} s", (rest - self.now).div_ceil(1000));
         }
         reason
@@ -235,7 +236,7 @@ impl Known<'_> {
 
     fn robots_verdict(&self) -> RobotsVerdict {
         let robots = self.host.as_ref().and_then(|host| host.robots.as_ref());
-        let said = |verdict: &str, line: Option<(u32, String)>| RobotsVerdict {
+        let verdict_of = |verdict: &str, line: Option<(u32, String)>| RobotsVerdict {
             verdict: verdict.to_owned(),
             line_number: line.as_ref().map(|(number, _)| *number),
             line: line.map(|(_, line)| line),
@@ -244,49 +245,51 @@ impl Known<'_> {
         };
         let config = &self.explainer.config.fetch;
         match robots.map(|robots| &robots.access) {
-            _ if !config.obey_robots => said("ignored", None),
-            None => said("unknown", None),
-            Some(RobotsAccess::AllowAll) => said("allowed", None),
+            _ if !config.obey_robots => verdict_of("ignored", None),
+            None => verdict_of("unknown", None),
+            Some(RobotsAccess::AllowAll) => verdict_of("allowed", None),
             Some(RobotsAccess::Unreachable(failure)) => {
-                RobotsVerdict { line: Some(failure.message.clone()), ..said("unreachable", None) }
+                RobotsVerdict { line: Some(failure.message.clone()), ..verdict_of("unreachable", None) }
             }
             Some(RobotsAccess::Rules(text)) => {
                 let rules = RobotsTxt::parse(text.as_bytes(), &config.user_agent.name);
                 match rules.decision(seine_parse::url::path_and_query(self.url)) {
-                    None => said("allowed", None),
+                    None => verdict_of("allowed", None),
                     Some(decision) => {
                         let line = line_of(text.as_bytes(), decision.line).map(|line| (decision.line, line));
-                        said(if decision.allow { "allowed" } else { "denied" }, line)
+                        verdict_of(if decision.allow { "allowed" } else { "denied" }, line)
                     }
                 }
             }
         }
     }
 
-    fn queue_place(&self) -> Result<Option<QueuePlace>, Refusal> {
-        let Some((look, queued)) = self.look.as_ref().and_then(|look| Some((look, look.queued.as_ref()?))) else {
+    fn queue_story(&self) -> Result<Option<QueueStory>, Refusal> {
+        let Some((snapshot, queued)) =
+            self.snapshot.as_ref().and_then(|snapshot| Some((snapshot, snapshot.queued.as_ref()?)))
+        else {
             return Ok(None);
         };
         let QueuedUrl { depth, attempt: attempts, cause, .. } = *queued;
         let rests = self.host.as_ref().and_then(|host| host.due);
-        let (due_ms, ahead) = match look.place {
-            Place::Ready { ahead, .. } => (rests, Some(ahead)),
-            Place::Later { due } => (Some(due), None),
-            Place::Done => return Ok(None),
+        let (due_ms, ahead) = match snapshot.queue_state {
+            QueueState::Ready { ahead, .. } => (rests, Some(ahead)),
+            QueueState::Later { due } => (Some(due), None),
+            QueueState::Done => return Ok(None),
         };
-        let is_ranked = self.explainer.config.frontier.focus.ranks && look.page.is_none() && depth > 0;
+        let is_ranked = self.explainer.config.frontier.focus.ranks && snapshot.page.is_none() && depth > 0;
         let rank = if is_ranked { Some(focus::why(&self.explainer.frontier, self.url, &queued.lead)?) } else { None };
-        let due_ms = due_ms.filter(|due| *due < HELD);
+        let due_ms = due_ms.filter(|due| *due < DEFERRED);
         let last_failure = cause.map(|cause| cause.to_string());
-        let is_revisit = look.page.is_some();
-        Ok(Some(QueuePlace { due_ms, ahead, depth, attempts, last_failure, is_revisit, rank }))
+        let is_revisit = snapshot.page.is_some();
+        Ok(Some(QueueStory { due_ms, ahead, depth, attempts, last_failure, is_revisit, rank }))
     }
 
     /// Why a URL is deferred.
-    fn is_held(&self, due: EpochMs) -> String {
+    fn why_deferred(&self, due: EpochMs) -> String {
         let traps =
             seine_parse::url::origin(self.url).and_then(|origin| self.explainer.hosts.traps(origin).ok().flatten());
-        let why = traps.zip(held_under(due)).map(|(traps, mark)| traps.why(mark));
+        let why = traps.zip(deferred_under(due)).map(|(traps, mark)| traps.why(mark));
         format!("it is deferred: {}", why.unwrap_or_else(|| "its pattern yields nothing new".to_owned()))
     }
 
@@ -297,7 +300,7 @@ impl Known<'_> {
 }
 
 /// Why a page is not live.
-pub(super) fn said_of(page: &PageRecord) -> String {
+pub(super) fn withheld_because(page: &PageRecord) -> String {
     match page.state {
         PageState::Gone if matches!(page.status, 404 | 410) => {
             format!("two fetches in a row gave status {}", page.status)
@@ -312,7 +315,7 @@ pub(super) fn said_of(page: &PageRecord) -> String {
     }
 }
 
-pub(super) fn said_of_duplicate(of: &DuplicateOf) -> String {
+pub(super) fn duplicate_because(of: &DuplicateOf) -> String {
     match of.simhash {
         None => format!("identical to {}", of.url),
         Some(_) => format!("nearly the same as {}, with {} of 64 bits different", of.url, of.distance),

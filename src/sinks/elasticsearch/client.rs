@@ -40,7 +40,7 @@ pub trait ElasticServer: Send + Sync {
 
 pub(super) struct Client {
     hosts: Vec<Host>,
-    stand_in: Option<Arc<dyn ElasticServer>>,
+    replacement: Option<Arc<dyn ElasticServer>>,
     socket_timeout: Duration,
     /// The host that the next request tries first.
     turn: AtomicUsize,
@@ -80,7 +80,7 @@ impl Client {
         let hosts = config.hosts.iter().map(|url| Host::new(url, config, certificate.as_deref()));
         Ok(Client {
             hosts: hosts.collect::<Result<_, _>>()?,
-            stand_in: seine_simulation_hooks::outside::stand_in(),
+            replacement: seine_simulation_hooks::outside::replacement(),
             socket_timeout: config.socket_timeout,
             turn: AtomicUsize::new(0),
             connect_timeout: config.connect_timeout,
@@ -94,8 +94,8 @@ impl Client {
         path: &str,
         body: Option<(Bytes, &'static str)>,
     ) -> Result<ServerReply, NoAnswer> {
-        if let Some(server) = &self.stand_in {
-            return self.ask_stand_in(server.as_ref(), method, path, body).await;
+        if let Some(server) = &self.replacement {
+            return self.ask_replacement(server.as_ref(), method, path, body).await;
         }
         let mut problems = Vec::new();
         for host in self.in_turn() {
@@ -111,7 +111,7 @@ impl Client {
         Err(NoAnswer::Unreachable(problems.join("; ")))
     }
 
-    async fn ask_stand_in(
+    async fn ask_replacement(
         &self,
         server: &dyn ElasticServer,
         method: Method,

@@ -58,7 +58,7 @@ impl IndexReader {
     }
 
     /// Which of these pages have a document; at most [`AT_ONCE`] pages.
-    pub fn held_of<'u>(&self, urls: &[&'u str]) -> Result<HashSet<&'u str>, SinkError> {
+    pub fn documents_of<'u>(&self, urls: &[&'u str]) -> Result<HashSet<&'u str>, SinkError> {
         let ids: Vec<_> = urls.iter().map(|url| document_id(url)).collect();
         // After a rollover of the alias, a document may be in several indices.
         let query = json!({ "size": AT_ONCE * 10, "_source": false, "query": { "ids": { "values": ids } } });

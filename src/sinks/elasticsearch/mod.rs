@@ -22,7 +22,7 @@ pub mod client;
 mod documents;
 mod identity;
 mod index;
-mod place;
+mod location;
 mod probe;
 mod queue;
 mod touch;
@@ -33,11 +33,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use seine_delivery::{Entry, Position};
+use seine_delivery::{Entry, Offset};
 use seine_formats::elastic::{document_id, document_version, write_event};
-use seine_formats::files::is_held;
+use seine_formats::files::stores_event;
 use seine_parse::page::{PageEvent, Withheld};
-use seine_simulation_hooks::outside::stand_in;
+use seine_simulation_hooks::outside::replacement;
 use seine_simulation_hooks::planted;
 use seine_system::blocking::Runtime;
 use tokio::runtime::{Builder, Handle};
@@ -46,7 +46,7 @@ use tokio::task::JoinHandle;
 use self::bulk::{BulkFailure, BulkSender};
 use self::client::other;
 pub(crate) use self::documents::{AT_ONCE, IndexReader};
-pub(super) use self::place::find;
+pub(super) use self::location::find;
 use self::queue::{Bulk, BulkDocument, BulkOutcome, Written};
 use super::dead_letters::DeadLetters;
 use super::sink::{Delivered, Sink, SinkContext, SinkCount, SinkError};
@@ -56,7 +56,7 @@ use crate::judge::upkeep::Due;
 /// Number of bulks sent but not yet answered. The server writes one while the next is built and sent.
 const IN_FLIGHT: usize = 2;
 /// While no bulk is sent, the index is checked at this interval.
-const LOOK_AGAIN: Duration = Duration::from_secs(if cfg!(feature = "simulate") { 60 } else { 5 });
+const CHECK_EVERY: Duration = Duration::from_secs(if cfg!(feature = "simulate") { 60 } else { 5 });
 
 /// Writes every 2xx page to an index, and deletes pages that are gone.
 pub struct ElasticSink {
@@ -65,8 +65,8 @@ pub struct ElasticSink {
     /// The runtime that sends bulks. None only while the sink is dropped.
     runtime: Option<Runtime>,
     /// The check of the index in progress, and when the last one started.
-    look: Option<JoinHandle<Result<(), SinkError>>>,
-    looked: Instant,
+    check: Option<JoinHandle<Result<(), SinkError>>>,
+    checked: Instant,
     /// The bulk being filled.
     next: Batch,
     in_flight: VecDeque<InFlightBulk>,
@@ -90,7 +90,7 @@ struct Batch {
     bytes: usize,
     skipped: u64,
     /// The position after the last entry; none while the bulk is empty.
-    end: Option<Position>,
+    end: Option<Offset>,
     /// When the first entry was added.
     since: Option<Instant>,
 }
@@ -103,7 +103,7 @@ impl Batch {
 
 struct InFlightBulk {
     task: JoinHandle<Result<BulkOutcome, BulkFailure>>,
-    end: Position,
+    end: Offset,
     skipped: u64,
 }
 
@@ -126,8 +126,8 @@ impl ElasticSink {
         let runtime = runtime(Builder::new_multi_thread().worker_threads(1).thread_name("elasticsearch"))?;
         let pusher = Arc::new(BulkSender::new(client, config, upkeep.removed == Removed::Delete, state, context));
         Ok(ElasticSink {
-            look: Some(runtime.handle().spawn(pusher.clone().look())),
-            looked: Instant::now(),
+            check: Some(runtime.handle().spawn(pusher.clone().check())),
+            checked: Instant::now(),
             pusher,
             upkeep,
             runtime: Some(runtime),
@@ -143,7 +143,7 @@ impl ElasticSink {
     fn take(&mut self, entry: &Arc<Entry>) -> Result<(), SinkError> {
         let due = self.upkeep.due(&entry.event);
         let lines = match due {
-            Due::Write if is_held(&entry.event) => Some(self.lines(entry)),
+            Due::Write if stores_event(&entry.event) => Some(self.lines(entry)),
             Due::Delete => Some(action("delete", entry).into()),
             _ => None,
         };
@@ -238,14 +238,14 @@ impl ElasticSink {
 
     /// Reports an index that can never take our pages before the first bulk, and a replaced index even if no bulk is
     /// sent.
-    fn settle_look(&mut self) -> Result<(), SinkError> {
+    fn settle_check(&mut self) -> Result<(), SinkError> {
         let Some(runtime) = &self.runtime else { return Ok(()) };
-        if let Some(look) = self.look.take_if(|look| look.is_finished()) {
+        if let Some(look) = self.check.take_if(|look| look.is_finished()) {
             return runtime.block_on(look).unwrap_or(Ok(()));
         }
-        if self.look.is_none() && self.looked.elapsed() >= LOOK_AGAIN {
-            self.looked = Instant::now();
-            self.look = Some(runtime.handle().spawn(self.pusher.clone().look()));
+        if self.check.is_none() && self.checked.elapsed() >= CHECK_EVERY {
+            self.checked = Instant::now();
+            self.check = Some(runtime.handle().spawn(self.pusher.clone().check()));
         }
         Ok(())
     }
@@ -253,7 +253,7 @@ impl ElasticSink {
     /// Runs a step, unless the sink has ended.
     fn step(&mut self, step: impl FnOnce(&mut Self) -> Result<(), SinkError>) -> Result<Delivered, SinkError> {
         if !self.ended {
-            self.settle_look()?;
+            self.settle_check()?;
             step(self)?;
         }
         if let Some(known) = self.pusher.known() {
@@ -299,7 +299,7 @@ impl Drop for ElasticSink {
 
 /// The simulation's runtime, if any; otherwise a new one.
 fn runtime(builder: &mut Builder) -> Result<Runtime, SinkError> {
-    if let Some(handle) = stand_in::<Handle>() {
+    if let Some(handle) = replacement::<Handle>() {
         return Ok(Runtime::Simulated(handle));
     }
     let built = builder.enable_all().build();
@@ -313,7 +313,7 @@ fn is_alias(event: &PageEvent) -> bool {
 }
 
 /// The number of documents in the index, whoever wrote them.
-pub(super) fn held(config: &ElasticConfig) -> Result<SinkCount, SinkError> {
+pub(super) fn count_documents(config: &ElasticConfig) -> Result<SinkCount, SinkError> {
     let count = runtime(&mut Builder::new_current_thread())?
         .block_on(index::count(&client::Client::new(config)?, &config.index))?;
     Ok(SinkCount::new("documents", count))

@@ -97,12 +97,12 @@ impl QueuedBulk {
 pub(super) struct Backoff {
     pub since: Instant,
     pub back_off: Duration,
-    pub told: bool,
+    pub is_reported: bool,
 }
 
 impl Backoff {
     pub fn new() -> Backoff {
-        Backoff { since: Instant::now(), back_off: FIRST_BACK_OFF, told: false }
+        Backoff { since: Instant::now(), back_off: FIRST_BACK_OFF, is_reported: false }
     }
 }
 

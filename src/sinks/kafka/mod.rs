@@ -25,7 +25,7 @@ use super::kafka_link::OutgoingMessage;
 use super::kafka_message::{headers, key_hash, key_of};
 use super::kafka_slots::{MessageState, Slots};
 use super::kafka_topic::{KnownTopic, TopicWatch};
-use super::place_notes::{NotedPlace, PlaceNotes};
+use super::location_notes::{LocationNotes, RecordedLocation};
 use super::sink::{Delivered, Sink, SinkContext, SinkError, empty};
 use super::watch::Watch;
 use crate::config::{KafkaConfig, Removed, Upkeep};
@@ -33,9 +33,9 @@ use crate::judge::upkeep::{Due, has_no_page};
 use crate::shutdown::Shutdown;
 
 /// Longest single wait for delivery reports.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_EVERY: Duration = Duration::from_millis(500);
 /// Of a simulation's longer waits, none is longer: a process that is to end ends sooner than in five minutes.
-const LONGEST_LOOK: Duration = Duration::from_secs(60);
+const LONGEST_POLL: Duration = Duration::from_secs(60);
 /// `flush` returns after this long without a report.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// After the broker answers, a producer has this long to recover: it waits up to 10 s before it reconnects.
@@ -52,7 +52,7 @@ pub struct KafkaSink {
     encoder: Box<dyn Encoder>,
     schema: &'static str,
     dead: DeadLetters,
-    notes: PlaceNotes,
+    notes: LocationNotes,
     slots: Slots,
     /// Messages without a report.
     in_flight: usize,
@@ -102,7 +102,7 @@ impl KafkaSink {
             topic: TopicWatch::open(known, config, &producer, &context.shutdown)?,
             producer,
             dead: DeadLetters::open(&context.letters)?,
-            notes: PlaceNotes::new(context),
+            notes: LocationNotes::new(context),
             config: config.clone(),
             upkeep,
             encoder,
@@ -113,7 +113,7 @@ impl KafkaSink {
             alone: None,
             untimed: Vec::new(),
             last_sign: Instant::now(),
-            idle: Idle::new(LOOK),
+            idle: Idle::new(POLL_EVERY),
             limit: None,
             value: Vec::new(),
             so_far: Delivered::default(),
@@ -219,15 +219,15 @@ impl KafkaSink {
 
     /// Waits a while for reports and handles them. Returns true if there were any.
     fn wait(&mut self) -> Result<bool, SinkError> {
-        let reports = self.producer.reports.take(self.idle.time().min(LONGEST_LOOK));
+        let reports = self.producer.reports.take(self.idle.time().min(LONGEST_POLL));
         let came = !reports.is_empty();
         self.take_in(reports)?;
         if !came {
             if let Some(complaint) = self.producer.reports.complaint() {
                 self.watch.waits(complaint);
             }
-            self.look_after()?;
-            self.topic.look_now_and_then(&self.config.topic, &self.producer, &self.shutdown)?;
+            self.take_care_of()?;
+            self.topic.check_now_and_then(&self.config.topic, &self.producer, &self.shutdown)?;
         }
         Ok(came)
     }
@@ -239,7 +239,7 @@ impl KafkaSink {
                 MessageState::InFlight(_) | MessageState::Moving { .. } => {}
                 MessageState::Delivered(place) => {
                     self.so_far.delivered += 1;
-                    let noted = || place.map(|(partition, offset)| NotedPlace::offset(partition, offset));
+                    let noted = || place.map(|(partition, offset)| RecordedLocation::offset(partition, offset));
                     self.notes.add(slot.end.index, noted);
                 }
                 MessageState::Skipped => self.so_far.skipped += 1,
@@ -289,7 +289,7 @@ impl KafkaSink {
     }
 
     /// Checks whether a producer without reports is still usable.
-    fn look_after(&mut self) -> Result<(), SinkError> {
+    fn take_care_of(&mut self) -> Result<(), SinkError> {
         if let Some((code, reason)) = self.producer.link.fatal_error() {
             return Err(trouble(format!("{code}: {reason}"), client::REMADE));
         }
@@ -306,7 +306,7 @@ impl KafkaSink {
         // The broker may have just come back.
         let deadline = Instant::now() + GRACE.min(self.config.stuck_after * 5);
         while Instant::now() < deadline {
-            let reports = self.producer.reports.take(LOOK);
+            let reports = self.producer.reports.take(POLL_EVERY);
             if !reports.is_empty() || self.shutdown.is_hurrying() {
                 return self.take_in(reports);
             }
@@ -345,7 +345,7 @@ impl Sink for KafkaSink {
         }
         if self.in_flight == 0 {
             self.send_suspects()?;
-            self.topic.look_now_and_then(&self.config.topic, &self.producer, &self.shutdown)?;
+            self.topic.check_now_and_then(&self.config.topic, &self.producer, &self.shutdown)?;
         }
         Ok(self.so_far())
     }

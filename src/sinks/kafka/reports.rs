@@ -31,9 +31,9 @@ impl KafkaSink {
             InvalidDifferentRecord, InvalidMessageSize, InvalidRecord, InvalidTimestamp, MessageSizeTooLarge,
         };
         let code = match delivered {
-            Ok(place) => {
+            Ok(location) => {
                 self.watch.moved();
-                return self.arrived(sequence, place);
+                return self.arrived(sequence, location);
             }
             Err(code) => code,
         };
@@ -69,25 +69,25 @@ impl KafkaSink {
     }
 
     /// A page's message was written, or a tombstone for a key that moved to another partition.
-    fn arrived(&mut self, sequence: usize, place: Option<(i32, i64)>) -> Result<(), SinkError> {
-        if let Some(place) = place {
-            self.topic.acknowledge(&self.config.topic, &self.producer, place)?;
+    fn arrived(&mut self, sequence: usize, location: Option<(i32, i64)>) -> Result<(), SinkError> {
+        if let Some(location) = location {
+            self.topic.acknowledge(&self.config.topic, &self.producer, location)?;
         }
         match self.slots.state(sequence) {
-            Some(MessageState::Moving { place, tombstones, .. }) => {
-                let (place, tombstones) = (*place, *tombstones - 1);
+            Some(MessageState::Moving { location, tombstones, .. }) => {
+                let (location, tombstones) = (*location, *tombstones - 1);
                 self.slots.set(sequence, |entry| match tombstones {
-                    0 => MessageState::Delivered(Some(place)),
-                    tombstones => MessageState::Moving { entry, place, tombstones },
+                    0 => MessageState::Delivered(Some(location)),
+                    tombstones => MessageState::Moving { entry, location, tombstones },
                 });
                 Ok(())
             }
             Some(MessageState::InFlight(entry)) if self.upkeep.removed == Removed::Tombstone => {
                 let entry = entry.clone();
-                self.clean_up_behind(&entry, sequence, place)
+                self.clean_up_behind(&entry, sequence, location)
             }
             _ => {
-                self.slots.set(sequence, |_| MessageState::Delivered(place));
+                self.slots.set(sequence, |_| MessageState::Delivered(location));
                 Ok(())
             }
         }
@@ -98,17 +98,17 @@ impl KafkaSink {
         &mut self,
         entry: &Arc<Entry>,
         sequence: usize,
-        place: Option<(i32, i64)>,
+        location: Option<(i32, i64)>,
     ) -> Result<(), SinkError> {
         let key = key_of(entry);
-        let former = match place {
+        let former = match location {
             Some((partition, _)) => {
                 self.topic.former(&self.config.topic, &self.producer, &self.shutdown, (&key, partition))?
             }
             None => Vec::new(),
         };
-        let (Some(place), false) = (place, former.is_empty()) else {
-            self.slots.set(sequence, |_| MessageState::Delivered(place));
+        let (Some(location), false) = (location, former.is_empty()) else {
+            self.slots.set(sequence, |_| MessageState::Delivered(location));
             return Ok(());
         };
         for partition in &former {
@@ -125,7 +125,7 @@ impl KafkaSink {
             self.producer.link.send(message).map_err(|code| self.producer.failure(&self.config.topic, code))?;
             self.in_flight += 1;
         }
-        self.slots.set(sequence, |entry| MessageState::Moving { entry, place, tombstones: former.len() });
+        self.slots.set(sequence, |entry| MessageState::Moving { entry, location, tombstones: former.len() });
         Ok(())
     }
 }

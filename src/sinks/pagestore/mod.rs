@@ -12,7 +12,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use seine_delivery::Entry;
-use seine_formats::files::is_held;
+use seine_formats::files::stores_event;
 use seine_formats::layout::whole_lines;
 use seine_formats::pagestore::{Details, MetaEntry, MetaReader, PageKind, StorePath, UrlHash, day_of};
 use seine_parse::Derived;
@@ -175,11 +175,11 @@ pub fn forget_lists(base: &Path) -> Result<(), SinkError> {
 
 impl LocalStore for Pagestore {
     fn put(&mut self, entry: &Entry) -> Result<Disposition, SinkError> {
-        if is_held(&entry.event) { self.store(entry, &entry.facts()) } else { Ok(Disposition::Skipped) }
+        if stores_event(&entry.event) { self.store(entry, &entry.facts()) } else { Ok(Disposition::Skipped) }
     }
 
     fn sync(&mut self) -> Result<serde_json::Value, SinkError> {
-        self.staged.place()?;
+        self.staged.publish()?;
         self.append_lines()?;
         self.staged.sync()?;
         self.index.commit()?;

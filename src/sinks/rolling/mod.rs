@@ -79,7 +79,7 @@ impl RollingFiles {
     }
 
     /// Where the last record of `length` bytes is.
-    pub fn place_of_last(&self, length: usize) -> Option<RecordPlace<'_>> {
+    pub fn location_of_last(&self, length: usize) -> Option<RecordPlace<'_>> {
         let current = self.current.as_ref()?;
         let start = current.length().map_or(0, |end| end.saturating_sub(length as u64));
         Some(RecordPlace { file: &current.name, page: current.pages, start })

@@ -101,11 +101,11 @@ impl OpenFile {
             synced.map_err(|e| file_error("syncing", &self.path, e))?;
             self.synced = self.written.bytes;
         }
-        self.is_in_its_place()
+        self.check_not_moved()
     }
 
     /// Fails if the file was deleted or moved, alone or with its folder. Nobody would find what is written to it.
-    fn is_in_its_place(&self) -> Result<(), SinkError> {
+    fn check_not_moved(&self) -> Result<(), SinkError> {
         let looking = |error| file_error("looking at", &self.path, error);
         let ours = self.file.metadata().map_err(looking)?;
         let named = if_there(std::fs::metadata(&self.path)).map_err(looking)?;
@@ -128,7 +128,7 @@ impl OpenFile {
         }
         self.write_pending()?;
         self.file.sync_all().map_err(|e| file_error("syncing", &self.path, e))?;
-        self.is_in_its_place()?;
+        self.check_not_moved()?;
         let done = folder.join(&self.name);
         if self.path != done {
             rename(&self.path, &done)?;

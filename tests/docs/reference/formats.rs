@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use seine_formats::Format;
-use seine_formats::held::{Field, Held};
+use seine_formats::stored_fields::{Field, Stored};
 
 use super::{check, escaped};
 
@@ -30,9 +30,9 @@ fn the_formats_are_those_of_the_table() {
         write!(page, "| {field} |").unwrap();
         for format in Format::ALL {
             match format.holds(field) {
-                Held::Whole => page.push_str(" yes |"),
-                Held::Partly(part) => write!(page, " {part} |").unwrap(),
-                Held::No => page.push_str(" – |"),
+                Stored::Complete => page.push_str(" yes |"),
+                Stored::Partly(part) => write!(page, " {part} |").unwrap(),
+                Stored::No => page.push_str(" – |"),
             }
         }
         page.push('\n');

@@ -161,7 +161,7 @@ impl Turns for Threads {
             system::enter(seed);
             outside::enter(Some(outside));
             MINE.with(|here| *here.borrow_mut() = Some(mine.clone()));
-            let handle = outside::stand_in::<Handle>();
+            let handle = outside::replacement::<Handle>();
             let guard = handle.as_ref().map(Handle::enter);
             let ended = catch_unwind(AssertUnwindSafe(run));
             drop(guard);

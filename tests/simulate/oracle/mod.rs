@@ -1,7 +1,7 @@
 //! Whether the crawl of a world kept its promises. The oracle knows the world, every request, what each destination took, and what the
 //! program said of itself. It knows nothing of how the program works.
 
-mod books;
+mod counters;
 mod ends;
 mod letters;
 mod orders;
@@ -150,9 +150,9 @@ impl Oracle {
             (3, orders::stories(&case)),
             (4, stalls::stories(&case)),
             (4, recovery::stories(&case)),
-            (5, books::stories(&case)),
+            (5, counters::stories(&case)),
             (5, told::stories(&case)),
-            (6, books::memory(&case)),
+            (6, counters::memory(&case)),
         ];
         let told = |(property, stories): (u8, Vec<String>)| {
             let more = stories.len().saturating_sub(TOLD);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 use seine::api::Service;
-use seine::api::said::{SinkStatus, Status};
+use seine::api::schema::{SinkStatus, Status};
 use seine::supervisor::Phase;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -66,8 +66,8 @@ impl Said {
 
 impl Books {
     /// Of the summary.
-    pub fn in_the_end(sink: &str, books: &seine_page_log::Books) -> Books {
-        let seine_page_log::Books { accepted, delivered, skipped, dead, damaged, pending } = *books;
+    pub fn in_the_end(sink: &str, books: &seine_page_log::Counters) -> Books {
+        let seine_page_log::Counters { accepted, delivered, skipped, dead, damaged, pending } = *books;
         Books { sink: sink.to_owned(), accepted, delivered, skipped, dead, damaged, pending }
     }
 

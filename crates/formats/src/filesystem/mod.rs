@@ -16,10 +16,10 @@ use sha2::{Digest, Sha256};
 use super::cbor::{self, CborRecord};
 use super::files::{self, FilesRecord, body_alone};
 use super::format::{Files, Format, FormatSpec};
-use super::held::{Field, Held, Reduction};
 use super::records::{ArchiveReader, ReaderInput, SinglePage};
 use super::recovery::RecoveryMethod;
 use super::sniff::Confidence;
+use super::stored_fields::{Field, Reduction, Stored};
 use seine_delivery::Entry;
 use seine_parse::page::{Outcome, PageEvent};
 use seine_parse::url::host;
@@ -29,7 +29,7 @@ pub const HTML: Format = Format(&FormatSpec {
     name: "FILESYSTEM_HTML",
     about: "one file per page: its body",
     schema: "html",
-    holds: &[(Field::Url, Held::Whole), (Field::Body, Held::Whole), (Field::OtherTypes, Held::Whole)],
+    holds: &[(Field::Url, Stored::Complete), (Field::Body, Stored::Complete), (Field::OtherTypes, Stored::Complete)],
     demands: &[Field::Url, Field::Body],
     // A body can be anything, so only the path shows this format.
     begins: |_| Confidence::No,
@@ -38,7 +38,7 @@ pub const HTML: Format = Format(&FormatSpec {
         one_page(input, |bytes, _| html_page(bytes, url))
     },
     encoder: |_| Box::new(body_alone),
-    is_held: Some(files::is_held),
+    stores_event: Some(files::stores_event),
     files: Files::OnePage,
     recovery: RecoveryMethod::Nothing,
 });
@@ -54,7 +54,7 @@ pub const JSON: Format = Format(&FormatSpec {
     begins: |_| Confidence::No,
     reader: |input| one_page(input, |bytes, path| record_page(&bytes, path, files_record)),
     encoder: |_| Box::new(files::encode),
-    is_held: Some(files::is_held),
+    stores_event: Some(files::stores_event),
     files: Files::OnePage,
     recovery: RecoveryMethod::Nothing,
 });
@@ -65,11 +65,11 @@ pub const CBOR: Format = Format(&FormatSpec {
     about: "one file per page: a CBOR map",
     schema: "cbor",
     holds: &[
-        (Field::Url, Held::Whole),
-        (Field::Body, Held::Partly(Reduction::TextOrBytes)),
-        (Field::Fetched, Held::Partly(Reduction::Seconds)),
-        (Field::Request, Held::Whole),
-        (Field::OtherTypes, Held::Whole),
+        (Field::Url, Stored::Complete),
+        (Field::Body, Stored::Partly(Reduction::TextOrBytes)),
+        (Field::Fetched, Stored::Partly(Reduction::Seconds)),
+        (Field::Request, Stored::Complete),
+        (Field::OtherTypes, Stored::Complete),
     ],
     demands: &[Field::Url, Field::Fetched, Field::Body],
     begins: |beginning| {
@@ -79,10 +79,10 @@ pub const CBOR: Format = Format(&FormatSpec {
     reader: |input| one_page(input, |bytes, path| record_page(&bytes, path, cbor_record)),
     encoder: |_| {
         Box::new(|entry: &Entry, out: &mut Vec<u8>| {
-            files::is_held(&entry.event) && cbor::write_event(&entry.event, &entry.content(), out)
+            files::stores_event(&entry.event) && cbor::write_event(&entry.event, &entry.content(), out)
         })
     },
-    is_held: Some(files::is_held),
+    stores_event: Some(files::stores_event),
     files: Files::OnePage,
     recovery: RecoveryMethod::Nothing,
 });

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use super::{MetaEntry, MetaReader, PagestoreRecord, StorePath, UrlHash};
-use crate::files::{body_alone, is_held};
+use crate::files::{body_alone, stores_event};
 use crate::filesystem::one_page::read_limited;
 use crate::format::{Files, Format, FormatSpec};
-use crate::held::{Field, Held, Reduction};
 use crate::records::{ArchiveReader, ArchiveRecord, OpenBeside, ReadSeek, ReaderInput};
 use crate::recovery::RecoveryMethod;
 use crate::sniff::Confidence;
+use crate::stored_fields::{Field, Reduction, Stored};
 use seine_parse::page::PageEvent;
 
 pub const FORMAT: Format = Format(&FormatSpec {
@@ -17,10 +17,10 @@ pub const FORMAT: Format = Format(&FormatSpec {
     about: "one folder per day; feeds with their new articles",
     schema: "pagestore",
     holds: &[
-        (Field::Url, Held::Whole),
-        (Field::Body, Held::Whole),
-        (Field::Fetched, Held::Partly(Reduction::Day)),
-        (Field::OtherTypes, Held::Whole),
+        (Field::Url, Stored::Complete),
+        (Field::Body, Stored::Complete),
+        (Field::Fetched, Stored::Partly(Reduction::Day)),
+        (Field::OtherTypes, Stored::Complete),
     ],
     demands: &[Field::Url, Field::Fetched, Field::Body],
     // Only the path shows this format, see `meta_path`.
@@ -37,7 +37,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
         Ok(store)
     },
     encoder: |_| Box::new(body_alone),
-    is_held: Some(is_held),
+    stores_event: Some(stores_event),
     files: Files::Store,
     recovery: RecoveryMethod::Nothing,
 });

@@ -40,19 +40,19 @@ impl LookAhead {
     }
 
     /// What is at `place`.
-    pub fn at(&mut self, source: &mut SeekableInput<'_>, place: u64) -> io::Result<Ahead> {
-        if place >= source.length {
+    pub fn at(&mut self, source: &mut SeekableInput<'_>, offset: u64) -> io::Result<Ahead> {
+        if offset >= source.length {
             return Ok(Ahead::End);
         }
-        if let Some(known) = self.remembered.get(&place) {
+        if let Some(known) = self.remembered.get(&offset) {
             return Ok(*known);
         }
-        let (mut ahead, looked_at) = self.head_at(source, place)?;
+        let (mut ahead, looked_at) = self.head_at(source, offset)?;
         if let Ahead::Record(framing) = ahead {
             ahead = self.as_far_as_it_is_there(source, framing)?;
         }
         if looked_at > LONG {
-            self.remembered.insert(place, ahead);
+            self.remembered.insert(offset, ahead);
         }
         Ok(ahead)
     }
@@ -69,31 +69,31 @@ impl LookAhead {
     /// Positions before `position` are no longer needed.
     pub fn forget_before(&mut self, position: u64) {
         if self.remembered.len() >= self.left + MANY {
-            self.remembered.retain(|place, _| *place >= position);
+            self.remembered.retain(|offset, _| *offset >= position);
             self.left = self.remembered.len();
         }
     }
 
     /// The record whose head starts at `place`, and how many bytes were read to know.
-    fn head_at(&mut self, source: &mut SeekableInput<'_>, place: u64) -> io::Result<(Ahead, u64)> {
+    fn head_at(&mut self, source: &mut SeekableInput<'_>, offset: u64) -> io::Result<(Ahead, u64)> {
         let mut stretch = Stretch::default();
-        let (mut at, mut limit) = (place, MAX_FIRST_LINE);
+        let (mut at, mut limit) = (offset, MAX_FIRST_LINE);
         loop {
             let (step, length) = match self.window.line(source, at, limit)? {
-                Line::Whole(line) if at == place && !line.starts_with(MARK) => (Step::Bad, line.len()),
+                Line::Whole(line) if at == offset && !line.starts_with(MARK) => (Step::Bad, line.len()),
                 Line::Whole(line) => (stretch.line(at, line), line.len()),
-                Line::Cut(rest) if at > place || may_be_a_mark(rest) => return Ok((Ahead::Cut, at - place)),
+                Line::Cut(rest) if at > offset || may_be_a_mark(rest) => return Ok((Ahead::Cut, at - offset)),
                 Line::Cut(rest) => (Step::Bad, rest.len()),
                 Line::TooLong => (Step::Bad, limit),
             };
             at += length as u64 + 1;
             let ahead = match step {
-                Step::GoesOn if stretch.may_begin_at(place) && at - place <= MAX_HEAD as u64 => None,
-                Step::End(Some(framing)) if framing.start == place => Some(Ahead::Record(framing)),
+                Step::GoesOn if stretch.may_begin_at(offset) && at - offset <= MAX_HEAD as u64 => None,
+                Step::End(Some(framing)) if framing.start == offset => Some(Ahead::Record(framing)),
                 Step::GoesOn | Step::Bad | Step::End(_) => Some(Ahead::SomethingElse),
             };
             if let Some(ahead) = ahead {
-                return Ok((ahead, at - place));
+                return Ok((ahead, at - offset));
             }
             limit = MAX_HEAD;
         }

@@ -1,12 +1,12 @@
 //! Tianwang's row of the table of formats.
 
-use super::{TianwangReader, TianwangRecord, TianwangWriter, is_held, salvage, whole_length};
+use super::{TianwangReader, TianwangRecord, TianwangWriter, salvage, stores_event, whole_length};
 use crate::format::{Files, Format, FormatSpec};
-use crate::held::{Field, Held, Lacks, Reduction};
 use crate::layout::{self, FileContent, RollingLayout};
 use crate::records::{ArchiveReader, CodecReader, ReaderInput};
 use crate::recovery::RecoveryMethod;
 use crate::sniff::{Confidence, Prefix};
+use crate::stored_fields::{Field, Lacks, Reduction, Stored};
 use seine_delivery::Entry;
 
 pub const FORMAT: Format = Format(&FormatSpec {
@@ -14,18 +14,18 @@ pub const FORMAT: Format = Format(&FormatSpec {
     about: "the raw format of Tianwang and Web InfoMall",
     schema: "tianwang",
     holds: &[
-        (Field::Url, Held::Whole),
-        (Field::FinalUrl, Held::Whole),
-        (Field::Status, Held::Whole),
-        (Field::Reason, Held::Partly(Reduction::Http1)),
-        (Field::Headers, Held::Partly(Reduction::Http1)),
-        (Field::Body, Held::Whole),
-        (Field::BodyReceived, Held::Whole),
-        (Field::Fetched, Held::Partly(Reduction::Seconds)),
-        (Field::Ip, Held::Whole),
-        (Field::Exchange, Held::Partly(Reduction::Answer)),
-        (Field::OtherAnswers, Held::Whole),
-        (Field::OtherTypes, Held::Whole),
+        (Field::Url, Stored::Complete),
+        (Field::FinalUrl, Stored::Complete),
+        (Field::Status, Stored::Complete),
+        (Field::Reason, Stored::Partly(Reduction::Http1)),
+        (Field::Headers, Stored::Partly(Reduction::Http1)),
+        (Field::Body, Stored::Complete),
+        (Field::BodyReceived, Stored::Complete),
+        (Field::Fetched, Stored::Partly(Reduction::Seconds)),
+        (Field::Ip, Stored::Complete),
+        (Field::Exchange, Stored::Partly(Reduction::Answer)),
+        (Field::OtherAnswers, Stored::Complete),
+        (Field::OtherTypes, Stored::Complete),
     ],
     demands: &[Field::Url, Field::FinalUrl, Field::Status, Field::Fetched, Field::Body],
     begins: |beginning: &Prefix| {
@@ -45,7 +45,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
         let mut writer = TianwangWriter::new(options.tianwang_compress);
         Box::new(move |entry: &Entry, out: &mut Vec<u8>| writer.write_event(&entry.event, out))
     },
-    is_held: Some(is_held),
+    stores_event: Some(stores_event),
     files: Files::Rolling(RollingLayout {
         content: FileContent::Records(whole_length),
         record_end: b"",

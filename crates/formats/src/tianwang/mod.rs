@@ -27,7 +27,7 @@ pub use format::FORMAT;
 pub use read::TianwangReader;
 pub use record::{ContentError, HeadError, TianwangRecord};
 pub use recover::{FoundRecord, Gap, ScannedRange, recover};
-pub use write::{TianwangWriter, is_held};
+pub use write::{TianwangWriter, stores_event};
 
 /// The version that is written.
 pub const VERSION: &str = "1.0";

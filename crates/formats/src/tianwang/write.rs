@@ -23,7 +23,7 @@ pub struct TianwangWriter {
 
 /// Whether the format stores the event: a page with an answer of any status. Events whose URLs do not fit in a head are
 /// not stored.
-pub fn is_held(event: &PageEvent) -> bool {
+pub fn stores_event(event: &PageEvent) -> bool {
     response_of(event).is_some()
 }
 

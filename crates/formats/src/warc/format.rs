@@ -2,14 +2,14 @@
 
 use std::io::Read;
 
-use super::write::is_held;
+use super::write::stores_event;
 use super::{DigestVerdict, WarcError, WarcPages, WarcReader, WarcWriter, cdxj, salvage};
 use crate::format::{Files, Format, FormatSpec};
-use crate::held::{Field, Held, Lacks, Reduction};
 use crate::layout::{BuiltIndex, FileContent, NameStamp, RollingLayout, SidecarIndex};
 use crate::records::{ArchiveReader, ArchiveRecord, CodecReader, ReadSeek, ReaderInput};
 use crate::recovery::RecoveryMethod;
 use crate::sniff::{Confidence, Prefix};
+use crate::stored_fields::{Field, Lacks, Reduction, Stored};
 use seine_parse::page::PageEvent;
 
 pub const FORMAT: Format = Format(&FormatSpec {
@@ -17,32 +17,32 @@ pub const FORMAT: Format = Format(&FormatSpec {
     about: "web archives, with the bytes as transferred",
     schema: "warc",
     holds: &[
-        (Field::Url, Held::Whole),
-        (Field::FinalUrl, Held::Whole),
-        (Field::Hops, Held::Whole),
-        (Field::Status, Held::Whole),
-        (Field::Reason, Held::Whole),
-        (Field::Headers, Held::Partly(Reduction::Http1)),
-        (Field::Body, Held::Whole),
-        (Field::BodyReceived, Held::Whole),
-        (Field::Fetched, Held::Whole),
-        (Field::Started, Held::Whole),
-        (Field::Ip, Held::Whole),
-        (Field::Request, Held::Partly(Reduction::Http1)),
-        (Field::Exchange, Held::Whole),
-        (Field::Relevance, Held::Partly(Reduction::TenDigits)),
-        (Field::Model, Held::Whole),
-        (Field::CrawlerId, Held::Whole),
-        (Field::EventId, Held::Whole),
-        (Field::Truncated, Held::Whole),
-        (Field::OtherAnswers, Held::Whole),
-        (Field::OtherTypes, Held::Whole),
+        (Field::Url, Stored::Complete),
+        (Field::FinalUrl, Stored::Complete),
+        (Field::Hops, Stored::Complete),
+        (Field::Status, Stored::Complete),
+        (Field::Reason, Stored::Complete),
+        (Field::Headers, Stored::Partly(Reduction::Http1)),
+        (Field::Body, Stored::Complete),
+        (Field::BodyReceived, Stored::Complete),
+        (Field::Fetched, Stored::Complete),
+        (Field::Started, Stored::Complete),
+        (Field::Ip, Stored::Complete),
+        (Field::Request, Stored::Partly(Reduction::Http1)),
+        (Field::Exchange, Stored::Complete),
+        (Field::Relevance, Stored::Partly(Reduction::TenDigits)),
+        (Field::Model, Stored::Complete),
+        (Field::CrawlerId, Stored::Complete),
+        (Field::EventId, Stored::Complete),
+        (Field::Truncated, Stored::Complete),
+        (Field::OtherAnswers, Stored::Complete),
+        (Field::OtherTypes, Stored::Complete),
     ],
     demands: &[Field::Url, Field::FinalUrl, Field::Status, Field::Fetched, Field::Relevance, Field::Body],
     begins: |beginning: &Prefix| Confidence::sure_if(beginning.text().starts_with(b"WARC/")),
     reader,
     encoder: |options| Box::new(WarcWriter::new(options.warc.clone())),
-    is_held: Some(is_held),
+    stores_event: Some(stores_event),
     files: Files::Rolling(RollingLayout {
         suffixes: &[".warc.gz", ".warc"],
         suffix: |options| if options.warc.compress { ".warc.gz" } else { ".warc" },

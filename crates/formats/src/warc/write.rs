@@ -25,7 +25,7 @@ const HTTP_REQUEST: &str = "application/http;msgtype=request";
 const FIELDS: &str = "application/warc-fields";
 
 /// Whether WARC stores the event: a page with an answer of any status.
-pub fn is_held(event: &PageEvent) -> bool {
+pub fn stores_event(event: &PageEvent) -> bool {
     response_of(event).is_some()
 }
 
@@ -57,7 +57,7 @@ impl WarcWriter {
         }
     }
 
-    /// Appends the first record of a file. `software`: for example `Seine/0.1.0`.
+    /// Appends the first record of a file. `software`: for example `Seine/0.2.0`.
     pub fn write_info(&mut self, software: &str, file: &NewFile<'_>, at: EpochMs, out: &mut Vec<u8>) {
         self.block.clear();
         let fields = [
@@ -80,7 +80,7 @@ impl WarcWriter {
     }
 
     /// Appends the records of a page. Returns false and appends nothing for events that WARC does not store (see
-    /// [`is_held`]). `links`: those of the page, for the `metadata` record; unused without it.
+    /// [`stores_event`]). `links`: those of the page, for the `metadata` record; unused without it.
     pub fn write_event(&mut self, event: &PageEvent, links: &[Link], out: &mut Vec<u8>) -> bool {
         let Some(response) = response_of(event) else { return false };
         let capture = Capture::new(event);
@@ -268,7 +268,7 @@ impl WarcWriter {
 
 impl Encoder for WarcWriter {
     fn encode(&mut self, entry: &Entry, out: &mut Vec<u8>) -> bool {
-        let facts = (self.options.metadata && is_held(&entry.event)).then(|| entry.without_body());
+        let facts = (self.options.metadata && stores_event(&entry.event)).then(|| entry.without_body());
         self.write_event(&entry.event, facts.as_ref().map_or(&[], |facts| &facts.links), out)
     }
 

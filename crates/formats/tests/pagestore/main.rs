@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use seine_formats::files::is_held;
+use seine_formats::files::stores_event;
 use seine_formats::pagestore::{
     Details, MetaEntry, MetaError, MetaReader, PageKind, PagestoreRecord, StorePath, UrlHash, day, day_of, day_path,
 };
@@ -209,7 +209,7 @@ fn a_record_is_a_page_of_its_day() {
     let page = record.clone().into_event();
     assert_eq!((&page.url[..], &page.final_url[..], page.ended_ms), (ECONOMIST, ECONOMIST, 1_226_707_200_000));
     assert_eq!(page.response().unwrap().body, contents);
-    assert!(page.relevance.is_relevant && is_held(&page));
+    assert!(page.relevance.is_relevant && stores_event(&page));
     assert_eq!(page.id, record.into_event().id);
 }
 
@@ -221,13 +221,13 @@ fn only_pages_with_a_2xx_answer_are_held() {
         response.status = status;
         page
     };
-    let held: Vec<_> = (100..600).filter(|status| is_held(&with(*status))).collect();
+    let held: Vec<_> = (100..600).filter(|status| stores_event(&with(*status))).collect();
     assert_eq!(held, (200..300).collect::<Vec<_>>());
     let mut sitemap = with(200);
     sitemap.kind = Kind::Sitemap;
     let mut failed = with(200);
     failed.outcome = Outcome::Failure(Failure { reason: FailureReason::Dns, message: "no such name".into() });
-    assert!(!is_held(&sitemap) && !is_held(&failed));
+    assert!(!stores_event(&sitemap) && !stores_event(&failed));
 }
 
 // ---- anything

@@ -5,7 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use bytes::Bytes;
 use flate2::read::ZlibDecoder;
 use proptest::prelude::*;
-use seine_formats::tianwang::{TianwangReader, TianwangRecord, TianwangWriter, is_held};
+use seine_formats::tianwang::{TianwangReader, TianwangRecord, TianwangWriter, stores_event};
 use seine_parse::page::wire::{Framing, Wire};
 use seine_parse::page::{Failure, FailureReason, Headers, Kind, Outcome, PageEvent};
 
@@ -14,7 +14,7 @@ use crate::support::{event, numbered, read, record, response, written};
 fn of(event: &PageEvent, compress: bool) -> Vec<u8> {
     let mut out = b"before".to_vec();
     assert!(TianwangWriter::new(compress).write_event(event, &mut out));
-    assert!(is_held(event));
+    assert!(stores_event(event));
     out.split_off(6)
 }
 
@@ -81,7 +81,7 @@ fn pages_with_an_answer_are_held_whatever_their_status() {
     let endless = event(&format!("http://a.example/{}", "x".repeat(64 << 10)), 200, &[], b"x");
     for event in [sitemap, failure, endless] {
         let mut out = Vec::new();
-        assert!(!is_held(&event) && !TianwangWriter::new(true).write_event(&event, &mut out));
+        assert!(!stores_event(&event) && !TianwangWriter::new(true).write_event(&event, &mut out));
         assert!(out.is_empty());
     }
 }

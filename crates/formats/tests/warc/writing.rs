@@ -1,7 +1,7 @@
 //! The content of a page's records.
 
 use super::*;
-use seine_formats::warc::{DigestVerdict, write::is_held};
+use seine_formats::warc::{DigestVerdict, write::stores_event};
 use seine_parse::page::{Failure, FailureReason};
 
 #[test]
@@ -164,7 +164,7 @@ fn what_has_no_answer_is_not_held() {
     sitemap.kind = Kind::Sitemap;
     for event in [failed, sitemap] {
         let mut out = Vec::new();
-        assert!(!is_held(&event) && !writer.write_event(&event, &[], &mut out) && out.is_empty());
+        assert!(!stores_event(&event) && !writer.write_event(&event, &[], &mut out) && out.is_empty());
     }
 }
 

@@ -6,9 +6,9 @@ use super::changes::Changes;
 use super::open::EmbeddedFrontier;
 use super::records::{self, QueuedUrl, UrlState};
 use super::verdicts::attempts_before;
-use crate::held::HELD;
+use crate::deferred::DEFERRED;
 use crate::keys::{HostKey, Rank, UrlKey, later_key, part};
-use crate::{FrontierError, Hint, LookAt, PageRecord, PageState, Scheduler, WHEN_MET_AGAIN};
+use crate::{ChooseRecheck, FrontierError, Hint, PageRecord, PageState, Scheduler, WHEN_MET_AGAIN};
 use seine_parse::page::{EpochMs, Kind};
 
 /// URLs queued again come after the seeds, and before what they will link to.
@@ -18,28 +18,28 @@ const OVERDUE: EpochMs = 1;
 
 /// A change of a known page's next recheck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum Recheck {
     /// At this time; none: never. URLs that wait for a retry, or for their host, are left alone.
     At(Option<EpochMs>),
     /// Before all others.
     First,
-    /// Due now, as a refetch ([`PageRecord::is_to_be_reread`]).
-    Reread,
+    /// Due now, as a refetch ([`PageRecord::must_refetch`]).
+    Refetch,
     /// Due as before, as a refetch.
-    RereadInTime,
+    RefetchInTime,
     /// See [`Scheduler::try_again`].
     TryAgain,
 }
 
 impl Changes<'_> {
     /// False if nothing changed.
-    fn look(&mut self, address: &str, look: Look) -> Result<bool, FrontierError> {
-        match look {
-            Look::At(due) => self.set_revisit(address, due),
-            Look::First => self.bring_forward(address, false),
-            Look::Reread => self.bring_forward(address, true),
-            Look::RereadInTime => self.mark(address),
-            Look::TryAgain => self.try_again(address),
+    fn recheck(&mut self, address: &str, recheck: Recheck) -> Result<bool, FrontierError> {
+        match recheck {
+            Recheck::At(due) => self.set_revisit(address, due),
+            Recheck::First => self.bring_forward(address, false),
+            Recheck::Refetch => self.bring_forward(address, true),
+            Recheck::RefetchInTime => self.mark(address),
+            Recheck::TryAgain => self.try_again(address),
         }
     }
 
@@ -52,7 +52,7 @@ impl Changes<'_> {
         let is_waiting = is_parked || queued.as_ref().is_some_and(|item| item.attempt > 0);
         let item = queued.unwrap_or_else(|| QueuedUrl::revisit(path, page.kind, page.depth));
         if reread {
-            self.pages.insert(url, Some(PageRecord { is_to_be_reread: true, ..page }));
+            self.pages.insert(url, Some(PageRecord { must_refetch: true, ..page }));
         }
         if self.frontier.schedule.lock().is_in_flight(url) || (reread && is_waiting) {
             return Ok(reread);
@@ -67,7 +67,7 @@ impl Changes<'_> {
         let (url, origin, _) = self.frontier.keys.of(address)?;
         let Some(page) = self.page(url, origin)? else { return Ok(false) };
         self.host(url.host, origin)?;
-        self.pages.insert(url, Some(PageRecord { is_to_be_reread: true, ..page }));
+        self.pages.insert(url, Some(PageRecord { must_refetch: true, ..page }));
         Ok(true)
     }
 
@@ -115,7 +115,7 @@ impl Changes<'_> {
         let UrlState::Later { due, rank } = state else { return Ok(()) };
         let item = self.queued(url, state)?.filter(|item| item.revisit && item.attempt == 0 && due != WHEN_MET_AGAIN);
         let Some(item) = item else { return Ok(()) };
-        let history = match page.state.is_there() {
+        let history = match page.state.is_found() {
             true => page.history().and_then(|history| history.after_hint(hint.changed_ms)),
             false => None,
         };
@@ -160,12 +160,12 @@ impl Changes<'_> {
         self.dequeue(url, state);
         match page {
             // A live page or alias is rechecked as if it were due; the answer shows whether it has changed.
-            Some(page) if page.state.is_there() || page.state == PageState::Alias => {
+            Some(page) if page.state.is_found() || page.state == PageState::Alias => {
                 self.enqueue_later(url, self.now, rank, &item)
             }
             Some(page) => {
                 self.forget(url, &page, item.kind);
-                self.pass_source(page.past.proposed_as, rank.sequence())?;
+                self.pass_source(page.url_history.proposed_as, rank.sequence())?;
                 let attempts = attempts_before(Some(item.attempts.clone()), Some(&page));
                 let item = QueuedUrl { revisit: false, attempts, ..item };
                 self.enqueue_ready(url, rank, records::to_bytes(&item));
@@ -186,17 +186,24 @@ impl Changes<'_> {
 }
 
 impl EmbeddedFrontier {
-    pub(super) fn look_at_all_again(&self, of: Option<&str>, now: EpochMs, look: LookAt) -> Result<u64, FrontierError> {
+    pub(super) fn recheck_all(
+        &self,
+        of: Option<&str>,
+        now: EpochMs,
+        recheck: ChooseRecheck,
+    ) -> Result<u64, FrontierError> {
         /// Pages read before changes are written.
         const BATCH: usize = 1000;
         let (mut count, mut after) = (0, None);
         loop {
-            let looks = RefCell::new(Vec::new());
-            let wanted = |page: &PageRecord| look(page).map(|look| looks.borrow_mut().push(look)).is_some();
+            let rechecks = RefCell::new(Vec::new());
+            let wanted = |page: &PageRecord| recheck(page).map(|recheck| rechecks.borrow_mut().push(recheck)).is_some();
             let pages = self.read_records_after(of, after.as_deref(), BATCH, &wanted)?;
             count += self.change(now, |changes, _| {
-                let looks = pages.iter().zip(looks.into_inner());
-                looks.map(|(page, look)| changes.look(&page.url, look).map(u64::from)).sum::<Result<u64, _>>()
+                let rechecks = pages.iter().zip(rechecks.into_inner());
+                rechecks
+                    .map(|(page, recheck)| changes.recheck(&page.url, recheck).map(u64::from))
+                    .sum::<Result<u64, _>>()
             })?;
             match pages.into_iter().next_back() {
                 Some(last) => after = Some(last.url),
@@ -225,7 +232,7 @@ impl EmbeddedFrontier {
     fn put_off(&self, host: HostKey, origin: &str) -> Result<Vec<String>, FrontierError> {
         let store = &*self.shelf.store()?;
         let mut urls = Vec::new();
-        for entry in store.later.range(later_key(host, 0, Rank(0))..later_key(host, HELD, Rank(0))) {
+        for entry in store.later.range(later_key(host, 0, Rank(0))..later_key(host, DEFERRED, Rank(0))) {
             let (_, item): (_, QueuedUrl) = store.read(&store.later, entry)?;
             if item.put_off {
                 urls.push(format!("{origin}{}", item.path));

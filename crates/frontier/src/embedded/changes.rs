@@ -37,7 +37,7 @@ pub struct Changes<'a> {
     pub learned: Learned,
     /// Accounts of budgets after this batch, and the URLs whose events are counted in them.
     pub accounts: BTreeMap<AccountKey, Account>,
-    pub brought: Vec<UrlKey>,
+    pub counted: Vec<UrlKey>,
     /// Number of hosts of domains with new hosts. See [`super::domains`].
     pub(super) domains: HashMap<DomainKey, u64>,
     /// See [`super::targets`].
@@ -87,7 +87,7 @@ impl<'a> Changes<'a> {
             best_added: HashMap::new(),
             learned: Learned::default(),
             accounts: BTreeMap::new(),
-            brought: Vec::new(),
+            counted: Vec::new(),
             domains: HashMap::new(),
             targets: TargetChanges::new(),
             copies: TargetChanges::new(),

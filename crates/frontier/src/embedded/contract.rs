@@ -3,24 +3,24 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::held::note;
+use super::deferred::note;
 use super::open::EmbeddedFrontier;
 use super::ranks;
-use crate::held::TrapsDone;
+use crate::deferred::TrapsDone;
 use crate::keys::split;
 use crate::{
-    Applied, Batch, Counts, Fetching, FrontierError, HostTurn, Lease, LeaseLimits, LookAt, NoBudget, Notes, PageRecord,
-    Past, Proposal, Proposed, QueuePlace, Ranked, Release, Remembered, Reservation, Scheduler, Turn, Unjudged,
-    Validation, Verdicts, Waiting, Work,
+    Applied, Batch, ChooseRecheck, Counts, Fetching, FrontierError, Lease, LeaseAnswer, LeaseLimits, NoBudget, Notes,
+    PageRecord, PolitenessSlot, Proposal, Proposed, QueuePosition, Ranked, Release, Remembered, Reservation, Scheduler,
+    Unjudged, UrlHistory, Validation, Verdicts, Waiting, Work,
 };
-use seine_delivery::Position;
+use seine_delivery::Offset;
 use seine_parse::page::{EpochMs, Kind};
 use seine_policies::focus::Lead;
 use seine_policies::revisit::Trust;
 use seine_system::clock;
 
 /// Records of a host that are searched for a witness.
-const LOOKED_AT: usize = 256;
+const MAX_READ: usize = 256;
 
 impl Scheduler for EmbeddedFrontier {
     fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError> {
@@ -35,7 +35,7 @@ impl Scheduler for EmbeddedFrontier {
         self.lease_hosts(now, limits)
     }
 
-    fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError> {
+    fn lease_host(&self, origin: &str, now: EpochMs) -> Result<LeaseAnswer, FrontierError> {
         self.lease_one(origin, now)
     }
 
@@ -65,8 +65,8 @@ impl Fetching for EmbeddedFrontier {
         self.lend_until(lease, until)
     }
 
-    fn claim_address(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {
-        self.claim_slot(lease, ip, delay, now)
+    fn take_politeness_slot(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> PolitenessSlot {
+        self.take_slot(lease, ip, delay, now)
     }
 
     fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs) {
@@ -81,7 +81,7 @@ impl Fetching for EmbeddedFrontier {
     fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError> {
         let store = &*self.shelf.store()?;
         let mut last: Option<(EpochMs, PageRecord)> = None;
-        for entry in store.pages.prefix(self.keys.host(origin).to_be_bytes()).take(LOOKED_AT) {
+        for entry in store.pages.prefix(self.keys.host(origin).to_be_bytes()).take(MAX_READ) {
             let (_, record): (_, PageRecord) = store.read(&store.pages, entry)?;
             let record = record.with_origin(origin);
             match answered_ms(&record).filter(|_| record.url != except) {
@@ -94,8 +94,8 @@ impl Fetching for EmbeddedFrontier {
         Ok(last.map(|(_, page)| Work::new(page.url.clone(), page.kind, page.depth, 0, Some(page))))
     }
 
-    fn look_again(&self, of: Option<&str>, now: EpochMs, look: LookAt) -> Result<u64, FrontierError> {
-        self.look_at_all_again(of, now, look)
+    fn recheck(&self, of: Option<&str>, now: EpochMs, recheck: ChooseRecheck) -> Result<u64, FrontierError> {
+        self.recheck_all(of, now, recheck)
     }
 
     fn reserve(&self, url: &str, kind: Kind, now: EpochMs) -> Result<Result<Reservation, NoBudget>, FrontierError> {
@@ -110,10 +110,10 @@ impl Verdicts for EmbeddedFrontier {
             if batch.cursor <= changes.totals.cursor {
                 return Ok(None);
             }
-            changes.add_brought(&batch.verdicts)?;
+            changes.add_fetched(&batch.verdicts)?;
             let verdicts = changes.add_verdicts(&batch.verdicts)?;
             batch.hints.iter().try_for_each(|hint| changes.add_hint(hint))?;
-            let (proposed, added) = changes.add_proposals(&batch.proposals, &batch.traps.held, known)?;
+            let (proposed, added) = changes.add_proposals(&batch.proposals, &batch.traps.deferred, known)?;
             let hosts = batch.traps.hosts.iter().map(|host| changes.change_traps(host, known));
             let hosts = hosts.collect::<Result<Vec<_>, _>>()?;
             changes.learned = batch.learned.clone();
@@ -125,18 +125,18 @@ impl Verdicts for EmbeddedFrontier {
         })?;
         let Some(applied) = applied else { return Ok(Applied::default()) };
         let judged: Vec<_> = batch.verdicts.iter().filter_map(|verdict| self.key_of(&verdict.url).ok()).collect();
-        self.forget_told(&judged);
+        self.forget_decisions(&judged);
         Ok(applied)
     }
 
-    fn cursor(&self) -> Result<Position, FrontierError> {
+    fn cursor(&self) -> Result<Offset, FrontierError> {
         Ok(self.schedule.lock().totals.cursor)
     }
 
     fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError> {
         let (key, origin, _) = self.keys.of(url)?;
         let page = self.shelf.store()?.page(key, origin)?;
-        Ok(page.map(|page| PageRecord { past: Past::default(), ..page }))
+        Ok(page.map(|page| PageRecord { url_history: UrlHistory::default(), ..page }))
     }
 
     fn trust(&self, url: &str) -> Result<Option<Trust>, FrontierError> {
@@ -150,7 +150,7 @@ impl Verdicts for EmbeddedFrontier {
 }
 
 impl Validation for EmbeddedFrontier {
-    fn durable_cursor(&self) -> Result<Position, FrontierError> {
+    fn durable_cursor(&self) -> Result<Offset, FrontierError> {
         let cursor = self.cursor()?;
         let mut durable = self.durable.lock();
         if durable.is_none_or(|durable| durable < cursor) {
@@ -188,11 +188,11 @@ impl Validation for EmbeddedFrontier {
 
     fn rank_again(
         &self,
-        after: Option<QueuePlace>,
+        after: Option<QueuePosition>,
         at_most: usize,
         rank: &dyn Fn(&Ranked) -> u8,
         now: EpochMs,
-    ) -> Result<Option<QueuePlace>, FrontierError> {
+    ) -> Result<Option<QueuePosition>, FrontierError> {
         self.change(now, |changes, _| changes.rank_again(after, at_most, rank))
     }
 }

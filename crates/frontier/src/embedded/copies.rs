@@ -29,9 +29,9 @@ const COMPARED: usize = 16 << 10;
 static TABLES: LazyLock<Vec<Table>> = LazyLock::new(Table::chosen);
 
 /// Decisions for workers, until the verdict on the event that says so.
-pub(super) type Contents = HashMap<UrlKey, Told>;
+pub(super) type Contents = HashMap<UrlKey, ContentDecision>;
 
-pub(super) struct Told {
+pub(super) struct ContentDecision {
     url: String,
     content: Content,
     is_first: bool,
@@ -39,28 +39,28 @@ pub(super) struct Told {
 
 /// A content slot: the key of equal or similar contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ContentSlot {
     Digest(u64),
     Simhash(u64),
 }
 
-impl Place {
+impl ContentSlot {
     /// The slot that a duplicate belongs to.
-    fn shared(of: &DuplicateOf, digest: u64) -> Place {
-        of.simhash.map_or(Place::Digest(digest), Place::Simhash)
+    fn shared(of: &DuplicateOf, digest: u64) -> ContentSlot {
+        of.simhash.map_or(ContentSlot::Digest(digest), ContentSlot::Simhash)
     }
 
     fn is_of(self, content: &Content) -> bool {
         match self {
-            Place::Digest(digest) => content.digest == digest,
-            Place::Simhash(simhash) => content.simhash == Some(simhash),
+            ContentSlot::Digest(digest) => content.digest == digest,
+            ContentSlot::Simhash(simhash) => content.simhash == Some(simhash),
         }
     }
 
     pub fn key(self) -> [u8; 9] {
         match self {
-            Place::Digest(digest) => tagged(0, digest),
-            Place::Simhash(simhash) => tagged(1, simhash),
+            ContentSlot::Digest(digest) => tagged(0, digest),
+            ContentSlot::Simhash(simhash) => tagged(1, simhash),
         }
     }
 
@@ -78,9 +78,9 @@ impl Place {
 #[derive(Default, PartialEq)]
 struct Role {
     /// The slots of a page that is first.
-    places: Vec<Place>,
+    slots: Vec<ContentSlot>,
     /// The slot of which it is a duplicate.
-    shared: Option<Place>,
+    shared: Option<ContentSlot>,
 }
 
 impl Role {
@@ -91,10 +91,10 @@ impl Role {
         };
         let digest = beginning(digest);
         match &likeness.of {
-            Some(of) => Role { places: Vec::new(), shared: Some(Place::shared(of, digest)) },
+            Some(of) => Role { slots: Vec::new(), shared: Some(ContentSlot::shared(of, digest)) },
             None => {
-                let simhash = likeness.simhash.map(Place::Simhash);
-                Role { places: [Place::Digest(digest)].into_iter().chain(simhash).collect(), shared: None }
+                let simhash = likeness.simhash.map(ContentSlot::Simhash);
+                Role { slots: [ContentSlot::Digest(digest)].into_iter().chain(simhash).collect(), shared: None }
             }
         }
     }
@@ -104,37 +104,37 @@ impl Reservations {
     /// No lock is held while the store is read. A concurrent call sees this page as the first. An event validated
     /// meanwhile was in the store before it left memory. If two pages still become first, the validator has one of them
     /// rechecked.
-    pub(super) fn claim_content(
+    pub(super) fn reserve_content(
         &self,
         content: Content,
         within: u8,
         (by, key): (&str, UrlKey),
     ) -> Result<Option<DuplicateOf>, FrontierError> {
-        let claimed = {
+        let nearest_decided = {
             let mut contents = self.contents.lock();
             contents.remove(&key);
-            let claimed = nearest(&contents, &content, within);
-            contents.insert(key, Told { url: by.to_owned(), content, is_first: claimed.is_none() });
-            claimed
+            let nearest_decided = nearest(&contents, &content, within);
+            contents.insert(key, ContentDecision { url: by.to_owned(), content, is_first: nearest_decided.is_none() });
+            nearest_decided
         };
         let known = self.known_copy(&content, within, key);
         let mut contents = self.contents.lock();
         match &known {
             Err(_) => drop(contents.remove(&key)),
-            Ok(Some(_)) => drop(contents.insert(key, Told { url: by.to_owned(), content, is_first: false })),
+            Ok(Some(_)) => drop(contents.insert(key, ContentDecision { url: by.to_owned(), content, is_first: false })),
             Ok(None) => {}
         }
-        Ok(known?.or(claimed))
+        Ok(known?.or(nearest_decided))
     }
 
     fn known_copy(&self, content: &Content, within: u8, by: UrlKey) -> Result<Option<DuplicateOf>, FrontierError> {
         let store = &*self.shelf.store()?;
-        if let Some(url) = self.first_but(store, Place::Digest(content.digest), by)? {
+        if let Some(url) = self.first_but(store, ContentSlot::Digest(content.digest), by)? {
             return Ok(Some(DuplicateOf { url, distance: 0, simhash: None }));
         }
         let Some(simhash) = content.simhash.filter(|_| within > 0) else { return Ok(None) };
         for other in store.near(simhash, within)? {
-            if let Some(url) = self.first_but(store, Place::Simhash(other), by)? {
+            if let Some(url) = self.first_but(store, ContentSlot::Simhash(other), by)? {
                 return Ok(Some(DuplicateOf { url, distance: distance(simhash, other), simhash: Some(other) }));
             }
         }
@@ -142,10 +142,10 @@ impl Reservations {
     }
 
     /// The owner of a slot, unless it is `by` or about to leave.
-    fn first_but(&self, store: &Store, place: Place, by: UrlKey) -> Result<Option<String>, FrontierError> {
-        let Some(key) = store.first(place)?.filter(|first| *first != by) else { return Ok(None) };
-        let stays = |told: &Told| told.is_first && place.is_of(&told.content);
-        if self.contents.lock().get(&key).is_some_and(|told| !stays(told)) {
+    fn first_but(&self, store: &Store, slot: ContentSlot, by: UrlKey) -> Result<Option<String>, FrontierError> {
+        let Some(key) = store.first(slot)?.filter(|first| *first != by) else { return Ok(None) };
+        let stays = |decision: &ContentDecision| decision.is_first && slot.is_of(&decision.content);
+        if self.contents.lock().get(&key).is_some_and(|decision| !stays(decision)) {
             return Ok(None);
         }
         store.url_of(key)
@@ -154,19 +154,19 @@ impl Reservations {
 
 /// Among the pages decided to be first: the one with the same content, otherwise the nearest.
 fn nearest(contents: &Contents, content: &Content, within: u8) -> Option<DuplicateOf> {
-    let judged = contents.values().filter(|told| told.is_first).filter_map(|told| {
-        if told.content.digest == content.digest {
-            return Some(DuplicateOf { url: told.url.clone(), distance: 0, simhash: None });
+    let judged = contents.values().filter(|decision| decision.is_first).filter_map(|decision| {
+        if decision.content.digest == content.digest {
+            return Some(DuplicateOf { url: decision.url.clone(), distance: 0, simhash: None });
         }
-        let distance = told.content.distance(content).filter(|distance| within > 0 && *distance <= within)?;
-        Some(DuplicateOf { url: told.url.clone(), distance, simhash: told.content.simhash })
+        let distance = decision.content.distance(content).filter(|distance| within > 0 && *distance <= within)?;
+        Some(DuplicateOf { url: decision.url.clone(), distance, simhash: decision.content.simhash })
     });
     judged.min_by_key(|of| (of.simhash.is_some(), of.distance))
 }
 
 impl Store {
-    fn first(&self, place: Place) -> Result<Option<UrlKey>, FrontierError> {
-        let first = self.get(&self.copies, &place.key())?;
+    fn first(&self, slot: ContentSlot) -> Result<Option<UrlKey>, FrontierError> {
+        let first = self.get(&self.copies, &slot.key())?;
         first.map(|first| UrlKey::from_bytes(&first).ok_or_else(|| self.unreadable("copies"))).transpose()
     }
 
@@ -201,14 +201,14 @@ impl Store {
         let (Some(Likeness { of: Some(of), .. }), Some(digest)) = (&work.known.likeness, &work.known.digest) else {
             return Ok(false);
         };
-        Ok(self.first(Place::shared(of, beginning(digest)))?.is_none())
+        Ok(self.first(ContentSlot::shared(of, beginning(digest)))?.is_none())
     }
 
     /// Duplicates of a page, up to `at_most`.
     pub(super) fn duplicates_of(&self, page: &PageRecord, at_most: usize) -> Result<Vec<String>, FrontierError> {
         let mut duplicates = Vec::new();
-        for place in Role::of(Some(page)).places {
-            for member in self.url_keys(&self.copies, self.copies.range(place.members()).take(at_most))? {
+        for slot in Role::of(Some(page)).slots {
+            for member in self.url_keys(&self.copies, self.copies.range(slot.members()).take(at_most))? {
                 duplicates.extend(self.url_of(member)?);
             }
         }
@@ -227,32 +227,32 @@ impl Changes<'_> {
         if was == Role::default() && is == Role::default() {
             return Ok(false);
         }
-        let left = was.places.iter().filter(|place| !is.places.contains(place)).copied();
-        let left: Vec<Place> = left.chain(was.shared.filter(|place| is.shared != Some(*place))).collect();
-        for place in &left {
+        let left = was.slots.iter().filter(|slot| !is.slots.contains(slot)).copied();
+        let left: Vec<ContentSlot> = left.chain(was.shared.filter(|slot| is.shared != Some(*slot))).collect();
+        for slot in &left {
             match was.shared {
-                Some(_) => drop(self.copies.insert(place.member(url), None)),
-                None if self.first(*place)? == Some(url) => self.put_first(*place, None),
+                Some(_) => drop(self.copies.insert(slot.member(url), None)),
+                None if self.first(*slot)? == Some(url) => self.put_first(*slot, None),
                 None => {}
             }
         }
         let mut is_anothers = false;
-        for place in &is.places {
-            match self.first(*place)? {
+        for slot in &is.slots {
+            match self.first(*slot)? {
                 Some(first) if first != url => is_anothers = true,
-                _ => self.put_first(*place, Some(url)),
+                _ => self.put_first(*slot, Some(url)),
             }
         }
-        if let Some(place) = is.shared {
-            self.copies.insert(place.member(url), Some(Vec::new()));
-            is_anothers = self.first(place)?.is_none();
+        if let Some(slot) = is.shared {
+            self.copies.insert(slot.member(url), Some(Vec::new()));
+            is_anothers = self.first(slot)?.is_none();
         }
         let (counted, counts) = (u64::from(was.shared.is_some()), u64::from(is.shared.is_some()));
         self.totals.duplicates = (self.totals.duplicates + counts).saturating_sub(counted);
-        for place in left {
+        for slot in left {
             // If no destination skips duplicates, they are rechecked when they are due.
-            if self.frontier.wakes_duplicates && self.first(place)?.is_none() {
-                let members = self.members(&self.store.copies, &self.copies, place.members())?;
+            if self.frontier.wakes_duplicates && self.first(slot)?.is_none() {
+                let members = self.members(&self.store.copies, &self.copies, slot.members())?;
                 self.wake_heirs(members, url, |_| true)?;
             }
         }
@@ -260,16 +260,16 @@ impl Changes<'_> {
     }
 
     /// The owner of a slot, including this batch.
-    fn first(&self, place: Place) -> Result<Option<UrlKey>, FrontierError> {
-        match self.copies.get(&place.key()[..]) {
+    fn first(&self, slot: ContentSlot) -> Result<Option<UrlKey>, FrontierError> {
+        match self.copies.get(&slot.key()[..]) {
             Some(first) => Ok(first.as_deref().and_then(UrlKey::from_bytes)),
-            None => self.store.first(place),
+            None => self.store.first(slot),
         }
     }
 
-    fn put_first(&mut self, place: Place, first: Option<UrlKey>) {
-        self.copies.insert(place.key().to_vec(), first.map(|first| first.to_bytes().to_vec()));
-        if let Place::Simhash(simhash) = place {
+    fn put_first(&mut self, slot: ContentSlot, first: Option<UrlKey>) {
+        self.copies.insert(slot.key().to_vec(), first.map(|first| first.to_bytes().to_vec()));
+        if let ContentSlot::Simhash(simhash) = slot {
             let others = (0_u8..).zip(&*TABLES).skip(1);
             self.near.extend(others.map(|(number, table)| (tagged(number, table.permute(simhash)), first.is_some())));
         }

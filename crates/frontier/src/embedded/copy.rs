@@ -9,10 +9,10 @@ use super::shelf::Shelf;
 use super::store::{self, KEYSPACES};
 use crate::FrontierError;
 use crate::schedule::Totals;
-use seine_delivery::Position;
+use seine_delivery::Offset;
 
 /// How often to check that the store is still open.
-const LOOK_EVERY: u64 = 4096;
+const CHECK_EVERY: u64 = 4096;
 
 /// A snapshot of a frontier, readable while the frontier works. It blocks nobody, but keeps its data on disk while it
 /// exists.
@@ -21,7 +21,7 @@ pub struct FrontierCopy<'a> {
     snapshot: Snapshot,
     /// In the order of [`KEYSPACES`].
     keyspaces: Vec<Keyspace>,
-    cursor: Position,
+    cursor: Offset,
 }
 
 impl EmbeddedFrontier {
@@ -61,7 +61,7 @@ pub type CopiedRecord = (Vec<u8>, Vec<u8>);
 
 impl FrontierCopy<'_> {
     /// The validator's offset in the page log.
-    pub fn cursor(&self) -> Position {
+    pub fn cursor(&self) -> Offset {
         self.cursor
     }
 
@@ -78,7 +78,7 @@ impl FrontierCopy<'_> {
         let numbered = (0_u64..).zip(self.snapshot.iter(&self.keyspaces[at]));
         Box::new(numbered.map(|(number, guard)| {
             // Releases the store now and then, because a failed store cannot be reopened while it is read.
-            if number.is_multiple_of(LOOK_EVERY) {
+            if number.is_multiple_of(CHECK_EVERY) {
                 drop(self.shelf.store()?);
             }
             let (key, value) = guard.into_inner().map_err(|source| self.shelf.failed(source))?;

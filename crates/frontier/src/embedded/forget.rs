@@ -69,12 +69,12 @@ impl EmbeddedFrontier {
             }
             Ok((forgotten, removed))
         })?;
-        self.forget_told(&removed);
+        self.forget_decisions(&removed);
         Ok(forgotten)
     }
 
     /// Deletes what memory has about URLs, because the store has all of it now.
-    pub(super) fn forget_told(&self, urls: &[UrlKey]) {
+    pub(super) fn forget_decisions(&self, urls: &[UrlKey]) {
         self.reservations.end(urls);
         let mut tried = self.tried.lock();
         urls.iter().for_each(|url| drop(tried.remove(url)));

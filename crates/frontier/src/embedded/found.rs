@@ -14,7 +14,7 @@ use super::open::EmbeddedFrontier;
 use super::records::Source;
 use super::store::Store;
 use crate::keys::UrlKey;
-use crate::past::seconds;
+use crate::url_history::seconds;
 use crate::{Found, FrontierError, Proposal, Way};
 use seine_parse::page::EpochMs;
 
@@ -47,20 +47,20 @@ impl LastLinks {
         }
         self.pages[at] = source.clone();
         for url in urls {
-            let (slot, mark) = place(*url);
+            let (slot, mark) = slot_of(*url);
             self.slots[slot] = (mark, self.count);
         }
     }
 
     pub fn of(&self, url: UrlKey) -> Option<&Source> {
-        let (slot, mark) = place(url);
+        let (slot, mark) = slot_of(url);
         let (is_of, page) = self.slots[slot];
         let is_kept = page > 0 && self.count.wrapping_sub(page) < PAGES as u32;
         self.pages.get(page as usize % PAGES).filter(|_| is_of == mark && is_kept)
     }
 }
 
-fn place(url: UrlKey) -> (usize, u32) {
+fn slot_of(url: UrlKey) -> (usize, u32) {
     let mixed = url.mixed();
     (mixed as usize % SLOTS, (mixed >> 32) as u32)
 }

@@ -21,17 +21,17 @@ impl Default for Known {
 
 impl Known {
     pub fn contains(&self, url: UrlKey) -> bool {
-        let (slot, mark) = place(url);
+        let (slot, mark) = slot_of(url);
         self.slots[slot] == mark
     }
 
     pub fn insert(&mut self, url: UrlKey) {
-        let (slot, mark) = place(url);
+        let (slot, mark) = slot_of(url);
         self.slots[slot] = mark;
     }
 
     pub fn remove(&mut self, url: UrlKey) {
-        let (slot, mark) = place(url);
+        let (slot, mark) = slot_of(url);
         if self.slots[slot] == mark {
             self.slots[slot] = 0;
         }
@@ -39,7 +39,7 @@ impl Known {
 }
 
 /// The mark is never 0, which is an empty slot.
-fn place(url: UrlKey) -> (usize, u64) {
+fn slot_of(url: UrlKey) -> (usize, u64) {
     let mark = url.mixed();
     ((mark % SLOTS as u64) as usize, mark.max(1))
 }

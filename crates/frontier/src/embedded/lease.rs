@@ -10,16 +10,16 @@ use super::store::Store;
 use super::visits::MOST_OWED;
 use crate::keys::{HostKey, Rank, UrlKey, later_key, part, ready_key};
 use crate::lease::LATER_WINDOW;
-use crate::schedule::{Candidate, Claim, Found, HostClaim, HostRecord, NEVER, Queue};
-use crate::{FrontierError, Host, HostTurn, Lease, LeaseLimits, Robots, WHEN_MET_AGAIN, Work};
+use crate::schedule::{Candidate, ChosenHost, Found, HostChoice, HostRecord, NEVER, Queue};
+use crate::{FrontierError, Host, Lease, LeaseAnswer, LeaseLimits, Robots, WHEN_MET_AGAIN, Work};
 use seine_parse::page::EpochMs;
 
 /// Maximum number of hosts without due URLs per call. Their due time was an estimate, which is then corrected.
-const SPARE_LOOKS: usize = 64;
+const SPARE_TRIES: usize = 64;
 /// Pause of a host whose queue cannot be read.
 const UNREADABLE_REST_MS: EpochMs = 600_000;
 /// URLs per lease of a host with deferred URLs, so that results are judged before many more are fetched.
-const BESIDE_HELD: usize = 8;
+const BESIDE_DEFERRED: usize = 8;
 
 /// The host of a lease.
 fn host_of(record: HostRecord, robots: Option<Robots>) -> Host {
@@ -43,10 +43,10 @@ impl EmbeddedFrontier {
         // Kept until the end, so that the lease is settled with the store it was read from.
         let store = self.shelf.store()?;
         let mut leases = Vec::new();
-        let mut looks = if max_urls == 0 { 0 } else { max_hosts.saturating_add(SPARE_LOOKS) };
-        while leases.len() < max_hosts && looks > 0 {
-            looks -= 1;
-            let claim = self.schedule.lock().claim(now, max_hosts - leases.len(), spared);
+        let mut tries = if max_urls == 0 { 0 } else { max_hosts.saturating_add(SPARE_TRIES) };
+        while leases.len() < max_hosts && tries > 0 {
+            tries -= 1;
+            let claim = self.schedule.lock().choose(now, max_hosts - leases.len(), spared);
             let Some(claim) = claim else { break };
             match self.fill(&store, &claim, now, max_urls) {
                 Ok(lease) => leases.extend(lease),
@@ -70,7 +70,7 @@ impl EmbeddedFrontier {
     }
 
     /// A damaged part of the store affects only the host whose queue it contains.
-    fn put_aside(&self, claim: &Claim, error: &FrontierError, now: EpochMs) {
+    fn put_aside(&self, claim: &ChosenHost, error: &FrontierError, now: EpochMs) {
         let mut schedule = self.schedule.lock();
         let origin = schedule.record(claim.host).map(|record| record.origin);
         schedule.give_back(claim.lease);
@@ -79,38 +79,39 @@ impl EmbeddedFrontier {
         tracing::error!(
             host,
             %error,
-            "this host's queue cannot be read and waits for ten minutes; other hosts go on; check this disk"
+            "the queue of this host cannot be read; Seine tries it again in ten minutes, and fetches from other \
+            hosts meanwhile; check this disk"
         );
     }
 
-    pub(super) fn lease_one(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError> {
+    pub(super) fn lease_one(&self, origin: &str, now: EpochMs) -> Result<LeaseAnswer, FrontierError> {
         let host = self.keys.host(origin);
         let store = self.shelf.store()?;
-        let claim = self.schedule.lock().claim_host(host, None, now);
+        let claim = self.schedule.lock().choose_host(host, None, now);
         let claim = match claim {
             Some(claim) => claim,
-            None => self.claim_idle(host, origin, now)?.ok_or_else(|| store.unreadable("hosts"))?,
+            None => self.choose_idle_host(host, origin, now)?.ok_or_else(|| store.unreadable("hosts"))?,
         };
         Ok(match claim {
-            HostClaim::Taken => HostTurn::Taken,
-            HostClaim::At(at) => HostTurn::At(at),
-            HostClaim::Leased(id, record) => {
+            HostChoice::Taken => LeaseAnswer::Taken,
+            HostChoice::At(at) => LeaseAnswer::At(at),
+            HostChoice::Leased(id, record) => {
                 let robots = if record.has_robots { store.robots_of(host) } else { Ok(None) };
                 let robots = robots.inspect_err(|_| self.schedule.lock().give_back(id))?;
                 let host = host_of(*record, robots);
-                HostTurn::Leased(Box::new(Lease { id, host, work: Vec::new() }))
+                LeaseAnswer::Leased(Box::new(Lease { id, host, work: Vec::new() }))
             }
         })
     }
 
     /// For a host that is unknown or has no queued URLs. No other thread may change it until the schedule has it.
-    fn claim_idle(&self, host: HostKey, origin: &str, now: EpochMs) -> Result<Option<HostClaim>, FrontierError> {
+    fn choose_idle_host(&self, host: HostKey, origin: &str, now: EpochMs) -> Result<Option<HostChoice>, FrontierError> {
         let claim = {
             let mut known = self.writer.lock();
             let mut changes = Changes::new(self, now)?;
             let record = changes.host(host, origin)?.record.clone();
             let written = changes.commit(&mut known);
-            written.map(|()| self.schedule.lock().claim_host(host, Some(record), now))
+            written.map(|()| self.schedule.lock().choose_host(host, Some(record), now))
         };
         self.write_owed_meanwhile();
         claim
@@ -120,19 +121,19 @@ impl EmbeddedFrontier {
     fn fill(
         &self,
         store: &Store,
-        claim: &Claim,
+        chosen_host: &ChosenHost,
         now: EpochMs,
         max_urls: usize,
     ) -> Result<Option<Lease>, FrontierError> {
-        let max_urls = if claim.has_held { max_urls.min(BESIDE_HELD) } else { max_urls };
-        let found = self.read_queues(store, claim, now, max_urls)?;
+        let max_urls = if chosen_host.has_deferred { max_urls.min(BESIDE_DEFERRED) } else { max_urls };
+        let found = self.read_queues(store, chosen_host, now, max_urls)?;
         let (chosen, record) = {
             let mut schedule = self.schedule.lock();
-            let chosen = schedule.settle(claim, &found, now, max_urls);
-            (chosen, schedule.record(claim.host))
+            let chosen = schedule.settle(chosen_host, &found, now, max_urls);
+            (chosen, schedule.record(chosen_host.host))
         };
         let Some(record) = record.filter(|_| !chosen.is_empty()) else { return Ok(None) };
-        let robots = if record.has_robots { store.robots_of(claim.host)? } else { None };
+        let robots = if record.has_robots { store.robots_of(chosen_host.host)? } else { None };
         let mut work = Vec::with_capacity(chosen.len());
         for Candidate { url, rank, item, .. } in chosen {
             if !item.attempts.is_empty() {
@@ -145,37 +146,37 @@ impl EmbeddedFrontier {
             work.push(Work { priority: rank.priority(), was_put_off: item.put_off, is_orphan, ..known });
         }
         let host = host_of(record, robots);
-        Ok(Some(Lease { id: claim.lease, host, work }))
+        Ok(Some(Lease { id: chosen_host.lease, host, work }))
     }
 
     /// Reads as much of the host's queues as a lease can need, with an allowance for URLs in flight.
     fn read_queues(
         &self,
         store: &Store,
-        claim: &Claim,
+        chosen_host: &ChosenHost,
         now: EpochMs,
         max_urls: usize,
     ) -> Result<Found<QueuedUrl>, FrontierError> {
         let mut found = Found { ready: Vec::new(), later: Vec::new(), later_unread_from: NEVER };
-        if claim.reads_ready {
-            let last = ready_key(claim.host, Rank(u64::MAX));
-            for head in claim.from().into_iter().chain([claim.head]) {
-                let range = store.ready.range(ready_key(claim.host, head)..=last);
-                for entry in range.take(max_urls.saturating_add(claim.in_flight_ready + claim.spare)) {
+        if chosen_host.reads_ready {
+            let last = ready_key(chosen_host.host, Rank(u64::MAX));
+            for head in chosen_host.from().into_iter().chain([chosen_host.head]) {
+                let range = store.ready.range(ready_key(chosen_host.host, head)..=last);
+                for entry in range.take(max_urls.saturating_add(chosen_host.in_flight_ready + chosen_host.spare)) {
                     let (key, item) = store.read(&store.ready, entry)?;
                     let rank = part(&key, 1).ok_or_else(|| store.unreadable("ready"))?;
-                    found.ready.push(self.candidate(claim, rank, Queue::Ready, item));
+                    found.ready.push(self.candidate(chosen_host, rank, Queue::Ready, item));
                 }
                 if !found.ready.is_empty() {
                     break;
                 }
             }
         }
-        if claim.reads_parked {
-            self.read_later(store, claim, WHEN_MET_AGAIN, now, &mut found)?;
+        if chosen_host.reads_parked {
+            self.read_later(store, chosen_host, WHEN_MET_AGAIN, now, &mut found)?;
         }
-        if claim.reads_later && claim.later_first < WHEN_MET_AGAIN && found.later_unread_from == NEVER {
-            self.read_later(store, claim, claim.later_first, now, &mut found)?;
+        if chosen_host.reads_later && chosen_host.later_first < WHEN_MET_AGAIN && found.later_unread_from == NEVER {
+            self.read_later(store, chosen_host, chosen_host.later_first, now, &mut found)?;
         }
         Ok(found)
     }
@@ -184,14 +185,14 @@ impl EmbeddedFrontier {
     fn read_later(
         &self,
         store: &Store,
-        claim: &Claim,
+        chosen_host: &ChosenHost,
         from: EpochMs,
         now: EpochMs,
         found: &mut Found<QueuedUrl>,
     ) -> Result<(), FrontierError> {
-        let window = LATER_WINDOW + claim.in_flight_later + 1;
-        let last = later_key(claim.host, NEVER, Rank(u64::MAX));
-        for entry in store.later.range(later_key(claim.host, from, Rank(0))..=last) {
+        let window = LATER_WINDOW + chosen_host.in_flight_later + 1;
+        let last = later_key(chosen_host.host, NEVER, Rank(u64::MAX));
+        for entry in store.later.range(later_key(chosen_host.host, from, Rank(0))..=last) {
             let (key, item) = store.read(&store.later, entry)?;
             let (due, rank) = part(&key, 1).zip(part(&key, 2)).ok_or_else(|| store.unreadable("later"))?;
             let due = if due == WHEN_MET_AGAIN && from == WHEN_MET_AGAIN { 0 } else { due };
@@ -199,7 +200,7 @@ impl EmbeddedFrontier {
                 found.later_unread_from = due;
                 break;
             }
-            found.later.push(self.candidate(claim, rank, Queue::Later(due), item));
+            found.later.push(self.candidate(chosen_host, rank, Queue::Later(due), item));
             if due > now {
                 found.later_unread_from = due;
                 break;
@@ -208,7 +209,7 @@ impl EmbeddedFrontier {
         Ok(())
     }
 
-    fn candidate(&self, claim: &Claim, rank: u64, queue: Queue, item: QueuedUrl) -> Candidate<QueuedUrl> {
+    fn candidate(&self, claim: &ChosenHost, rank: u64, queue: Queue, item: QueuedUrl) -> Candidate<QueuedUrl> {
         let url = self.keys.url(claim.host, &item.path);
         Candidate { url, rank: Rank(rank), queue, is_revisit: item.revisit, item }
     }

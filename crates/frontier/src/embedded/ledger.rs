@@ -43,7 +43,7 @@ pub struct Ledger {
 /// An account with reservations, or the crawl's.
 struct Open {
     account: Account,
-    held: Amounts,
+    reserved: Amounts,
     holds: u32,
 }
 
@@ -55,7 +55,7 @@ struct Hold {
 
 impl Ledger {
     pub fn new(budgets: Vec<Budget>, run: EpochMs, crawl: Account) -> Ledger {
-        let open = HashMap::from([(CRAWL, Open { account: crawl, held: Amounts::default(), holds: 0 })]);
+        let open = HashMap::from([(CRAWL, Open { account: crawl, reserved: Amounts::default(), holds: 0 })]);
         Ledger { budgets, run, batches: 0, open, holds: HashMap::new() }
     }
 
@@ -65,7 +65,7 @@ impl Ledger {
     }
 
     pub fn open(&mut self, key: AccountKey, account: Account) {
-        self.open.entry(key).or_insert(Open { account, held: Amounts::default(), holds: 0 });
+        self.open.entry(key).or_insert(Open { account, reserved: Amounts::default(), holds: 0 });
     }
 
     /// Reserves `amounts` for a URL, if none of its budgets is used up. All of its accounts are open.
@@ -83,7 +83,7 @@ impl Ledger {
         }
         for key in &accounts {
             if let Some(open) = self.open.get_mut(key) {
-                open.held += amounts;
+                open.reserved += amounts;
                 open.holds += 1;
             }
         }
@@ -105,7 +105,7 @@ impl Ledger {
                 if is_longer {
                     refusal = Some(NoBudget::Spent(Spent { budget: *budget, until }));
                 }
-            } else if spent.saturating_add(open.held.get(budget.what)) >= budget.most {
+            } else if spent.saturating_add(open.reserved.get(budget.what)) >= budget.most {
                 refusal.get_or_insert(NoBudget::InFlight);
             }
         }
@@ -118,8 +118,8 @@ impl Ledger {
         let before = std::mem::replace(&mut hold.amounts, amounts);
         for key in &hold.accounts {
             if let Some(open) = self.open.get_mut(key) {
-                open.held -= before;
-                open.held += amounts;
+                open.reserved -= before;
+                open.reserved += amounts;
             }
         }
     }
@@ -129,7 +129,7 @@ impl Ledger {
         let Some(Hold { accounts, amounts }) = self.holds.remove(&url) else { return };
         for key in accounts {
             if let Some(open) = self.open.get_mut(&key) {
-                open.held -= amounts;
+                open.reserved -= amounts;
                 open.holds -= 1;
             }
             self.close(key);
@@ -157,11 +157,11 @@ impl Ledger {
     pub fn of_crawl(&self, budget: &Budget, now: EpochMs) -> (u64, u64) {
         let Some(open) = self.open.get(&CRAWL) else { return (0, 0) };
         let spent = open.account.in_period(budget.per, now, self.run);
-        (spent.get(budget.what), open.held.get(budget.what))
+        (spent.get(budget.what), open.reserved.get(budget.what))
     }
 
     /// The crawl's amounts of all runs.
-    pub fn brought(&self) -> Amounts {
+    pub fn fetched_amounts(&self) -> Amounts {
         self.account(CRAWL).map_or_else(Amounts::default, |account| account.in_period(Period::Life, 0, self.run))
     }
 }

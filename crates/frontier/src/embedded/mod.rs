@@ -17,18 +17,18 @@
 //! (including the read of an account). The lock of the claims is taken alone, and held for a read of the store. The lock of `contents` is taken alone or last, and held only briefly.
 
 mod again;
+mod canonical_slots;
 mod changes;
 mod contract;
 mod copies;
 mod copy;
+mod deferred;
 mod domains;
 mod forget;
 mod found;
-mod held;
 mod known;
 mod lease;
 mod ledger;
-mod look;
 mod open;
 mod orders;
 mod proposals;
@@ -39,15 +39,15 @@ mod reservations;
 mod restored;
 mod shelf;
 mod slots;
+mod snapshot;
 mod spending;
-mod stand_ins;
 mod store;
 mod survey;
 mod targets;
 mod verdicts;
 mod visits;
 
-pub use again::Look;
+pub use again::Recheck;
 pub use copy::{CopiedRecord, FrontierCopy};
 pub use forget::Forgotten;
 pub use open::EmbeddedFrontier;

@@ -21,7 +21,7 @@ use crate::addresses::Addresses;
 use crate::keys::{HostKey, Keys, UrlKey};
 use crate::schedule::{HostRecord, NEVER, Schedule};
 use crate::{Attempts, FrontierError, FrontierOptions};
-use seine_delivery::Position;
+use seine_delivery::Offset;
 use seine_parse::page::EpochMs;
 use seine_simulation_hooks::planted;
 
@@ -51,7 +51,7 @@ pub struct EmbeddedFrontier {
     pub(super) reservations: Arc<Reservations>,
     /// See [`FrontierOptions::wakes_duplicates`].
     pub(super) wakes_duplicates: bool,
-    pub(super) durable: Mutex<Option<Position>>,
+    pub(super) durable: Mutex<Option<Offset>>,
     /// The store was reopened with less than it had; the validator must be told.
     pub(super) went_back: AtomicBool,
     /// The latest time passed in, stored over restarts.

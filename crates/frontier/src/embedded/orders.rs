@@ -1,9 +1,9 @@
 //! What the operator and the crawl itself ask and order. Only the frontier on disk has it.
 
 use super::open::EmbeddedFrontier;
-use crate::held::HELD;
+use crate::deferred::DEFERRED;
 use crate::keys::{HostKey, split};
-use crate::{FrontierError, HostLook, HostOrder, Lease, Release, Scheduler, Standing, WHEN_MET_AGAIN, WhichHosts};
+use crate::{FrontierError, HostOrder, HostSnapshot, Lease, Release, Scheduler, Standing, WHEN_MET_AGAIN, WhichHosts};
 use seine_parse::page::EpochMs;
 
 impl EmbeddedFrontier {
@@ -14,12 +14,12 @@ impl EmbeddedFrontier {
     }
 
     /// Releases up to `of_each` deferred URLs of each host that has any. Returns how many.
-    pub fn release_held(&self, of_each: usize, now: EpochMs) -> Result<u64, FrontierError> {
-        let hosts: Vec<HostKey> = self.schedule.lock().held.iter().copied().collect();
+    pub fn release_deferred(&self, of_each: usize, now: EpochMs) -> Result<u64, FrontierError> {
+        let hosts: Vec<HostKey> = self.schedule.lock().deferred.iter().copied().collect();
         let mut released = 0;
         for host in hosts {
             released += self.change(now, |changes, _| match changes.origin_of(host)? {
-                Some(origin) => changes.release(host, &origin, HELD..WHEN_MET_AGAIN, of_each),
+                Some(origin) => changes.release(host, &origin, DEFERRED..WHEN_MET_AGAIN, of_each),
                 None => Ok(0),
             })?;
         }
@@ -32,20 +32,20 @@ impl EmbeddedFrontier {
     }
 
     /// What is known of a host; none if it is unknown.
-    pub fn look_at_host(&self, origin: &str) -> Result<Option<HostLook>, FrontierError> {
+    pub fn host_snapshot(&self, origin: &str) -> Result<Option<HostSnapshot>, FrontierError> {
         let host = self.keys.host(origin);
         let store = &*self.shelf.store()?;
         let robots = self.owed_robots(host).map_or_else(|| store.robots_of(host), |robots| Ok(Some(robots)))?;
-        if let Some(look) = self.schedule.lock().look(host) {
-            return Ok(Some(HostLook { robots, ..look }));
+        if let Some(look) = self.schedule.lock().snapshot(host) {
+            return Ok(Some(HostSnapshot { robots, ..look }));
         }
         let record = store.host(host)?;
-        Ok(record.map(|record| HostLook { record, due: None, is_leased: false, spent: None, robots }))
+        Ok(record.map(|record| HostSnapshot { record, due: None, is_leased: false, spent: None, robots }))
     }
 
     /// Up to `at_most` hosts with queued URLs.
-    pub fn look_at_hosts(&self, which: WhichHosts, at_most: usize) -> Vec<HostLook> {
-        self.schedule.lock().look_at(which, at_most)
+    pub fn host_snapshots(&self, which: WhichHosts, at_most: usize) -> Vec<HostSnapshot> {
+        self.schedule.lock().snapshots(which, at_most)
     }
 
     /// Executes an operator's order for a host, durably. An unknown host is created.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use super::changes::Changes;
 use super::known::Known;
 use super::records::{QueuedUrl, UrlState, to_bytes};
-use crate::held::due_of;
+use crate::deferred::due_of;
 use crate::keys::{HostKey, UrlKey, split};
 use crate::{FrontierError, PageRecord, Proposal, Proposed};
 use seine_parse::page::Kind;
@@ -31,7 +31,7 @@ impl Changes<'_> {
     pub fn add_proposals(
         &mut self,
         proposals: &[Proposal],
-        held: &[(usize, u32)],
+        deferred: &[(usize, u32)],
         known: &Known,
     ) -> Result<(Proposed, Vec<usize>), FrontierError> {
         let mut parts = self.take_apart(proposals)?;
@@ -39,8 +39,8 @@ impl Changes<'_> {
         self.look_up(&mut parts, known)?;
         let (mut proposed, mut added) = (Proposed::default(), Vec::new());
         self.met.expect(parts.len());
-        let mark_of = |place| held.binary_search_by_key(&place, |(of, _)| *of).ok().map(|at| held[at].1);
-        for (place, part) in parts.iter().enumerate() {
+        let mark_of = |number| deferred.binary_search_by_key(&number, |(of, _)| *of).ok().map(|at| deferred[at].1);
+        for (number, part) in parts.iter().enumerate() {
             self.meet_url(part.url, part.proposal);
             // A second proposal in the same batch is known.
             if part.is_known || self.states.contains_key(&part.url) {
@@ -52,9 +52,9 @@ impl Changes<'_> {
             } else if !part.is_seed() && self.is_one_too_many(part.url.host, part.origin)? {
                 proposed.over_hosts += 1;
                 self.totals.over_hosts += 1;
-            } else if self.admit(part, mark_of(place))? {
+            } else if self.admit(part, mark_of(number))? {
                 proposed.added += 1;
-                added.push(place);
+                added.push(number);
             } else {
                 proposed.over_limit += 1;
             }

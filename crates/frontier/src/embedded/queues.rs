@@ -2,7 +2,7 @@
 
 use super::changes::{Changes, put};
 use super::records::{self, QueuedUrl, UrlState};
-use crate::held::held_under;
+use crate::deferred::deferred_under;
 use crate::keys::{Rank, UrlKey, later_key, ready_key};
 use crate::{FrontierError, WHEN_MET_AGAIN};
 use seine_parse::page::EpochMs;
@@ -31,9 +31,9 @@ impl Changes<'_> {
         if let Some(host) = self.hosts.get_mut(&url.host) {
             host.record.later += 1;
             host.record.parked += u64::from(due == WHEN_MET_AGAIN);
-            let held = u64::from(held_under(due).is_some());
-            host.record.held += held;
-            self.totals.held += held;
+            let deferred = u64::from(deferred_under(due).is_some());
+            host.record.deferred += deferred;
+            self.totals.deferred += deferred;
         }
     }
 
@@ -50,9 +50,9 @@ impl Changes<'_> {
                 self.later.insert((url.host, due, rank), None);
                 host.record.later = host.record.later.saturating_sub(1);
                 host.record.parked = host.record.parked.saturating_sub(u64::from(due == WHEN_MET_AGAIN));
-                let held = u64::from(held_under(due).is_some());
-                host.record.held = host.record.held.saturating_sub(held);
-                self.totals.held = self.totals.held.saturating_sub(held);
+                let deferred = u64::from(deferred_under(due).is_some());
+                host.record.deferred = host.record.deferred.saturating_sub(deferred);
+                self.totals.deferred = self.totals.deferred.saturating_sub(deferred);
             }
         }
         self.totals.work = self.totals.work.saturating_sub(1);

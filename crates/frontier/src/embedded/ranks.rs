@@ -10,7 +10,7 @@ use super::changes::Changes;
 use super::records::{QueuedUrl, UrlState, to_bytes};
 use super::store::Store;
 use crate::keys::{Rank, UrlKey, part};
-use crate::{FrontierError, Learned, Proposal, QueuePlace, Ranked, Remembered};
+use crate::{FrontierError, Learned, Proposal, QueuePosition, Ranked, Remembered};
 
 const MODEL: &str = "focus:model";
 const LESSONS: &str = "focus:lessons:";
@@ -58,15 +58,15 @@ impl Changes<'_> {
     /// Implements [`crate::Validation::rank_again`].
     pub(super) fn rank_again(
         &mut self,
-        after: Option<QueuePlace>,
+        after: Option<QueuePosition>,
         at_most: usize,
         rank: &dyn Fn(&Ranked) -> u8,
-    ) -> Result<Option<QueuePlace>, FrontierError> {
+    ) -> Result<Option<QueuePosition>, FrontierError> {
         let mut queued = Vec::new();
         let from = (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
-        for entry in self.store.ready.range::<QueuePlace, _>(from).take(at_most) {
+        for entry in self.store.ready.range::<QueuePosition, _>(from).take(at_most) {
             let (key, item) = self.store.read::<QueuedUrl>(&self.store.ready, entry)?;
-            queued.push((QueuePlace::try_from(&*key).map_err(|_| self.store.unreadable("ready"))?, item));
+            queued.push((QueuePosition::try_from(&*key).map_err(|_| self.store.unreadable("ready"))?, item));
         }
         let last = queued.last().map(|(place, _)| *place).filter(|_| queued.len() == at_most);
         let mut of = (None, String::new());

@@ -10,9 +10,9 @@ use locks::Mutex;
 use super::copies::Contents;
 use super::ledger::Ledger;
 use super::shelf::Shelf;
-use crate::claims::Claims;
+use crate::decisions::Decisions;
 use crate::keys::{Keys, UrlKey};
-use crate::{Claim, FrontierError, NoBudget};
+use crate::{FrontierError, NoBudget, TargetOwner};
 use seine_parse::page::{DuplicateOf, EpochMs, Kind, Withheld};
 use seine_policies::budgets::Amounts;
 use seine_policies::duplicates::Content;
@@ -22,8 +22,8 @@ pub(super) struct Reservations {
     pub shelf: Arc<Shelf>,
     pub keys: Keys,
     /// Held during a reservation, including its reads of the store. See [`super::targets`].
-    pub claiming: Mutex<()>,
-    pub claims: Mutex<Claims>,
+    pub reserving: Mutex<()>,
+    pub decisions: Mutex<Decisions>,
     pub contents: Mutex<Contents>,
     pub ledger: Mutex<Ledger>,
 }
@@ -33,8 +33,8 @@ impl Reservations {
         Reservations {
             shelf,
             keys,
-            claiming: Mutex::default(),
-            claims: Mutex::default(),
+            reserving: Mutex::default(),
+            decisions: Mutex::default(),
             contents: Mutex::default(),
             ledger: Mutex::new(ledger),
         }
@@ -64,13 +64,13 @@ impl Reservations {
     /// Deletes the decisions about URLs, because the store has all of it now. The validator has counted their budgets.
     pub fn end(&self, urls: &[UrlKey]) {
         // A concurrent reservation has either read the old store, or finds the old decision here.
-        let _one_at_a_time = self.claiming.lock();
+        let _one_at_a_time = self.reserving.lock();
         urls.iter().for_each(|url| self.give_up_slots(*url));
     }
 
     /// There is no event of these URLs, or the page log has lost it.
     pub fn give_up(&self, urls: &[UrlKey]) {
-        let _one_at_a_time = self.claiming.lock();
+        let _one_at_a_time = self.reserving.lock();
         for url in urls {
             self.ledger.lock().drop_hold(*url);
             self.give_up_slots(*url);
@@ -78,9 +78,9 @@ impl Reservations {
     }
 
     fn give_up_slots(&self, url: UrlKey) {
-        let mut claims = self.claims.lock();
-        claims.end(url);
-        claims.forget(url);
+        let mut decisions = self.decisions.lock();
+        decisions.end(url);
+        decisions.forget(url);
         self.contents.lock().remove(&url);
     }
 }
@@ -98,26 +98,26 @@ pub struct Reservation {
 impl Reservation {
     /// Reserves the target of a redirect, and drops the target reserved before. At most one URL owns a target. A URL
     /// reserves itself before its request.
-    pub fn claim_target(&self, target: &str) -> Result<Claim, FrontierError> {
-        self.all.claim(target, (&self.url, self.key))
+    pub fn reserve_target(&self, target: &str) -> Result<TargetOwner, FrontierError> {
+        self.all.reserve_target(target, (&self.url, self.key))
     }
 
     /// Decides about a page with this canonical URL (or its own). None: deliver the page; otherwise it is an alias. The
     /// page of the canonical URL itself comes before all pages that name it, and never becomes an alias of one. The
     /// decision lasts until the next call. A delivered page leaves for a redirect of `canonical` only if that redirect
     /// has lasted for `leaves_after`.
-    pub fn claim_canonical(
+    pub fn reserve_canonical_slot(
         &self,
         canonical: &str,
         leaves_after: Option<Duration>,
     ) -> Result<Option<Withheld>, FrontierError> {
-        self.all.claim_canonical(canonical, (&self.url, self.key), leaves_after)
+        self.all.reserve_canonical_slot(canonical, (&self.url, self.key), leaves_after)
     }
 
     /// Decides whether a page with this content is a duplicate. Texts are near each other if they differ in up to
     /// `within` bits (0: compare bytes only). None: it is the first. The decision lasts until the next call.
-    pub fn claim_content(&self, content: Content, within: u8) -> Result<Option<DuplicateOf>, FrontierError> {
-        self.all.claim_content(content, within, (&self.url, self.key))
+    pub fn reserve_content(&self, content: Content, within: u8) -> Result<Option<DuplicateOf>, FrontierError> {
+        self.all.reserve_content(content, within, (&self.url, self.key))
     }
 
     /// The size of the response, before its event is accepted. Until then the budgets have reserved what such a URL
@@ -135,10 +135,10 @@ impl Reservation {
     /// event makes the URL the owner of the target, and others may be told.
     pub fn settle(&self, has_page: bool) -> Settled {
         self.is_settled.store(true, Ordering::Relaxed);
-        let mut claims = self.all.claims.lock();
+        let mut decisions = self.all.decisions.lock();
         match has_page {
-            true => claims.win(self.key),
-            false => claims.end(self.key),
+            true => decisions.win(self.key),
+            false => decisions.end(self.key),
         }
         Settled { all: self.all.clone(), url: self.key }
     }

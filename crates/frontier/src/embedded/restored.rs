@@ -45,7 +45,7 @@ impl EmbeddedFrontier {
         *self.durable.lock() = None;
         visits::write_to(&store, &schedule, &mut owed)?;
         self.shelf.put(store);
-        tracing::info!("frontier: its store is open again");
+        tracing::info!("frontier: the store is open again");
         Ok(())
     }
 
@@ -53,7 +53,7 @@ impl EmbeddedFrontier {
     /// leave a gap.
     pub(super) fn tell_of_going_back(&self) -> Result<(), FrontierError> {
         match self.went_back.swap(false, Ordering::Relaxed) {
-            true => Err(self.shelf.waiting("its store came back with less than it had".to_owned())),
+            true => Err(self.shelf.waiting("the store has fewer records than before".to_owned())),
             false => Ok(()),
         }
     }

@@ -22,7 +22,7 @@ pub type StoreGuard<'a> = MappedRwLockReadGuard<'a, Store>;
 const PROBE_BYTES: usize = 1 << 20;
 /// Time for a worker thread of fjall to close its files after the database is closed.
 const LETTING_GO: Duration = Duration::from_secs(1);
-const LOOK: Duration = Duration::from_millis(1);
+const POLL_EVERY: Duration = Duration::from_millis(1);
 
 pub struct Shelf {
     dir: PathBuf,
@@ -47,7 +47,7 @@ impl Shelf {
     /// The store for reading. A thread may hold several guards.
     pub fn store(&self) -> Result<StoreGuard<'_>, FrontierError> {
         let guard = self.store.read_recursive();
-        let trouble = guard.as_ref().map_or(Some("its store is being opened again".to_owned()), Store::trouble);
+        let trouble = guard.as_ref().map_or(Some("the store is being reopened".to_owned()), Store::trouble);
         match trouble {
             None => Ok(RwLockReadGuard::map(guard, |store| store.as_ref().expect("it is there"))),
             Some(trouble) => Err(self.waiting(trouble)),
@@ -76,7 +76,7 @@ impl Shelf {
     /// True if the store must be closed and reopened. Also notices when fjall failed in the background.
     pub fn is_broken(&self) -> bool {
         let store = self.store.read_recursive();
-        store.as_ref().is_none_or(|store| store.trouble().is_some() || store.look().is_err())
+        store.as_ref().is_none_or(|store| store.trouble().is_some() || store.check().is_err())
     }
 
     /// Closes the store when all users have finished, and opens it again if there is free space. The caller puts it
@@ -112,19 +112,20 @@ impl Shelf {
         // If the free space is unknown, writes continue and may fail.
         let free = disk::free_bytes(&self.lock.0).ok()?;
         let lacks = free < reserve;
-        lacks.then(|| format!("only {} MiB are free on its disk", free >> 20))
+        lacks.then(|| format!("only {} MiB are free on the frontier's disk", free >> 20))
     }
 
     /// fjall's worker thread counts as ended just before it drops its journal, which writes its buffer to a file that
     /// we would use again. So wait for that.
     fn wait_until_closed(&self) -> Result<(), FrontierError> {
-        let place = fs::canonicalize(store::place(&self.dir)).unwrap_or_else(|_| store::place(&self.dir));
+        let folder =
+            fs::canonicalize(store::store_folder(&self.dir)).unwrap_or_else(|_| store::store_folder(&self.dir));
         let started = std::time::Instant::now();
-        while has_open_files(&place) {
+        while has_open_files(&folder) {
             if started.elapsed() > LETTING_GO {
-                return Err(self.waiting("files of its store are still being closed".to_owned()));
+                return Err(self.waiting("files of the store are still being closed".to_owned()));
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_EVERY);
         }
         Ok(())
     }
@@ -161,7 +162,7 @@ impl Drop for FolderLock {
 }
 
 /// Whether this process has open files below `place`. False if the system does not tell (no /proc).
-fn has_open_files(place: &Path) -> bool {
+fn has_open_files(folder: &Path) -> bool {
     let Ok(open) = fs::read_dir("/proc/self/fd") else { return false };
-    open.flatten().any(|file| fs::read_link(file.path()).is_ok_and(|path| path.starts_with(place)))
+    open.flatten().any(|file| fs::read_link(file.path()).is_ok_and(|path| path.starts_with(folder)))
 }

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::open::EmbeddedFrontier;
-use crate::{FrontierError, Lease, Turn};
+use crate::{FrontierError, Lease, PolitenessSlot};
 use seine_parse::page::EpochMs;
 
 /// The default delay of the last run (ms), and the end of the wait at its start.
@@ -64,17 +64,17 @@ impl EmbeddedFrontier {
         Ok(())
     }
 
-    /// Implements [`crate::Fetching::claim_address`].
-    pub(super) fn claim_slot(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {
+    /// Implements [`crate::Fetching::take_politeness_slot`].
+    pub(super) fn take_slot(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> PolitenessSlot {
         let host = self.keys.host(&lease.host.origin);
         if self.schedule.lock().is_recalled(host) {
-            return Turn::Recalled;
+            return PolitenessSlot::Recalled;
         }
-        let turn = self.addresses.lock().claim(host, ip, delay, now);
-        if turn == Turn::Now {
+        let slot = self.addresses.lock().take_slot(host, ip, delay, now);
+        if slot == PolitenessSlot::Now {
             self.keep_slot(ip, delay);
         }
-        turn
+        slot
     }
 
     /// Implements [`crate::Fetching::hold_address`].
@@ -109,7 +109,7 @@ impl EmbeddedFrontier {
                 rest.over.clear();
                 rest.is_kept = true;
             }
-            Err(error) => tracing::debug!(%ip, %error, "an address's politeness slot is not written"),
+            Err(error) => tracing::debug!(%ip, %error, "the politeness slot of an address could not be written"),
         }
     }
 }

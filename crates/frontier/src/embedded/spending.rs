@@ -89,8 +89,8 @@ impl EmbeddedFrontier {
     }
 
     /// The pages and bytes fetched by all runs, as far as validated.
-    pub fn brought(&self) -> Amounts {
-        self.reservations.ledger.lock().brought()
+    pub fn fetched_amounts(&self) -> Amounts {
+        self.reservations.ledger.lock().fetched_amounts()
     }
 }
 
@@ -106,15 +106,15 @@ pub(super) fn crawls(store: &Store, live: u64) -> Result<Account, FrontierError>
 
 impl Changes<'_> {
     /// Adds the amounts in the batch that validates the event.
-    pub fn add_brought(&mut self, verdicts: &[Verdict]) -> Result<(), FrontierError> {
-        for Verdict { url, attempt, brought, .. } in verdicts {
-            self.brought.push(self.frontier.key_of(url)?);
+    pub fn add_fetched(&mut self, verdicts: &[Verdict]) -> Result<(), FrontierError> {
+        for Verdict { url, attempt, fetched, .. } in verdicts {
+            self.counted.push(self.frontier.key_of(url)?);
             for key in self.frontier.reservations.accounts_of(url) {
                 let mut account = match self.accounts.get(&key) {
                     Some(account) => *account,
                     None => self.account(key)?,
                 };
-                account.book(*brought, attempt.at, self.frontier.opened_at);
+                account.book(*fetched, attempt.at, self.frontier.opened_at);
                 self.accounts.insert(key, account);
             }
         }
@@ -131,6 +131,6 @@ impl Changes<'_> {
         let mut ledger = self.frontier.reservations.ledger.lock();
         ledger.batches += 1;
         std::mem::take(&mut self.accounts).into_iter().for_each(|(key, account)| ledger.booked(key, account));
-        self.brought.drain(..).for_each(|url| ledger.drop_hold(url));
+        self.counted.drain(..).for_each(|url| ledger.drop_hold(url));
     }
 }

@@ -24,11 +24,12 @@ pub const KEYSPACES: [&str; 12] =
 /// A restore writes in order and does not read.
 const RESTORING_CACHE: u64 = 16 << 20;
 
-const REMEDY_FOREIGN: &str = "this is no frontier of this version of Seine: open it with the version that made it, or \
-                              choose another data folder";
-const REMEDY_CORRUPT: &str = "its files are damaged: restore the folder from a backup, or remove it and let the page log \
-                              be validated again";
-const REMEDY_IO: &str = "look at the disk's space, rights and health, then start again: nothing accepted is lost";
+const REMEDY_FOREIGN: &str = "this version of Seine cannot read it: open it with the version that made it, or \
+    choose another data folder";
+const REMEDY_CORRUPT: &str = "its files are damaged: restore the folder from a backup, or remove it, so that Seine \
+    validates the page log again";
+const REMEDY_IO: &str = "check the disk's space, permissions and health, then start again; no accepted event is \
+    lost";
 
 /// The keyspaces. `urls`: the queue state of each known URL. `ready`, `later`: the queues. `pages`: records of fetched
 /// URLs. `hosts`, `robots`: one record per host. `accounts`: amounts for budgets of the crawl, hosts and domains.
@@ -56,33 +57,33 @@ pub struct Store {
 
 #[derive(Debug, thiserror::Error)]
 enum Problem {
-    #[error("its format is {0:?}, not {FORMAT:?}")]
+    #[error("it has the format {0:?} instead of {FORMAT:?}")]
     Format(String),
     #[error("a record in `{0}` cannot be read")]
     Record(String),
     #[error("{0}")]
     Fjall(#[source] fjall::Error),
-    #[error("the database gave up opening it: {0}")]
+    #[error("the database cannot open it: {0}")]
     Panic(String),
 }
 
 /// Opens the store in `dir`, or creates one. The caller has the folder's lock.
 pub fn open(dir: &Path, cache_bytes: u64) -> Result<Store, FrontierError> {
-    let place = place(dir);
-    if !place.try_exists().map_err(failed_io(dir))? {
-        create(dir, &place, cache_bytes, begin)?;
+    let folder = store_folder(dir);
+    if !folder.try_exists().map_err(failed_io(dir))? {
+        create(dir, &folder, cache_bytes, begin)?;
     }
     attach(dir, cache_bytes)
 }
 
 /// The folder of the database.
-pub fn place(dir: &Path) -> PathBuf {
+pub fn store_folder(dir: &Path) -> PathBuf {
     dir.join("store")
 }
 
 /// Opens an existing store. The caller has the folder's lock.
 pub fn attach(dir: &Path, cache_bytes: u64) -> Result<Store, FrontierError> {
-    let store = Store::attach(dir, &place(dir), cache_bytes)?;
+    let store = Store::attach(dir, &store_folder(dir), cache_bytes)?;
     let format = store.note_bytes("format")?.unwrap_or_default();
     if format != FORMAT.as_bytes() {
         return Err(error(dir, REMEDY_FOREIGN, Problem::Format(String::from_utf8_lossy(&format).into_owned())));
@@ -96,16 +97,16 @@ pub fn attach(dir: &Path, cache_bytes: u64) -> Result<Store, FrontierError> {
 /// created folder.
 fn create<E: From<FrontierError>>(
     dir: &Path,
-    place: &Path,
+    folder: &Path,
     cache_bytes: u64,
     fill: impl FnOnce(&Store) -> Result<(), E>,
 ) -> Result<(), E> {
-    let draft = folders::draft(place).map_err(failed_io(dir))?;
+    let draft = folders::draft(folder).map_err(failed_io(dir))?;
     let store = Store::attach(dir, &draft, cache_bytes)?;
     fill(&store)?;
     store.db.persist(PersistMode::SyncAll).map_err(|source| store.failed(source))?;
     drop(store);
-    Ok(folders::settle(&draft, place).map_err(failed_io(dir))?)
+    Ok(folders::settle(&draft, folder).map_err(failed_io(dir))?)
 }
 
 /// The first records of an empty store.
@@ -120,13 +121,13 @@ fn begin(store: &Store) -> Result<(), FrontierError> {
 /// Creates a store in the empty folder `dir` with what `fill` writes. Durable when this returns.
 pub fn make<E: From<FrontierError>>(dir: &Path, fill: impl FnOnce(&Store) -> Result<(), E>) -> Result<(), E> {
     folders::make_private(dir).map_err(failed_io(dir))?;
-    create(dir, &place(dir), RESTORING_CACHE, fill)
+    create(dir, &store_folder(dir), RESTORING_CACHE, fill)
 }
 
 impl Store {
-    fn attach(dir: &Path, place: &Path, cache_bytes: u64) -> Result<Store, FrontierError> {
+    fn attach(dir: &Path, folder: &Path, cache_bytes: u64) -> Result<Store, FrontierError> {
         // fjall panics on some damaged files instead of returning an error.
-        match catch_unwind(AssertUnwindSafe(|| Store::attach_or_panic(dir, place, cache_bytes))) {
+        match catch_unwind(AssertUnwindSafe(|| Store::attach_or_panic(dir, folder, cache_bytes))) {
             Ok(Err(fjall::Error::Locked)) => Err(in_use(dir)),
             Ok(result) => result.map_err(|source| failed(dir, source)),
             Err(panic) => {
@@ -137,8 +138,8 @@ impl Store {
         }
     }
 
-    fn attach_or_panic(dir: &Path, place: &Path, cache_bytes: u64) -> Result<Store, fjall::Error> {
-        let db = Database::builder(place)
+    fn attach_or_panic(dir: &Path, folder: &Path, cache_bytes: u64) -> Result<Store, fjall::Error> {
+        let db = Database::builder(folder)
             .cache_size(cache_bytes)
             // One worker: with two, the first spins while the second compacts.
             .worker_threads(1)
@@ -179,7 +180,7 @@ impl Store {
     }
 
     /// Whether fjall still accepts writes; its background work may have failed. Does not access the disk.
-    pub fn look(&self) -> Result<(), FrontierError> {
+    pub fn check(&self) -> Result<(), FrontierError> {
         self.db.persist(PersistMode::Buffer).map_err(|source| self.broken(source))
     }
 
@@ -195,7 +196,8 @@ impl Store {
         };
         if self.trouble.set(why.clone()).is_ok() {
             let folder = self.dir.display();
-            tracing::error!(%folder, why, "frontier: its store takes no more; it is closed, and opened again when there is room");
+            tracing::error!(%folder, why, "frontier: the store accepts no more writes; Seine closes it, and reopens \
+                it when the disk has room");
         }
         FrontierError::Waiting { path: self.dir.display().to_string(), why }
     }

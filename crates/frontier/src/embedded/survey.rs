@@ -1,10 +1,10 @@
 //! Counts all records of the store for an audit. The counters, which are written in the same batches, must agree. Reads
 //! every record: minutes for a hundred million URLs.
 
-use super::copies::Place;
+use super::copies::ContentSlot;
 use super::open::EmbeddedFrontier;
 use super::records::{QueuedUrl, UrlState};
-use crate::held::held_under;
+use crate::deferred::deferred_under;
 use crate::keys::part;
 use crate::{FrontierError, PageRecord, PageState};
 
@@ -22,10 +22,10 @@ pub struct Survey {
     pub revisits: u64,
     pub first_time_pages: u64,
     /// … and deferred ones.
-    pub held: u64,
+    pub deferred: u64,
     /// Known URLs by their queue state: in a queue, or done.
-    pub places_queued: u64,
-    pub places_done: u64,
+    pub known_queued: u64,
+    pub known_done: u64,
     /// Records in `pages`, with sitemaps, by state.
     pub live: u64,
     pub gone: u64,
@@ -37,7 +37,7 @@ pub struct Survey {
     pub duplicates: u64,
     pub firsts: u64,
     /// … and those of them with the content slot.
-    pub places: u64,
+    pub content_slots: u64,
 }
 
 impl Survey {
@@ -65,8 +65,8 @@ impl EmbeddedFrontier {
         for queue in [&store.ready, &store.later] {
             for entry in queue.iter() {
                 let (key, item): (_, QueuedUrl) = store.read(queue, entry)?;
-                let is_held = part(&key, 1).is_some_and(|due| key.len() > 16 && held_under(due).is_some());
-                survey.held += u64::from(is_held);
+                let is_held = part(&key, 1).is_some_and(|due| key.len() > 16 && deferred_under(due).is_some());
+                survey.deferred += u64::from(is_held);
                 survey.queued += 1;
                 survey.revisits += u64::from(item.revisit);
                 survey.first_time_pages += u64::from(!item.revisit && item.kind.is_delivered());
@@ -75,8 +75,8 @@ impl EmbeddedFrontier {
         for entry in store.urls.iter() {
             let value = entry.value().map_err(|source| store.failed(source))?;
             match UrlState::from_bytes(&value).ok_or_else(|| store.unreadable("urls"))? {
-                UrlState::Ready(_) | UrlState::Later { .. } => survey.places_queued += 1,
-                UrlState::Done => survey.places_done += 1,
+                UrlState::Ready(_) | UrlState::Later { .. } => survey.known_queued += 1,
+                UrlState::Done => survey.known_done += 1,
             }
         }
         for entry in store.pages.iter() {
@@ -94,7 +94,8 @@ impl EmbeddedFrontier {
                 PageState::Alias => survey.alias += 1,
             }
         }
-        survey.places = store.count(store.copies.range(Place::Digest(0).key()..=Place::Digest(u64::MAX).key()))?;
+        survey.content_slots =
+            store.count(store.copies.range(ContentSlot::Digest(0).key()..=ContentSlot::Digest(u64::MAX).key()))?;
         Ok(survey)
     }
 }

@@ -1,4 +1,4 @@
-//! Redirect targets and canonical URLs ([`super::stand_ins`]): the owner of each target, under whose URL its page is
+//! Redirect targets and canonical URLs ([`super::canonical_slots`]): the owner of each target, under whose URL its page is
 //! delivered, and its aliases, the other URLs that lead there. Other URLs have no entry here.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,14 +6,14 @@ use std::ops::RangeInclusive;
 
 use fjall::Keyspace;
 
+use super::canonical_slots;
 use super::changes::Changes;
 use super::records::{self, Owner, UrlState};
 use super::reservations::Reservations;
-use super::stand_ins;
 use super::store::Store;
-use crate::claims::Told;
+use crate::decisions::AliasDecision;
 use crate::keys::{UrlKey, split};
-use crate::{Claim, FrontierError, PageRecord, PageState};
+use crate::{FrontierError, PageRecord, PageState, TargetOwner};
 use seine_simulation_hooks::planted;
 
 /// When a target loses its owner, or a content its first page, this many aliases or duplicates are rechecked at once.
@@ -21,7 +21,7 @@ use seine_simulation_hooks::planted;
 /// Each that is no longer a duplicate causes the recheck of another.
 const HEIRS: usize = 8;
 /// Maximum number of entries searched for them.
-const LOOKED_THROUGH: usize = 64;
+const MAX_READ: usize = 64;
 
 /// Entries by key, put or (none) deleted. The key of a target has its owner; the keys of a target and an alias together
 /// have no value.
@@ -32,7 +32,7 @@ pub(super) type TargetChanges = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
 enum Role<'r> {
     None,
     Owner(&'r str),
-    StandIn(&'r str),
+    CanonicalSlot(&'r str),
     Alias(&'r str),
 }
 
@@ -41,37 +41,41 @@ impl Role<'_> {
         let Some(PageRecord { state, target, canonical, .. }) = record else { return Role::None };
         match (target.as_deref(), canonical.as_deref()) {
             (Some(target), _) if *state == PageState::Alias => Role::Alias(target),
-            (_, Some(canonical)) if state.is_there() => Role::StandIn(canonical),
-            (Some(target), None) if state.is_there() => Role::Owner(target),
+            (_, Some(canonical)) if state.is_found() => Role::CanonicalSlot(canonical),
+            (Some(target), None) if state.is_found() => Role::Owner(target),
             _ => Role::None,
         }
     }
 }
 
 impl Reservations {
-    pub(super) fn claim(&self, target: &str, (by, by_key): (&str, UrlKey)) -> Result<Claim, FrontierError> {
+    pub(super) fn reserve_target(
+        &self,
+        target: &str,
+        (by, by_key): (&str, UrlKey),
+    ) -> Result<TargetOwner, FrontierError> {
         let target_key = self.key_of(target)?;
         // Held while the store is read, so that a target cannot be granted twice. Settling does not wait for this lock.
-        let _one_at_a_time = self.claiming.lock();
-        let claimed = {
-            let mut claims = self.claims.lock();
-            claims.forget(by_key);
-            claims.of(target_key, by_key)
+        let _one_at_a_time = self.reserving.lock();
+        let reserved = {
+            let mut decisions = self.decisions.lock();
+            decisions.forget(by_key);
+            decisions.of(target_key, by_key)
         };
-        let owner = match claimed {
-            Some(Claim::Owned { by }) => Some(by),
+        let owner = match reserved {
+            Some(TargetOwner::Owned { by }) => Some(by),
             Some(claim) => return Ok(claim),
             None => self.delivered_under((target, target_key), by_key)?,
         };
-        let mut claims = self.claims.lock();
+        let mut decisions = self.decisions.lock();
         match owner {
             Some(owner) => {
-                claims.tell(by_key, by, Told::Alias(target.to_owned()));
-                Ok(Claim::Owned { by: owner })
+                decisions.decide(by_key, by, AliasDecision::Alias(target.to_owned()));
+                Ok(TargetOwner::Owned { by: owner })
             }
             None => {
-                claims.grant(target_key, by_key, by);
-                Ok(Claim::Granted)
+                decisions.grant(target_key, by_key, by);
+                Ok(TargetOwner::Granted)
             }
         }
     }
@@ -80,19 +84,19 @@ impl Reservations {
     /// gives way to the real page.
     fn delivered_under(&self, (target, key): (&str, UrlKey), by: UrlKey) -> Result<Option<String>, FrontierError> {
         let store = self.shelf.store()?;
-        let owner = store.owner(key)?.filter(|owner| !owner.is_stand_in);
+        let owner = store.owner(key)?.filter(|owner| !owner.has_canonical_slot);
         if let Some(owner) = self.another(owner, by)? {
             return Ok(Some(owner));
         }
         let is_there = key != by && store.page(key, "")?.is_some_and(|page| is_page(&page));
-        Ok((is_there && !self.claims.lock().is_leaving(key)).then(|| target.to_owned()))
+        Ok((is_there && !self.decisions.lock().is_leaving(key)).then(|| target.to_owned()))
     }
 
     /// The owner, unless it is `by` or about to lose the target.
     pub(super) fn another(&self, owner: Option<Owner>, by: UrlKey) -> Result<Option<String>, FrontierError> {
         let Some(owner) = owner else { return Ok(None) };
         let key = self.key_of(&owner.url)?;
-        Ok((key != by && !self.claims.lock().is_leaving(key)).then_some(owner.url))
+        Ok((key != by && !self.decisions.lock().is_leaving(key)).then_some(owner.url))
     }
 }
 
@@ -129,10 +133,10 @@ impl Changes<'_> {
         self.tell_others(answer)?;
         let is_anothers = match is {
             Role::None => false,
-            Role::Owner(target) => self.own(target, Owner { url: record.url.clone(), is_stand_in: false })?,
-            Role::StandIn(canonical) => {
-                let is_owned = self.own(canonical, Owner { url: record.url.clone(), is_stand_in: true })?;
-                is_owned || self.has(self.frontier.key_of(canonical)?, canonical, stand_ins::is_delivered)?
+            Role::Owner(target) => self.own(target, Owner { url: record.url.clone(), has_canonical_slot: false })?,
+            Role::CanonicalSlot(canonical) => {
+                let is_owned = self.own(canonical, Owner { url: record.url.clone(), has_canonical_slot: true })?;
+                is_owned || self.has(self.frontier.key_of(canonical)?, canonical, canonical_slots::is_delivered)?
             }
             Role::Alias(target) => {
                 let key = self.frontier.key_of(target)?;
@@ -148,7 +152,7 @@ impl Changes<'_> {
     fn own(&mut self, target: &str, by: Owner) -> Result<bool, FrontierError> {
         let target = self.frontier.key_of(target)?;
         if let Some(owner) = self.owner(target)?.filter(|owner| owner.url != by.url) {
-            if by.is_stand_in || !owner.is_stand_in {
+            if by.has_canonical_slot || !owner.has_canonical_slot {
                 return Ok(true);
             }
             self.wake_one(self.frontier.key_of(&owner.url)?, |_| true)?;
@@ -166,13 +170,13 @@ impl Changes<'_> {
         (was, is): (Role, Role),
         reached: Option<&str>,
     ) -> Result<(), FrontierError> {
-        let (Role::Owner(target) | Role::StandIn(target) | Role::Alias(target)) = was else { return Ok(()) };
+        let (Role::Owner(target) | Role::CanonicalSlot(target) | Role::Alias(target)) = was else { return Ok(()) };
         let key = self.frontier.key_of(target)?;
         self.targets.insert(member(key, url), None);
         if self.owner(key)?.is_some_and(|owner| owner.url == address) {
             self.targets.insert(key.to_bytes().to_vec(), None);
         }
-        let is_taken = matches!(is, Role::Owner(taken) | Role::StandIn(taken) if taken == target);
+        let is_taken = matches!(is, Role::Owner(taken) | Role::CanonicalSlot(taken) if taken == target);
         if !is_taken && !self.is_delivered(key, target)? {
             self.wake(key, url, |alias| reached != Some(target) || alias.is_alias_by_name())?;
         }
@@ -269,7 +273,7 @@ impl Changes<'_> {
             if changes.get(&key[..]).is_none_or(Option::is_some) {
                 keys.insert(key.to_vec());
             }
-            if keys.len() >= LOOKED_THROUGH {
+            if keys.len() >= MAX_READ {
                 break;
             }
         }
@@ -281,7 +285,7 @@ impl Changes<'_> {
 
 /// Whether it has a page under its own URL, delivered unless it is noindex.
 pub(super) fn is_page(record: &PageRecord) -> bool {
-    record.state.is_there() && record.kind.is_delivered()
+    record.state.is_found() && record.kind.is_delivered()
 }
 
 pub(super) fn member(target: UrlKey, alias: UrlKey) -> Vec<u8> {

@@ -5,7 +5,7 @@ use super::records::{QueuedUrl, Source, UrlState};
 use super::targets::Answer;
 use crate::keys::{Rank, UrlKey};
 use crate::work::PRIORITY_UNKNOWN;
-use crate::{Attempt, Attempts, Cause, Change, FrontierError, HostPause, PageRecord, PageState, Past, Verdict};
+use crate::{Attempt, Attempts, Cause, Change, FrontierError, HostPause, PageRecord, PageState, UrlHistory, Verdict};
 use seine_parse::page::EpochMs;
 
 /// The URL of a verdict, with all that is known of it.
@@ -82,7 +82,7 @@ impl Changes<'_> {
             let trust = host.record.trust.take().unwrap_or_default();
             host.record.trust = Some(Box::new(trust.after(lesson)));
         }
-        let past = self.past(subject, record)?;
+        let past = self.url_history(subject, record)?;
         self.leave_queue(subject);
         let reached = subject.verdict.reached.as_deref();
         let look = Answer { url, before: subject.page.as_ref(), record };
@@ -100,7 +100,7 @@ impl Changes<'_> {
         if subject.verdict.kind.is_delivered() {
             self.totals.count_pages(subject.page.as_ref(), Some(record));
         }
-        self.pages.insert(url, Some(PageRecord { past, ..record.clone() }));
+        self.pages.insert(url, Some(PageRecord { url_history: past, ..record.clone() }));
         Ok(true)
     }
 
@@ -166,22 +166,22 @@ impl Changes<'_> {
     }
 
     /// The history that the URL's new record keeps.
-    fn past(&self, subject: &Subject, record: &PageRecord) -> Result<Past, FrontierError> {
+    fn url_history(&self, subject: &Subject, record: &PageRecord) -> Result<UrlHistory, FrontierError> {
         let before = subject.page.as_ref();
         let mut attempts = attempts_before(self.attempts_queued(subject)?, before);
         if !attempts.is_empty() {
             // The digest in the record is from another attempt.
-            let is_of_it = record.fetched_ms == subject.verdict.attempt.at && record.state.is_there();
+            let is_of_it = record.fetched_ms == subject.verdict.attempt.at && record.state.is_found();
             let digest = record.digest.filter(|digest| is_of_it && before.and_then(|it| it.digest) != Some(*digest));
             let digest = digest.and_then(|digest| digest.first_chunk().copied());
             attempts.push(Attempt { digest, ..subject.verdict.attempt });
         }
         let queued_as = || subject.state.and_then(UrlState::rank).map(Rank::sequence);
-        let proposed_as = before.map_or_else(queued_as, |before| before.past.proposed_as);
-        let was_delivered_at = || before.and_then(|before| before.past.delivered_at.or(before.passed_at));
+        let proposed_as = before.map_or_else(queued_as, |before| before.url_history.proposed_as);
+        let was_delivered_at = || before.and_then(|before| before.url_history.delivered_at.or(before.passed_at));
         let is_delivered = record.fetched_ms == subject.verdict.attempt.at && record.state != PageState::Unchanged;
         let delivered_at = if is_delivered { None } else { was_delivered_at() };
-        Ok(Past { proposed_as, attempts, delivered_at })
+        Ok(UrlHistory { proposed_as, attempts, delivered_at })
     }
 }
 
@@ -189,7 +189,7 @@ impl Changes<'_> {
 /// the record itself.
 pub(super) fn attempts_before(queued: Option<Attempts>, page: Option<&PageRecord>) -> Attempts {
     let queued = queued.filter(|attempts| !attempts.is_empty());
-    let mut attempts = queued.or_else(|| page.map(|page| page.past.attempts.clone())).unwrap_or_default();
+    let mut attempts = queued.or_else(|| page.map(|page| page.url_history.attempts.clone())).unwrap_or_default();
     if let Some(page) = page.filter(|_| attempts.is_empty()) {
         attempts.push(page.last_attempt());
     }

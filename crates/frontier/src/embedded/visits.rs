@@ -71,7 +71,8 @@ impl EmbeddedFrontier {
     /// Writes the records that other threads added while this one was writing.
     pub(super) fn write_owed_meanwhile(&self) {
         if let Err(error) = self.write_owed_in_turn() {
-            tracing::error!(%error, "the frontier did not write what visits found out about their hosts");
+            tracing::error!(%error, "the frontier could not write the results of visits (delays, back-off, \
+                robots.txt)");
         }
     }
 

@@ -2,11 +2,11 @@
 //! comes first, and within a band the one due first. Now and then the host that has waited longest comes first, in any
 //! band, so that no host starves and low scores can prove wrong.
 //!
-//! Hosts of a recently served domain wait with their domain instead ([`super::crowds`]).
+//! Hosts of a recently served domain wait with their domain instead ([`super::domain_queues`]).
 
 use std::collections::BTreeSet;
 
-use super::crowds::{Crowds, Turn};
+use super::domain_queues::{DomainPosition, DomainQueues};
 use crate::keys::{DomainKey, HostKey};
 use seine_parse::page::EpochMs;
 
@@ -22,13 +22,13 @@ const SHARE: usize = 4;
 const SOON_MS: EpochMs = 10_000;
 
 /// Due time, number, host.
-pub(super) type Place = (EpochMs, u64, HostKey);
+pub(super) type HostPosition = (EpochMs, u64, HostKey);
 
 #[derive(Debug)]
 pub(super) struct Due {
     /// A single one if links have no scores.
-    bands: Vec<BTreeSet<Place>>,
-    pub crowds: Crowds,
+    bands: Vec<BTreeSet<HostPosition>>,
+    pub domains: DomainQueues,
     taken: u64,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Taken {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
     /// Number of leased hosts and free workers.
-    pub places: usize,
+    pub workers: usize,
     /// It is one of the last workers, reserved for domains without leases if there are any.
     pub is_spared: bool,
 }
@@ -76,7 +76,7 @@ pub(super) enum Next {
     /// By its own due time.
     Due(Taken, Listed),
     /// By its domain.
-    Crowd(Taken),
+    Domain(Taken),
 }
 
 impl Default for Due {
@@ -88,14 +88,14 @@ impl Default for Due {
 impl Due {
     pub fn new(ranks: bool) -> Due {
         let bands = vec![BTreeSet::new(); if ranks { BANDS } else { 1 }];
-        Due { bands, crowds: Crowds::default(), taken: 0 }
+        Due { bands, domains: DomainQueues::default(), taken: 0 }
     }
 
     /// Switches scores on or off, and lists all hosts again.
     pub fn rank(&mut self, ranks: bool) {
-        let mut crowds = std::mem::take(&mut self.crowds);
-        crowds.clear_waiting();
-        *self = Due { crowds, ..Due::new(ranks) };
+        let mut domains = std::mem::take(&mut self.domains);
+        domains.clear_waiting();
+        *self = Due { domains, ..Due::new(ranks) };
     }
 
     pub fn ranks(&self) -> bool {
@@ -103,25 +103,25 @@ impl Due {
     }
 
     /// `best`: the priority of the best queued URL; none: only rechecks and retries are queued.
-    pub fn place(&self, due: EpochMs, best: Option<u8>) -> Listed {
+    pub fn entry(&self, due: EpochMs, best: Option<u8>) -> Listed {
         let band = if self.ranks() { best.map_or(LATER, band) } else { 0 };
         Listed { due, band: band as u8, is_waiting: false }
     }
 
     /// `domain`: of a host that waits with it.
     pub fn insert(&mut self, listed: Listed, number: u64, host: HostKey, domain: impl FnOnce() -> DomainKey) {
-        let place = (listed.due, number, host);
+        let position = (listed.due, number, host);
         match listed.is_waiting {
-            true => self.crowds.insert(domain(), listed.band, place),
-            false => _ = self.bands[usize::from(listed.band)].insert(place),
+            true => self.domains.insert(domain(), listed.band, position),
+            false => _ = self.bands[usize::from(listed.band)].insert(position),
         }
     }
 
     pub fn remove(&mut self, listed: Listed, number: u64, host: HostKey, domain: impl FnOnce() -> DomainKey) {
-        let place = (listed.due, number, host);
+        let position = (listed.due, number, host);
         match listed.is_waiting {
-            true => self.crowds.remove(domain(), listed.band, place),
-            false => _ = self.bands[usize::from(listed.band)].remove(&place),
+            true => self.domains.remove(domain(), listed.band, position),
+            false => _ = self.bands[usize::from(listed.band)].remove(&position),
         }
     }
 
@@ -138,43 +138,45 @@ impl Due {
         // By band, or by waiting time.
         let due = match is_longest {
             false => due.next(),
-            true => due.min_by_key(|(at, place)| (*place, *at)),
+            true => due.min_by_key(|(at, position)| (*position, *at)),
         };
-        let crowd = self.next_turn(now, room, due.is_some());
+        let domain_position = self.next_position(now, room, due.is_some());
         match due {
-            Some((at, place)) if crowd.is_none_or(|turn| is_before((at, place), turn, is_longest)) => {
-                let listed = Listed { due: place.0, band: at as u8, is_waiting: false };
-                Some(Next::Due(self.taken(place, at), listed))
+            Some((at, position))
+                if domain_position.is_none_or(|of_domain| is_before((at, position), of_domain, is_longest)) =>
+            {
+                let listed = Listed { due: position.0, band: at as u8, is_waiting: false };
+                Some(Next::Due(self.taken(position, at), listed))
             }
-            _ => self.of_turn(crowd?, now).map(Next::Crowd),
+            _ => self.at_position(domain_position?, now).map(Next::Domain),
         }
     }
 
     /// The same, only for hosts that wait with their domains.
-    pub fn next_crowd(&self, now: EpochMs, room: Room) -> Option<Taken> {
-        self.of_turn(self.next_turn(now, room, false)?, now)
+    pub fn next_domain(&self, now: EpochMs, room: Room) -> Option<Taken> {
+        self.at_position(self.next_position(now, room, false)?, now)
     }
 
     /// The next domain. `has_due`: a host that waits by its own due time is available too.
-    fn next_turn(&self, now: EpochMs, room: Room, has_due: bool) -> Option<Turn> {
+    fn next_position(&self, now: EpochMs, room: Room, has_due: bool) -> Option<DomainPosition> {
         let bands = self.bands.len() as u8;
         if room.is_spared && self.has_others(now) {
-            return self.crowds.first(bands, 1);
+            return self.domains.first(bands, 1);
         }
         let share = match self.ranks() {
-            true => u32::try_from((room.places / SHARE).max(1)).unwrap_or(u32::MAX),
+            true => u32::try_from((room.workers / SHARE).max(1)).unwrap_or(u32::MAX),
             false => u32::MAX,
         };
-        let turn = match self.is_longest() {
-            false => self.crowds.first(bands, share),
-            true => self.crowds.least(bands).filter(|turn| turn.1 < share),
+        let of_domain = match self.is_longest() {
+            false => self.domains.first(bands, share),
+            true => self.domains.least(bands).filter(|of_domain| of_domain.1 < share),
         };
-        turn.or_else(|| self.crowds.least(bands).filter(|_| !has_due))
+        of_domain.or_else(|| self.domains.least(bands).filter(|_| !has_due))
     }
 
-    fn of_turn(&self, turn: Turn, now: EpochMs) -> Option<Taken> {
-        let place = self.crowds.first_of(turn).filter(|(due, ..)| *due <= now)?;
-        Some(self.taken(place, usize::from(turn.0)))
+    fn at_position(&self, of_domain: DomainPosition, now: EpochMs) -> Option<Taken> {
+        let position = self.domains.first_of(of_domain).filter(|(due, ..)| *due <= now)?;
+        Some(self.taken(position, usize::from(of_domain.0)))
     }
 
     /// Whether the host that has waited longest comes now.
@@ -182,7 +184,7 @@ impl Due {
         self.ranks() && self.taken.is_multiple_of(WAITED)
     }
 
-    fn taken(&self, (.., host): Place, band: usize) -> Taken {
+    fn taken(&self, (.., host): HostPosition, band: usize) -> Taken {
         // Steps by the golden ratio cover the range evenly.
         let from = self.is_longest().then(|| (self.taken / WAITED).wrapping_mul(158) as u8);
         Taken { host, band, from }
@@ -190,8 +192,8 @@ impl Due {
 
     /// Whether more than one domain has work soon.
     fn has_others(&self, now: EpochMs) -> bool {
-        let is_soon = |band: &BTreeSet<Place>| band.first().is_some_and(|(due, ..)| *due <= now + SOON_MS);
-        self.crowds.active() > 1 || self.bands.iter().any(is_soon)
+        let is_soon = |band: &BTreeSet<HostPosition>| band.first().is_some_and(|(due, ..)| *due <= now + SOON_MS);
+        self.domains.active() > 1 || self.bands.iter().any(is_soon)
     }
 
     /// Whether a better host than the chosen one, whose best URL has this priority, may be visited.
@@ -201,24 +203,24 @@ impl Due {
         let is_less = self.ranks() && taken.from.is_none() && band > taken.band;
         is_less
             && (better.any(|band| band.first().is_some_and(|(due, ..)| *due <= now))
-                || self.crowds.first(band as u8, 1).is_some())
+                || self.domains.first(band as u8, 1).is_some())
     }
 
     pub fn first(&self) -> Option<EpochMs> {
         let listed = self.bands.iter().filter_map(|band| Some(band.first()?.0));
-        listed.chain(self.crowds.first_due()).min()
+        listed.chain(self.domains.first_due()).min()
     }
 
     /// The due time of the first host accepted by `is_wanted`.
     pub fn first_of(&self, is_wanted: impl Fn(HostKey) -> bool) -> Option<EpochMs> {
-        let is_one = |place: &&Place| is_wanted(place.2);
+        let is_one = |position: &&HostPosition| is_wanted(position.2);
         let listed = self.bands.iter().filter_map(|band| band.iter().find(is_one));
-        listed.chain(self.crowds.waiting().find(is_one)).map(|(due, ..)| *due).min()
+        listed.chain(self.domains.waiting().find(is_one)).map(|(due, ..)| *due).min()
     }
 
     /// Band by band, in the order of due times. Then those that wait with their domains.
     pub fn hosts(&self) -> impl Iterator<Item = HostKey> {
-        self.bands.iter().flatten().chain(self.crowds.waiting()).map(|(.., host)| *host)
+        self.bands.iter().flatten().chain(self.domains.waiting()).map(|(.., host)| *host)
     }
 
     /// Up to `at_most` accepted hosts due in a time range, first due first. `from` is in the future, since hosts that
@@ -241,10 +243,10 @@ impl Due {
 }
 
 /// Whether a host comes before a domain. The host's domain has no leases.
-fn is_before((band, (due, number, _)): (usize, Place), turn: Turn, is_longest: bool) -> bool {
-    let (turn_band, leases, since, turn_number, _) = turn;
-    let (band, turn_band) = if is_longest { (0, 0) } else { (band, usize::from(turn_band)) };
-    (band, 0, due, number) < (turn_band, leases, since, turn_number)
+fn is_before((band, (due, number, _)): (usize, HostPosition), of_domain: DomainPosition, is_longest: bool) -> bool {
+    let (domain_band, leases, since, domain_number, _) = of_domain;
+    let (band, domain_band) = if is_longest { (0, 0) } else { (band, usize::from(domain_band)) };
+    (band, 0, due, number) < (domain_band, leases, since, domain_number)
 }
 
 /// URLs of one band are equally good.

@@ -14,17 +14,17 @@ impl Schedule {
         self.due.begin();
         for _ in 0..MOVED {
             match self.due.next(now, room)? {
-                Next::Due(taken, listed) if self.due.crowds.has(self.domain_of(taken.host)) => {
+                Next::Due(taken, listed) if self.due.domains.has(self.domain_of(taken.host)) => {
                     self.relist(taken.host, Some(listed.with_its_domain()));
                 }
-                Next::Due(taken, _) | Next::Crowd(taken) => {
+                Next::Due(taken, _) | Next::Domain(taken) => {
                     self.relist(taken.host, None);
                     return Some(taken);
                 }
             }
         }
         // Very many hosts of one domain are due. Later calls find the others.
-        let taken = self.due.next_crowd(now, room)?;
+        let taken = self.due.next_domain(now, room)?;
         self.relist(taken.host, None);
         Some(taken)
     }
@@ -49,7 +49,7 @@ impl Schedule {
     pub(super) fn begin_lease(&mut self, host: HostKey) -> u64 {
         self.last_lease += 1;
         let domain = self.domain_of(host);
-        self.due.crowds.lease_begins(domain);
+        self.due.domains.lease_begins(domain);
         self.leases.insert(self.last_lease, Leased { host, domain, urls: Vec::new(), is_lent: false });
         self.last_lease
     }

@@ -61,7 +61,7 @@ pub struct HostRecord {
     pub ordered_pages: Option<u64>,
     /// The deferred part of `later` ([`crate::held`]).
     #[cbor(n(16), default, skip_if = "is_none")]
-    pub held: u64,
+    pub deferred: u64,
 }
 
 fn is_none(count: &u64) -> bool {
@@ -110,7 +110,7 @@ impl HostRecord {
             ready: self.ready,
             trouble: self.trouble,
             is_blocked: self.is_blocked,
-            is_held: self.held > 0,
+            has_deferred: self.deferred > 0,
         }
     }
 }
@@ -122,7 +122,7 @@ pub(super) struct Counted {
     pub ready: u64,
     pub trouble: Option<Trouble>,
     pub is_blocked: bool,
-    pub is_held: bool,
+    pub has_deferred: bool,
 }
 
 impl Counted {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::due::{Room, band};
 use super::host::{HostRecord, HostState};
-use super::queue::{Candidate, Claim, Found, Queue};
+use super::queue::{Candidate, ChosenHost, Found, Queue};
 use super::state::{Leased, Schedule};
 use crate::Release;
 use crate::keys::{HostKey, UrlKey};
@@ -17,7 +17,7 @@ const BLOCKED_REST_MS: EpochMs = 3_600_000;
 
 /// The result of asking for one host by its key.
 #[derive(Debug)]
-pub enum HostClaim {
+pub enum HostChoice {
     Leased(u64, Box<HostRecord>),
     At(EpochMs),
     Taken,
@@ -25,9 +25,9 @@ pub enum HostClaim {
 
 impl Schedule {
     /// Takes the most urgent due host, if there is one. `free` workers are available, `spared` of them reserved.
-    pub fn claim(&mut self, now: EpochMs, free: usize, spared: usize) -> Option<Claim> {
-        self.last_claim = self.last_claim.max(now);
-        let room = Room { places: self.leases.len().saturating_add(free), is_spared: free <= spared };
+    pub fn choose(&mut self, now: EpochMs, free: usize, spared: usize) -> Option<ChosenHost> {
+        self.last_choice = self.last_choice.max(now);
+        let room = Room { workers: self.leases.len().saturating_add(free), is_spared: free <= spared };
         let taken = self.take_next(now, room)?;
         let host = taken.host;
         self.rest_for(host, None);
@@ -35,7 +35,7 @@ impl Schedule {
         let state = self.hosts.get_mut(&host)?;
         let busy = state.busy_mut();
         (busy.lease, busy.finished_meanwhile) = (Some(lease), Some(Vec::new()));
-        Some(Claim {
+        Some(ChosenHost {
             lease,
             host,
             head: state.record.head,
@@ -48,12 +48,12 @@ impl Schedule {
             epoch: state.epoch,
             taken,
             spare: usize::from(self.due.ranks()),
-            has_held: state.record.held() > 0,
+            has_deferred: state.record.deferred() > 0,
         })
     }
 
     /// Takes one host by its key, without URLs. `stored` is used if the schedule does not know it.
-    pub fn claim_host(&mut self, host: HostKey, stored: Option<HostRecord>, now: EpochMs) -> Option<HostClaim> {
+    pub fn choose_host(&mut self, host: HostKey, stored: Option<HostRecord>, now: EpochMs) -> Option<HostChoice> {
         if let (Some(record), false) = (stored, self.hosts.contains_key(&host)) {
             self.count(host, Some(record.counted()));
             self.hosts.insert(host, Box::new(HostState::new(record)));
@@ -61,16 +61,16 @@ impl Schedule {
         let is_recalled = self.recalled.contains(&host);
         let state = self.hosts.get_mut(&host)?;
         let claim = if state.busy().lease.is_some() || is_recalled || self.unwritten.contains(&host) {
-            HostClaim::Taken
+            HostChoice::Taken
         } else if state.record.is_blocked() {
-            HostClaim::At(now + BLOCKED_REST_MS)
+            HostChoice::At(now + BLOCKED_REST_MS)
         } else if state.record.not_before > now {
-            HostClaim::At(state.record.not_before)
+            HostChoice::At(state.record.not_before)
         } else {
             let record = Box::new(state.record.record());
             let lease = self.begin_lease(host);
             self.hosts.get_mut(&host)?.busy_mut().lease = Some(lease);
-            HostClaim::Leased(lease, record)
+            HostChoice::Leased(lease, record)
         };
         self.list(host);
         Some(claim)
@@ -79,27 +79,29 @@ impl Schedule {
     /// Puts up to `max_urls` of the URLs found in flight, and returns them. Without any, the host is not leased.
     pub fn settle<'f, T>(
         &mut self,
-        claim: &Claim,
+        chosen_host: &ChosenHost,
         found: &'f Found<T>,
         now: EpochMs,
         max_urls: usize,
     ) -> Vec<&'f Candidate<T>> {
-        let meanwhile = self.hosts.get_mut(&claim.host).and_then(|state| state.busy_mut().finished_meanwhile.take());
+        let meanwhile =
+            self.hosts.get_mut(&chosen_host.host).and_then(|state| state.busy_mut().finished_meanwhile.take());
         let meanwhile = meanwhile.unwrap_or_default();
         let free = |candidate: &&Candidate<T>| {
             !self.in_flight.contains_key(&candidate.url) && !meanwhile.contains(&candidate.url)
         };
         let is_due = |candidate: &&Candidate<T>| matches!(candidate.queue, Queue::Later(due) if due <= now);
         let best = found.ready.iter().find(free).map(|best| best.rank.priority());
-        if best.is_some_and(|best| self.due.has_better(claim.taken, best, now)) {
+        if best.is_some_and(|best| self.due.has_better(chosen_host.taken, best, now)) {
             // The host has less to offer than expected, and others have more: it is listed again.
-            if let Some(state) = self.hosts.get_mut(&claim.host).filter(|state| state.epoch == claim.epoch) {
+            if let Some(state) = self.hosts.get_mut(&chosen_host.host).filter(|state| state.epoch == chosen_host.epoch)
+            {
                 state.best = best.unwrap_or(state.best);
             }
-            self.give_back(claim.lease);
+            self.give_back(chosen_host.lease);
             return Vec::new();
         }
-        let max_urls = if claim.taken.from.is_some() { 1 } else { max_urls };
+        let max_urls = if chosen_host.taken.from.is_some() { 1 } else { max_urls };
         let ranks = self.due.ranks();
         // URLs below the expected band wait.
         let is_as_good = |it: &&Candidate<T>| !ranks || best.map(band) == Some(band(it.rank.priority()));
@@ -115,24 +117,24 @@ impl Schedule {
         let next_later =
             found.later.iter().find(is_left).map_or(found.later_unread_from, |candidate| candidate.queue.due());
         let left = found.ready.iter().find(is_left).or(found.ready.last()).map(|left| left.rank.priority());
-        self.take(claim, &chosen);
-        if let Some(state) = self.hosts.get_mut(&claim.host) {
-            let is_current = state.epoch == claim.epoch;
-            if claim.reads_later {
+        self.take(chosen_host, &chosen);
+        if let Some(state) = self.hosts.get_mut(&chosen_host.host) {
+            let is_current = state.epoch == chosen_host.epoch;
+            if chosen_host.reads_later {
                 state.next_later = if is_current { next_later } else { next_later.min(state.next_later) };
             }
-            if let (true, Some(first), None) = (is_current, found.ready.first(), claim.taken.from) {
+            if let (true, Some(first), None) = (is_current, found.ready.first(), chosen_host.taken.from) {
                 state.record.head = first.rank;
                 state.best = left.unwrap_or(state.best);
             }
         }
         if chosen.is_empty() {
-            self.give_back(claim.lease);
+            self.give_back(chosen_host.lease);
         }
         chosen
     }
 
-    fn take<T>(&mut self, claim: &Claim, chosen: &[&Candidate<T>]) {
+    fn take<T>(&mut self, claim: &ChosenHost, chosen: &[&Candidate<T>]) {
         let (Some(state), Some(leased)) = (self.hosts.get_mut(&claim.host), self.leases.get_mut(&claim.lease)) else {
             return;
         };
@@ -191,7 +193,7 @@ impl Schedule {
 
     fn end(&mut self, lease: u64, fetched: &HashSet<UrlKey>) {
         let Some(Leased { host, domain, urls, .. }) = self.leases.remove(&lease) else { return };
-        self.due.crowds.lease_ends(domain, (!urls.is_empty()).then_some(self.last_claim));
+        self.due.domains.lease_ends(domain, (!urls.is_empty()).then_some(self.last_choice));
         let Some(state) = self.hosts.get_mut(&host) else { return };
         let busy = state.busy_mut();
         (busy.lease, busy.finished_meanwhile) = (None, None);

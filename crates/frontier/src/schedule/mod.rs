@@ -4,20 +4,20 @@
 //! microseconds.
 
 mod aside;
-mod crowds;
+mod domain_queues;
 mod due;
 mod fair;
 mod host;
 mod leases;
-mod look;
 mod packed;
 mod queue;
 mod rebuilt;
+mod snapshot;
 mod state;
 mod totals;
 
 pub use host::{HostRecord, NEVER};
-pub use leases::HostClaim;
-pub use queue::{Candidate, Claim, Found, Queue};
+pub use leases::HostChoice;
+pub use queue::{Candidate, ChosenHost, Found, Queue};
 pub use state::Schedule;
 pub use totals::Totals;

@@ -31,7 +31,7 @@ struct Rare {
     is_blocked: bool,
     ordered_delay_ms: Option<u64>,
     ordered_pages: Option<u64>,
-    held: u64,
+    deferred: u64,
     /// The part above `delay_ms`, which ends at 49 days.
     more_delay_ms: u64,
 }
@@ -41,10 +41,11 @@ impl From<HostRecord> for Packed {
         // Destructured by name, so that a new field must be handled here.
         let HostRecord { number, origin, not_before, delay_ms, ready, later, pages, head, later_first, .. } = record;
         let HostRecord { has_robots, trouble, parked, trust, .. } = record;
-        let HostRecord { is_blocked, ordered_delay_ms, ordered_pages, held, .. } = record;
+        let HostRecord { is_blocked, ordered_delay_ms, ordered_pages, deferred: held, .. } = record;
         let short_delay = u32::try_from(delay_ms).unwrap_or(u32::MAX);
         let more_delay_ms = delay_ms - u64::from(short_delay);
-        let rare = Rare { trouble, parked, trust, is_blocked, ordered_delay_ms, ordered_pages, held, more_delay_ms };
+        let rare =
+            Rare { trouble, parked, trust, is_blocked, ordered_delay_ms, ordered_pages, deferred: held, more_delay_ms };
         let rare = (rare != Rare::default()).then(|| Box::new(rare));
         let delay_ms = short_delay;
         Packed { number, origin, not_before, delay_ms, ready, later, pages, head, later_first, has_robots, rare }
@@ -54,7 +55,7 @@ impl From<HostRecord> for Packed {
 impl Packed {
     pub fn record(&self) -> HostRecord {
         let none = Rare::default();
-        let Rare { trouble, parked, trust, is_blocked, ordered_delay_ms, ordered_pages, held, more_delay_ms } =
+        let Rare { trouble, parked, trust, is_blocked, ordered_delay_ms, ordered_pages, deferred: held, more_delay_ms } =
             self.rare.as_deref().unwrap_or(&none);
         HostRecord {
             number: self.number,
@@ -73,7 +74,7 @@ impl Packed {
             is_blocked: *is_blocked,
             ordered_delay_ms: *ordered_delay_ms,
             ordered_pages: *ordered_pages,
-            held: *held,
+            deferred: *held,
         }
     }
 
@@ -89,8 +90,8 @@ impl Packed {
         self.rare.as_ref().is_some_and(|rare| rare.is_blocked)
     }
 
-    pub fn held(&self) -> u64 {
-        self.rare.as_ref().map_or(0, |rare| rare.held)
+    pub fn deferred(&self) -> u64 {
+        self.rare.as_ref().map_or(0, |rare| rare.deferred)
     }
 
     /// See [`HostRecord::reads_parked`].
@@ -109,7 +110,7 @@ impl Packed {
             ready: self.ready,
             trouble: self.trouble(),
             is_blocked: self.is_blocked(),
-            is_held: self.held() > 0,
+            has_deferred: self.deferred() > 0,
         }
     }
 }

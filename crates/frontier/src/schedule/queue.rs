@@ -23,7 +23,7 @@ impl Queue {
 
 /// A host taken for a lease, and where to read its queues.
 #[derive(Debug)]
-pub struct Claim {
+pub struct ChosenHost {
     pub lease: u64,
     pub host: HostKey,
     pub head: Rank,
@@ -39,10 +39,10 @@ pub struct Claim {
     /// Further entries of `ready` to read. If links have scores, one shows what is left.
     pub spare: usize,
     /// Some of its URLs are deferred.
-    pub has_held: bool,
+    pub has_deferred: bool,
 }
 
-impl Claim {
+impl ChosenHost {
     /// The host has waited longest: read `ready` from here, or from the head if there is nothing.
     pub fn from(&self) -> Option<Rank> {
         self.taken.from.map(|priority| Rank::new(priority, 0))

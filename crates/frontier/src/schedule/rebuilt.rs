@@ -23,7 +23,7 @@ impl Schedule {
         self.keys = before.keys;
         self.due = std::mem::take(&mut before.due);
         self.due.rank(self.due.ranks());
-        (self.last_lease, self.last_claim) = (before.last_lease, before.last_claim);
+        (self.last_lease, self.last_choice) = (before.last_lease, before.last_choice);
         self.recalled = std::mem::take(&mut before.recalled);
         self.leases = before.leases;
         for (host, record) in records {

@@ -6,7 +6,7 @@ use super::due::Due;
 use super::host::{Counted, HostRecord, HostState};
 use super::queue::Queue;
 use super::totals::Totals;
-use crate::held::HELD;
+use crate::deferred::DEFERRED;
 use crate::keys::{DomainKey, HostKey, Keys, UrlKey};
 use crate::{Cause, Counts, Spent, Trouble, Troubled, WHEN_MET_AGAIN, Waiting, WaitingHost};
 use seine_parse::page::EpochMs;
@@ -39,7 +39,7 @@ pub struct Schedule {
     /// Blocked hosts with queued URLs.
     pub(super) blocked: BTreeSet<HostKey>,
     /// Hosts with deferred URLs.
-    pub held: BTreeSet<HostKey>,
+    pub deferred: BTreeSet<HostKey>,
     /// Hosts that are not leased for the time being.
     pub(super) recalled: HashSet<HostKey>,
     /// Hosts that are not leased before the results of their last visit are written.
@@ -48,7 +48,7 @@ pub struct Schedule {
     pub(super) resting: HashMap<Budget, u64>,
     pub(super) last_lease: u64,
     /// The time of the last claim: about now, for callers without a time.
-    pub(super) last_claim: EpochMs,
+    pub(super) last_choice: EpochMs,
 }
 
 impl Schedule {
@@ -66,13 +66,13 @@ impl Schedule {
     }
 
     pub fn next_due(&self) -> Option<EpochMs> {
-        self.due.first().filter(|due| *due < HELD)
+        self.due.first().filter(|due| *due < DEFERRED)
     }
 
     /// Implements [`crate::EmbeddedFrontier::next_due_well`]. Reads the hosts in trouble that come first.
     pub fn next_due_well(&self) -> Option<EpochMs> {
         let is_well = |host| self.hosts.get(&host).is_some_and(|state| state.record.counted().waits_for().is_none());
-        self.due.first_of(is_well).filter(|due| *due < HELD)
+        self.due.first_of(is_well).filter(|due| *due < DEFERRED)
     }
 
     /// Implements [`crate::Scheduler::has_work`]. Reads hosts only if all that is left are rechecks, and only
@@ -80,18 +80,18 @@ impl Schedule {
     pub fn has_work(&self, now: EpochMs) -> bool {
         let is_due = |state: &HostState| state.has_ready() || state.next_later <= now;
         let is_busy =
-            self.totals.first_time > self.totals.held || !self.leases.is_empty() || !self.in_flight.is_empty();
+            self.totals.first_time > self.totals.deferred || !self.leases.is_empty() || !self.in_flight.is_empty();
         // Its due URLs are found when it is listed again.
         let is_busy = is_busy || self.has_unwritten();
         is_busy || self.due.hosts().any(|host| self.hosts.get(&host).is_some_and(|state| is_due(state)))
     }
 
     pub fn counts(&self) -> Counts {
-        let Totals { live, gone, refused, failed, withheld, alias, duplicates, half, .. } = self.totals;
+        let Totals { live, gone, refused, failed, withheld, alias, duplicates, truncated: half, .. } = self.totals;
         Counts {
             work_proposed: self.totals.work,
             first_time: self.totals.first_time,
-            held: self.totals.held,
+            deferred: self.totals.deferred,
             page: live + gone + refused + failed + withheld + alias,
             live,
             gone,
@@ -100,7 +100,7 @@ impl Schedule {
             withheld,
             alias,
             duplicates,
-            half,
+            truncated: half,
             hosts: self.totals.next_host,
             over_hosts: self.totals.over_hosts,
             hosts_with_work: self.hosts_with_work,
@@ -245,10 +245,10 @@ impl Schedule {
             self.troubled.retain(|_, (hosts, _)| *hosts > 0);
         }
         let is_blocked = now.is_some_and(|record| record.is_blocked);
-        let is_held = now.is_some_and(|record| record.is_held);
+        let is_held = now.is_some_and(|record| record.has_deferred);
         let is_given_up = record.and_then(|record| record.trouble).is_some_and(|trouble| trouble.given_up);
         for (hosts, is_one) in
-            [(&mut self.blocked, is_blocked), (&mut self.held, is_held), (&mut self.given_up, is_given_up)]
+            [(&mut self.blocked, is_blocked), (&mut self.deferred, is_held), (&mut self.given_up, is_given_up)]
         {
             match is_one {
                 true => hosts.insert(host),
@@ -281,7 +281,7 @@ impl Schedule {
         let troubled =
             self.troubled.iter().map(|(cause, (hosts, urls))| Troubled { cause: *cause, hosts: *hosts, urls: *urls });
         let rests = |host: &HostKey| self.hosts.get(host).is_some_and(|state| state.busy().spent.is_some());
-        let later = self.due.between((now + 1, HELD), at_most, |host| !rests(host));
+        let later = self.due.between((now + 1, DEFERRED), at_most, |host| !rests(host));
         let later = later.into_iter().filter_map(|(until, host)| self.waiting_host(host, until));
         // A host in trouble is not well because it is being visited.
         let visited = self.leases.values().filter_map(|lease| self.waiting_host(lease.host, now));
@@ -303,7 +303,7 @@ impl Schedule {
         let Some(state) = self.hosts.get_mut(&host) else { return };
         let is_unwritten = self.unwritten.contains(&host);
         let due = if is_unwritten || self.recalled.contains(&host) { None } else { state.due() };
-        let listed = due.map(|due| self.due.place(due, state.has_ready().then_some(state.best)));
+        let listed = due.map(|due| self.due.entry(due, state.has_ready().then_some(state.best)));
         let is_as_it_was = match (listed, state.listed) {
             (Some(new), Some(old)) => new.is_as(old),
             (new, old) => new.is_none() && old.is_none(),

@@ -3,13 +3,13 @@
 use minicbor::{Decode, Encode};
 
 use crate::{Harvest, PageRecord, PageState};
-use seine_delivery::Position;
+use seine_delivery::Offset;
 
 /// The store's totals, written with every change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Totals {
     #[n(0)]
-    pub cursor: Position,
+    pub cursor: Offset,
     #[n(1)]
     pub next_sequence: u64,
     #[n(2)]
@@ -41,10 +41,10 @@ pub struct Totals {
     pub relevant: u64,
     /// The deferred part of `first_time`.
     #[cbor(n(15), default)]
-    pub held: u64,
+    pub deferred: u64,
     /// Truncated pages. Older stores have not counted them.
     #[cbor(n(16), default)]
-    pub half: u64,
+    pub truncated: u64,
     /// Links left out because they lead to new hosts of a domain at its limit.
     #[cbor(n(17), default)]
     pub over_hosts: u64,
@@ -60,11 +60,11 @@ impl Totals {
     pub fn count_pages(&mut self, before: Option<&PageRecord>, now: Option<&PageRecord>) {
         if let Some(before) = before {
             self.count_page(before.state, -1);
-            self.half = self.half.saturating_sub(u64::from(before.is_half()));
+            self.truncated = self.truncated.saturating_sub(u64::from(before.is_truncated()));
         }
         if let Some(now) = now {
             self.count_page(now.state, 1);
-            self.half += u64::from(now.is_half());
+            self.truncated += u64::from(now.is_truncated());
         }
     }
 

@@ -25,31 +25,36 @@ fn leases(frontier: &dyn Model, count: usize) -> Vec<Lease> {
 fn keeps_visits_of_an_address_apart() {
     let frontier = embedded(plain());
     let leases = leases(&*frontier, 2);
-    assert_eq!(frontier.claim_address(&leases[0], IP, DELAY, 5000), Turn::Now);
-    assert_eq!(frontier.claim_address(&leases[0], IP, DELAY, 5999), Turn::At(6000), "its own host too");
-    assert_eq!(frontier.claim_address(&leases[0], IP, DELAY, 6000), Turn::Now);
-    assert_eq!(frontier.claim_address(&leases[1], IP, DELAY, 7000), Turn::Now);
+    assert_eq!(frontier.take_politeness_slot(&leases[0], IP, DELAY, 5000), PolitenessSlot::Now);
+    assert_eq!(
+        frontier.take_politeness_slot(&leases[0], IP, DELAY, 5999),
+        PolitenessSlot::At(6000),
+        "its own host too"
+    );
+    assert_eq!(frontier.take_politeness_slot(&leases[0], IP, DELAY, 6000), PolitenessSlot::Now);
+    assert_eq!(frontier.take_politeness_slot(&leases[1], IP, DELAY, 7000), PolitenessSlot::Now);
 }
 
 #[test]
 fn keeps_turns_in_order() {
     let frontier = embedded(plain());
     let leases = leases(&*frontier, 50);
-    let claims =
-        |now| -> Vec<Turn> { leases.iter().map(|lease| frontier.claim_address(lease, IP, DELAY, now)).collect() };
+    let claims = |now| -> Vec<PolitenessSlot> {
+        leases.iter().map(|lease| frontier.take_politeness_slot(lease, IP, DELAY, now)).collect()
+    };
     let promised = claims(0);
-    assert_eq!(promised[0], Turn::Now);
+    assert_eq!(promised[0], PolitenessSlot::Now);
     for (number, turn) in promised.iter().enumerate().skip(1) {
-        assert_eq!(*turn, Turn::At(number as u64 * 1000));
+        assert_eq!(*turn, PolitenessSlot::At(number as u64 * 1000));
     }
     for (number, lease) in leases.iter().enumerate().skip(1) {
         let at = number as u64 * 1000;
         assert_eq!(
-            frontier.claim_address(lease, IP, DELAY, at - 1),
-            Turn::At(at),
+            frontier.take_politeness_slot(lease, IP, DELAY, at - 1),
+            PolitenessSlot::At(at),
             "asked too early, it keeps its turn"
         );
-        assert_eq!(frontier.claim_address(lease, IP, DELAY, at), Turn::Now);
+        assert_eq!(frontier.take_politeness_slot(lease, IP, DELAY, at), PolitenessSlot::Now);
     }
 }
 
@@ -57,10 +62,16 @@ fn keeps_turns_in_order() {
 fn leaves_other_addresses_alone() {
     let frontier = embedded(plain());
     let leases = leases(&*frontier, 2);
-    assert_eq!(frontier.claim_address(&leases[0], IP, DELAY, 0), Turn::Now);
-    assert_eq!(frontier.claim_address(&leases[1], "2001:db8::1".parse().unwrap(), DELAY, 0), Turn::Now);
-    assert_eq!(frontier.claim_address(&leases[1], "192.0.2.2".parse().unwrap(), Duration::ZERO, 0), Turn::Now);
-    assert_eq!(frontier.claim_address(&leases[0], "192.0.2.2".parse().unwrap(), DELAY, 0), Turn::Now);
+    assert_eq!(frontier.take_politeness_slot(&leases[0], IP, DELAY, 0), PolitenessSlot::Now);
+    assert_eq!(
+        frontier.take_politeness_slot(&leases[1], "2001:db8::1".parse().unwrap(), DELAY, 0),
+        PolitenessSlot::Now
+    );
+    assert_eq!(
+        frontier.take_politeness_slot(&leases[1], "192.0.2.2".parse().unwrap(), Duration::ZERO, 0),
+        PolitenessSlot::Now
+    );
+    assert_eq!(frontier.take_politeness_slot(&leases[0], "192.0.2.2".parse().unwrap(), DELAY, 0), PolitenessSlot::Now);
 }
 
 /// A host that starts late moves later slots back; one that misses its slot goes to the end; nobody waits for one that
@@ -69,16 +80,16 @@ fn leaves_other_addresses_alone() {
 fn moves_turns_on() {
     let frontier = embedded(plain());
     let leases = leases(&*frontier, 5);
-    let claim = |host: usize, now| frontier.claim_address(&leases[host], IP, DELAY, now);
-    assert_eq!((0..5).map(|host| claim(host, 0)).collect::<Vec<_>>()[4], Turn::At(4000));
-    assert_eq!(claim(1, 1007), Turn::Now);
-    assert_eq!(claim(2, 2000), Turn::At(2007));
-    assert_eq!(claim(3, 3007), Turn::Now, "host 2 did not come");
-    assert_eq!(claim(2, 3010), Turn::At(5007), "at the end of the line");
-    assert_eq!(claim(4, 4007), Turn::Now);
-    assert_eq!(claim(0, 4500), Turn::At(6007));
-    assert_eq!(claim(2, 5007), Turn::Now);
-    assert_eq!(claim(0, 6007), Turn::Now);
+    let claim = |host: usize, now| frontier.take_politeness_slot(&leases[host], IP, DELAY, now);
+    assert_eq!((0..5).map(|host| claim(host, 0)).collect::<Vec<_>>()[4], PolitenessSlot::At(4000));
+    assert_eq!(claim(1, 1007), PolitenessSlot::Now);
+    assert_eq!(claim(2, 2000), PolitenessSlot::At(2007));
+    assert_eq!(claim(3, 3007), PolitenessSlot::Now, "host 2 did not come");
+    assert_eq!(claim(2, 3010), PolitenessSlot::At(5007), "at the end of the line");
+    assert_eq!(claim(4, 4007), PolitenessSlot::Now);
+    assert_eq!(claim(0, 4500), PolitenessSlot::At(6007));
+    assert_eq!(claim(2, 5007), PolitenessSlot::Now);
+    assert_eq!(claim(0, 6007), PolitenessSlot::Now);
 }
 
 /// One frontier for all cases, each with an address of its own.
@@ -105,13 +116,13 @@ proptest! {
         let (mut free_at, mut asked) = (0, 0);
         while let Some(((now, host), tries)) = coming.pop_first() {
             asked += 1;
-            match frontier.claim_address(&leases[host], ip, Duration::from_millis(delays[host]), now) {
-                Turn::Now => {
+            match frontier.take_politeness_slot(&leases[host], ip, Duration::from_millis(delays[host]), now) {
+                PolitenessSlot::Now => {
                     prop_assert!(now >= free_at, "{now} is before {free_at}");
                     free_at = now + delays[host];
                 }
-                Turn::Recalled => prop_assert!(false, "nobody recalls a host"),
-                Turn::At(at) => {
+                PolitenessSlot::Recalled => prop_assert!(false, "nobody recalls a host"),
+                PolitenessSlot::At(at) => {
                     prop_assert!(at > now);
                     let late = lateness[(asked + host) % lateness.len()];
                     coming.insert((at + late, host), tries + 1);

@@ -117,8 +117,8 @@ fn the_store_is_in_order_afterwards() {
 
     assert_eq!(frontier.try_again(&[all(), vec![map.to_owned()]].concat(), 100).unwrap(), 6);
     let (survey, counts) = (frontier.survey().unwrap(), frontier.counts());
-    assert_eq!((survey.queued, survey.queued_by_host, survey.places_queued), (6, 6, 6));
-    assert_eq!((survey.records(), survey.revisits, survey.places_done), (1, 1, 0));
+    assert_eq!((survey.queued, survey.queued_by_host, survey.known_queued), (6, 6, 6));
+    assert_eq!((survey.records(), survey.revisits, survey.known_done), (1, 1, 0));
     assert_eq!((counts.first_time, survey.first_time()), (5, 5));
     assert_eq!(survey.admitted_by_host, counts.page + survey.first_time_pages);
     let kinds: Vec<Kind> = frontier
@@ -134,7 +134,7 @@ fn the_store_is_in_order_afterwards() {
 
 /// The number of live pages whose due time changed.
 fn look(frontier: &EmbeddedFrontier, due: Option<EpochMs>) -> u64 {
-    frontier.look_again(None, 10, &|page| page.state.is_there().then_some(Look::At(due))).unwrap()
+    frontier.recheck(None, 10, &|page| page.state.is_found().then_some(Recheck::At(due))).unwrap()
 }
 
 /// The recheck interval is set, changed and removed; known pages follow.
@@ -172,8 +172,8 @@ fn known_pages_get_other_times() {
     drop((lease, frontier));
     let frontier = EmbeddedFrontier::open(dir.path(), plain(), 0).unwrap();
     assert_eq!(frontier.counts().work_proposed, 12);
-    let at_last_look = |page: &PageRecord| page.state.is_there().then_some(Look::At(Some(page.fetched_ms)));
-    assert_eq!(frontier.look_again(None, 10, &at_last_look).unwrap(), 2000);
+    let at_last_look = |page: &PageRecord| page.state.is_found().then_some(Recheck::At(Some(page.fetched_ms)));
+    assert_eq!(frontier.recheck(None, 10, &at_last_look).unwrap(), 2000);
     frontier.survey().unwrap();
 }
 
@@ -195,13 +195,13 @@ fn known_pages_are_brought_forward() {
     ];
     frontier.apply(&batch(1, verdicts, vec![]), 0).unwrap();
     let looks = |page: &PageRecord| match page.url.as_str() {
-        LEAVES | PARKED => Some(Look::First),
-        STAYS => Some(Look::Reread),
-        _ => Some(Look::TryAgain),
+        LEAVES | PARKED => Some(Recheck::First),
+        STAYS => Some(Recheck::Refetch),
+        _ => Some(Recheck::TryAgain),
     };
     // An interrupted call is repeated with the same result.
     for changed in [4, 3] {
-        assert_eq!(frontier.look_again(None, 100, &looks).unwrap(), changed);
+        assert_eq!(frontier.recheck(None, 100, &looks).unwrap(), changed);
         check_counters(&frontier);
     }
     drop(frontier);
@@ -213,12 +213,12 @@ fn known_pages_are_brought_forward() {
     let lease = lease_one(&frontier, 100, 9);
     let work = |url: &str| lease.work.iter().find(|work| work.url == url).unwrap();
     for url in [LEAVES, PARKED] {
-        assert!(work(url).was_there && work(url).known.etag.is_some(), "{url}");
+        assert!(work(url).was_found && work(url).known.etag.is_some(), "{url}");
     }
     let reread = work(STAYS);
-    assert_eq!((reread.was_there, reread.known.digest.is_some(), &reread.known.etag), (true, true, &None));
-    assert!(frontier.page(STAYS).unwrap().unwrap().is_to_be_reread);
-    assert!(!work(REFUSED).was_there);
+    assert_eq!((reread.was_found, reread.known.digest.is_some(), &reread.known.etag), (true, true, &None));
+    assert!(frontier.page(STAYS).unwrap().unwrap().must_refetch);
+    assert!(!work(REFUSED).was_found);
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn with(budgets: &[Budget]) -> Disk {
 /// Accepts and validates `amounts` for each of these URLs, at `now`.
 fn bring(frontier: &Disk, cursor: u64, urls: &[&str], amounts: Amounts, now: EpochMs) {
     let attempt = Attempt { at: now, ..ATTEMPT };
-    let verdict = |(url, event): (&&str, u64)| Verdict { attempt, brought: amounts, ..fetched(url, event, None) };
+    let verdict = |(url, event): (&&str, u64)| Verdict { attempt, fetched: amounts, ..fetched(url, event, None) };
     let verdicts = urls.iter().zip(cursor * 100..).map(verdict).collect();
     frontier.apply(&Batch { verdicts, cursor: at(cursor), ..Batch::default() }, now).unwrap();
 }
@@ -58,7 +58,7 @@ fn what_is_in_flight_is_counted_until_it_is_known() {
     assert_eq!(reserve(&frontier, "http://b.test/2", 30), Ok(()));
     assert_eq!(reserve(&frontier, "http://b.test/3", 30), Ok(()));
     assert_eq!(reserve(&frontier, "http://b.test/4", 30), Err(NoBudget::InFlight));
-    assert_eq!(frontier.brought(), Amounts { pages: 2, received: 3000, decoded: 15_000 });
+    assert_eq!(frontier.fetched_amounts(), Amounts { pages: 2, received: 3000, decoded: 15_000 });
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use seine_delivery::Position;
+use seine_delivery::Offset;
 use seine_frontier::*;
 use seine_parse::page::{Doubt, Failure, FailureReason, Kind};
 use seine_policies::revisit::{Belief, History};
@@ -212,7 +212,7 @@ fn refuses_a_batch_as_a_whole(make: Make) {
     assert!(frontier.apply(&batch(1, good(), pages(&["mailto:x@example.com"])), 0).is_err());
     assert!(frontier.apply(&batch(1, [good(), vec![fetched("nonsense", 2, None)]].concat(), vec![]), 0).is_err());
     assert_eq!(frontier.counts(), Counts::default());
-    assert_eq!(frontier.cursor().unwrap(), Position::default());
+    assert_eq!(frontier.cursor().unwrap(), Offset::default());
 }
 
 fn keeps_everything_over_a_restart(make: Make) {
@@ -310,7 +310,7 @@ const HISTORY: History = History {
     doubt: Doubt::Missing,
     changes: 3,
     belief: Belief { changes: 2.5, days: 17.25 },
-    told: Some(0),
+    hinted: Some(0),
     tells: Some(70_000),
 };
 
@@ -339,7 +339,7 @@ fn keeps_every_field_of_a_page(make: Make) {
                 doubted_since: Some(1_700_000_000_500),
                 doubt: Doubt::Noindex,
                 changes: 70_000,
-                told: Some(90),
+                hinted: Some(90),
                 tells: None,
                 ..HISTORY
             }),
@@ -348,7 +348,7 @@ fn keeps_every_field_of_a_page(make: Make) {
             final_url: Some("http://d/é".into()),
             noindex: true,
             preferences: Some(Vec::new()),
-            is_to_be_reread: true,
+            must_refetch: true,
             target: Some("http://d/é?1".into()),
             texts: [(0, u64::MAX), (64, 7)].into(),
             passed_at: None,
@@ -369,7 +369,7 @@ fn keeps_every_field_of_a_page(make: Make) {
 #[test]
 fn tells_the_durable_cursor() {
     let frontier = embedded(plain());
-    assert_eq!(frontier.durable_cursor().unwrap(), Position::default());
+    assert_eq!(frontier.durable_cursor().unwrap(), Offset::default());
     frontier.apply(&batch(5, vec![], vec![]), 0).unwrap();
     assert_eq!(frontier.durable_cursor().unwrap(), at(5));
     frontier.flush().unwrap();

@@ -117,7 +117,7 @@ fn the_first_with_a_content_is_the_one_that_others_are_duplicates_of() {
     assert_eq!(frontier.counts().duplicates, 4);
     assert_eq!(frontier.claim_content(content(2, TEXT ^ 1), 0, &url("h")), None, "no text counts");
     assert_eq!(frontier.claim_content(content(1, !TEXT), 0, &url("h")), exact("a"));
-    let look = frontier.look_at_url(&url("a")).unwrap().unwrap();
+    let look = frontier.url_snapshot(&url("a")).unwrap().unwrap();
     assert_eq!(look.duplicates.len(), 3, "{look:?}");
     assert!(["b", "c", "d"].iter().all(|name| look.duplicates.contains(&url(name))), "{look:?}");
 }

@@ -39,8 +39,8 @@ fn what_is_leased_is_left_until_its_verdict_and_a_recalled_host_is_not_leased() 
     let lease = lease_one(&frontier, 0, 1);
     assert_eq!(urls(&lease), ["http://a.example/1"]);
     frontier.recall(ORIGIN, true);
-    let turn = frontier.claim_address(&lease, IpAddr::V4(Ipv4Addr::LOCALHOST), Duration::ZERO, 1);
-    assert!(matches!(turn, Turn::Recalled), "{turn:?}");
+    let turn = frontier.take_politeness_slot(&lease, IpAddr::V4(Ipv4Addr::LOCALHOST), Duration::ZERO, 1);
+    assert!(matches!(turn, PolitenessSlot::Recalled), "{turn:?}");
     assert_eq!(forget_host(&frontier, ORIGIN, 1), Forgotten { urls: 0, busy: 2, unknown: 0 });
     all_fetched(&frontier, lease);
     assert_eq!(
@@ -50,7 +50,7 @@ fn what_is_leased_is_left_until_its_verdict_and_a_recalled_host_is_not_leased() 
     );
     let links = vec![page("http://a.example/3")];
     frontier.apply(&batch(1, vec![fetched("http://a.example/1", 1, Some(9))], links), 1).unwrap();
-    assert!(matches!(frontier.lease_host(ORIGIN, 1), Ok(HostTurn::Taken)));
+    assert!(matches!(frontier.lease_host(ORIGIN, 1), Ok(LeaseAnswer::Taken)));
     assert_eq!(lease_one(&frontier, 1, 9).host.origin, "http://b.example");
     assert_eq!(forget_host(&frontier, ORIGIN, 1).urls, 2);
     check_counters(&frontier);
@@ -136,7 +136,7 @@ proptest! {
                     let urls: Vec<String> = numbers.into_iter().map(url).collect();
                     frontier.forget(&urls, now).unwrap();
                     for url in urls.iter().filter(|url| !waiting.contains(url)) {
-                        prop_assert!(frontier.look_at_url(url).unwrap().is_none(), "{url} is known still");
+                        prop_assert!(frontier.url_snapshot(url).unwrap().is_none(), "{url} is known still");
                     }
                 }
                 Op::ForgetHost(number) => {

@@ -4,6 +4,7 @@
 mod addresses;
 mod again;
 mod budgets;
+mod canonical_slots;
 mod concurrent;
 mod conformance;
 mod duplicates;
@@ -14,13 +15,12 @@ mod kill;
 mod leases;
 mod memory;
 mod model;
-mod past;
 mod records;
 mod restart;
 #[path = "../../../../tests/support/small_disk.rs"]
 mod small_disk;
-mod stand_ins;
 mod store;
 mod support;
 mod targets;
 mod trouble;
+mod url_history;

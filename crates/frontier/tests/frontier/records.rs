@@ -61,12 +61,12 @@ fn page_record() -> impl Strategy<Value = PageRecord> {
                 final_url: strings.3,
                 noindex,
                 preferences: noindex.then(|| vec![asked()]),
-                is_to_be_reread,
+                must_refetch: is_to_be_reread,
                 target,
                 texts,
                 canonical,
                 passed_at: None,
-                past: Default::default(),
+                url_history: Default::default(),
                 judged: (depth % 2 == 0).then(judged),
                 likeness: None,
                 refused_since: None,
@@ -88,7 +88,7 @@ fn history() -> impl Strategy<Value = History> {
             doubt: if changes % 2 == 0 { Doubt::Missing } else { Doubt::Cut },
             changes,
             belief,
-            told,
+            hinted: told,
             tells,
         })
 }
@@ -131,7 +131,7 @@ fn any_trouble() -> impl Strategy<Value = Trouble> {
 
 fn host(frontier: &dyn Model) -> Lease {
     match frontier.lease_host(ORIGIN, LATE).unwrap() {
-        HostTurn::Leased(lease) => *lease,
+        LeaseAnswer::Leased(lease) => *lease,
         other => panic!("{other:?}"),
     }
 }
@@ -236,12 +236,12 @@ fn of_pages_are_read_as_0_1_0_wrote_them() {
         final_url: None,
         noindex: false,
         preferences: None,
-        is_to_be_reread: false,
+        must_refetch: false,
         target: None,
         texts: Default::default(),
         canonical: None,
         passed_at: None,
-        past: Default::default(),
+        url_history: Default::default(),
         judged: None,
         likeness: None,
         refused_since: None,
@@ -312,8 +312,8 @@ fn of_queues_are_read_as_0_1_0_wrote_them() {
     assert_eq!((again.url.as_str(), again.kind, again.depth), ("http://a.example/2", Kind::Sitemap, 2));
     assert_eq!((again.attempt, again.was_put_off), (200, true));
     let survey = frontier.survey().unwrap();
-    assert_eq!((survey.places_queued, survey.places_done), (3, 0));
+    assert_eq!((survey.known_queued, survey.known_done), (3, 0));
     drop(frontier);
     overwrite(dir.path(), "urls", &[2]);
-    assert_eq!(open(dir.path()).unwrap().survey().unwrap().places_done, 3);
+    assert_eq!(open(dir.path()).unwrap().survey().unwrap().known_done, 3);
 }

@@ -22,35 +22,38 @@ fn open(folder: &Path, default_delay: Duration, now: EpochMs) -> EmbeddedFrontie
 /// A lease of an unknown host.
 fn new_host(frontier: &dyn Model, name: &str, now: EpochMs) -> Lease {
     match frontier.lease_host(&format!("http://{name}.example"), now).unwrap() {
-        HostTurn::Leased(lease) => *lease,
+        LeaseAnswer::Leased(lease) => *lease,
         turn => panic!("{turn:?}"),
     }
 }
 
-fn claim(frontier: &EmbeddedFrontier, name: &str, delay: Duration, now: EpochMs) -> Turn {
-    frontier.claim_address(&new_host(frontier, name, now), IP, delay, now)
+fn claim(frontier: &EmbeddedFrontier, name: &str, delay: Duration, now: EpochMs) -> PolitenessSlot {
+    frontier.take_politeness_slot(&new_host(frontier, name, now), IP, delay, now)
 }
 
 /// The slot is at this time or one millisecond later, because the clock has whole milliseconds.
-fn is_at(turn: Turn, time: EpochMs) {
-    assert!(matches!(turn, Turn::At(at) if at == time || at == time + 1), "{turn:?}, not {time}");
+fn is_at(turn: PolitenessSlot, time: EpochMs) {
+    assert!(matches!(turn, PolitenessSlot::At(at) if at == time || at == time + 1), "{turn:?}, not {time}");
 }
 
 #[test]
 fn a_new_host_on_an_address_that_was_just_visited_waits() {
     let folder = tempfile::tempdir().unwrap();
     let frontier = open(folder.path(), 10 * SECOND, 0);
-    assert_eq!(claim(&frontier, "a", 10 * SECOND, 100), Turn::Now, "nothing was ever visited");
+    assert_eq!(claim(&frontier, "a", 10 * SECOND, 100), PolitenessSlot::Now, "nothing was ever visited");
     drop(frontier);
     let frontier = open(folder.path(), 10 * SECOND, 1_000);
     is_at(claim(&frontier, "b", 10 * SECOND, 1_000), 11_000);
-    assert!(matches!(claim(&frontier, "c", 10 * SECOND, 1_000), Turn::At(at) if at >= 21_000), "one after the other");
+    assert!(
+        matches!(claim(&frontier, "c", 10 * SECOND, 1_000), PolitenessSlot::At(at) if at >= 21_000),
+        "one after the other"
+    );
 }
 
 #[test]
 fn the_delay_of_the_run_before_holds_at_the_opening() {
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(claim(&open(folder.path(), 10 * SECOND, 0), "a", 10 * SECOND, 100), Turn::Now);
+    assert_eq!(claim(&open(folder.path(), 10 * SECOND, 0), "a", 10 * SECOND, 100), PolitenessSlot::Now);
     // Opened and killed twice with a shorter delay, before any visit: the longer wait starts again with each opening.
     drop(open(folder.path(), SECOND, 200));
     let frontier = open(folder.path(), SECOND, 300);
@@ -64,7 +67,7 @@ fn an_address_that_is_taken_for_longer_is_taken_over_a_restart() {
         let frontier = open(folder.path(), SECOND, 0);
         let lease = new_host(&frontier, "a", 0);
         let delay = if is_held { SECOND } else { 60 * SECOND };
-        assert_eq!(frontier.claim_address(&lease, IP, delay, 0), Turn::Now);
+        assert_eq!(frontier.take_politeness_slot(&lease, IP, delay, 0), PolitenessSlot::Now);
         if is_held {
             frontier.hold_address(IP, 60 * SECOND, 0); // a client has the host
         }
@@ -73,7 +76,7 @@ fn an_address_that_is_taken_for_longer_is_taken_over_a_restart() {
         is_at(claim(&frontier, "b", SECOND, 7_000), 60_000);
         drop(frontier);
         let frontier = open(folder.path(), SECOND, 70_000);
-        assert_eq!(claim(&frontier, "c", SECOND, 72_000), Turn::Now, "it is over");
+        assert_eq!(claim(&frontier, "c", SECOND, 72_000), PolitenessSlot::Now, "it is over");
     }
 }
 
@@ -123,7 +126,7 @@ fn what_a_visit_said_of_its_host_outlives_a_batch() {
             });
             frontier.release(lease, Release { delay, not_before, ..Release::default() }).unwrap();
         });
-        let record = frontier.look_at_host(&format!("http://{name}.example")).unwrap().unwrap().record;
+        let record = frontier.host_snapshot(&format!("http://{name}.example")).unwrap().unwrap().record;
         assert_eq!((record.delay_ms, record.not_before), (5_000 + round, 100_000 + round), "round {round}");
     }
 }

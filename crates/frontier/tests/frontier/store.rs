@@ -143,11 +143,11 @@ fn refuses_what_is_not_its_own() {
     db.keyspace("someone", fjall::KeyspaceCreateOptions::default).unwrap().insert("a", "b").unwrap();
     drop(db);
     let error = message(dir.path());
-    assert!(error.contains("no frontier of this version"), "{error}");
+    assert!(error.contains("this version of Seine cannot read it"), "{error}");
 
     let file = dir.path().join("file");
     fs::write(&file, "no folder").unwrap();
-    assert!(message(&file).contains("disk's space, rights"), "{}", message(&file));
+    assert!(message(&file).contains("disk's space, permissions"), "{}", message(&file));
 }
 
 #[test]

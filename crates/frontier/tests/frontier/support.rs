@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use seine_delivery::Position;
+use seine_delivery::Offset;
 use seine_frontier::*;
 use seine_parse::page::{DuplicateOf, EpochMs, FailureReason, Kind, Withheld};
 use seine_policies::budgets::Amounts;
@@ -143,16 +143,16 @@ impl Disk {
         self.ask(url, |reservation| reservation.weigh(amounts));
     }
 
-    pub fn claim_target(&self, target: &str, by: &str) -> Claim {
-        self.ask(by, |reservation| reservation.claim_target(target).unwrap())
+    pub fn claim_target(&self, target: &str, by: &str) -> TargetOwner {
+        self.ask(by, |reservation| reservation.reserve_target(target).unwrap())
     }
 
     pub fn claim_canonical(&self, canonical: &str, by: &str, leaves_after: Option<Duration>) -> Option<Withheld> {
-        self.ask(by, |reservation| reservation.claim_canonical(canonical, leaves_after).unwrap())
+        self.ask(by, |reservation| reservation.reserve_canonical_slot(canonical, leaves_after).unwrap())
     }
 
     pub fn claim_content(&self, content: Content, within: u8, by: &str) -> Option<DuplicateOf> {
-        self.ask(by, |reservation| reservation.claim_content(content, within).unwrap())
+        self.ask(by, |reservation| reservation.reserve_content(content, within).unwrap())
     }
 
     /// The event of `by` is on its way to the validator.
@@ -174,12 +174,12 @@ impl Disk {
 /// For frontiers without sitemaps, whose records are not counted.
 pub fn check_counters(frontier: &EmbeddedFrontier) {
     let (survey, counts) = (frontier.survey().unwrap(), frontier.counts());
-    assert_eq!([survey.queued, survey.queued_by_host, survey.places_queued], [counts.work_proposed; 3], "{survey:?}");
+    assert_eq!([survey.queued, survey.queued_by_host, survey.known_queued], [counts.work_proposed; 3], "{survey:?}");
     assert_eq!((survey.first_time(), survey.first_time_pages), (counts.first_time, counts.first_time), "{survey:?}");
     assert_eq!(survey.admitted_by_host, counts.page + counts.first_time, "{survey:?}");
-    assert_eq!(survey.records(), survey.places_done + survey.revisits, "{survey:?}");
+    assert_eq!(survey.records(), survey.known_done + survey.revisits, "{survey:?}");
     assert_eq!(survey.duplicates, counts.duplicates);
-    assert!(survey.places <= survey.firsts, "{survey:?}");
+    assert!(survey.content_slots <= survey.firsts, "{survey:?}");
     assert_eq!(
         (survey.hosts, survey.live, survey.gone, survey.refused, survey.failed, survey.withheld, survey.alias),
         (counts.hosts, counts.live, counts.gone, counts.refused, counts.failed, counts.withheld, counts.alias)
@@ -223,12 +223,12 @@ pub fn record(url: &str, event: u64) -> PageRecord {
         final_url: None,
         noindex: false,
         preferences: None,
-        is_to_be_reread: false,
+        must_refetch: false,
         target: None,
         texts: Default::default(),
         canonical: None,
         passed_at: None,
-        past: Default::default(),
+        url_history: Default::default(),
         judged: None,
         likeness: None,
         refused_since: None,
@@ -257,7 +257,15 @@ pub fn given_up() -> Trouble {
 /// A verdict without amounts.
 pub fn verdict(url: &str, event: u64, change: Change) -> Verdict {
     let brought = Amounts::default();
-    Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), reached: None, attempt: ATTEMPT, brought, change }
+    Verdict {
+        url: url.into(),
+        kind: Kind::Page,
+        event_id: id(event),
+        reached: None,
+        attempt: ATTEMPT,
+        fetched: brought,
+        change,
+    }
 }
 
 pub fn fetched(url: &str, event: u64, due_again: Option<EpochMs>) -> Verdict {
@@ -275,8 +283,8 @@ pub fn retry(url: &str, event: u64, at: EpochMs, attempt: u16) -> Verdict {
     verdict(url, event, change)
 }
 
-pub fn at(index: u64) -> Position {
-    Position { index, offset: index * 100 }
+pub fn at(index: u64) -> Offset {
+    Offset { index, offset: index * 100 }
 }
 
 pub fn batch(cursor: u64, verdicts: Vec<Verdict>, proposals: Vec<Proposal>) -> Batch {

@@ -47,10 +47,10 @@ fn with_aliases(aliases: usize) -> Disk {
 fn one_of_two_has_a_target_and_the_other_is_told() {
     let mut frontier = embedded(plain());
     let (first, second) = (old(1), old(2));
-    let owned = Claim::Owned { by: first.clone() };
-    assert_eq!(frontier.claim_target(TARGET, &first), Claim::Granted);
-    assert_eq!(frontier.claim_target(TARGET, &first), Claim::Granted, "it is its own");
-    assert_eq!(frontier.claim_target(TARGET, &second), Claim::Pending);
+    let owned = TargetOwner::Owned { by: first.clone() };
+    assert_eq!(frontier.claim_target(TARGET, &first), TargetOwner::Granted);
+    assert_eq!(frontier.claim_target(TARGET, &first), TargetOwner::Granted, "it is its own");
+    assert_eq!(frontier.claim_target(TARGET, &second), TargetOwner::Pending);
     frontier.settle(&first, true);
     assert_eq!(frontier.claim_target(TARGET, &second), owned);
     frontier.apply(&batch(1, vec![owning(&first, 1, TARGET)], vec![]), 0).unwrap();
@@ -58,7 +58,7 @@ fn one_of_two_has_a_target_and_the_other_is_told() {
     frontier.reopen(0);
     assert_eq!(frontier.claim_target(TARGET, &second), owned);
     assert_eq!(frontier.claim_target(TARGET, TARGET), owned, "the target itself is told, too");
-    assert_eq!(frontier.claim_target(TARGET, &first), Claim::Granted);
+    assert_eq!(frontier.claim_target(TARGET, &first), TargetOwner::Granted);
 }
 
 #[test]
@@ -66,29 +66,29 @@ fn what_is_claimed_is_free_again_when_it_is_given_up_or_another_is_claimed_or_ju
     let frontier = embedded(plain());
     let (first, second) = (old(1), old(2));
     let claim = |by: &str| {
-        assert_eq!(frontier.claim_target(TARGET, by), Claim::Granted, "{by}");
+        assert_eq!(frontier.claim_target(TARGET, by), TargetOwner::Granted, "{by}");
     };
     claim(&first);
     frontier.settle(&first, false);
     claim(&second);
-    assert_eq!(frontier.claim_target("http://other.example/", &second), Claim::Granted);
+    assert_eq!(frontier.claim_target("http://other.example/", &second), TargetOwner::Granted);
     claim(&first);
     frontier.settle(&first, true);
     frontier.apply(&batch(1, vec![in_state(&first, 1, PageState::Refused)], vec![]), 0).unwrap();
     claim(&second);
     frontier.settle(&first, false);
-    assert_eq!(frontier.claim_target(TARGET, &first), Claim::Pending, "another's claim is not given up");
+    assert_eq!(frontier.claim_target(TARGET, &first), TargetOwner::Pending, "another's claim is not given up");
 }
 
 #[test]
 fn a_page_that_is_there_under_its_own_url_owns_itself() {
     let frontier = embedded(plain());
     frontier.apply(&batch(1, vec![fetched(TARGET, 1, None)], vec![]), 0).unwrap();
-    let owned = Claim::Owned { by: TARGET.into() };
+    let owned = TargetOwner::Owned { by: TARGET.into() };
     assert_eq!(frontier.claim_target(TARGET, &old(1)), owned);
-    assert_eq!(frontier.claim_target(TARGET, TARGET), Claim::Granted);
+    assert_eq!(frontier.claim_target(TARGET, TARGET), TargetOwner::Granted);
     frontier.apply(&batch(2, vec![in_state(TARGET, 2, PageState::Gone)], vec![]), 0).unwrap();
-    assert_eq!(frontier.claim_target(TARGET, &old(1)), Claim::Granted);
+    assert_eq!(frontier.claim_target(TARGET, &old(1)), TargetOwner::Granted);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn an_owner_that_leads_elsewhere_leaves_its_target_to_an_alias() {
     let heirs = due(&*frontier, 500);
     assert_eq!(heirs.len(), 8, "not all of them at once: {heirs:?}");
     assert!(heirs.contains(&TARGET.to_owned()), "the target itself first");
-    assert_eq!(frontier.claim_target(TARGET, &old(30)), Claim::Granted, "it is nobody's");
+    assert_eq!(frontier.claim_target(TARGET, &old(30)), TargetOwner::Granted, "it is nobody's");
     frontier.settle(&old(30), false);
     // If that URL leaves too, the next alias replaces it, while the target has no owner.
     let leaves = heirs.iter().find(|url| *url != TARGET).unwrap();
@@ -111,7 +111,7 @@ fn an_owner_that_leads_elsewhere_leaves_its_target_to_an_alias() {
     assert_eq!(due(&*frontier, 900), next);
     let takes = next.iter().find(|url| *url != TARGET).unwrap();
     frontier.apply(&batch(5, vec![owning(takes, 102, TARGET)], vec![]), 1000).unwrap();
-    assert_eq!(frontier.claim_target(TARGET, leaves), Claim::Owned { by: takes.clone() });
+    assert_eq!(frontier.claim_target(TARGET, leaves), TargetOwner::Owned { by: takes.clone() });
     let leaves = next.iter().find(|url| *url != TARGET && *url != takes).unwrap();
     frontier.apply(&batch(6, vec![alias(leaves, 103, "http://newer.example/")], vec![]), 1100).unwrap();
     assert_eq!(due(&*frontier, 1200).len(), 6, "it has an owner again: nobody is woken in place of who left");
@@ -120,7 +120,7 @@ fn an_owner_that_leads_elsewhere_leaves_its_target_to_an_alias() {
 #[test]
 fn of_many_aliases_twenty_are_named() {
     let frontier = with_aliases(30);
-    let named = |url: &str| frontier.look_at_url(url).unwrap().map(|look| look.aliases.len());
+    let named = |url: &str| frontier.url_snapshot(url).unwrap().map(|look| look.aliases.len());
     frontier.propose(&[Proposal::seed(TARGET)], 300).unwrap();
     assert_eq!(named(TARGET), Some(20));
 }
@@ -157,7 +157,7 @@ fn of_two_that_have_a_page_of_the_same_target_the_later_is_looked_at_again_at_on
     let verdicts = vec![owning(&old(1), 1, TARGET), owning(&old(2), 2, TARGET)];
     frontier.apply(&batch(1, verdicts, vec![]), 100).unwrap();
     assert_eq!(due(&*frontier, 100), [old(2)]);
-    assert_eq!(frontier.claim_target(TARGET, &old(2)), Claim::Owned { by: old(1) });
+    assert_eq!(frontier.claim_target(TARGET, &old(2)), TargetOwner::Owned { by: old(1) });
 }
 
 #[test]
@@ -177,6 +177,6 @@ fn aliases_are_counted_and_tried_again_as_pages_are() {
     check_counters(&frontier);
     let lease = lease_one(&frontier, 20, 2);
     assert_eq!(urls(&lease), [old(2)]);
-    assert!(!lease.work[0].was_there && lease.work[0].known.etag.is_none(), "nothing is delivered under it");
+    assert!(!lease.work[0].was_found && lease.work[0].known.etag.is_none(), "nothing is delivered under it");
     assert_eq!(frontier.counts().alias, 1, "it is what it was until its next answer");
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use seine_delivery::Position;
+use seine_delivery::Offset;
 use seine_parse::page::{Outcome, PageEvent};
 use tempfile::TempDir;
 
@@ -17,7 +17,7 @@ const FILE_HEADER: u64 = 32;
 
 struct Original {
     dir: TempDir,
-    positions: Vec<Position>,
+    positions: Vec<Offset>,
 }
 
 /// A log of several segments.
@@ -33,7 +33,7 @@ static ORIGINAL: LazyLock<Original> = LazyLock::new(|| {
 });
 
 /// The event whose record contains a byte of a segment; none for the file's header.
-fn event_at(start: Position, file_offset: u64, positions: &[Position]) -> Option<u64> {
+fn event_at(start: Offset, file_offset: u64, positions: &[Offset]) -> Option<u64> {
     let offset = start.offset + file_offset.checked_sub(FILE_HEADER)?;
     Some(positions.partition_point(|end| end.offset <= offset) as u64 + 1)
 }
@@ -104,7 +104,7 @@ proptest! {
         prop_assert_eq!(numbers(&more), [200]);
         reader.commit(moved(&reader, next, entries.len() as u64 + 1)).unwrap();
         prop_assert_eq!(reader.cursor().damaged, damaged);
-        prop_assert!(running.log.status().readers[0].books.is_some_and(balance));
+        prop_assert!(running.log.status().readers[0].counters.is_some_and(balance));
         running.close();
     }
 
@@ -154,7 +154,7 @@ fn a_reader_whose_next_segments_are_gone_is_told_how_much_it_lost() {
     assert_eq!(numbers(&entries), (lost + 1..EVENTS + 1).collect::<Vec<_>>());
     reader.commit(moved(&reader, entries[0].end, 1)).unwrap();
     assert_eq!(reader.cursor().damaged, lost);
-    assert!(running.log.status().readers[0].books.is_some_and(balance));
+    assert!(running.log.status().readers[0].counters.is_some_and(balance));
     running.close();
 }
 

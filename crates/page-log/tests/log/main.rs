@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use seine_delivery::{Cursor, Entry, Position};
+use seine_delivery::{Cursor, Entry, Offset};
 use seine_page_log::LogConfig;
-use seine_page_log::{Books, LogError, PageLog, Reader, Recovery};
+use seine_page_log::{Counters, LogError, PageLog, Reader, Recovery};
 use seine_parse::DeriveOptions;
 use seine_parse::page::PageEvent;
 
@@ -52,7 +52,7 @@ fn numbers(entries: &[std::sync::Arc<Entry>]) -> Vec<u64> {
 }
 
 /// Whether every accepted event is accounted for.
-fn balance(books: Books) -> bool {
+fn balance(books: Counters) -> bool {
     books.accepted == books.delivered + books.skipped + books.dead + books.damaged + books.pending
 }
 
@@ -71,7 +71,7 @@ impl Running {
     }
 
     /// Appends and waits until all are accepted.
-    fn append(&self, events: Range<u64>, body: usize) -> Vec<Position> {
+    fn append(&self, events: Range<u64>, body: usize) -> Vec<Offset> {
         append(&self.log, events, body)
     }
 
@@ -109,7 +109,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.block_on(async { tokio::time::timeout(LONG, future).await.expect("in time") })
 }
 
-fn append(log: &PageLog, events: Range<u64>, body: usize) -> Vec<Position> {
+fn append(log: &PageLog, events: Range<u64>, body: usize) -> Vec<Offset> {
     block_on(async {
         let mut tickets = Vec::new();
         for n in events {
@@ -140,19 +140,19 @@ fn read_to_end(log: &PageLog, reader: &mut Reader) -> Vec<std::sync::Arc<Entry>>
 
 /// The reader's cursor, moved to `position` with `delivered` more delivered. The log ignores the fields that it
 /// maintains itself.
-fn moved(reader: &Reader, position: Position, delivered: u64) -> Cursor {
+fn moved(reader: &Reader, position: Offset, delivered: u64) -> Cursor {
     let now = reader.cursor().clone();
     Cursor { position, delivered: now.delivered + delivered, from: 777, damaged: 777, ..now }
 }
 
 /// Segment files with their start positions, in order.
-fn segments(dir: &Path) -> Vec<(PathBuf, Position)> {
+fn segments(dir: &Path) -> Vec<(PathBuf, Offset)> {
     let paths = std::fs::read_dir(dir).expect("the folder is there").map(|entry| entry.expect("an entry").path());
     let mut found: Vec<_> = paths.filter(|path| path.extension().is_some_and(|e| e == "log")).collect();
     found.sort();
     let start = |path: &Path| {
         let (first, offset) = path.file_stem()?.to_str()?.split_once('-')?;
-        Some(Position { index: first.parse::<u64>().ok()? - 1, offset: offset.parse().ok()? })
+        Some(Offset { index: first.parse::<u64>().ok()? - 1, offset: offset.parse().ok()? })
     };
     found.into_iter().map(|path| (path.clone(), start(&path).expect("a segment's name"))).collect()
 }

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Barrier, mpsc};
 use std::time::Duration;
 
-use seine_delivery::{Cursor, Position};
-use seine_page_log::{Books, LogError, PageLog, Reader};
+use seine_delivery::{Cursor, Offset};
+use seine_page_log::{Counters, LogError, PageLog, Reader};
 use seine_parse::{DeriveOptions, Derived, derive};
 
 use crate::event::page;
@@ -177,9 +177,9 @@ fn cursors_books_and_state_survive_a_restart() {
         };
         reader.commit(cursor).unwrap();
         let status = running.log.status();
-        let books = status.readers[0].books.unwrap();
+        let books = status.readers[0].counters.unwrap();
         let done = round + 1;
-        let wanted = Books {
+        let wanted = Counters {
             accepted: done * 10,
             delivered: done * 3,
             skipped: done,
@@ -206,8 +206,8 @@ fn a_new_reader_starts_at_the_oldest_event_kept() {
     assert!(seen[0] > 40 && seen[0] <= 51, "segments of about 2 events; it begins at {}", seen[0]);
     assert_eq!(seen, (seen[0]..101).collect::<Vec<_>>());
     let status = running.log.status();
-    assert_eq!(status.readers[1].books.unwrap().accepted, 101 - seen[0]);
-    assert!(status.readers.iter().all(|reader| reader.books.is_some_and(balance)));
+    assert_eq!(status.readers[1].counters.unwrap().accepted, 101 - seen[0]);
+    assert!(status.readers.iter().all(|reader| reader.counters.is_some_and(balance)));
     running.close();
 }
 
@@ -219,7 +219,7 @@ fn a_reader_that_nobody_opened_holds_its_segments_and_is_named() {
     running.close();
 
     let running = Running::open(dir.path(), &config(1000));
-    assert_eq!(running.recovery.readers, [("gone".to_owned(), Position::default())]);
+    assert_eq!(running.recovery.readers, [("gone".to_owned(), Offset::default())]);
     let mut here = running.log.reader("here").unwrap();
     running.append(1..51, 100);
     let entries = read_to_end(&running.log, &mut here);
@@ -227,7 +227,7 @@ fn a_reader_that_nobody_opened_holds_its_segments_and_is_named() {
     let status = running.log.status();
     let gone = status.readers.iter().find(|reader| reader.name == "gone").unwrap();
     assert!(!gone.opened && gone.pending == 50);
-    assert_eq!(status.oldest, Position::default());
+    assert_eq!(status.oldest, Offset::default());
     let mut gone = running.log.reader("gone").unwrap();
     assert_eq!(read_to_end(&running.log, &mut gone).len(), 50);
     running.close();
@@ -238,7 +238,7 @@ fn a_follower_holds_segments_until_it_releases_them() {
     let dir = crate::folder();
     let running = Running::open(dir.path(), &config(1000));
     let mut sink = running.log.reader("sink").unwrap();
-    let mut validator = running.log.follower("validator", Position::default()).unwrap();
+    let mut validator = running.log.follower("validator", Offset::default()).unwrap();
     running.append(1..51, 100);
     let entries = read_to_end(&running.log, &mut sink);
     sink.commit(moved(&sink, entries[49].end, 50)).unwrap();
@@ -248,7 +248,7 @@ fn a_follower_holds_segments_until_it_releases_them() {
     let status = running.log.status();
     assert!((20..=25).contains(&status.oldest.index), "{status:?}");
     let follower = &status.readers[1];
-    assert!(follower.books.is_none() && follower.pending == 25 && follower.position.index == 25);
+    assert!(follower.counters.is_none() && follower.pending == 25 && follower.position.index == 25);
     drop(validator);
     let mut validator = running.log.follower("validator", entries[24].end).unwrap();
     assert_eq!(number(&validator.next(1, 1, LONG).unwrap()[0]), 26);
@@ -261,7 +261,7 @@ fn a_follower_holds_segments_until_it_releases_them() {
     running.append(51..101, 100);
     let entries = read_to_end(&running.log, &mut sink);
     sink.commit(moved(&sink, entries[49].end, 50)).unwrap();
-    let mut validator = running.log.follower("validator", Position { index: 25, offset: 12345 }).unwrap();
+    let mut validator = running.log.follower("validator", Offset { index: 25, offset: 12345 }).unwrap();
     let seen = numbers(&read_to_end(&running.log, &mut validator));
     assert_eq!(seen, (26..101).collect::<Vec<_>>(), "found by its index, though the offset is wrong");
     running.close();
@@ -276,7 +276,7 @@ fn what_cannot_be_asked_of_a_reader_is_an_error() {
     }
     let mut reader = running.log.reader("r").unwrap();
     assert!(matches!(running.log.reader("r"), Err(LogError::ReaderOpen(_))));
-    assert!(matches!(running.log.follower("r", Position::default()), Err(LogError::ReaderOpen(_))));
+    assert!(matches!(running.log.follower("r", Offset::default()), Err(LogError::ReaderOpen(_))));
     let positions = running.append(1..4, 10);
     reader.next(2, 1 << 20, LONG).unwrap();
     assert!(matches!(reader.commit(moved(&reader, positions[2], 3)), Err(LogError::Commit { .. })), "not read yet");
@@ -342,7 +342,7 @@ fn nobody_waits_for_a_reader_that_is_near_the_end() {
     let end = *running.append(0..3, 4 << 20).last().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     for round in 0..ROUNDS {
-        let mut behind = running.log.follower("validator", Position::default()).unwrap();
+        let mut behind = running.log.follower("validator", Offset::default()).unwrap();
         assert!(!running.log.is_near_end("validator"));
         let (begin, log) = (Barrier::new(2), &running.log);
         std::thread::scope(|threads| {

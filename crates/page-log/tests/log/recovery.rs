@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::Write;
 
-use seine_delivery::Position;
+use seine_delivery::Offset;
 use seine_page_log::{LogError, PageLog};
 
 use crate::{
@@ -140,7 +140,7 @@ fn numbers_that_a_reader_has_seen_are_never_used_again() {
             slow.commit(moved(&slow, entries.last().unwrap().end, entries.len() as u64)).unwrap();
             assert_eq!(slow.cursor().damaged, 6);
             let status = running.log.status();
-            assert!(status.readers.iter().all(|reader| reader.books.is_some_and(balance)), "{:?}", status.readers);
+            assert!(status.readers.iter().all(|reader| reader.counters.is_some_and(balance)), "{:?}", status.readers);
         }
         running.close();
     }
@@ -150,12 +150,12 @@ fn numbers_that_a_reader_has_seen_are_never_used_again() {
 fn a_follower_ahead_of_a_log_that_was_deleted_gets_what_is_new() {
     let dir = crate::folder();
     let (log, _) = open_log(dir.path(), &config(1000)).unwrap();
-    let far = Position { index: 5000, offset: 1_000_000 };
+    let far = Offset { index: 5000, offset: 1_000_000 };
     let mut validator = log.follower("validator", far).unwrap();
     let writer = start_writer(&log);
     assert_eq!(append(&log, 1..2, 40)[0].index, 5001);
     assert_eq!(numbers(&read_to_end(&log, &mut validator)), [1]);
-    let further = log.follower("other", Position { index: 6000, offset: 2_000_000 });
+    let further = log.follower("other", Offset { index: 6000, offset: 2_000_000 });
     assert!(matches!(further, Err(LogError::Ahead { .. })), "the writer is at work");
     log.close();
     writer.join().unwrap().unwrap();

@@ -33,7 +33,7 @@ const MAX_TERMS: usize = 2 << 10;
 pub fn content_usage(value: &str) -> Says {
     const LABELS: [(&str, Usage); 2] = [("train-ai", Usage::TrainAi), ("search", Usage::Search)];
     let Ok(dictionary) = Parser::new(value).parse::<Dictionary>() else { return Says::nothing() };
-    let said = LABELS.iter().filter_map(|(label, usage)| {
+    let statements = LABELS.iter().filter_map(|(label, usage)| {
         let ListEntry::Item(item) = dictionary.get(*label)? else { return None };
         let BareItem::Token(token) = &item.bare_item else { return None };
         match token.as_str() {
@@ -42,12 +42,12 @@ pub fn content_usage(value: &str) -> Says {
             _ => None,
         }
     });
-    said.fold(Says::nothing(), Says::and)
+    statements.fold(Says::nothing(), Says::and)
 }
 
 /// The signals of a `Content-Signal`: `search=yes, ai-train=no`. If a signal occurs twice, the stricter one counts.
 pub fn content_signal(value: &str) -> Says {
-    let said = value.split(',').filter_map(|signal| {
+    let statements = value.split(',').filter_map(|signal| {
         let (name, answer) = signal.split_once('=')?;
         let (name, answer) = (name.trim(), answer.trim());
         let is = |known: &str| name.eq_ignore_ascii_case(known);
@@ -60,36 +60,36 @@ pub fn content_signal(value: &str) -> Says {
         let is_yes = answer.eq_ignore_ascii_case("yes");
         (is_yes || answer.eq_ignore_ascii_case("no")).then(|| Says::one(usage, is_yes))
     });
-    said.fold(Says::nothing(), Says::and)
+    statements.fold(Says::nothing(), Says::and)
 }
 
 /// The statements in an answer's headers. `robots`: its `X-Robots-Tag` directives for us; `url`: the URL of the answer.
 pub fn of_headers(headers: &Headers, robots: RobotsMeta, is_image: bool, url: &str) -> Vec<Statement> {
-    let mut said = Said::new(Source::Header, url);
+    let mut statements = Said::new(Source::Header, url);
     for (name, value) in &headers.0 {
-        said.take(name, value);
+        statements.take(name, value);
     }
     let links = headers.all("link").filter(|value| value.contains("rsl+xml"));
     for link in links
         .flat_map(link_header::parse)
         .filter(|link| is_rsl(&link.rel, || link.media_type.as_deref().map(Into::into)))
     {
-        said.license(&link.target, url);
+        statements.license(&link.target, url);
     }
-    said.finish(robots, is_image)
+    statements.finish(robots, is_image)
 }
 
 /// The statements in a page's markup. `url`: the URL of the page.
 pub fn of_markup(facts: &HtmlFacts, url: &str) -> Vec<Statement> {
-    let mut said = Said::new(Source::Markup, url);
+    let mut statements = Said::new(Source::Markup, url);
     for (name, content) in &facts.meta {
-        said.take(name, content);
+        statements.take(name, content);
     }
     if !facts.rsl.is_empty() {
         let base = facts.base.as_deref().and_then(|base| resolve(base, url)).unwrap_or_else(|| url.to_owned());
-        facts.rsl.iter().for_each(|target| said.license(target, &base));
+        facts.rsl.iter().for_each(|target| statements.license(target, &base));
     }
-    said.finish(facts.robots, false)
+    statements.finish(facts.robots, false)
 }
 
 /// Collects the statements of one source.
@@ -154,12 +154,13 @@ impl<'a> Said<'a> {
         let robots = directives.fold(Says::nothing(), |all, (_, usage)| all.and(Says::one(usage, false)));
         let source = self.source;
         let statement = |scheme, says, terms| Statement { scheme, source, line: 0, says, terms };
-        let said = [(Scheme::ContentUsage, usage), (Scheme::ContentSignal, self.signals), (Scheme::Robots, robots)];
-        let said = said.into_iter().filter(|(_, says)| !says.is_nothing());
-        let said = said.map(|(scheme, says)| statement(scheme, says, None));
+        let statements =
+            [(Scheme::ContentUsage, usage), (Scheme::ContentSignal, self.signals), (Scheme::Robots, robots)];
+        let statements = statements.into_iter().filter(|(_, says)| !says.is_nothing());
+        let statements = statements.map(|(scheme, says)| statement(scheme, says, None));
         let reservation = self.reservation.map(|is_reserved| reservation(is_reserved, policy, source, 0));
         let licenses = self.licenses.into_iter().map(|url| statement(Scheme::Rsl, Says::nothing(), Some(url)));
-        said.chain(reservation).chain(licenses).collect()
+        statements.chain(reservation).chain(licenses).collect()
     }
 }
 

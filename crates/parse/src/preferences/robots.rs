@@ -35,14 +35,14 @@ impl UsageRule {
     /// `value`: the text after the colon, without white space and comment.
     fn new(scheme: Scheme, value: &str, line: u32) -> UsageRule {
         let is_blank = |c| c == ' ' || c == '\t';
-        let (path, said) = match value.starts_with('/') {
+        let (path, statements) = match value.starts_with('/') {
             true => value.split_once(is_blank).unwrap_or((value, "")),
             false => ("", value),
         };
-        let said = said.trim_matches(is_blank);
+        let statements = statements.trim_matches(is_blank);
         let says = match scheme {
-            Scheme::ContentSignal => content_signal(said),
-            _ => content_usage(said),
+            Scheme::ContentSignal => content_signal(statements),
+            _ => content_usage(statements),
         };
         UsageRule { pattern: Pattern::new(path), scheme, says, line }
     }
@@ -82,7 +82,7 @@ impl UsageRules {
     }
 
     /// Adds the statements for a path with its query.
-    pub fn say(&self, path_and_query: &str, said: &mut Vec<Statement>) {
+    pub fn say(&self, path_and_query: &str, statements: &mut Vec<Statement>) {
         if self.beginnings.is_empty() {
             return;
         }
@@ -99,7 +99,7 @@ impl UsageRules {
                 let UsageRule { says, line, .. } = *rule;
                 let together = all.and(says);
                 if together != all {
-                    said.push(Statement { scheme, source: Source::RobotsTxt, line, says, terms: None });
+                    statements.push(Statement { scheme, source: Source::RobotsTxt, line, says, terms: None });
                 }
                 all = together;
             }

@@ -44,7 +44,7 @@ fn headers_feeds_and_sitemaps_lose_them_too() {
                 <item><link>/1</link></item></channel></rss>";
     let derived = derive(&event("https://a.example/feed", response(&[], feed)), &options);
     assert_eq!(urls(&derived), ["https://a.example/1"]);
-    assert_eq!(derived.told().map(|(url, _)| url).collect::<Vec<_>>(), ["https://a.example/1"]);
+    assert_eq!(derived.dated().map(|(url, _)| url).collect::<Vec<_>>(), ["https://a.example/1"]);
     let sitemap = "<urlset><url><loc>https://a.example/2?utm_source=map&amp;p=1</loc></url></urlset>";
     let read = event("https://a.example/sitemap.xml", response(&[("content-type", "text/xml")], sitemap));
     let derived = derive(&PageEvent { kind: Kind::Sitemap, ..read }, &options);

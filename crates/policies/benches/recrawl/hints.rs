@@ -240,7 +240,7 @@ impl World<'_> {
         let sitemap = &mut self.sitemaps[host];
         let outlook = sitemap.history.outlook(trust.as_ref());
         let is_late = self.policy.is_late(sitemap.history.belief, outlook, self.budget.price(), now - sitemap.looked);
-        self.budget.looked(now, self.rates.len() as u64, is_late);
+        self.budget.count_recheck(now, self.rates.len() as u64, is_late);
         sitemap.history = sitemap.history.seen(now, change, None);
         sitemap.looked = now;
         let next = now + self.policy.interval_ms(sitemap.history.belief, outlook, self.budget.price());
@@ -273,7 +273,7 @@ impl World<'_> {
         let change = if page.stale.take().is_some() { PageChange::Changed } else { PageChange::Unchanged };
         let outlook = page.history.outlook(trust.as_ref());
         let is_late = self.policy.is_late(page.history.belief, outlook, self.budget.price(), now - page.looked);
-        self.budget.looked(now, self.rates.len() as u64, is_late);
+        self.budget.count_recheck(now, self.rates.len() as u64, is_late);
         if let Some(lesson) = page.history.lesson(now, change) {
             *trust = Some(trust.unwrap_or_default().after(lesson));
         }

@@ -171,7 +171,7 @@ impl Schedule for Learned {
         let pages = self.histories.len() as u64;
         let history = &mut self.histories[page];
         let is_late = self.policy.is_late(history.belief, Outlook::default(), self.budget.price(), elapsed);
-        self.budget.looked(now, pages, is_late);
+        self.budget.count_recheck(now, pages, is_late);
         // The year begins with pages looked at before it.
         history.alive_ms = now.saturating_sub(elapsed);
         let change = if has_changed { PageChange::Changed } else { PageChange::Unchanged };

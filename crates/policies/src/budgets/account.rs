@@ -32,19 +32,19 @@ impl Account {
 
     /// Adds the amounts of an event that ended at `at`. `run` is the start of this run. Older events were fetched by an
     /// earlier run and are only validated now.
-    pub fn book(&mut self, brought: Amounts, at: EpochMs, run: EpochMs) {
-        self.life += brought;
+    pub fn book(&mut self, fetched: Amounts, at: EpochMs, run: EpochMs) {
+        self.life += fetched;
         if day_of(at) > self.day {
             (self.day, self.today) = (day_of(at), Amounts::default());
         }
         if day_of(at) == self.day {
-            self.today += brought;
+            self.today += fetched;
         }
         if run > self.run {
             (self.run, self.this_run) = (run, Amounts::default());
         }
         if at >= self.run {
-            self.this_run += brought;
+            self.this_run += fetched;
         }
     }
 

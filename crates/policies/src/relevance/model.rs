@@ -31,7 +31,7 @@ pub struct Model {
     head: Head,
     features: Vec<Feature>,
     /// Index in `features` by the hash of the name.
-    places: HashMap<u64, u32>,
+    indices: HashMap<u64, u32>,
 }
 
 /// The head of the file, before the features.
@@ -79,9 +79,9 @@ impl Model {
     }
 
     fn of(head: Head, features: Vec<Feature>) -> Model {
-        let place = |(place, feature): (usize, &Feature)| (xxh3_64(feature.0.as_bytes()), place as u32);
-        let places = features.iter().enumerate().map(place).collect();
-        Model { head, features, places }
+        let index = |(index, feature): (usize, &Feature)| (xxh3_64(feature.0.as_bytes()), index as u32);
+        let places = features.iter().enumerate().map(index).collect();
+        Model { head, features, indices: places }
     }
 
     /// Reads a model file.
@@ -125,7 +125,7 @@ impl Model {
         let File { model, features } = serde_json::from_slice(bytes).map_err(broken)?;
         let is_read_back = features.len() <= MAX_FEATURES && features.iter().all(|it| it.1 > 0.0);
         let model = Model::of(model, features);
-        match is_read_back && model.places.len() == model.features.len() {
+        match is_read_back && model.indices.len() == model.features.len() {
             true => Ok(model),
             false => wrong(format!(
                 "its features are invalid: more than {MAX_FEATURES}, one of them twice, or without an idf above 0; {REMEDY}"
@@ -137,9 +137,9 @@ impl Model {
     pub fn to_json(&self) -> String {
         let head = serde_json::to_string_pretty(&self.head).expect("numbers and strings are JSON");
         let mut text = format!("{{\"model\": {head},\n\"features\": [");
-        for (place, feature) in self.features.iter().enumerate() {
+        for (index, feature) in self.features.iter().enumerate() {
             let feature = serde_json::to_string(feature).expect("numbers and strings are JSON");
-            let _ = write!(text, "{}\n{feature}", if place == 0 { "" } else { "," });
+            let _ = write!(text, "{}\n{feature}", if index == 0 { "" } else { "," });
         }
         text += "\n]}\n";
         text
@@ -164,22 +164,22 @@ impl Model {
     fn parts(&self, page: &PageView) -> Vec<(u32, f64)> {
         let mut counts = vec![0_u32; self.features.len()];
         page.each_feature(&mut |name| {
-            if let Some(place) = self.places.get(&xxh3_64(name.as_bytes())) {
-                counts[*place as usize] += 1;
+            if let Some(index) = self.indices.get(&xxh3_64(name.as_bytes())) {
+                counts[*index as usize] += 1;
             }
         });
         let there = counts.iter().zip(&self.features).zip(0..).filter(|((count, _), _)| **count > 0);
         let weighed: Vec<(u32, f64, f64)> =
-            there.map(|((count, feature), place)| (place, frequency(*count) * feature.1, feature.2)).collect();
+            there.map(|((count, feature), index)| (index, frequency(*count) * feature.1, feature.2)).collect();
         let length = weighed.iter().map(|(_, value, _)| value * value).sum::<f64>().sqrt();
-        weighed.into_iter().map(|(place, value, weight)| (place, value / length * weight)).collect()
+        weighed.into_iter().map(|(index, value, weight)| (index, value / length * weight)).collect()
     }
 
     /// The page's features with what each adds to the score, strongest first.
     pub fn reasons(&self, page: &PageView) -> Vec<(&str, f64)> {
         let mut parts = self.parts(page);
         parts.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0)));
-        parts.into_iter().map(|(place, part)| (self.features[place as usize].0.as_str(), part)).collect()
+        parts.into_iter().map(|(index, part)| (self.features[index as usize].0.as_str(), part)).collect()
     }
 }
 

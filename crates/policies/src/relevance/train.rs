@@ -29,7 +29,7 @@ const PRECISION: f64 = 1e-3;
 /// Labelled example pages.
 #[derive(Debug, Default)]
 pub struct Examples {
-    places: HashMap<u64, u32>,
+    indices: HashMap<u64, u32>,
     names: Vec<Box<str>>,
     examples: Vec<Example>,
 }
@@ -55,18 +55,18 @@ pub struct Trained {
 impl Examples {
     pub fn add(&mut self, page: &PageView, is_relevant: bool) {
         let mut counts: HashMap<u32, u32> = HashMap::new();
-        let (places, names) = (&mut self.places, &mut self.names);
+        let (places, names) = (&mut self.indices, &mut self.names);
         page.each_feature(&mut |name| {
             let hash = xxh3_64(name.as_bytes());
-            let place = match places.get(&hash) {
-                Some(place) => *place,
+            let index = match places.get(&hash) {
+                Some(index) => *index,
                 None if names.len() == MAX_SEEN => return,
                 None => {
                     names.push(name.into());
                     *places.entry(hash).or_insert(names.len() as u32 - 1)
                 }
             };
-            *counts.entry(place).or_default() += 1;
+            *counts.entry(index).or_default() += 1;
         });
         let mut features: Vec<(u32, u32)> = counts.into_iter().collect();
         features.sort_unstable();
@@ -89,20 +89,20 @@ impl Examples {
         };
         let mut sums = vec![0.0; self.examples.len()];
         for fold in 0..FOLDS {
-            let machine = self.fit(&|place| fold_of[place] != fold);
-            let left_out = (0..self.examples.len()).filter(|place| fold_of[*place] == fold);
-            left_out.for_each(|place| sums[place] = machine.sum(&self.examples[place]));
+            let machine = self.fit(&|index| fold_of[index] != fold);
+            let left_out = (0..self.examples.len()).filter(|index| fold_of[*index] == fold);
+            left_out.for_each(|index| sums[index] = machine.sum(&self.examples[index]));
             step();
         }
         let known = |is_meant: &dyn Fn(usize) -> bool| -> Vec<(f64, bool)> {
-            let places = (0..sums.len()).filter(|place| is_meant(*place));
-            places.map(|place| (sums[place], self.examples[place].is_relevant)).collect()
+            let places = (0..sums.len()).filter(|index| is_meant(*index));
+            places.map(|index| (sums[index], self.examples[index].is_relevant)).collect()
         };
         let of_others: Vec<(f64, f64)> =
-            (0..FOLDS).map(|fold| platt(&known(&|place| fold_of[place] != fold))).collect();
-        let judge = |place: usize| {
-            let relevance = sigmoid(of_others[fold_of[place]], sums[place]);
-            Judged { relevance, is_taken: relevance >= 0.5, is_relevant: self.examples[place].is_relevant }
+            (0..FOLDS).map(|fold| platt(&known(&|index| fold_of[index] != fold))).collect();
+        let judge = |index: usize| {
+            let relevance = sigmoid(of_others[fold_of[index]], sums[index]);
+            Judged { relevance, is_taken: relevance >= 0.5, is_relevant: self.examples[index].is_relevant }
         };
         let judged: Vec<Judged> = (0..sums.len()).map(judge).collect();
         let machine = self.fit(&|_| true);
@@ -110,8 +110,8 @@ impl Examples {
         let (positive, negative) = self.count();
         let counts = (positive as u64, negative as u64);
         let head = Head::new(counts, Figures::of(&judged), machine.bias, platt(&known(&|_| true)));
-        let named = machine.features.iter().map(|(place, feature)| {
-            Feature(self.names[*place as usize].to_string(), rounded(feature.idf), rounded(feature.weight))
+        let named = machine.features.iter().map(|(index, feature)| {
+            Feature(self.names[*index as usize].to_string(), rounded(feature.idf), rounded(feature.weight))
         });
         Trained { model: Model::new(head, named.collect()), judged, is_by_site }
     }
@@ -147,9 +147,9 @@ impl Examples {
         let mut fold_of = vec![0; self.examples.len()];
         for class in [true, false] {
             let mut places: Vec<usize> =
-                (0..self.examples.len()).filter(|place| self.examples[*place].is_relevant == class).collect();
+                (0..self.examples.len()).filter(|index| self.examples[*index].is_relevant == class).collect();
             Shuffle::default().shuffle(&mut places);
-            places.iter().zip((0..FOLDS).cycle()).for_each(|(place, fold)| fold_of[*place] = fold);
+            places.iter().zip((0..FOLDS).cycle()).for_each(|(index, fold)| fold_of[*index] = fold);
         }
         fold_of
     }
@@ -158,8 +158,8 @@ impl Examples {
     fn choose(&self, meant: &[&Example]) -> Vec<(u32, f64)> {
         let mut with = vec![(0_u32, 0_u32); self.names.len()];
         for example in meant {
-            for (place, _) in &example.features {
-                let (positive, negative) = &mut with[*place as usize];
+            for (index, _) in &example.features {
+                let (positive, negative) = &mut with[*index as usize];
                 *(if example.is_relevant { positive } else { negative }) += 1;
             }
         }
@@ -174,25 +174,25 @@ impl Examples {
         let mut chosen: Vec<(u32, f64)> = (0..)
             .zip(&with)
             .filter(|(_, with)| with.0 + with.1 > 1)
-            .map(|(place, with)| (place, told(*with)))
+            .map(|(index, with)| (index, told(*with)))
             .collect();
         chosen.sort_by(|a, b| {
-            let name = |place: u32| &self.names[place as usize];
+            let name = |index: u32| &self.names[index as usize];
             b.1.total_cmp(&a.1).then_with(|| name(a.0).cmp(name(b.0)))
         });
         chosen.truncate(MAX_FEATURES);
-        chosen.sort_unstable_by_key(|(place, _)| *place);
-        let idf = |place: u32| {
-            let (in_positive, in_negative) = with[place as usize];
+        chosen.sort_unstable_by_key(|(index, _)| *index);
+        let idf = |index: u32| {
+            let (in_positive, in_negative) = with[index as usize];
             ((1.0 + meant.len() as f64) / (1.0 + f64::from(in_positive + in_negative))).ln() + 1.0
         };
-        chosen.into_iter().map(|(place, _)| (place, idf(place))).collect()
+        chosen.into_iter().map(|(index, _)| (index, idf(index))).collect()
     }
 
     fn fit(&self, is_meant: &dyn Fn(usize) -> bool) -> Machine {
-        let places = (0..self.examples.len()).filter(|place| is_meant(*place));
-        let meant: Vec<&Example> = places.map(|place| &self.examples[place]).collect();
-        let features = self.choose(&meant).into_iter().map(|(place, idf)| (place, Weighed { idf, weight: 0.0 }));
+        let places = (0..self.examples.len()).filter(|index| is_meant(*index));
+        let meant: Vec<&Example> = places.map(|index| &self.examples[index]).collect();
+        let features = self.choose(&meant).into_iter().map(|(index, idf)| (index, Weighed { idf, weight: 0.0 }));
         let mut machine = Machine { features: features.collect(), bias: 0.0 };
         let vectors: Vec<Vec<(u32, f64)>> = meant.iter().map(|example| machine.vector(example)).collect();
         let positive = meant.iter().filter(|it| it.is_relevant).count() as f64;
@@ -205,10 +205,10 @@ impl Examples {
         for _ in 0..MAX_ROUNDS {
             shuffle.shuffle(&mut order);
             let (mut most, mut least) = (f64::MIN, f64::MAX);
-            for place in &order {
-                let side = if meant[*place].is_relevant { 1.0 } else { -1.0 };
-                let slack = 1.0 / (2.0 * costs[usize::from(meant[*place].is_relevant)]);
-                let (vector, dual) = (&vectors[*place], &mut duals[*place]);
+            for index in &order {
+                let side = if meant[*index].is_relevant { 1.0 } else { -1.0 };
+                let slack = 1.0 / (2.0 * costs[usize::from(meant[*index].is_relevant)]);
+                let (vector, dual) = (&vectors[*index], &mut duals[*index]);
                 let gradient = side * machine.sum_of(vector) - 1.0 + slack * *dual;
                 let projected = if *dual == 0.0 { gradient.min(0.0) } else { gradient };
                 (most, least) = (most.max(projected), least.min(projected));
@@ -243,8 +243,8 @@ impl Machine {
         let mut known = self.features.iter().enumerate().peekable();
         let mut vector = Vec::new();
         for (name, count) in &example.features {
-            while known.next_if(|(_, (place, _))| place < name).is_some() {}
-            if let Some((at, (_, feature))) = known.next_if(|(_, (place, _))| place == name) {
+            while known.next_if(|(_, (index, _))| index < name).is_some() {}
+            if let Some((at, (_, feature))) = known.next_if(|(_, (index, _))| index == name) {
                 vector.push((at as u32, frequency(*count) * feature.idf));
             }
         }

@@ -30,7 +30,7 @@ pub struct Budget {
     /// Excess revisits per page so far.
     debt: f64,
     since_ms: u64,
-    looks: u64,
+    rechecks: u64,
     late: u64,
 }
 
@@ -41,7 +41,7 @@ impl Budget {
         // For intervals of a few milliseconds the gain is lost in rounding.
         let first = Belief::default().gain(mean_days).max(LEAST_PRICE);
         let price = price.filter(|price| price.is_finite()).unwrap_or(first).clamp(first / SPAN, first * SPAN);
-        Budget { mean_days, price, first, debt: 0.0, since_ms: now, looks: 0, late: 0 }
+        Budget { mean_days, price, first, debt: 0.0, since_ms: now, rechecks: 0, late: 0 }
     }
 
     pub fn price(&self) -> f64 {
@@ -50,23 +50,23 @@ impl Budget {
 
     /// Counts a revisit; `pages` is the number of known pages. `is_late` tells that the revisit came late because it
     /// had to wait. Returns whether the price changed.
-    pub fn looked(&mut self, now: u64, pages: u64, is_late: bool) -> bool {
-        self.looks += 1;
+    pub fn count_recheck(&mut self, now: u64, pages: u64, is_late: bool) -> bool {
+        self.rechecks += 1;
         self.late += u64::from(is_late);
         let passed = days(now.saturating_sub(self.since_ms)) / self.mean_days;
         let expected = pages as f64 * passed;
         if expected < ENOUGH || passed < 1.0 / STEPS {
             return false;
         }
-        let mut too_many = self.looks as f64 / pages as f64 - passed;
+        let mut too_many = self.rechecks as f64 / pages as f64 - passed;
         // Hosts and workers allow fewer revisits than planned. A lower price would not help.
-        if self.late * 2 > self.looks {
+        if self.late * 2 > self.rechecks {
             too_many = too_many.max(0.0);
         }
         self.debt = (self.debt + too_many).clamp(-MOST_DEBT, MOST_DEBT);
         let price = self.price * (IN_TIME * self.debt * passed.min(1.0)).exp();
         self.price = price.clamp(self.first / SPAN, self.first * SPAN);
-        (self.since_ms, self.looks, self.late) = (now, 0, 0);
+        (self.since_ms, self.rechecks, self.late) = (now, 0, 0);
         true
     }
 }

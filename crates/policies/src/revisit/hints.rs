@@ -24,7 +24,7 @@ const EXACT: f64 = 0.3;
 pub struct Trust {
     /// Revisits of pages with a hint.
     #[n(0)]
-    looked: f32,
+    rechecks: f32,
     /// Of those, revisits that found a change …
     #[n(1)]
     right: f32,
@@ -40,7 +40,7 @@ pub struct Trust {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Lesson {
     /// The page had a hint. `expected`: probability of a change without the hint.
-    Told { expected: f32, has_changed: bool },
+    Hinted { expected: f32, has_changed: bool },
     /// The page changed without a hint, and had hints before.
     Missed,
 }
@@ -48,26 +48,26 @@ pub enum Lesson {
 impl Trust {
     #[must_use]
     pub fn after(self, lesson: Lesson) -> Trust {
-        let Trust { mut looked, mut right, mut expected, mut missed } = self;
+        let Trust { mut rechecks, mut right, mut expected, mut missed } = self;
         match lesson {
-            Lesson::Told { expected: chance, has_changed } => {
-                looked += 1.0;
+            Lesson::Hinted { expected: chance, has_changed } => {
+                rechecks += 1.0;
                 right += f32::from(u8::from(has_changed));
                 expected += chance;
             }
             Lesson::Missed => missed += 1.0,
         }
-        let fade = (MEMORY / looked.max(right + missed)).min(1.0);
-        Trust { looked: looked * fade, right: right * fade, expected: expected * fade, missed: missed * fade }
+        let fade = (MEMORY / rechecks.max(right + missed)).min(1.0);
+        Trust { rechecks: rechecks * fade, right: right * fade, expected: expected * fade, missed: missed * fade }
     }
 
     /// Probability that a hint announces a change that the change rate did not predict. 0 for an unreliable host and
     /// for too little evidence.
     pub(super) fn excess(&self) -> f64 {
-        let [looked, right, expected] = [self.looked, self.right, self.expected].map(f64::from);
-        let error = (expected * (1.0 - expected / looked.max(1.0))).max(right * (1.0 - right / looked.max(1.0)));
+        let [rechecks, right, expected] = [self.rechecks, self.right, self.expected].map(f64::from);
+        let error = (expected * (1.0 - expected / rechecks.max(1.0))).max(right * (1.0 - right / rechecks.max(1.0)));
         let surplus = right - expected - DOUBT * error.max(0.0).sqrt();
-        (surplus / (looked - expected + CAUTION)).clamp(0.0, 1.0 - LEAST_SILENT)
+        (surplus / (rechecks - expected + CAUTION)).clamp(0.0, 1.0 - LEAST_SILENT)
     }
 
     /// The share of changes that hints announced.
@@ -84,17 +84,17 @@ impl Trust {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outlook {
     /// Probability that the page's present hint announces an unpredicted change; 0 without a hint.
-    told: f64,
+    hinted: f64,
     /// The share of the page's changes that come without a hint.
     silent: f64,
     /// Minimum number of revisits per mean interval, for a page that gives hints about others.
-    pub(super) looks: f64,
+    pub(super) rechecks: f64,
 }
 
 impl Default for Outlook {
     /// For a page without hints.
     fn default() -> Outlook {
-        Outlook { told: 0.0, silent: 1.0, looks: 0.0 }
+        Outlook { hinted: 0.0, silent: 1.0, rechecks: 0.0 }
     }
 }
 
@@ -103,25 +103,25 @@ impl Outlook {
     pub(super) fn new(trust: &Trust, has_hints: bool, has_hint: bool, tells: u32) -> Outlook {
         let (excess, announced) = (trust.excess(), trust.excess() * trust.recall());
         Outlook {
-            told: if has_hint { excess } else { 0.0 },
+            hinted: if has_hint { excess } else { 0.0 },
             silent: if has_hints { (1.0 - announced).max(LEAST_SILENT) } else { 1.0 },
-            looks: TELLING * f64::from(tells) * announced,
+            rechecks: TELLING * f64::from(tells) * announced,
         }
     }
 
     /// [`Belief::gain`], adjusted for hints. No hint means that the copy is probably still fresh. A hint counts as much
     /// as the time in which such a change would have been likely.
     pub(super) fn gain(&self, belief: Belief, elapsed: f64) -> f64 {
-        let unsaid = Belief { days: (f64::from(belief.days) / self.silent) as f32, ..belief };
-        let gain = self.silent * unsaid.gain(elapsed);
-        if self.told == 0.0 {
+        let without_hint = Belief { days: (f64::from(belief.days) / self.silent) as f32, ..belief };
+        let gain = self.silent * without_hint.gain(elapsed);
+        if self.hinted == 0.0 {
             return gain;
         }
         // The share of time that a revisit would end, 1 - (1 - told)·e^(-λt)·(1 + x), where x is λt plus the effect of
         // the hint, divided by λ. The mean of λ is used here, since the mean of the quotient over the whole
         // distribution does not exist.
-        let left = 1.0 - self.told;
-        let still = left * unsaid.unchanged(elapsed);
-        left * gain + (self.told + still * left.ln()) / belief.changes_a_day()
+        let left = 1.0 - self.hinted;
+        let still = left * without_hint.unchanged(elapsed);
+        left * gain + (self.hinted + still * left.ln()) / belief.changes_a_day()
     }
 }

@@ -37,7 +37,7 @@ pub struct History {
     /// When the page changed according to the first hint after the last fetch, in minutes after that fetch. 0: no hint
     /// since, but there were hints before.
     #[n(4)]
-    pub told: Option<u32>,
+    pub hinted: Option<u32>,
     /// For a sitemap or feed: the number of other pages whose changes it dates.
     #[n(5)]
     pub tells: Option<u32>,
@@ -51,7 +51,7 @@ impl History {
     pub fn new(now: EpochMs) -> History {
         let belief = Belief::default();
         let (doubted_since, doubt) = (None, Doubt::default());
-        History { alive_ms: now, doubted_since, changes: 0, belief, told: None, tells: None, doubt }
+        History { alive_ms: now, doubted_since, changes: 0, belief, hinted: None, tells: None, doubt }
     }
 
     /// After a fetch that found the page. `trust`: reliability of the host's hints.
@@ -60,19 +60,19 @@ impl History {
         let has_changed = change == PageChange::Changed;
         let elapsed_ms = now.saturating_sub(self.alive_ms);
         let is_exact = has_changed && trust.is_some_and(Trust::is_exact);
-        let belief = match self.told.filter(|told| is_exact && *told != NO_HINT) {
-            Some(told) => self.belief.after_change_at((u64::from(told) * MINUTE_MS).min(elapsed_ms)),
+        let belief = match self.hinted.filter(|hinted| is_exact && *hinted != NO_HINT) {
+            Some(hinted) => self.belief.after_change_at((u64::from(hinted) * MINUTE_MS).min(elapsed_ms)),
             None => self.belief.after(elapsed_ms, has_changed),
         };
         let changes = self.changes.saturating_add(u32::from(has_changed));
         let doubt = Doubt::default();
-        History { alive_ms: now, doubted_since: None, changes, belief, doubt, ..self.looked() }
+        History { alive_ms: now, doubted_since: None, changes, belief, doubt, ..self.rechecked() }
     }
 
     /// After any fetch: earlier hints are used up.
     #[must_use]
-    pub fn looked(self) -> History {
-        History { told: self.told.map(|_| NO_HINT), ..self }
+    pub fn rechecked(self) -> History {
+        History { hinted: self.hinted.map(|_| NO_HINT), ..self }
     }
 
     /// After a fetch at `now` that contradicts the page, for the first time or again. A different doubt starts anew.
@@ -92,22 +92,22 @@ impl History {
     pub fn after_hint(self, changed_ms: EpochMs) -> Option<History> {
         let minutes = changed_ms.checked_sub(self.alive_ms)?.div_ceil(MINUTE_MS);
         let is_news = minutes > 0 && !self.has_hint();
-        is_news.then(|| History { told: Some(u32::try_from(minutes).unwrap_or(u32::MAX)), ..self })
+        is_news.then(|| History { hinted: Some(u32::try_from(minutes).unwrap_or(u32::MAX)), ..self })
     }
 
     /// Whether a hint says that the page changed since the last fetch.
     pub fn has_hint(&self) -> bool {
-        self.told.is_some_and(|told| told != NO_HINT)
+        self.hinted.is_some_and(|hinted| hinted != NO_HINT)
     }
 
     /// What a fetch that found the page shows about the hints of its host.
     pub fn lesson(&self, now: EpochMs, change: PageChange) -> Option<Lesson> {
         let has_changed = change == PageChange::Changed;
-        match self.told? {
+        match self.hinted? {
             NO_HINT => has_changed.then_some(Lesson::Missed),
             _ => {
                 let elapsed = days(now.saturating_sub(self.alive_ms));
-                Some(Lesson::Told { expected: 1.0 - self.belief.unchanged(elapsed) as f32, has_changed })
+                Some(Lesson::Hinted { expected: 1.0 - self.belief.unchanged(elapsed) as f32, has_changed })
             }
         }
     }
@@ -115,6 +115,6 @@ impl History {
     /// How the hints of its host affect this page.
     pub fn outlook(&self, trust: Option<&Trust>) -> Outlook {
         let Some(trust) = trust else { return Outlook::default() };
-        Outlook::new(trust, self.told.is_some(), self.has_hint(), self.tells.unwrap_or_default())
+        Outlook::new(trust, self.hinted.is_some(), self.has_hint(), self.tells.unwrap_or_default())
     }
 }

@@ -141,6 +141,6 @@ impl RevisitPolicy {
     fn bounds(&self, outlook: Outlook) -> (f64, f64) {
         let mean = days(self.interval.unwrap_or_default().as_millis() as u64);
         let shortest = days(self.shortest_ms().max(1));
-        (shortest, days(self.longest_ms()).min(mean / outlook.looks).max(shortest))
+        (shortest, days(self.longest_ms()).min(mean / outlook.rechecks).max(shortest))
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct Allowance {
     spent: u32,
     /// The current portion: how many URLs were deferred before it, and how many it released.
     #[n(2)]
-    held: u64,
+    deferred: u64,
     #[n(3)]
     released: u32,
 }
@@ -53,8 +53,8 @@ impl Allowance {
 
     /// Starts the next portion: `released` of `held` URLs are released. Charges the previous portion.
     pub(super) fn released(&mut self, held: u64, released: usize) {
-        let grown = (held + u64::from(self.released)).saturating_sub(self.held);
+        let grown = (held + u64::from(self.released)).saturating_sub(self.deferred);
         self.spend(u32::try_from(grown).unwrap_or(u32::MAX).min(self.released));
-        (self.held, self.released) = (held, released as u32);
+        (self.deferred, self.released) = (held, released as u32);
     }
 }

@@ -19,34 +19,34 @@
 //! WWW 2008) has budgets per domain. Mercator's authors (Heydon and Najork, 1999) relied on a person who reads the log.
 
 mod allowance;
+mod fetch_order;
 mod mirror;
 pub mod parameters;
 pub mod pattern;
-mod place;
+mod pattern_stats;
 mod seen;
 mod text;
-mod turn;
 
 use minicbor::{Decode, Encode};
 
 use allowance::Allowance;
+pub use fetch_order::{FetchOrder, Swept};
 use mirror::Mirror;
 pub use mirror::mirror_of_both;
 use parameters::Parameters;
-use place::Place;
-pub use place::{SAME, STALE};
+use pattern_stats::PatternStats;
+pub use pattern_stats::{SAME, STALE};
 use seen::{News, Seen};
-pub use text::{Said, said};
-pub use turn::{Swept, Turn};
+pub use text::{PageWords, page_words};
 
 /// Number of patterns of a host that are counted separately. All others are counted together.
-const PLACES: usize = 32;
+const MAX_PATTERNS: usize = 32;
 /// If a pattern had no new words for this many fetches, links to it do not count as new.
 const SILENT: u16 = 16;
 /// If a pattern had no new words for this many fetches, its family decides for it.
 const DOUBTED: u16 = 4;
 /// See [`HostTraps::wants`].
-const LOOKED_AT: u32 = 4;
+const SAMPLED: u32 = 4;
 /// How many URLs are released at once after a pattern became warm again.
 const DRAINED: usize = 512;
 /// A host is a mirror if this many pages at equal paths are equal. One different page is allowed per `MIRRORED_AGAINST`
@@ -65,7 +65,7 @@ pub const MIRROR: u32 = u32::MAX;
 #[derive(Debug, Clone, Default, PartialEq, Encode, Decode)]
 pub struct HostTraps {
     #[n(0)]
-    places: Vec<Place>,
+    patterns: Vec<PatternStats>,
     #[n(1)]
     seen: Seen,
     #[n(2)]
@@ -84,7 +84,7 @@ pub struct HostTraps {
 pub struct Fetched<'f> {
     pub path_and_query: &'f str,
     /// None if the answer was not a page.
-    pub said: Option<&'f Said>,
+    pub words: Option<&'f PageWords>,
     pub digest: &'f [u8; 32],
     /// Whether the body is text, so that its words decide. Otherwise its bytes do.
     pub is_text: bool,
@@ -117,12 +117,12 @@ impl HostTraps {
         minicbor::to_vec(self).expect("a Vec takes every byte")
     }
 
-    /// Whether to analyse a page. If every page of a pattern brings something new, one in [`LOOKED_AT`] is enough. URLs
+    /// Whether to analyse a page. If every page of a pattern brings something new, one in [`SAMPLED`] is enough. URLs
     /// with parameters are always analysed, to learn about the parameters.
     pub fn wants(&self, path_and_query: &str) -> bool {
-        let place = self.place(pattern::mark(&pattern::of(path_and_query)));
-        let is_warm = place.is_some_and(|place| place.fetches > SILENT.into() && place.silent == 0 && place.stale == 0);
-        !is_warm || path_and_query.contains(['?', ';']) || self.allowance.fetches.is_multiple_of(LOOKED_AT)
+        let stats = self.pattern(pattern::mark(&pattern::of(path_and_query)));
+        let is_warm = stats.is_some_and(|stats| stats.fetches > SILENT.into() && stats.silent == 0 && stats.stale == 0);
+        !is_warm || path_and_query.contains(['?', ';']) || self.allowance.fetches.is_multiple_of(SAMPLED)
     }
 
     /// Counts a page that is not analysed.
@@ -133,12 +133,12 @@ impl HostTraps {
 
     /// Counts what a fetch brought. Adds to `tell` what people should know.
     pub fn see(&mut self, fetched: &Fetched, tell: &mut Vec<String>) -> Worth {
-        let news = match fetched.said {
+        let news = match fetched.words {
             None => News::None,
-            Some(said) => {
-                let news = self.seen.see(if fetched.is_text { said } else { &NOTHING }, fetched.digest);
-                let is_page = fetched.is_text && said.mark != 0;
-                let learned = is_page.then(|| self.parameters.see(fetched.path_and_query, said.mark)).flatten();
+            Some(words) => {
+                let news = self.seen.see(if fetched.is_text { words } else { &NOTHING }, fetched.digest);
+                let is_page = fetched.is_text && words.mark != 0;
+                let learned = is_page.then(|| self.parameters.see(fetched.path_and_query, words.mark)).flatten();
                 if let Some(name) = learned {
                     tell.push(format!(
                         "parameter {name} is removed from links: its values differ, and the pages are the same"
@@ -158,19 +158,19 @@ impl HostTraps {
     }
 
     fn count(&mut self, pattern: &str, news: &News, tell: &mut Vec<String>) {
-        let at = self.place_of(pattern);
-        let place = &mut self.places[at];
-        let was_cool = place.is_cool;
-        place.count(news);
-        if place.is_cool && !was_cool {
-            tell.push(format!("{} is deferred: {}", place.name(), place.brought()));
+        let at = self.index_of(pattern);
+        let stats = &mut self.patterns[at];
+        let was_cool = stats.is_cool;
+        stats.count(news);
+        if stats.is_cool && !was_cool {
+            tell.push(format!("{} is deferred: {}", stats.name(), stats.yield_text()));
             self.sweep_from = Some(0);
-            self.allowance.spend(u32::from(place.stale));
+            self.allowance.spend(u32::from(stats.stale));
         }
     }
 
-    fn place(&self, mark: u32) -> Option<&Place> {
-        self.places.iter().find(|place| place.mark == mark)
+    fn pattern(&self, mark: u32) -> Option<&PatternStats> {
+        self.patterns.iter().find(|stats| stats.mark == mark)
     }
 
     /// The marks of a pattern and of its family.
@@ -180,11 +180,11 @@ impl HostTraps {
     }
 
     /// The cool pattern that a URL is deferred for: its own, or its family's if the family decides.
-    fn cool(&self, Marks { own, family }: Marks) -> Option<&Place> {
-        let own = self.place(own);
+    fn cool(&self, Marks { own, family }: Marks) -> Option<&PatternStats> {
+        let own = self.pattern(own);
         let is_doubted = own.is_none_or(|own| own.silent >= DOUBTED);
-        let family = family.filter(|_| is_doubted).and_then(|family| self.place(family));
-        [own, family].into_iter().flatten().find(|place| place.is_cool)
+        let family = family.filter(|_| is_doubted).and_then(|family| self.pattern(family));
+        [own, family].into_iter().flatten().find(|stats| stats.is_cool)
     }
 
     /// A page with nothing new led to an unknown URL of this host.
@@ -194,7 +194,7 @@ impl HostTraps {
             marks.own == worth.marks.own || marks.family.is_some_and(|family| worth.marks.family == Some(family));
         // Only a target pattern that has been fetched counts. Otherwise two patterns that link to each other would
         // never become cool.
-        let target = self.place(marks.own).or_else(|| self.place(marks.family?));
+        let target = self.pattern(marks.own).or_else(|| self.pattern(marks.family?));
         if !is_own && self.cool(marks).is_none() && target.is_some_and(|target| target.silent < SILENT) {
             self.led_away(worth);
         }
@@ -202,37 +202,38 @@ impl HostTraps {
 
     /// A page with nothing new led to an unknown URL of another host.
     pub fn led_away(&mut self, worth: Worth) {
-        self.places_of(worth).for_each(Place::bring);
+        self.patterns_of(worth).for_each(PatternStats::bring);
     }
 
     /// Tells whether a page that feeds a trap led to more deferred URLs.
-    pub fn led_to_held(&mut self, worth: Worth, leads_on: bool) {
-        self.places_of(worth).for_each(|place| place.lead(leads_on));
+    pub fn led_to_deferred(&mut self, worth: Worth, leads_on: bool) {
+        self.patterns_of(worth).for_each(|stats| stats.lead(leads_on));
     }
 
-    fn places_of(&mut self, worth: Worth) -> impl Iterator<Item = &mut Place> {
-        let of_it = move |place: &&mut Place| place.mark == worth.marks.own || Some(place.mark) == worth.marks.family;
-        self.places.iter_mut().filter(of_it)
+    fn patterns_of(&mut self, worth: Worth) -> impl Iterator<Item = &mut PatternStats> {
+        let of_it =
+            move |stats: &&mut PatternStats| stats.mark == worth.marks.own || Some(stats.mark) == worth.marks.family;
+        self.patterns.iter_mut().filter(of_it)
     }
 
     /// When to fetch a link of this host that was found on a page of worth `on`. None: a seed, or a URL that was known
     /// before.
-    pub fn turn(&self, path_and_query: &str, on: Option<Worth>) -> Turn {
+    pub fn order(&self, path_and_query: &str, on: Option<Worth>) -> FetchOrder {
         match on {
-            _ if self.is_mirror() => Turn::Waits(MIRROR),
-            None => Turn::InOrder,
-            Some(on) => self.turn_on(path_and_query, on.feeds_itself && on.is_barren),
+            _ if self.is_mirror() => FetchOrder::Deferred(MIRROR),
+            None => FetchOrder::InOrder,
+            Some(on) => self.order_on(path_and_query, on.feeds_itself && on.is_barren),
         }
     }
 
-    fn turn_on(&self, path_and_query: &str, feeds_itself: bool) -> Turn {
-        if self.places.iter().all(|place| !place.is_cool) {
-            return Turn::InOrder;
+    fn order_on(&self, path_and_query: &str, feeds_itself: bool) -> FetchOrder {
+        if self.patterns.iter().all(|stats| !stats.is_cool) {
+            return FetchOrder::InOrder;
         }
         match self.cool(self.marks(&pattern::of(path_and_query))) {
-            None => Turn::InOrder,
-            Some(place) if feeds_itself => Turn::Waits(place.mark),
-            Some(_) => Turn::Last,
+            None => FetchOrder::InOrder,
+            Some(stats) if feeds_itself => FetchOrder::Deferred(stats.mark),
+            Some(_) => FetchOrder::Last,
         }
     }
 
@@ -244,14 +245,14 @@ impl HostTraps {
     /// Counts a fetch of the host. Returns the marks whose URLs are now released, and how many of each.
     pub fn visited(&mut self) -> Vec<(u32, usize)> {
         let mut released = Vec::new();
-        for place in &mut self.places {
-            if place.is_draining {
-                released.push((place.mark, DRAINED));
-            } else if place.is_cool {
-                place.earned += 1;
-                if place.earned >= place.every() && self.allowance.is_for_more() {
-                    place.earned = 0;
-                    released.push((place.mark, 1));
+        for stats in &mut self.patterns {
+            if stats.is_draining {
+                released.push((stats.mark, DRAINED));
+            } else if stats.is_cool {
+                stats.earned += 1;
+                if stats.earned >= stats.every() && self.allowance.is_for_more() {
+                    stats.earned = 0;
+                    released.push((stats.mark, 1));
                 }
             }
         }
@@ -269,7 +270,7 @@ impl HostTraps {
     /// The marks to release first: patterns that still lead to more URLs. The size of the other sets is measured after
     /// these are exhausted.
     pub fn leading(&self) -> Vec<u32> {
-        self.places.iter().filter(|place| place.leads > 0).map(|place| place.mark).collect()
+        self.patterns.iter().filter(|stats| stats.leads > 0).map(|stats| stats.mark).collect()
     }
 
     /// The host that this host mirrors.
@@ -288,10 +289,10 @@ impl HostTraps {
 
     /// Tells how many URLs of a mark were released, and whether none is left.
     pub fn released(&mut self, mark: u32, count: usize, is_empty: bool) {
-        let Some(place) = self.places.iter_mut().find(|place| place.mark == mark) else { return };
+        let Some(stats) = self.patterns.iter_mut().find(|stats| stats.mark == mark) else { return };
         match is_empty {
-            true => place.is_draining = false,
-            false if place.is_cool => self.allowance.spend(count as u32),
+            true => stats.is_draining = false,
+            false if stats.is_cool => self.allowance.spend(count as u32),
             false => {}
         }
     }
@@ -340,7 +341,7 @@ impl HostTraps {
         let mirror = mirror.map(|Mirror { of, agreed, against, .. }| {
             format!("a mirror of {of}: {agreed} pages at equal paths are equal, {against} differ")
         });
-        let cool = self.places.iter().filter(|place| place.is_cool).map(Place::said);
+        let cool = self.patterns.iter().filter(|stats| stats.is_cool).map(PatternStats::description);
         let lost = self
             .sessions()
             .iter()
@@ -350,39 +351,40 @@ impl HostTraps {
 
     /// Why a URL is deferred under a mark.
     pub fn why(&self, mark: u32) -> String {
-        match (mark, self.place(mark), &self.mirror) {
+        match (mark, self.pattern(mark), &self.mirror) {
             (MIRROR | MIRRORED, _, Some(mirror)) => format!("its host is a mirror of {}", mirror.of),
             (SESSIONS, ..) => "it carries a session; its page is fetched without".to_owned(),
-            (_, Some(place), _) => format!("its pattern {}", place.said()),
+            (_, Some(stats), _) => format!("its pattern {}", stats.description()),
             _ => "its pattern is deferred: its fetches brought nothing new".to_owned(),
         }
     }
 
-    fn place_of(&mut self, pattern: &str) -> usize {
+    fn index_of(&mut self, pattern: &str) -> usize {
         let mark = pattern::mark(pattern);
-        if let Some(at) = self.places.iter().position(|place| place.mark == mark) {
+        if let Some(at) = self.patterns.iter().position(|stats| stats.mark == mark) {
             return at;
         }
-        let new = Place { pattern: pattern.to_owned(), mark, ..Place::default() };
-        if self.places.len() < PLACES {
-            self.places.push(new);
-            return self.places.len() - 1;
+        let new = PatternStats { pattern: pattern.to_owned(), mark, ..PatternStats::default() };
+        if self.patterns.len() < MAX_PATTERNS {
+            self.patterns.push(new);
+            return self.patterns.len() - 1;
         }
         // Replaces a pattern with very few fetches. If there is none, the pattern is counted with all others.
-        let is_rare = |place: &Place| place.fetches < 3 && !place.is_cool && !place.is_draining && place.mark != OTHERS;
-        if let Some(at) = self.places.iter().position(is_rare) {
-            self.places[at] = new;
+        let is_rare =
+            |stats: &PatternStats| stats.fetches < 3 && !stats.is_cool && !stats.is_draining && stats.mark != OTHERS;
+        if let Some(at) = self.patterns.iter().position(is_rare) {
+            self.patterns[at] = new;
             return at;
         }
-        self.places.iter().position(|place| place.mark == OTHERS).unwrap_or_else(|| {
-            self.places.push(Place { mark: OTHERS, ..Place::default() });
-            self.places.len() - 1
+        self.patterns.iter().position(|stats| stats.mark == OTHERS).unwrap_or_else(|| {
+            self.patterns.push(PatternStats { mark: OTHERS, ..PatternStats::default() });
+            self.patterns.len() - 1
         })
     }
 
     /// The mark under which URLs of a pattern are deferred.
     fn resolved(&self, mark: u32) -> u32 {
-        let has_place = self.places.len() <= PLACES || self.places.iter().any(|place| place.mark == mark);
+        let has_place = self.patterns.len() <= MAX_PATTERNS || self.patterns.iter().any(|stats| stats.mark == mark);
         if has_place { mark } else { OTHERS }
     }
 }
@@ -392,4 +394,4 @@ pub fn is_elsewhere(mark: u32) -> bool {
     matches!(mark, MIRRORED | SESSIONS)
 }
 
-static NOTHING: Said = Said { mark: 0, words: Vec::new() };
+static NOTHING: PageWords = PageWords { mark: 0, words: Vec::new() };

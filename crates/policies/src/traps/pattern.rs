@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Number of path segments and of query names that are used.
 const PARTS: usize = 8;
 /// A repeated segment is looked for within this many segments.
-const LOOKED_AHEAD: usize = 32;
+const READ_AHEAD: usize = 32;
 /// Longest pattern, in bytes.
 const MAX_BYTES: usize = 120;
 /// A token of at least this length with both letters and digits is random.
@@ -64,7 +64,7 @@ fn push_path(out: &mut String, path: &str) {
     let segments = || path.split('/').skip(1);
     let is_word = |segment: &str| !segment.is_empty() && segment.bytes().all(|byte| !byte.is_ascii_digit());
     for (place, segment) in segments().enumerate() {
-        let comes_back = || is_word(segment) && segments().skip(place + 1).take(LOOKED_AHEAD).any(|it| it == segment);
+        let comes_back = || is_word(segment) && segments().skip(place + 1).take(READ_AHEAD).any(|it| it == segment);
         if place >= PARTS || comes_back() {
             out.push_str("/…");
             return;

@@ -6,7 +6,7 @@
 
 use minicbor::{Decode, Encode};
 
-use super::text::Said;
+use super::text::PageWords;
 
 /// Bytes of one filter of a host, and of a pattern.
 const OF_HOST: usize = 1024;
@@ -52,7 +52,7 @@ pub enum News {
 
 impl Seen {
     /// Remembers a page. A page without words is identified by `digest`, that of its bytes.
-    pub fn see(&mut self, said: &Said, digest: &[u8; 32]) -> News {
+    pub fn see(&mut self, said: &PageWords, digest: &[u8; 32]) -> News {
         let mark = match said.mark {
             0 => u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]]),
             mark => (mark >> 32) as u32 ^ mark as u32,

@@ -15,7 +15,7 @@ const COLLECTED: usize = 512;
 
 /// What a page says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Said {
+pub struct PageWords {
     /// Sum over all words and numbers, with repetitions. Equal for two pages with the same words in another order, as a
     /// list that is sorted differently. 0 if the page has no words.
     pub mark: u64,
@@ -24,7 +24,7 @@ pub struct Said {
 }
 
 /// The words of a body as received. For HTML, tags, comments, scripts and styles are skipped.
-pub fn said(body: &[u8], is_html: bool) -> Said {
+pub fn page_words(body: &[u8], is_html: bool) -> PageWords {
     let body = &body[..body.len().min(MAX_BYTES)];
     let mut words = Words::default();
     let mut rest = body;
@@ -34,7 +34,7 @@ pub fn said(body: &[u8], is_html: bool) -> Said {
         rest = behind_tag(&rest[end..]);
     }
     words.pick();
-    Said { mark: words.mark, words: words.lowest }
+    PageWords { mark: words.mark, words: words.lowest }
 }
 
 /// The rest after a tag. Skips its content too if that is not text.

@@ -50,7 +50,7 @@ impl Census {
 
 impl BulkSender {
     /// Checks or creates the index at the start, in order to report errors early. Does not wait for temporary problems.
-    pub async fn look(self: Arc<Self>) -> Result<(), SinkError> {
+    pub async fn check(self: Arc<Self>) -> Result<(), SinkError> {
         match self.prepare().await {
             Err(NotReady::Ever(error)) => Err(error),
             Err(NotReady::Yet(_)) => Ok(()),

@@ -194,7 +194,7 @@ impl BulkSender {
 
     /// Handles a bulk whose request broke. Returns the reason to wait before the next attempt, if any.
     async fn find_what_breaks(&self, mut broken: QueuedBulk, reason: String, work: &mut Work) -> Option<String> {
-        if let Err(why) = self.look_for_the_fault(broken.bulk.first()).await {
+        if let Err(why) = self.find_the_fault(broken.bulk.first()).await {
             broken.broke = Some(reason);
             work.queue.push_front(broken);
             return Some(why);
@@ -251,7 +251,7 @@ impl BulkSender {
 
     /// Returns Ok if the index takes pages, so that the documents sent were at fault. Otherwise returns why nothing can
     /// be sent now. Probes the shard of `item`, since other shards may work.
-    async fn look_for_the_fault(&self, item: Option<&BulkDocument>) -> Result<(), String> {
+    async fn find_the_fault(&self, item: Option<&BulkDocument>) -> Result<(), String> {
         match self.prepare().await {
             Ok(()) => {}
             Err(NotReady::Yet(reason)) => return Err(reason),
@@ -290,7 +290,7 @@ impl BulkSender {
         Ok(match answer.status {
             200 => self.judge(bulk, &answer).await,
             413 => Attempt::Halve { reason: too_long(), is_final: true },
-            400 => match self.look_for_the_fault(bulk.first()).await {
+            400 => match self.find_the_fault(bulk.first()).await {
                 Ok(()) => Attempt::Halve { reason: answer.shown(), is_final: true },
                 Err(reason) => Attempt::Later(reason),
             },
@@ -327,7 +327,7 @@ impl BulkSender {
             *self.is_ready.lock().await = false;
         }
         if let Some((first, _)) = refused.first() {
-            match self.look_for_the_fault(Some(first)).await {
+            match self.find_the_fault(Some(first)).await {
                 Ok(()) => {
                     let dead = |(item, reason): (&BulkDocument, String)| (item.entry.clone(), reason);
                     pushed.dead.extend(refused.into_iter().map(dead));
@@ -356,7 +356,7 @@ impl BulkSender {
             *is_ready = true;
         }
         if let Found::Index(found) = found {
-            if self.looks_at_alias(&found).await? {
+            if self.checks_alias(&found).await? {
                 // The alias has a new write index, which may have another mapping.
                 index::prepare(&self.client, &self.config, self.with_deletes).await?;
             }
@@ -377,7 +377,7 @@ impl BulkSender {
             let remedy = "check the server; pages wait in the page log, and the sink continues by itself";
             return Err(BulkFailure::Failed(other(problem, remedy)));
         }
-        if !std::mem::replace(&mut patience.told, true) {
+        if !std::mem::replace(&mut patience.is_reported, true) {
             tracing::warn!(index, reason, "Elasticsearch does not take documents now; retrying");
         }
         let pause = patience.back_off.mul_f64(0.75 + fastrand::f64() / 2.0);

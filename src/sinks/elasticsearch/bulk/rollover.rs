@@ -63,7 +63,7 @@ fn cannot_tell(name: &str, answer: &str) -> SinkError {
 
 impl BulkSender {
     /// Returns true if the alias has a new write index, or other indices behind it.
-    pub(super) async fn looks_at_alias(&self, found: &IndexIdentity) -> Result<bool, NotReady> {
+    pub(super) async fn checks_alias(&self, found: &IndexIdentity) -> Result<bool, NotReady> {
         let others = others(&self.client, &self.config.index, found).await?;
         if *self.others.lock() == others {
             return Ok(false);

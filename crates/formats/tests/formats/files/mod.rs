@@ -142,7 +142,7 @@ fn only_pages_with_a_2xx_answer_are_held() {
         response(&mut page).status = status;
         assert_eq!(files::write_event(&page, b"x", &mut out), held, "{status}");
         assert_eq!(FilesRecord::from_event(&page, b"x").is_some(), held, "{status}");
-        assert_eq!(files::is_held(&page), held);
+        assert_eq!(files::stores_event(&page), held);
     }
     out.clear();
     let mut sitemap = event(&[], b"x");

@@ -88,7 +88,7 @@ pub struct Owner {
     pub url: String,
     /// Its page names the target as canonical, and has the canonical slot, because the target has no page.
     #[cbor(n(1), skip_if = "is_default")]
-    pub is_stand_in: bool,
+    pub has_canonical_slot: bool,
 }
 
 impl Record for Owner {}

@@ -4,7 +4,7 @@ use super::{QueuedUrl, Record};
 use crate::keys::Rank;
 use crate::schedule::{HostRecord, Totals};
 use crate::{Cause, Errors, PageRecord, PageState, Robots, RobotsAccess, Trouble};
-use seine_delivery::Position;
+use seine_delivery::Offset;
 use seine_parse::page::{EpochMs, FailureReason, Kind};
 use seine_policies::budgets::Account;
 
@@ -67,7 +67,7 @@ impl Record for Totals {
         let [index, offset, next_sequence, next_host, work, first_time, live, gone, refused, failed, links_seen] =
             input.numbers()?;
         Some(Totals {
-            cursor: Position { index, offset },
+            cursor: Offset { index, offset },
             next_sequence,
             next_host,
             work,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use seine_delivery::Position;
+use seine_delivery::Offset;
 use seine_frontier::{
     Change, FrontierError, Harvest, Hint, PageRecord, Proposal, Proposed, Robots, Trouble, Verdict, WHEN_MET_AGAIN,
     Work,
@@ -22,7 +22,7 @@ pub(super) struct Kept {
     /// Hosts as they were written last, if a visit has ended since. Nobody gets them before that is written.
     pub unwritten: BTreeMap<String, KeptHost>,
     pub notes: BTreeMap<String, String>,
-    pub cursor: Position,
+    pub cursor: Offset,
     pub links_seen: u64,
     pub harvest: Harvest,
     pub sequence: u64,
@@ -179,7 +179,7 @@ impl Kept {
             return;
         }
         let Queue::Later(due) = url.queue else { return };
-        let Some(page) = url.page.as_mut().filter(|page| page.state.is_there()) else { return };
+        let Some(page) = url.page.as_mut().filter(|page| page.state.is_found()) else { return };
         if due == WHEN_MET_AGAIN || url.attempt > 0 {
             return;
         }
@@ -221,8 +221,8 @@ impl Url {
     }
 
     pub fn work(&self, name: &str) -> Work {
-        let page = self.page.as_ref().filter(|page| page.state.is_there());
-        let is_whole = |page: &&PageRecord| page.digest.is_some() && !page.is_to_be_reread;
+        let page = self.page.as_ref().filter(|page| page.state.is_found());
+        let is_whole = |page: &&PageRecord| page.digest.is_some() && !page.must_refetch;
         let whole = page.filter(is_whole);
         Work {
             url: name.to_owned(),
@@ -231,7 +231,7 @@ impl Url {
             priority: self.rank.0,
             attempt: self.attempt,
             was_put_off: self.was_put_off,
-            was_there: page.is_some(),
+            was_found: page.is_some(),
             known: PageRecord {
                 etag: whole.and_then(|page| page.etag.clone()),
                 last_modified: whole.and_then(|page| page.last_modified.clone()),

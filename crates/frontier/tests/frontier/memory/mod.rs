@@ -11,9 +11,9 @@ mod volatile;
 use std::collections::{BTreeMap, BTreeSet};
 
 use parking_lot::Mutex;
-use seine_delivery::Position;
+use seine_delivery::Offset;
 use seine_frontier::{
-    Applied, Batch, Change, Counts, FrontierError, FrontierOptions, Health, Host, HostPause, HostTurn, Lease,
+    Applied, Batch, Change, Counts, FrontierError, FrontierOptions, Health, Host, HostPause, Lease, LeaseAnswer,
     LeaseLimits, Notes, PageRecord, PageState, Proposal, Proposed, Release, Scheduler, Trouble, Troubled, Verdicts,
     WHEN_MET_AGAIN, Waiting, WaitingHost,
 };
@@ -77,7 +77,7 @@ impl Scheduler for MemoryFrontier {
             }
             url.attempt = 0;
             let was_forbidden = url.page.as_ref().is_some_and(PageRecord::was_forbidden);
-            url.page = url.page.take().filter(|page| page.state.is_there());
+            url.page = url.page.take().filter(|page| page.state.is_found());
             url.queue = if url.page.is_some() { Queue::Later(now) } else { Queue::Ready };
             if was_forbidden && let Some(robots) = &mut kept.host(&origin_of(name)?, now).robots {
                 robots.expires_ms = 0;
@@ -99,21 +99,21 @@ impl Scheduler for MemoryFrontier {
         Ok(leases)
     }
 
-    fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError> {
+    fn lease_host(&self, origin: &str, now: EpochMs) -> Result<LeaseAnswer, FrontierError> {
         let (mut kept, mut volatile) = (self.kept.lock(), self.volatile.lock());
         let is_leased = volatile.leases.values().any(|(leased, _)| leased == origin);
         if is_leased || kept.unwritten.contains_key(origin) {
-            return Ok(HostTurn::Taken);
+            return Ok(LeaseAnswer::Taken);
         }
         let host = kept.host(origin, now).clone();
         if host.not_before > now {
-            return Ok(HostTurn::At(host.not_before));
+            return Ok(LeaseAnswer::At(host.not_before));
         }
         volatile.last_lease += 1;
         let id = volatile.last_lease;
         volatile.leases.insert(id, (origin.to_owned(), Vec::new()));
         let host = Host { origin: origin.to_owned(), robots: host.robots, trouble: host.trouble, ordered_delay: None };
-        Ok(HostTurn::Leased(Box::new(Lease { id, host, work: Vec::new() })))
+        Ok(LeaseAnswer::Leased(Box::new(Lease { id, host, work: Vec::new() })))
     }
 
     fn give_back(&self, lease: Lease, release: Release) {
@@ -231,7 +231,7 @@ impl Verdicts for MemoryFrontier {
         Ok(applied)
     }
 
-    fn cursor(&self) -> Result<Position, FrontierError> {
+    fn cursor(&self) -> Result<Offset, FrontierError> {
         Ok(self.kept.lock().cursor)
     }
 
@@ -250,7 +250,7 @@ impl Verdicts for MemoryFrontier {
         let pages = || kept.urls.values().filter(|url| url.kind == Kind::Page).filter_map(|url| url.page.as_ref());
         let in_state = |wanted: fn(PageState) -> bool| pages().filter(|page| wanted(page.state)).count() as u64;
         Counts {
-            held: 0,
+            deferred: 0,
             work_proposed: queued().count() as u64,
             first_time: queued().filter(|url| url.page.is_none()).count() as u64,
             page: pages().count() as u64,
@@ -261,7 +261,7 @@ impl Verdicts for MemoryFrontier {
             withheld: in_state(|state| state == PageState::Withheld),
             alias: in_state(|state| state == PageState::Alias),
             duplicates: pages().filter(|page| is_duplicate(page)).count() as u64,
-            half: pages().filter(|page| page.is_half()).count() as u64,
+            truncated: pages().filter(|page| page.is_truncated()).count() as u64,
             hosts: kept.hosts.len() as u64,
             hosts_with_work: queued().map(|url| &url.origin).collect::<BTreeSet<_>>().len() as u64,
             hosts_leased: volatile.leases.len() as u64,
