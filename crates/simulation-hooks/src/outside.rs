@@ -26,8 +26,8 @@ mod simulated {
 
     impl Outside {
         /// Adds a replacement, instead of an earlier one of the same type.
-        pub fn put<T: Clone + Send + 'static>(&self, stand_in: T) {
-            self.0.lock().insert(TypeId::of::<T>(), Box::new(stand_in));
+        pub fn put<T: Clone + Send + 'static>(&self, replacement: T) {
+            self.0.lock().insert(TypeId::of::<T>(), Box::new(replacement));
         }
 
         fn get<T: Clone + 'static>(&self) -> Option<T> {
@@ -40,7 +40,7 @@ mod simulated {
         HERE.with(|here| *here.borrow_mut() = outside);
     }
 
-    pub fn stand_in<T: Clone + 'static>() -> Option<T> {
+    pub fn replacement<T: Clone + 'static>() -> Option<T> {
         HERE.try_with(|here| here.borrow().as_ref()?.get()).ok().flatten()
     }
 
@@ -56,7 +56,7 @@ mod simulated {
 }
 
 #[cfg(feature = "simulate")]
-pub use simulated::{Outside, die, enter, is_dead, stand_in};
+pub use simulated::{Outside, die, enter, is_dead, replacement};
 
 /// The replacement for a `T` in this thread's world; none: use the real one.
 #[cfg(not(feature = "simulate"))]
