@@ -50,7 +50,10 @@ impl Visitor {
             "a worker panicked: please report this bug; this URL fails, and the other URLs of its lease are fetched \
             again"
         );
-        let work = culprit.and_then(|url| spare.work.iter().find(|work| work.url == url));
+        // Before its first URL a visit asks for budget and robots.txt. That URL pays for a panic there. If nobody paid,
+        // the same panic would come again for ever.
+        let named = culprit.and_then(|url| spare.work.iter().find(|work| work.url == url));
+        let work = named.or_else(|| spare.work.first());
         let mut fetched = Vec::new();
         if let Some(work) = work
             && self.has_failed(work, panic).await

@@ -129,7 +129,7 @@ pub fn an_index_that_was_replaced_is_filled_anew(node: &Node) {
     wait_until("every page is there again", is_full);
     assert_eq!(node.type_of(index, "url"), "keyword");
     let said = run(&["sinks".as_ref(), "-o".as_ref(), place.data().as_os_str()]).ok().stdout;
-    assert!(said.contains("restarted") && said.contains("replaced is gone"), "{said}");
+    assert!(said.contains("started again") && said.contains("replaced is gone"), "{said}");
     crawl.signal("TERM");
     let ran = crawl.wait().ok();
     assert!(ran.stderr.contains("with empty counters"), "{}", ran.stderr);

@@ -276,7 +276,7 @@ async fn a_certificate_for_another_name_is_a_tls_failure() {
     let events = tokio::task::block_in_place(|| crawl(folder.path(), &site.root, &site.url("other.test")));
     let failure = failure_of(events.last().unwrap());
     assert_eq!(failure.reason, FailureReason::HostUnreachable);
-    assert!(failure.message.contains("at last with tls"), "{}", failure.message);
+    assert!(failure.message.contains("the last failure: tls"), "{}", failure.message);
     assert!(failure.message.contains("name \"other.test\""), "why exactly: {}", failure.message);
 }
 
@@ -291,5 +291,5 @@ async fn without_any_roots_http_still_works() {
     let url = site.url("shop.test");
     let events = tokio::task::block_in_place(|| crawl(&folder.path().join("secure"), "", &url));
     let failure = failure_of(events.last().unwrap());
-    assert!(failure.message.contains("at last with tls"), "{failure:?}");
+    assert!(failure.message.contains("the last failure: tls"), "{failure:?}");
 }
