@@ -100,7 +100,8 @@ impl Changes<'_> {
         if subject.verdict.kind.is_delivered() {
             self.totals.count_pages(subject.page.as_ref(), Some(record));
         }
-        self.pages.insert(url, Some(PageRecord { url_history: past, ..record.clone() }));
+        let must_refetch = record.must_refetch || missed_the_mark(subject, record);
+        self.pages.insert(url, Some(PageRecord { url_history: past, must_refetch, ..record.clone() }));
         Ok(true)
     }
 
@@ -183,6 +184,13 @@ impl Changes<'_> {
         let delivered_at = if is_delivered { None } else { was_delivered_at() };
         Ok(UrlHistory { proposed_as, attempts, delivered_at })
     }
+}
+
+/// The page was marked to be refetched after the record before the answer had been read, and the answer, such as a 304,
+/// has no content. So the mark stays.
+fn missed_the_mark(subject: &Subject, record: &PageRecord) -> bool {
+    let has_content = || record.fetched_ms == subject.verdict.attempt.at && (200..300).contains(&record.status);
+    subject.page.as_ref().is_some_and(|page| page.must_refetch) && !has_content()
 }
 
 /// Earlier attempts: those since the last answer are in the queue entry, then those in the record. A single attempt is

@@ -221,6 +221,30 @@ fn known_pages_are_brought_forward() {
     assert!(!work(REFUSED).was_found);
 }
 
+/// The validator reads the record, the page is marked, and only then the validator writes its verdict. Otherwise a
+/// destination that was emptied would never get the page, if its host always answers 304.
+#[test]
+fn a_mark_that_is_set_while_an_answer_is_judged_stays_until_there_is_content() {
+    const URL: &str = "http://a.example/";
+    let dir = tempfile::tempdir().unwrap();
+    let frontier = EmbeddedFrontier::open(dir.path(), plain(), 0).unwrap();
+    let answer = |event: u64, status: u16| {
+        let record = PageRecord { status, ..record(URL, event) };
+        let attempt = Attempt { at: record.fetched_ms, ..ATTEMPT };
+        let change = Change::Page { record, due_again: Some(event * 1_000) };
+        batch(event, vec![Verdict { attempt, ..verdict(URL, event, change) }], vec![])
+    };
+    frontier.apply(&answer(1, 200), 0).unwrap();
+    let unchanged = answer(2, 304);
+    assert_eq!(frontier.recheck(None, 10, &|_| Some(Recheck::RefetchInTime)).unwrap(), 1);
+    frontier.apply(&unchanged, 20).unwrap();
+    assert!(frontier.page(URL).unwrap().unwrap().must_refetch);
+    let lease = lease_one(&frontier, 3_000, 1);
+    assert_eq!(lease.work[0].known.etag, None, "the request is without conditions");
+    frontier.apply(&answer(3, 200), 3_000).unwrap();
+    assert!(!frontier.page(URL).unwrap().unwrap().must_refetch);
+}
+
 #[test]
 fn a_known_url_that_is_given_as_a_seed_is_one() {
     let dir = tempfile::tempdir().unwrap();
