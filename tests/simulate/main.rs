@@ -5,11 +5,13 @@
 //!     --seed N       the first world (one by chance, which is printed)
 //!     --worlds N     so many worlds
 //!     --minutes N    or as many as fit in this time
+//!     --cpu-minutes N    or in this time of each processor
 //!     --story N      one world, told in words; every request, too, with --requests
 //!     --url URL      of a story: the requests for this URL, and what `seine why` says of it, whenever that changes
 //!     --plant NAME   with a planted bug
 //!     --shape NAME   worlds that suit a planted bug; without --plant they have no bug
-//!     --planted      plants each bug, one at a time, in worlds that suit it, and fails if one is not found; with --plant that one alone
+//!     --planted      plants each bug, one at a time, in the world that is recorded for it, or else in others that suit it, and fails
+//!                    if one is not found; with --plant that one alone, with --seed in other worlds, with --cpu-minutes for so long
 //!
 //! Without options: a few fixed worlds, twice each, as a check that worlds repeat.
 
@@ -37,13 +39,14 @@ pub struct Options {
     seed: Option<u64>,
     worlds: Option<u64>,
     minutes: Option<f64>,
+    cpu_minutes: Option<f64>,
     story: Option<u64>,
     requests: bool,
     url: Option<String>,
     plant: Option<String>,
     shape: Option<String>,
     planted: bool,
-    /// One of a team: runs worlds on this core, this one and every second one, and tells what came of them.
+    /// One of a team: crawls one world on this core, and tells what came of it.
     member: Option<usize>,
     shrink: Option<u64>,
 }
@@ -56,7 +59,7 @@ fn main() -> ExitCode {
     oracle::tell_of(options.url.clone());
     run::note_panics();
     if let Some(core) = options.member {
-        return team::member(core, &options);
+        return team::crawl_one(core, &options);
     }
     match &options {
         Options { story: Some(seed), .. } => tell(*seed, &options),
@@ -75,6 +78,7 @@ impl Options {
             match argument.as_str() {
                 "--seed" => options.seed = number().map(|seed| seed as u64),
                 "--worlds" => options.worlds = number().map(|worlds| worlds as u64),
+                "--cpu-minutes" => options.cpu_minutes = number(),
                 "--minutes" => options.minutes = number(),
                 "--story" => options.story = number().map(|seed| seed as u64),
                 "--shrink" => options.shrink = number().map(|seed| seed as u64),
@@ -100,13 +104,14 @@ impl Options {
 
 /// A few worlds, twice: what happens in them follows from their seeds alone.
 fn check() -> ExitCode {
-    system::stay_on(0);
     let mut is_well = true;
     for seed in 1..=4 {
-        let (one, other) = (run::run(World::generate(seed), false), run::run(World::generate(seed), false));
-        println!("world {seed}: {} requests, {} turns, {} lives", one.requests, one.turns, one.lives);
-        if (one.trace, one.turns) != (other.trace, other.turns) {
-            println!("world {seed} did not repeat itself: {} requests, then {}", one.requests, other.requests);
+        let (one, other) = (team::begin(0, seed, &Options::default()), team::begin(1, seed, &Options::default()));
+        let (one, other) = (one().ends, other().ends);
+        let repeats = one.first().zip(other.first()).is_some_and(|(one, other)| one.repeats(other));
+        println!("world {seed} {}: {one:?}", if repeats { "repeats itself" } else { "DOES NOT REPEAT ITSELF" });
+        if !repeats {
+            println!("{other:?}");
             is_well = false;
         }
     }

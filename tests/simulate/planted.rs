@@ -1,7 +1,7 @@
 //! Bugs that are planted one at a time, to show that the simulation finds each.
 
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::Duration;
 
 use crate::Options;
 use crate::team;
@@ -11,6 +11,8 @@ struct Bug {
     /// Its name there (`planted::is`).
     name: &'static str,
     what: &'static str,
+    /// One that shows it, when it was recorded.
+    world: u64,
     /// A story of it has one of these. Others may tell of something else that the bug has brought about.
     shows: &'static [&'static str],
 }
@@ -21,8 +23,8 @@ impl Bug {
     }
 }
 
-const fn bug(name: &'static str, what: &'static str, shows: &'static [&'static str]) -> Bug {
-    Bug { name, what, shows }
+const fn bug(name: &'static str, what: &'static str, world: u64, shows: &'static [&'static str]) -> Bug {
+    Bug { name, what, world, shows }
 }
 
 /// Something is not fetched, or comes too late.
@@ -32,56 +34,75 @@ const BUGS: [Bug; 21] = [
     bug(
         "half_page_final",
         "a page whose body broke off counts as whole",
+        2001,
         &["does not hold the last version", "lacks the live page"],
     ),
     bug(
         "one_bad_hour",
         "one noindex, Disallow, empty page or other redirect removes a page at once",
+        2001,
         &["lost the live page", "an empty body that nothing had confirmed"],
     ),
-    bug("gone_at_once", "one 404 removes a page at once", &["lost the live page"]),
-    bug("stall_after_kill", "a worker that waits for the validator is not told that it went on", STALLS),
-    bug("emptied_unnoticed", "nobody notices that an index is another one", &["pages-index lacks the live page"]),
+    bug("gone_at_once", "one 404 removes a page at once", 2001, &["lost the live page"]),
+    bug("stall_after_kill", "a worker that waits for the validator is not told that it went on", 2001, STALLS),
+    bug("emptied_unnoticed", "nobody notices that an index is another one", 2001, &["pages-index lacks the live page"]),
     bug(
         "cursor_early",
         "a sink's cursor moves to what was taken, not to what is delivered",
+        2001,
         &["lacks the live page", "does not hold the last version"],
     ),
     bug(
         "lost_tombstone",
         "what becomes of a page that is gone is not sent",
+        2001,
         &["but it is not there", "holds one page twice", "which holds it"],
     ),
-    bug("rest_forgotten", "hosts do not rest after a restart", &["ms too early)"]),
-    bug("wake_up_dropped", "the log's writer is not told that an event waits", STALLS),
-    bug("wall_clock", "times, and with them versions, are the machine's clock, which is set back", STALLS),
-    bug("version_dropped", "documents carry no version", &["after it had it as of", "does not hold the last version"]),
-    bug("page_pays_for_host", "a URL pays for connections that its host refuses", &["could not be connected to"]),
-    bug("outage_unnoticed", "an outage of this machine is each host's own", &["before an outage of this machine"]),
-    bug("retry_after_ignored", "Retry-After is not obeyed", &["it said Retry-After"]),
-    bug("robots_for_ever", "robots.txt is never fetched again", &["by a robots.txt that was"]),
-    bug("crawl_delay_ignored", "Crawl-delay is not obeyed", &["its robots.txt wants a delay"]),
-    bug("address_ignored", "hosts that share an address do not wait for each other", &["requests to an address begin"]),
-    bug("new_links_lost", "links of a page that has changed are not followed", &["never asked for"]),
-    bug("aliases_asleep", "aliases of a page that leaves are not fetched again", &["has nobody's page instead"]),
-    bug("pause_forgotten", "a restart resumes what the operator has paused", &["while the crawl was paused"]),
-    bug("refused_for_ever", "a URL that answered 404 at first is never fetched again", &["lacks the live page"]),
+    bug("rest_forgotten", "hosts do not rest after a restart", 2001, &["ms too early)"]),
+    bug("wake_up_dropped", "the log's writer is not told that an event waits", 2001, STALLS),
+    bug("wall_clock", "times, and with them versions, are the machine's clock, which is set back", 2001, STALLS),
+    bug(
+        "version_dropped",
+        "documents carry no version",
+        2001,
+        &["after it had it as of", "does not hold the last version"],
+    ),
+    bug("page_pays_for_host", "a URL pays for connections that its host refuses", 2001, &["could not be connected to"]),
+    bug(
+        "outage_unnoticed",
+        "an outage of this machine is each host's own",
+        2001,
+        &["before an outage of this machine"],
+    ),
+    bug("retry_after_ignored", "Retry-After is not obeyed", 2001, &["it said Retry-After"]),
+    bug("robots_for_ever", "robots.txt is never fetched again", 2001, &["by a robots.txt that was"]),
+    bug("crawl_delay_ignored", "Crawl-delay is not obeyed", 2001, &["its robots.txt wants a delay"]),
+    bug(
+        "address_ignored",
+        "hosts that share an address do not wait for each other",
+        2001,
+        &["requests to an address begin"],
+    ),
+    bug("new_links_lost", "links of a page that has changed are not followed", 2001, &["never asked for"]),
+    bug("aliases_asleep", "aliases of a page that leaves are not fetched again", 2001, &["has nobody's page instead"]),
+    bug("pause_forgotten", "a restart resumes what the operator has paused", 2001, &["while the crawl was paused"]),
+    bug("refused_for_ever", "a URL that answered 404 at first is never fetched again", 2001, &["lacks the live page"]),
 ];
-/// Of real time, for each.
+/// Time of each processor for a bug.
 const MINUTES: f64 = 5.0;
 
-/// `only`: this one alone.
 pub fn all(options: &Options) -> ExitCode {
-    let seed = options.seed.unwrap_or_else(|| fastrand::u64(..1 << 40));
+    let minutes = options.cpu_minutes.unwrap_or(MINUTES);
     let wanted = |bug: &&Bug| options.plant.as_ref().is_none_or(|name| bug.name == name);
     let bugs: Vec<&Bug> = BUGS.iter().filter(wanted).collect();
-    println!("{} bugs, worlds from seed {seed} on, at most {MINUTES} minutes for each", bugs.len());
+    println!("{} bugs, at most {minutes} minutes of each processor for each", bugs.len());
     let mut missed = 0;
     for bug in &bugs {
-        match find(seed, bug) {
-            Found::Broken { seed, how, seconds, worlds } => {
-                println!("found   {:<20} {seconds:>4.0} s {worlds:>4} worlds  {}", bug.name, bug.what);
-                println!("        world {seed}, which breaks nothing so without it: {how}");
+        match find(options.seed, minutes, bug) {
+            Found::Broken { seed, how, cpu, worlds } => {
+                let new = if seed == bug.world { "" } else { "  (record this world)" };
+                println!("found   {:<20} {:>4.0} s {worlds:>4} worlds  {}", bug.name, cpu.as_secs_f64(), bug.what);
+                println!("        world {seed}, which breaks nothing so without it: {how}{new}");
             }
             Found::Nothing { worlds } => {
                 missed += 1;
@@ -94,28 +115,39 @@ pub fn all(options: &Options) -> ExitCode {
 }
 
 enum Found {
-    Broken { seed: u64, how: String, seconds: f64, worlds: u64 },
+    Broken { seed: u64, how: String, cpu: Duration, worlds: u64 },
     Nothing { worlds: u64 },
 }
 
-/// A world in which something breaks as this bug breaks it, and nothing breaks so without the bug.
-fn find(seed: u64, bug: &Bug) -> Found {
-    let began = Instant::now();
-    let (mut from, mut worlds) = (seed, 0);
+/// A world in which something breaks as this bug breaks it, and nothing breaks so without the bug. Looks first at the world that is
+/// recorded, unless a seed is given.
+fn find(given: Option<u64>, minutes: f64, bug: &Bug) -> Found {
+    let shape = Options { shape: Some(bug.name.to_owned()), ..Options::default() };
+    let plant = Options { plant: Some(bug.name.to_owned()), ..shape.clone() };
+    let (mut cpu, mut worlds) = (Duration::ZERO, 0);
+    if given.is_none() {
+        let (with, without) = (team::begin(0, bug.world, &plant), team::begin(1, bug.world, &shape));
+        let (with, without) = (with(), without());
+        (cpu, worlds) = (cpu + with.cpu() + without.cpu(), worlds + 1);
+        let shown = with.failed.iter().find(|(_, how)| bug.shown_by(how));
+        if let Some((seed, how)) = shown.filter(|_| !without.failed.iter().any(|(_, how)| bug.shown_by(how))) {
+            return Found::Broken { seed: *seed, how: how.clone(), cpu, worlds };
+        }
+    }
+    let mut from = given.unwrap_or_else(|| fastrand::u64(..1 << 40));
     loop {
-        let left = MINUTES - began.elapsed().as_secs_f64() / 60.0;
+        let left = minutes - cpu.as_secs_f64() / 60.0 / team::MEMBERS as f64;
         if left <= 0.0 {
             return Found::Nothing { worlds };
         }
-        let (shape, plant) = (Some(bug.name.to_owned()), Some(bug.name.to_owned()));
-        let found = team::search(from, &Options { minutes: Some(left), shape, plant, ..Options::default() }, true);
-        worlds += found.worlds;
+        let found = team::search(from, &Options { cpu_minutes: Some(left), ..plant.clone() }, true);
+        (cpu, worlds) = (cpu + found.cpu(), worlds + found.ends.len() as u64);
         let Some(last) = found.failed.iter().map(|(seed, _)| *seed).max() else { return Found::Nothing { worlds } };
-        let shown = found.failed.iter().filter(|(_, how)| bug.shown_by(how));
-        for (seed, how) in shown {
-            if !team::stories(*seed, bug.name).iter().any(|how| bug.shown_by(how)) {
-                let seconds = began.elapsed().as_secs_f64();
-                return Found::Broken { seed: *seed, how: how.clone(), seconds, worlds };
+        for (seed, how) in found.failed.iter().filter(|(_, how)| bug.shown_by(how)) {
+            let without = team::begin(0, *seed, &shape)();
+            cpu += without.cpu();
+            if !without.failed.iter().any(|(_, how)| bug.shown_by(how)) {
+                return Found::Broken { seed: *seed, how: how.clone(), cpu, worlds };
             }
         }
         from = last + 1;

@@ -1,10 +1,11 @@
-//! Many worlds, one process for each core. A process that hangs or dies takes one world with it, and that world has failed.
+//! Many worlds, two at a time, each in a process of its own. A process that hangs or dies takes one world with it, and that world has
+//! failed.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use crate::machine::system;
@@ -13,18 +14,23 @@ use crate::world::World;
 use crate::{Options, run};
 
 /// Processes at the same time.
-const MEMBERS: u64 = 2;
+pub const MEMBERS: u64 = 2;
 /// Without a turn for so long (of real time) a world hangs.
 const HANGS: Duration = Duration::from_secs(180);
 
 /// What a team found.
 #[derive(Debug, Default)]
 pub struct Found {
-    pub worlds: u64,
-    pub requests: u64,
-    pub took: Duration,
+    /// Worlds that did not die.
+    pub ends: Vec<End>,
     /// Seeds of worlds in which something broke, and what.
     pub failed: Vec<(u64, String)>,
+}
+
+impl Found {
+    pub fn cpu(&self) -> Duration {
+        self.ends.iter().map(|end| end.cpu).sum()
+    }
 }
 
 /// Runs worlds until their number or their time is over. Says at once what breaks, and tells the first world that fails as a short
@@ -32,6 +38,7 @@ pub struct Found {
 pub fn lead(options: &Options) -> ExitCode {
     let seed = options.seed.unwrap_or_else(|| fastrand::u64(..1 << 40));
     println!("worlds from seed {seed} on (repeat: make simulate SEED={seed})");
+    let began = Instant::now();
     let mut told = BTreeSet::new();
     let mut tell = |seed: u64, what: &str| {
         if told.insert((seed, property(what).to_owned())) {
@@ -39,13 +46,12 @@ pub fn lead(options: &Options) -> ExitCode {
         }
     };
     let found = search_telling(seed, options, false, &mut tell);
-    let worlds = found.worlds as f64;
     println!(
-        "{} worlds, {} requests, {:.0} s: {:.2} s of a core each",
-        found.worlds,
-        found.requests,
-        found.took.as_secs_f64(),
-        found.took.as_secs_f64() * MEMBERS as f64 / worlds.max(1.0)
+        "{} worlds, {} requests, {:.0} s: {:.2} s of a processor each",
+        found.ends.len(),
+        found.ends.iter().map(|end| end.requests).sum::<u64>(),
+        began.elapsed().as_secs_f64(),
+        found.cpu().as_secs_f64() / (found.ends.len() as f64).max(1.0)
     );
     let Some((seed, _)) = found.failed.first() else { return ExitCode::SUCCESS };
     let failed: BTreeSet<u64> = found.failed.iter().map(|(seed, _)| *seed).collect();
@@ -64,85 +70,157 @@ pub fn search(seed: u64, options: &Options, first: bool) -> Found {
 
 /// `tell`: hears of each failure at once.
 fn search_telling(seed: u64, options: &Options, first: bool, tell: &mut dyn FnMut(u64, &str)) -> Found {
-    let began = Instant::now();
     let (sender, receiver) = channel();
-    let mut members: Vec<Child> = (0..MEMBERS)
-        .map(|core| {
-            let mut command = myself();
-            command.args(["--member", &core.to_string(), "--seed", &(seed + core).to_string()]);
-            if let Some(worlds) = options.worlds {
-                command.args(["--worlds", &worlds.saturating_sub(core).div_ceil(MEMBERS).to_string()]);
-            }
-            if let Some(minutes) = options.minutes {
-                command.args(["--minutes", &minutes.to_string()]);
-            }
-            command.args(options.of_bug());
-            let mut child = command.stdout(Stdio::piped()).spawn().expect("this program runs");
-            let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
-            let sender = sender.clone();
-            std::thread::spawn(move || {
-                for line in lines.map_while(Result::ok) {
-                    let _ = sender.send((core, Some(line)));
-                }
-                let _ = sender.send((core, None));
-            });
-            child
-        })
-        .collect();
-    drop(sender);
-    let mut found = gather(&receiver, first, tell);
-    for child in &mut members {
-        if first {
-            let _ = child.kill();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for core in 0..MEMBERS {
+            let (sender, is_over) = (sender.clone(), &is_over);
+            scope.spawn(move || crawl_worlds(core, seed + core, options, is_over, &sender));
         }
-        let _ = child.wait();
-    }
-    found.took = began.elapsed();
-    found
+        drop(sender);
+        gather(&receiver, &mut |seed, how| {
+            is_over.fetch_or(first, Ordering::Relaxed);
+            tell(seed, how);
+        })
+    })
 }
 
-fn gather(lines: &Receiver<(u64, Option<String>)>, first: bool, tell: &mut dyn FnMut(u64, &str)) -> Found {
-    let mut found = Found::default();
-    let mut fail = |found: &mut Found, seed: u64, what: &str| {
-        tell(seed, what);
-        found.failed.push((seed, what.to_owned()));
-    };
-    let mut under_way = [None; MEMBERS as usize];
-    for (core, line) in lines {
-        let world = &mut under_way[core as usize];
-        let Some(line) = line else {
-            if let Some(seed) = world.take() {
-                fail(&mut found, seed, "its process died or hung");
+/// Crawls every second world from `seed` on, until their number or their time is over.
+fn crawl_worlds(core: u64, seed: u64, options: &Options, is_over: &AtomicBool, lines: &Sender<Line>) {
+    let began = Instant::now();
+    let duration = |minutes: f64| Duration::from_secs_f64(minutes * 60.0);
+    let (time, cpu_time) = (options.minutes.map(duration), options.cpu_minutes.map(duration));
+    let worlds = options.worlds.map_or(u64::MAX, |worlds| worlds.saturating_sub(core).div_ceil(MEMBERS));
+    let (mut next, mut cpu) = (seed, Duration::ZERO);
+    for _ in 0..worlds {
+        let has_time = time.is_none_or(|time| began.elapsed() < time) && cpu_time.is_none_or(|time| cpu < time);
+        if is_over.load(Ordering::Relaxed) || !has_time {
+            return;
+        }
+        let mut crawled = None;
+        listen(member(core, next, options), |line| {
+            match &line {
+                Line::Begin { seed } => crawled = Some(*seed),
+                Line::End(end) => cpu += end.cpu,
+                _ => {}
             }
-            if first && !found.failed.is_empty() {
-                break;
+            let _ = lines.send(line);
+        });
+        let Some(seed) = crawled else { return };
+        next = seed + MEMBERS;
+    }
+}
+
+/// Begins one world.
+pub fn begin(core: u64, seed: u64, options: &Options) -> impl FnOnce() -> Found + use<> {
+    let member = member(core, seed, options);
+    let (sender, receiver) = channel();
+    let listening = std::thread::spawn(move || listen(member, |line| _ = sender.send(line)));
+    move || {
+        let found = gather(&receiver, &mut |_, _| ());
+        let _ = listening.join();
+        found
+    }
+}
+
+/// Starts a process that crawls one world: this one, or the next of every second one that suits the bug.
+fn member(core: u64, seed: u64, options: &Options) -> Child {
+    let mut command = myself();
+    command.args(["--member", &core.to_string(), "--seed", &seed.to_string()]).args(options.of_bug());
+    command.stdout(Stdio::piped()).spawn().expect("this program runs")
+}
+
+/// What a member prints.
+enum Line {
+    Begin {
+        seed: u64,
+    },
+    Broken {
+        seed: u64,
+        how: String,
+    },
+    End(End),
+    /// The process ended within this world.
+    Died {
+        seed: u64,
+    },
+}
+
+/// What is the same whenever this world is crawled, except for the processor time.
+#[derive(Debug)]
+pub struct End {
+    pub requests: u64,
+    pub turns: u64,
+    pub trace: u64,
+    pub cpu: Duration,
+}
+
+impl End {
+    fn read(numbers: &str) -> Option<End> {
+        let mut numbers = numbers.split(' ').map_while(|number| number.parse().ok());
+        let (requests, turns, trace) = (numbers.next()?, numbers.next()?, numbers.next()?);
+        Some(End { requests, turns, trace, cpu: Duration::from_millis(numbers.next()?) })
+    }
+
+    /// Two crawls of one world went the same way.
+    pub fn repeats(&self, other: &End) -> bool {
+        (self.requests, self.turns, self.trace) == (other.requests, other.turns, other.trace)
+    }
+}
+
+impl Line {
+    fn read(line: &str) -> Option<Line> {
+        let (kind, rest) = line.split_once(' ')?;
+        match kind {
+            "begin" => Some(Line::Begin { seed: rest.parse().ok()? }),
+            "broken" => {
+                let (seed, how) = rest.split_once(' ')?;
+                Some(Line::Broken { seed: seed.parse().ok()?, how: how.to_owned() })
             }
+            "end" => End::read(rest).map(Line::End),
+            _ => None,
+        }
+    }
+}
+
+/// Waits for the end of a member.
+fn listen(mut member: Child, mut hear: impl FnMut(Line)) {
+    let output = member.stdout.take().expect("it is piped");
+    let mut under_way = None;
+    for line in BufReader::new(output).lines().map_while(Result::ok) {
+        let Some(line) = Line::read(&line) else {
+            println!("{line}");
             continue;
         };
-        let mut words = line.splitn(3, ' ');
-        let (kind, seed) = (words.next(), words.next().and_then(|seed| seed.parse::<u64>().ok()));
-        let rest = words.next().unwrap_or_default();
-        match (kind, seed) {
-            (Some("begin"), seed) => *world = seed,
-            (Some("end"), Some(_)) => {
-                *world = None;
-                found.worlds += 1;
-                found.requests += rest.parse::<u64>().unwrap_or(0);
-                if first && !found.failed.is_empty() {
-                    break;
-                }
-            }
-            (Some("broken"), Some(seed)) => fail(&mut found, seed, rest),
-            _ => println!("{line}"),
+        match line {
+            Line::Begin { seed } => under_way = Some(seed),
+            Line::End(_) => under_way = None,
+            _ => {}
         }
+        hear(line);
     }
-    found
+    if let Some(seed) = under_way {
+        hear(Line::Died { seed });
+    }
+    let _ = member.wait();
 }
 
-/// What breaks in a world that suits this bug, without it.
-pub fn stories(seed: u64, bug: &str) -> Vec<String> {
-    let one = Options { worlds: Some(1), shape: Some(bug.to_owned()), ..Options::default() };
-    search(seed, &one, false).failed.into_iter().map(|(_, how)| how).collect()
+fn gather(lines: &Receiver<Line>, tell: &mut dyn FnMut(u64, &str)) -> Found {
+    let mut found = Found::default();
+    for line in lines {
+        let (seed, how) = match line {
+            Line::Begin { .. } => continue,
+            Line::End(end) => {
+                found.ends.push(end);
+                continue;
+            }
+            Line::Broken { seed, how } => (seed, how),
+            Line::Died { seed } => (seed, "its process died or hung".to_owned()),
+        };
+        tell(seed, &how);
+        found.failed.push((seed, how));
+    }
+    found
 }
 
 /// `property 3`.
@@ -154,30 +232,26 @@ fn myself() -> Command {
     Command::new(std::env::current_exe().expect("this program has a path"))
 }
 
-/// Runs every second world from the given one on.
-pub fn member(core: usize, options: &Options) -> ExitCode {
+/// Crawls one world in this process. A second one would not be as it is alone: tokio draws its chance from the number of runtimes
+/// that the process has had.
+pub fn crawl_one(core: usize, options: &Options) -> ExitCode {
     system::stay_on(core);
     std::thread::spawn(watch);
-    let began = Instant::now();
-    let time = options.minutes.map(|minutes| Duration::from_secs_f64(minutes * 60.0));
     let mut seed = options.seed.unwrap_or(1);
-    let mut left = options.worlds.unwrap_or(u64::MAX);
-    let mut out = std::io::stdout();
-    while left > 0 && time.is_none_or(|time| began.elapsed() < time) {
-        let mut say = |line: String| _ = writeln!(out, "{line}").and_then(|()| out.flush());
-        let Some(world) = World::for_bug(seed, options.shape.as_deref()) else {
-            seed += MEMBERS;
-            continue;
-        };
-        say(format!("begin {seed}"));
-        let outcome = run::run(world, false);
-        for broken in &outcome.broken {
-            say(format!("broken {seed} property {}: {}", broken.property, broken.story.replace('\n', " ")));
+    let world = loop {
+        match World::for_bug(seed, options.shape.as_deref()) {
+            Some(world) => break world,
+            None => seed += MEMBERS,
         }
-        say(format!("end {seed} {}", outcome.requests));
-        seed += MEMBERS;
-        left -= 1;
+    };
+    let mut out = std::io::stdout();
+    let mut say = |line: String| _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    say(format!("begin {seed}"));
+    let outcome = run::run(world, false);
+    for broken in &outcome.broken {
+        say(format!("broken {seed} property {}: {}", broken.property, broken.story.replace('\n', " ")));
     }
+    say(format!("end {} {} {} {}", outcome.requests, outcome.turns, outcome.trace, system::cpu_ms()));
     ExitCode::SUCCESS
 }
 

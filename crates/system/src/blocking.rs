@@ -94,7 +94,6 @@ pub fn thread(name: &str, run: impl FnOnce() + Send + 'static) {
 /// Runs a future to completion on this thread.
 pub fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
     let Some(turns) = turns() else { return handle.block_on(future) };
-    let _guard = handle.enter();
     let mut future = pin!(future);
     let bell = Arc::new(Bell(Arc::default()));
     let waker = Waker::from(bell.clone());
@@ -217,8 +216,12 @@ impl Runtime {
         }
     }
 
-    pub fn enter(&self) -> EnterGuard<'_> {
-        self.handle().enter()
+    /// Enters it; none: all threads of a simulation are in its runtime.
+    pub fn enter(&self) -> Option<EnterGuard<'_>> {
+        match self {
+            Runtime::Own(runtime) => Some(runtime.enter()),
+            Runtime::Simulated(_) => None,
+        }
     }
 
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use seine_simulation_hooks::outside::{self, Outside};
 use seine_system::blocking::Turns;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::time::{Instant, sleep_until};
 
 use system::Disk;
@@ -47,13 +47,13 @@ pub enum Stop {
 const MOST_TURNS: u64 = 100_000;
 
 impl Machine {
-    /// To be called in a thread of its own, which gives the turns.
+    /// To be called in a thread of its own, which does everything from then on.
     pub fn new(seed: u64, wall_ms: u64) -> Machine {
         system::begin(wall_ms);
         system::enter(seed);
         let outside = Outside::default();
         outside::enter(Some(outside.clone()));
-        let threads = Arc::new(Threads::new(seed, outside.clone()));
+        let threads = Arc::new(Threads::new(seed));
         outside.put::<Arc<dyn Turns>>(threads.clone());
         Machine {
             outside,
@@ -81,7 +81,8 @@ impl Machine {
     pub fn kill(&mut self) {
         outside::die(true);
         system::set_disk(Disk::Frozen);
-        self.runtime = None;
+        let handle = self.runtime.take().map(|tasks| tasks.runtime.handle().clone());
+        let _guard = handle.as_ref().map(Handle::enter);
         self.threads.kill();
         self.kill_at = None;
         system::set_disk(Disk::Well);
@@ -90,6 +91,8 @@ impl Machine {
     /// Goes on until the clock says `until` (nanoseconds).
     pub fn run(&mut self, until: u64) -> Stop {
         let (mut still, mut since) = (0, system::nanos());
+        let handle = self.tasks().runtime.handle().clone();
+        let _guard = handle.enter();
         loop {
             let now = system::nanos();
             if now != since {
@@ -103,14 +106,14 @@ impl Machine {
                 return Stop::Kill;
             }
             let runnable = self.threads.runnable();
-            if self.are_awake && (runnable.is_empty() || self.chance.bool()) {
+            if self.are_awake && (runnable == 0 || self.chance.bool()) {
                 self.are_awake = false;
                 self.turns += 1;
                 self.tasks().rest(None);
                 continue;
             }
-            if !runnable.is_empty() {
-                let next = &runnable[self.chance.usize(..runnable.len())];
+            if runnable > 0 {
+                let next = self.chance.usize(..runnable);
                 self.turns += 1;
                 self.threads.give_turn(next);
                 // What a thread wakes stands in the queue for what comes from other threads.

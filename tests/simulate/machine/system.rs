@@ -24,6 +24,7 @@ const SYS_CLOCK_GETTIME: c_long = 228;
 const SYS_GETRANDOM: c_long = 318;
 const CLOCK_REALTIME: c_int = 0;
 const CLOCK_REALTIME_COARSE: c_int = 5;
+const CLOCK_PROCESS_CPUTIME_ID: c_int = 2;
 
 thread_local! {
     /// Whether this thread lives in virtual time; its chance is drawn from here, then.
@@ -39,8 +40,24 @@ const BEGINNING: u64 = 1_000_000_000_000;
 
 /// From now on this thread lives in virtual time, and its chance follows from `seed`.
 pub fn enter(seed: u64) {
-    CHANCE.set(seed | 1);
-    fastrand::seed(seed);
+    swap_chance(Chance::of(seed));
+}
+
+/// What comes next of the chance that a thread of the simulation draws: from the system, and from `fastrand`.
+#[derive(Debug, Clone, Copy)]
+pub struct Chance(u64, u64);
+
+impl Chance {
+    pub fn of(seed: u64) -> Chance {
+        Chance(seed | 1, seed)
+    }
+}
+
+/// Draws from this one from now on; returns the one of before.
+pub fn swap_chance(chance: Chance) -> Chance {
+    let before = Chance(CHANCE.replace(chance.0), fastrand::get_seed());
+    fastrand::seed(chance.1);
+    before
 }
 
 /// A new machine, whose clock says `wall_ms`.
@@ -80,6 +97,14 @@ pub fn stay_on(core: usize) {
     let mask = 1u64 << core;
     // SAFETY: the mask is as long as it says.
     unsafe { sched_setaffinity(0, 8, &mask) };
+}
+
+/// The real processor time of all threads of this process, in milliseconds.
+pub fn cpu_ms() -> u64 {
+    let mut time = Timespec { seconds: 0, nanos: 0 };
+    // SAFETY: the place is as long as it must be.
+    unsafe { syscall(SYS_CLOCK_GETTIME, CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    time.seconds as u64 * 1000 + time.nanos as u64 / 1_000_000
 }
 
 /// # Safety

@@ -1,48 +1,55 @@
-//! Threads of the simulated process. They are real threads, of which one runs at a time: it has the turn until it waits.
+//! Threads of the simulated process. They are coroutines of the one thread that runs a world: one has the turn until it waits. To hand
+//! over a turn between real threads took a third of the time of a world.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::null;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{self, Thread};
+use std::thread;
 use std::time::Instant;
 
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, Yielder};
 use parking_lot::Mutex;
-use seine_simulation_hooks::outside::{self, Outside};
 use seine_system::blocking::Turns;
-use tokio::runtime::Handle;
 
-use super::system;
+use super::system::{self, Chance};
 
-/// Who gives turns: the thread that made it.
+/// Bytes of the stack of each, as the standard library has it.
+const STACK: usize = 2 << 20;
+
+/// The threads of a world. All calls come from the thread that runs the world.
 pub struct Threads {
     seed: u64,
-    outside: Outside,
-    controller: Thread,
-    all: Mutex<Vec<Arc<Slot>>>,
     started: AtomicU64,
     events: AtomicU64,
     is_killed: AtomicBool,
-    /// By name, for who looks for what takes long.
+    /// By name, for who looks for what takes long: those of threads that have ended.
     pub turns: Mutex<BTreeMap<String, u64>>,
 }
 
 pub struct Slot {
     name: String,
-    thread: Mutex<Option<Thread>>,
-    has_turn: AtomicBool,
-    state: Mutex<State>,
+    coroutine: RefCell<Coroutine<(), (), ()>>,
+    /// Valid from its first turn to its end.
+    yielder: Cell<*const Yielder<(), ()>>,
+    state: RefCell<State>,
+    chance: Cell<Chance>,
+    turns: Cell<u64>,
 }
 
 enum State {
     Ready,
     Waiting { rang: Arc<AtomicU64>, seen: u64, deadline: Option<u64> },
-    Ended,
 }
 
 thread_local! {
-    static MINE: RefCell<Option<Arc<Slot>>> = const { RefCell::new(None) };
+    static ALL: RefCell<Vec<Rc<Slot>>> = const { RefCell::new(Vec::new()) };
+    /// Who has the turn; none: a task, or the world itself.
+    static CURRENT: RefCell<Option<Rc<Slot>>> = const { RefCell::new(None) };
 }
 
 /// How a thread of a killed process ends.
@@ -52,12 +59,9 @@ struct Killed;
 pub static SIGNS: AtomicU64 = AtomicU64::new(0);
 
 impl Threads {
-    pub fn new(seed: u64, outside: Outside) -> Threads {
+    pub fn new(seed: u64) -> Threads {
         Threads {
             seed,
-            outside,
-            controller: thread::current(),
-            all: Mutex::default(),
             started: AtomicU64::new(0),
             events: AtomicU64::new(1),
             is_killed: AtomicBool::new(false),
@@ -70,64 +74,59 @@ impl Threads {
         self.events.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Who could go on now.
-    pub fn runnable(&self) -> Vec<Arc<Slot>> {
+    /// How many could go on now.
+    pub fn runnable(&self) -> usize {
         let now = system::nanos();
-        let all = self.all.lock();
-        all.iter().filter(|slot| slot.is_runnable(now)).cloned().collect()
+        ALL.with_borrow(|all| all.iter().filter(|slot| slot.is_runnable(now)).count())
     }
 
     /// The next time at which one goes on whatever happens.
     pub fn next_deadline(&self) -> Option<u64> {
-        self.all.lock().iter().filter_map(|slot| slot.deadline()).min()
+        ALL.with_borrow(|all| all.iter().filter_map(|slot| slot.deadline()).min())
     }
 
-    /// Lets a thread go on until it waits or ends.
-    pub fn give_turn(&self, slot: &Arc<Slot>) {
+    /// Lets one of those that could go on now do so, until it waits or ends.
+    pub fn give_turn(&self, number: usize) {
+        let now = system::nanos();
+        let next = ALL.with_borrow(|all| all.iter().filter(|slot| slot.is_runnable(now)).nth(number).cloned());
+        if let Some(slot) = next {
+            self.resume(slot);
+        }
+    }
+
+    fn resume(&self, slot: Rc<Slot>) {
         SIGNS.fetch_add(1, Ordering::Relaxed);
-        if let Some(turns) = self.turns.lock().get_mut(&slot.name) {
-            *turns += 1;
-        }
-        slot.has_turn.store(true, Ordering::Release);
-        if let Some(thread) = slot.thread.lock().as_ref() {
-            thread.unpark();
-        }
-        while slot.has_turn.load(Ordering::Acquire) {
-            thread::park();
-        }
-        if matches!(*slot.state.lock(), State::Ended) {
-            self.all.lock().retain(|other| !Arc::ptr_eq(other, slot));
+        slot.turns.set(slot.turns.get() + 1);
+        CURRENT.set(Some(slot.clone()));
+        let others = system::swap_chance(slot.chance.get());
+        let has_ended = slot.coroutine.borrow_mut().resume(()).as_return().is_some();
+        slot.chance.set(system::swap_chance(others));
+        CURRENT.set(None);
+        if has_ended {
+            ALL.with_borrow_mut(|all| all.retain(|other| !Rc::ptr_eq(other, &slot)));
+            *self.turns.lock().entry(slot.name.clone()).or_default() += slot.turns.get();
         }
     }
 
     /// Ends them all, wherever they are.
     pub fn kill(&self) {
         self.is_killed.store(true, Ordering::Relaxed);
-        while let Some(slot) = { self.all.lock().first().cloned() } {
-            self.give_turn(&slot);
+        while let Some(slot) = ALL.with_borrow(|all| all.first().cloned()) {
+            self.resume(slot);
         }
         self.is_killed.store(false, Ordering::Relaxed);
     }
 
     /// For who looks at a simulation that hangs.
     pub fn names(&self) -> Vec<String> {
-        self.all.lock().iter().map(|slot| slot.name.clone()).collect()
-    }
-
-    fn yield_turn(&self, slot: &Slot) {
-        slot.has_turn.store(false, Ordering::Release);
-        self.controller.unpark();
-        while !slot.has_turn.load(Ordering::Acquire) {
-            thread::park();
-        }
+        ALL.with_borrow(|all| all.iter().map(|slot| slot.name.clone()).collect())
     }
 }
 
 impl Slot {
     fn is_runnable(&self, now: u64) -> bool {
-        match &*self.state.lock() {
+        match &*self.state.borrow() {
             State::Ready => true,
-            State::Ended => false,
             State::Waiting { rang, seen, deadline } => {
                 rang.load(Ordering::Relaxed) != *seen || deadline.is_some_and(|deadline| deadline <= now)
             }
@@ -135,63 +134,53 @@ impl Slot {
     }
 
     fn deadline(&self) -> Option<u64> {
-        match &*self.state.lock() {
+        match &*self.state.borrow() {
             State::Waiting { deadline, .. } => *deadline,
-            _ => None,
+            State::Ready => None,
         }
     }
 }
 
 impl Turns for Threads {
     fn thread(&self, name: &str, run: Box<dyn FnOnce() + Send>) {
-        let slot = Arc::new(Slot {
-            name: name.to_owned(),
-            thread: Mutex::default(),
-            has_turn: AtomicBool::new(false),
-            state: Mutex::new(State::Ready),
-        });
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         let seed = self.seed ^ (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let (outside, controller) = (self.outside.clone(), self.controller.clone());
-        let mine = slot.clone();
-        let spawned = thread::Builder::new().name(name.to_owned()).spawn(move || {
-            while !mine.has_turn.load(Ordering::Acquire) {
-                thread::park();
-            }
-            system::enter(seed);
-            outside::enter(Some(outside));
-            MINE.with(|here| *here.borrow_mut() = Some(mine.clone()));
-            let handle = outside::replacement::<Handle>();
-            let guard = handle.as_ref().map(Handle::enter);
-            let ended = catch_unwind(AssertUnwindSafe(run));
-            drop(guard);
-            if let Err(panic) = ended
+        let stack = DefaultStack::new(STACK).expect("the system has memory for a stack");
+        let named = name.to_owned();
+        let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
+            CURRENT.with_borrow(|mine| mine.as_ref().expect("it has the turn").yielder.set(yielder));
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(run))
                 && !panic.is::<Killed>()
             {
-                eprintln!("thread {} ended by a panic", mine.name);
+                eprintln!("thread {named} ended by a panic");
             }
-            *mine.state.lock() = State::Ended;
-            outside::enter(None);
-            mine.has_turn.store(false, Ordering::Release);
-            controller.unpark();
         });
-        self.turns.lock().entry(name.to_owned()).or_default();
-        *slot.thread.lock() = Some(spawned.expect("the system starts threads").thread().clone());
-        self.all.lock().push(slot);
+        let slot = Slot {
+            name: name.to_owned(),
+            coroutine: RefCell::new(coroutine),
+            yielder: Cell::new(null()),
+            state: RefCell::new(State::Ready),
+            chance: Cell::new(Chance::of(seed)),
+            turns: Cell::new(0),
+        };
+        ALL.with_borrow_mut(|all| all.push(Rc::new(slot)));
     }
 
     fn wait(&self, rang: &Arc<AtomicU64>, seen: u64, deadline: Option<Instant>) {
         if thread::panicking() {
             return;
         }
-        let Some(slot) = MINE.with(|mine| mine.borrow().clone()) else {
+        let Some(slot) = CURRENT.with_borrow(Clone::clone) else {
             panic!("a task blocked: {:?}", std::backtrace::Backtrace::force_capture());
         };
         let now = Instant::now();
         let deadline =
             deadline.map(|deadline| system::nanos() + deadline.saturating_duration_since(now).as_nanos() as u64);
-        *slot.state.lock() = State::Waiting { rang: rang.clone(), seen, deadline };
-        self.yield_turn(&slot);
+        *slot.state.borrow_mut() = State::Waiting { rang: rang.clone(), seen, deadline };
+        let yielder = slot.yielder.get();
+        drop(slot);
+        // SAFETY: it belongs to the coroutine that runs here, which lives until it returns.
+        unsafe { &*yielder }.suspend(());
         if self.is_killed.load(Ordering::Relaxed) {
             resume_unwind(Box::new(Killed));
         }
