@@ -55,11 +55,13 @@ impl Reservations {
             let decision = self.decisions.lock().decision(key).cloned();
             let next = match (decision, store.page(key, split(&named)?.0)?) {
                 (Some(AliasDecision::Page { .. }), _) => return Ok(Some((named.clone(), named))),
-                (Some(AliasDecision::Alias(_)), _) if leaves_after.is_some() => None,
-                (Some(AliasDecision::Alias(target)), _) => Some(target),
+                (Some(AliasDecision::Alias(target)), _) if leaves_after.is_none() => Some(target),
+                // Another worker has just found where it leads. That counts if it has led there before.
+                (Some(AliasDecision::Alias(target)), Some(page)) if named_by_alias(&page) != Some(&*target) => None,
+                (Some(AliasDecision::Alias(_)), None) => None,
                 (None, Some(page)) if is_delivered(&page) => return Ok(Some((named.clone(), named))),
-                (None, Some(page)) if !is_confirmed(&page, leaves_after) => None,
-                (None, Some(page)) => named_by_alias(&page).map(str::to_owned),
+                (_, Some(page)) if !is_confirmed(&page, leaves_after) => None,
+                (_, Some(page)) => named_by_alias(&page).map(str::to_owned),
                 (None, None) => None,
             };
             match next.filter(|next| *next != named) {
@@ -183,6 +185,11 @@ impl Changes<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether it is an alias, and so leads to another URL.
+pub(super) fn leads_on(record: &PageRecord) -> bool {
+    named_by_alias(record).is_some()
 }
 
 /// What an alias names or redirects to; its page may be further on.

@@ -136,7 +136,11 @@ impl Changes<'_> {
             Role::Owner(target) => self.own(target, Owner { url: record.url.clone(), has_canonical_slot: false })?,
             Role::CanonicalSlot(canonical) => {
                 let is_owned = self.own(canonical, Owner { url: record.url.clone(), has_canonical_slot: true })?;
-                is_owned || self.has(self.frontier.key_of(canonical)?, canonical, canonical_slots::is_delivered)?
+                let key = self.frontier.key_of(canonical)?;
+                is_owned
+                    || self.has(key, canonical, canonical_slots::is_delivered)?
+                    // While the page was judged, the URL became an alias. One more fetch shows whose.
+                    || (was != is && self.has(key, canonical, canonical_slots::leads_on)?)
             }
             Role::Alias(target) => {
                 let key = self.frontier.key_of(target)?;

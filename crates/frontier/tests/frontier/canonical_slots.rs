@@ -201,3 +201,29 @@ fn a_delivered_page_leaves_for_a_redirect_only_when_that_has_lasted() {
     frontier.apply(&batch(4, vec![leads(5, 1000, 1500)], vec![]), 1500).unwrap();
     assert_eq!(frontier.claim_canonical(PAGE, &visit(0), after), is(OTHER, OTHER));
 }
+
+/// `visit(1)` names OTHER, which names PAGE. All are fetched together, again and again, so OTHER is always about to be
+/// judged when `visit(1)` is.
+#[test]
+fn an_alias_that_is_fetched_at_the_same_time_leads_on_as_before() {
+    let frontier = embedded(plain());
+    let verdicts = vec![fetched(PAGE, 1, Some(LATER)), alias(OTHER, 2, PAGE, PAGE), naming(&visit(1), 3, OTHER)];
+    frontier.apply(&batch(1, verdicts, vec![]), 100).unwrap();
+    let at_once = Some(Duration::ZERO);
+    assert_eq!(frontier.claim_canonical(PAGE, OTHER, at_once), is(PAGE, PAGE));
+    assert_eq!(frontier.claim_canonical(OTHER, &visit(1), at_once), is(PAGE, PAGE));
+    // It names another page now, perhaps by mistake: a page does not leave for that until it is known.
+    assert_eq!(frontier.claim_canonical(&visit(5), OTHER, at_once), None);
+    assert_eq!(frontier.claim_canonical(OTHER, &visit(1), at_once), is(OTHER, OTHER), "a page of its own");
+}
+
+/// OTHER was not known to lead anywhere when `visit(1)` was judged, and its verdict was written first.
+#[test]
+fn a_page_that_names_what_has_just_become_an_alias_is_looked_at_once_more() {
+    let frontier = embedded(plain());
+    let verdicts = vec![fetched(PAGE, 1, Some(LATER)), alias(OTHER, 2, PAGE, PAGE), naming(&visit(1), 3, OTHER)];
+    frontier.apply(&batch(1, verdicts, vec![]), 100).unwrap();
+    assert_eq!(due(&*frontier, 200), [visit(1)]);
+    frontier.apply(&batch(2, vec![naming(&visit(1), 4, OTHER)], vec![]), 300).unwrap();
+    assert_eq!(due(&*frontier, 400), [""; 0], "whatever it says then, it is asked no more");
+}
