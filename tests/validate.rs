@@ -656,7 +656,9 @@ fn what_is_put_off_pays_no_attempt_and_its_host_rests() {
         bench.validate(event);
         assert_eq!(bench.state(SEED), None, "turn {turn}: it has no answer yet");
         assert_eq!(bench.frontier.next_due(), Some(at));
-        let LeaseAnswer::At(until) = bench.frontier.lease_host("http://site.example", 0).unwrap() else { panic!() };
+        let LeaseAnswer::At { at: until, .. } = bench.frontier.lease_host("http://site.example", 0).unwrap() else {
+            panic!()
+        };
         assert!(until >= rested, "its release may be lost, and it rests all the same");
         let lease = bench.frontier.lease(at, LeaseLimits::new(1, 1)).unwrap().remove(0);
         assert_eq!((lease.work[0].attempt, lease.work[0].was_put_off), (0, true));

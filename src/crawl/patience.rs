@@ -20,6 +20,8 @@ const NAMED: usize = 10;
 pub(super) struct Patience {
     limit: Duration,
     since: Option<Instant>,
+    /// Since when there was no final answer, and no URL left to fetch for the first time.
+    still: Instant,
     /// Number of final answers at that time. A new answer restarts the clock.
     answers: u64,
 }
@@ -32,13 +34,15 @@ pub struct Waits {
     pub away: Vec<Away>,
     /// Counts of hosts in trouble, and the names of those due first.
     pub waiting: Waiting,
+    /// Hosts that redirects lead to and that could not be visited in time.
+    pub late: Vec<(String, EpochMs)>,
     /// Budgets that are used up, and the number of remaining URLs.
     pub spent: SpentBudgets,
 }
 
 impl Patience {
     pub fn new(limit: Duration) -> Patience {
-        Patience { limit, since: None, answers: 0 }
+        Patience { limit, since: None, still: Instant::now(), answers: 0 }
     }
 
     /// All remaining URLs must wait.
@@ -53,25 +57,63 @@ impl Patience {
         if counts.page > self.answers {
             // The time counts from the last page, even if requests are in progress.
             (self.since, self.answers) = (self.since.map(|_| Instant::now()), counts.page);
+            self.still = Instant::now();
         }
         let is_paused = running.visitor().services.outage.pause(now).is_some();
+        if !is_paused && has_fresh(running, &counts, now, self.limit) {
+            (self.since, self.still) = (None, Instant::now());
+            return None;
+        }
         match only_waits(running, &counts, is_paused, now, self.limit) {
             Some(true) => self.since = self.since.or_else(|| Some(Instant::now())),
             Some(false) => self.since = None,
             None => {}
         }
-        let left = self.limit.saturating_sub(self.since?.elapsed());
+        let is_still = self.still.elapsed() >= self.limit && is_left_with_failed(running, &counts, now, self.limit);
+        let left = match is_still {
+            true => Duration::ZERO,
+            false => self.limit.saturating_sub(self.since?.elapsed()),
+        };
         if left.is_zero() || (!is_paused && counts.hosts_leased == 0 && is_due_after(running, now, left)) {
             return Some(Waits {
                 at: now,
                 away: running.visitor().services.outage.away(),
                 // Includes hosts that were due a moment ago, because their last fetch failed.
                 waiting: running.frontier.waiting(0, NAMED),
+                late: running.visitor().services.parking.late(NAMED),
                 spent: SpentBudgets::of(running.frontier.as_ref()),
             });
         }
         None
     }
+}
+
+/// Whether a URL can be fetched for the first time. Then nobody waits, although failed URLs may keep its host busy.
+fn has_fresh(running: &Running, counts: &Counts, now: EpochMs, limit: Duration) -> bool {
+    // Hosts that a budget stops count as fresh.
+    if counts.hosts_fresh <= resting(running.frontier.as_ref()) {
+        return false;
+    }
+    counts.hosts_leased > 0
+        || running.frontier.next_due_well().is_none_or(|due| !is_later(due, now, soon(running, limit)))
+}
+
+/// Several URLs are left without an answer, and all have failed before. A single one is waited for until its attempts
+/// are used up, which takes longer than the usual patience if it never answers. A redirect that only waits for the
+/// delay of a healthy host counts as work.
+fn is_left_with_failed(running: &Running, counts: &Counts, now: EpochMs, limit: Duration) -> bool {
+    let frontier = &running.config().frontier;
+    // Such a redirect is tried again some time after that host may be visited.
+    let over = now.saturating_sub((limit + frontier.host_delay.max(frontier.backoff_base) * 2).as_millis() as u64);
+    let soon = now + soon(running, limit).as_millis() as u64;
+    running.is_validated()
+        && counts.first_time.saturating_sub(counts.deferred) > 1
+        && !running.visitor().services.parking.waits_for_healthy(over, soon)
+}
+
+/// A wait that counts as work.
+fn soon(running: &Running, limit: Duration) -> Duration {
+    limit.max(running.config().frontier.max_crawl_delay)
 }
 
 /// None while requests are in progress or about to start.
@@ -90,7 +132,7 @@ fn only_waits(running: &Running, counts: &Counts, is_paused: bool, now: EpochMs,
     }
     // A healthy host waits for its delay, and a URL for its next attempt. If that is soon, it counts as work. A host
     // that has answered everything may have only rechecks left, due in days.
-    let soon = limit.max(running.config().frontier.max_crawl_delay);
+    let soon = soon(running, limit);
     let next = running.frontier.next_due_well();
     Some(next.is_none_or(|due| is_later(due, now, soon)))
 }
@@ -147,16 +189,23 @@ impl fmt::Display for Waits {
         self.spent.write_budgets(out)?;
         for WaitingHost { origin, until, urls, trouble } in &self.waiting.next {
             let urls = some(*urls, "URL");
-            write!(out, "    {origin}  {urls}, next attempt ")?;
+            write!(out, "    {origin}  {urls}, ")?;
             match until.checked_sub(self.at).filter(|wait| *wait > 0) {
-                Some(wait) => write!(out, "in {}", span(wait.div_ceil(1000)))?,
-                None => write!(out, "now")?,
+                Some(wait) => write!(out, "next attempt in {}", span(wait.div_ceil(1000)))?,
+                None => write!(out, "a request was in progress")?,
             }
             match trouble {
                 Some(Trouble { cause, failures: 0, .. }) => {
                     writeln!(out, " ({}, many URLs together)", meaning(*cause))?;
                 }
                 Some(Trouble { cause, failures, .. }) => writeln!(out, " ({}, {failures} in a row)", meaning(*cause))?,
+                None => writeln!(out)?,
+            }
+        }
+        for (origin, until) in &self.late {
+            write!(out, "    {origin}  could not be visited for URLs that redirect to it")?;
+            match until.checked_sub(self.at).filter(|wait| *wait > 0) {
+                Some(wait) => writeln!(out, ", next attempt in {}", span(wait.div_ceil(1000)))?,
                 None => writeln!(out)?,
             }
         }

@@ -14,14 +14,17 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::host::LeasedHost;
-use super::parking::Parking;
+use super::parking::{Late, Parking};
 use super::visitor::{Interrupted, Services};
 use super::waits::Waits;
 use crate::config::Config;
 use crate::shutdown::Shutdown;
 
-/// How long a redirect waits for the delay of the other host, and for the worker that has its lease.
+/// How long a redirect that was put off before waits for the delay of the other host, and for the worker that has its
+/// lease. No URL of its own host is left that was never requested.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Otherwise the redirect waits as long as its own host rests anyway, and this much longer.
+const SHORT_PATIENCE: Duration = Duration::from_millis(500);
 
 /// A host in the parking. Removed when the wait ends, however it ends.
 struct Parked<'v> {
@@ -32,7 +35,7 @@ struct Parked<'v> {
 /// The frontier's answer for a host to borrow.
 enum Answer {
     Leased(Box<Borrowed>),
-    At(EpochMs),
+    At { at: EpochMs, is_in_trouble: bool },
     Taken,
 }
 
@@ -96,15 +99,33 @@ impl Hosts {
         result
     }
 
-    /// Gets the host of `url` from the frontier, or from a worker that waits.
-    pub(super) async fn borrow(&self, url: &Url) -> Result<Borrowed, Interrupted> {
+    /// Gets the host of `url` from the frontier, or from a worker that waits. `was_put_off`: the redirect waited for a
+    /// host before.
+    pub(super) async fn borrow(&self, url: &Url, was_put_off: bool) -> Result<Borrowed, Interrupted> {
         let origin = url.origin().ascii_serialization();
-        let deadline = Instant::now() + PATIENCE;
+        let borrowed = self.borrow_within(&origin, self.patience(&origin, was_put_off)).await;
+        if borrowed.is_ok() {
+            self.parking.is_back(&origin);
+        }
+        borrowed
+    }
+
+    /// While one redirect waited in vain, the next ones of other URLs do not wait.
+    fn patience(&self, origin: &str, was_put_off: bool) -> Duration {
+        match was_put_off {
+            true => PATIENCE,
+            false if self.parking.late_until(origin) > now_ms() => Duration::ZERO,
+            false => self.config.frontier.host_delay + SHORT_PATIENCE,
+        }
+    }
+
+    async fn borrow_within(&self, origin: &str, patience: Duration) -> Result<Borrowed, Interrupted> {
+        let deadline = Instant::now() + patience;
         let mut changed = self.changed.subscribe();
         loop {
             changed.mark_unchanged();
             let mut wait = None;
-            let (hosts, asked) = (self.clone(), origin.clone());
+            let (hosts, asked) = (self.clone(), origin.to_owned());
             // Released if the caller is gone.
             let slot = blocking::aside(move || {
                 Ok::<_, FrontierError>(match hosts.frontier.lease_host(&asked, now_ms())? {
@@ -112,23 +133,26 @@ impl Hosts {
                         Answer::Leased(Box::new(Borrowed { host: LeasedHost::borrowed(*lease), hosts, is_lent: false }))
                     }
                     LeaseAnswer::Taken => Answer::Taken,
-                    LeaseAnswer::At(at) => Answer::At(at),
+                    LeaseAnswer::At { at, is_in_trouble } => Answer::At { at, is_in_trouble },
                 })
             });
             let again = match slot.await? {
                 Answer::Leased(host) => return Ok(*host),
                 Answer::Taken => {
-                    if let Some(host) = self.parking.lend(&origin, now_ms() + PATIENCE.as_millis() as u64) {
+                    if let Some(host) = self.parking.lend(origin, now_ms() + patience.as_millis() as u64) {
                         return Ok(Borrowed { hosts: self.clone(), host, is_lent: true });
                     }
                     if Instant::now() >= deadline {
+                        let until = now_ms() + PATIENCE.as_millis() as u64;
+                        self.parking.is_late(origin, Late { until, is_in_trouble: false });
                         return Err(Interrupted::Taken);
                     }
                     deadline
                 }
-                Answer::At(at) => {
+                Answer::At { at, is_in_trouble } => {
+                    self.parking.is_late(origin, Late { until: at, is_in_trouble });
                     let rested = Instant::now() + Duration::from_millis(at.saturating_sub(now_ms()));
-                    if rested > deadline {
+                    if rested > deadline || is_in_trouble {
                         return Err(Interrupted::Resting(at));
                     }
                     wait = Some(self.waits.begin());

@@ -90,7 +90,7 @@ impl Asker {
 
     /// A request to a host that we have not leased yet.
     async fn ask_other(&self, url: &Url, request: &Request<'_>) -> Result<Asked, Interrupted> {
-        let mut other = self.hosts.borrow(url).await?;
+        let mut other = self.hosts.borrow(url, request.work.was_put_off).await?;
         match (self.robots.learn_rules(&mut other).await, other.is_hopeless(&self.config.frontier)) {
             (Err(Interrupted::Resting(_)), Some(failure)) => {
                 let bytes_beside = std::mem::take(&mut other.bytes_beside);
@@ -101,7 +101,7 @@ impl Asker {
         }
         if other.has_new_delay(&self.config.frontier) {
             drop(other);
-            other = self.hosts.borrow(url).await?;
+            other = self.hosts.borrow(url, request.work.was_put_off).await?;
             self.robots.learn_rules(&mut other).await?;
         }
         self.ask(&mut other, url, request).await

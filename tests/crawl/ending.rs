@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::support::server::Answer;
+use crate::support::server::{Answer, Ask};
 
 use crate::support::program::{Place, Process, eventually, free_port, run};
 use crate::support::{Plan, Running, TestSite, links};
@@ -67,6 +67,78 @@ fn what_waits_is_not_waited_for_because_known_pages_are_due_some_day() {
     let seeds = [site.seeds(), vec![dead]].concat();
     Process::start(place.crawl(&seeds, &["--delay", "0", "--patience", "2s"])).wait().exits(4);
     assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), site.pages());
+}
+
+/// A run does not end with pages that were never requested, although redirects to a host that is down keep failing. The
+/// end names that host.
+#[test]
+fn redirects_to_a_host_that_is_down_cost_no_page_of_their_own_host() {
+    let dead = format!("http://127.0.0.1:{}", free_port());
+    let to = dead.clone();
+    let site = Running::start_with(1, move |_| {
+        Arc::new(move |ask: &Ask| match ask.path() {
+            "/" => {
+                let paths = (0..6).map(|n| format!("/r{n}")).chain((0..100).map(|n| format!("/p{n}")));
+                Answer::html(links(&paths.collect::<Vec<_>>().iter().map(String::as_str).collect::<Vec<_>>()))
+            }
+            path if path.starts_with("/r") && path != "/robots.txt" => Answer::redirect(302, &format!("{to}{path}")),
+            path if path.starts_with("/p") => Answer::html(format!("page {path}")),
+            _ => Answer::text("").status(404),
+        })
+    });
+    let place = Place::with("link_storage.link_strategy.scope_hosts: [\"127.0.0.1\"]");
+    let began = Instant::now();
+    let ran =
+        Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0", "--patience", "2s"])).wait().exits(4);
+    assert_eq!(place.kept().len(), 101, "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("{dead}  could not be visited")), "{}", ran.stderr);
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+}
+
+/// A healthy host whose crawl delay is longer than the patience is waited for, one redirect after the other.
+#[test]
+fn redirects_wait_for_the_delay_of_a_healthy_host() {
+    let slow = Running::start_with(1, |_| {
+        Arc::new(|ask: &Ask| match ask.path() {
+            "/robots.txt" => Answer::text("User-agent: *\nCrawl-delay: 3\n"),
+            path => Answer::html(format!("slow {path}")),
+        })
+    });
+    let to = slow.origin(0);
+    let site = Running::start_with(1, move |_| {
+        Arc::new(move |ask: &Ask| match ask.path() {
+            "/" => Answer::html(links(&["/r0", "/r1", "/r2", "/p0", "/p1"])),
+            path if path.starts_with("/r") && path != "/robots.txt" => Answer::redirect(302, &format!("{to}{path}")),
+            path if path.starts_with("/p") => Answer::html(format!("page {path}")),
+            _ => Answer::text("").status(404),
+        })
+    });
+    let place = Place::with("link_storage.link_strategy.scope_hosts: [\"127.0.0.1\"]");
+    let options = ["--delay", "0", "--patience", "1s"];
+    Process::start(place.crawl(&[site.origin(0) + "/"], &options)).wait().ok();
+    assert_eq!(place.kept().len(), 6);
+}
+
+/// Failed URLs are not retried for longer than the patience, even if their host is well and a request is in progress.
+#[test]
+fn urls_that_hang_do_not_keep_a_run_beyond_its_patience() {
+    let site = Running::start_with(1, |_| {
+        Arc::new(|ask| match ask.path() {
+            "/" => Answer::html(links(&["/p0", "/h0", "/h1", "/h2", "/p1"])),
+            path if path.starts_with("/h") => Answer::html("late").after(Duration::from_secs(60)),
+            path if path.starts_with("/p") => Answer::html(format!("page {path}")),
+            _ => Answer::text("").status(404),
+        })
+    });
+    let place =
+        Place::with("crawler_manager.downloader.header_timeout: 1s\nlink_storage.scheduler.backoff_base: 100ms");
+    let began = Instant::now();
+    let config = ["--delay", "0", "--patience", "2s"];
+    let ran = Process::start(place.crawl(&[site.origin(0) + "/"], &config)).wait().exits(4);
+    assert_eq!(place.kept().len(), 3, "{}", ran.stderr);
+    assert!(!ran.stderr.contains("next attempt now"), "{}", ran.stderr);
+    let tries = site.visits.all().iter().filter(|visit| visit.path.starts_with("/h")).count();
+    assert!((3..9).contains(&tries), "{tries} requests in {:?}", began.elapsed());
 }
 
 #[test]

@@ -67,8 +67,34 @@ async fn a_redirect_to_a_host_that_rests_for_long_does_not_hold_up_its_own() {
     // The host that asked for a pause is the one that gets it.
     let now = now_ms();
     match crawl.frontier.lease_host(&format!("http://b.test:{}", site.port), now).unwrap() {
-        LeaseAnswer::At(at) => assert!(at > now + 3_000_000, "b.test rests for {} ms only", at - now),
+        LeaseAnswer::At { at, .. } => assert!(at > now + 3_000_000, "b.test rests for {} ms only", at - now),
         other => panic!("{other:?}"),
+    }
+}
+
+/// Ten URLs that redirect come before ten good pages. The good ones are not delayed, whatever is wrong with the other host.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_redirects_to_a_slow_or_broken_host_do_not_hold_up_their_own() {
+    for is_down in [false, true] {
+        let site = site(2, move |ask, port| match (ask.host.as_str(), ask.path()) {
+            ("b.test", _) if is_down => Answer::close(),
+            ("b.test", "/robots.txt") => Answer::text("User-agent: *\nCrawl-delay: 20\n"),
+            ("a.test", path) if path.starts_with("/r") && path != "/robots.txt" => {
+                Answer::redirect(302, &format!("http://b.test:{port}{path}"))
+            }
+            _ => Answer::html("page"),
+        });
+        let paths = (0..10).map(|n| format!("/r{n}")).chain((0..10).map(|n| format!("/p{n}")));
+        let seeds: Vec<String> = paths.map(|path| format!("http://a.test:{}{path}", site.port)).collect();
+        let mut config = config_for(&site);
+        config.frontier.backoff_base = Duration::from_secs(5);
+        let crawl = MiniCrawl::new(config, &seeds.iter().map(String::as_str).collect::<Vec<_>>());
+        let good = |events: &[Arc<seine_parse::page::PageEvent>]| {
+            events.iter().filter(|event| event.url.contains("/p") && status_of(event) == 200).count()
+        };
+        crawl.run_until(Duration::from_secs(10), |events| good(events) == 10).await;
+        let asked = |start: &str| site.visits.all().iter().filter(|visit| visit.path.starts_with(start)).count();
+        assert!(asked("/p") == 10, "down: {is_down}");
     }
 }
 

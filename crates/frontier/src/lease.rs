@@ -89,8 +89,11 @@ impl LeaseLimits {
 #[derive(Debug, Clone)]
 pub enum LeaseAnswer {
     Leased(Box<Lease>),
-    /// It must wait until then.
-    At(EpochMs),
+    /// It must wait until then, for its delay or because it is in trouble or blocked.
+    At {
+        at: EpochMs,
+        is_in_trouble: bool,
+    },
     /// Another worker has it.
     Taken,
 }

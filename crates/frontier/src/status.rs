@@ -42,6 +42,9 @@ pub struct Counts {
     pub over_hosts: u64,
     /// Hosts with queued URLs.
     pub hosts_with_work: u64,
+    /// Hosts with URLs that have no answer yet and never failed, neither in trouble nor blocked.
+    #[serde(default)]
+    pub hosts_fresh: u64,
     /// Hosts leased now, and URLs leased or fetched without a verdict.
     pub hosts_leased: u64,
     pub in_flight: u64,

@@ -126,6 +126,11 @@ pub(super) struct Counted {
 }
 
 impl Counted {
+    /// It has URLs that were never requested, and nothing but its delay keeps them waiting.
+    pub fn is_fresh(self) -> bool {
+        self.ready > 0 && !self.is_blocked && self.waits_for().is_none()
+    }
+
     /// The trouble that the host's URLs wait for, apart from its delay: the host is in trouble, or many of its URLs
     /// fail together and no new URL is left.
     pub fn waits_for(&self) -> Option<Trouble> {

@@ -19,7 +19,8 @@ const BLOCKED_REST_MS: EpochMs = 3_600_000;
 #[derive(Debug)]
 pub enum HostChoice {
     Leased(u64, Box<HostRecord>),
-    At(EpochMs),
+    /// It must wait until then; whether because it is in trouble.
+    At(EpochMs, bool),
     Taken,
 }
 
@@ -63,9 +64,9 @@ impl Schedule {
         let claim = if state.busy().lease.is_some() || is_recalled || self.unwritten.contains(&host) {
             HostChoice::Taken
         } else if state.record.is_blocked() {
-            HostChoice::At(now + BLOCKED_REST_MS)
+            HostChoice::At(now + BLOCKED_REST_MS, true)
         } else if state.record.not_before > now {
-            HostChoice::At(state.record.not_before)
+            HostChoice::At(state.record.not_before, state.record.counted().waits_for().is_some())
         } else {
             let record = Box::new(state.record.record());
             let lease = self.begin_lease(host);

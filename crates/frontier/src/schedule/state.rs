@@ -33,6 +33,8 @@ pub struct Schedule {
     pub(super) in_flight: HashMap<UrlKey, Queue>,
     pub(super) leases: HashMap<u64, Leased>,
     pub(super) hosts_with_work: u64,
+    /// See [`Counts::hosts_fresh`].
+    pub(super) hosts_fresh: u64,
     /// Hosts in trouble with queued URLs, and the number of these.
     pub(super) troubled: BTreeMap<Cause, (u64, u64)>,
     pub(super) given_up: BTreeSet<HostKey>,
@@ -104,6 +106,7 @@ impl Schedule {
             hosts: self.totals.next_host,
             over_hosts: self.totals.over_hosts,
             hosts_with_work: self.hosts_with_work,
+            hosts_fresh: self.hosts_fresh,
             hosts_leased: self.leases.len() as u64,
             in_flight: self.in_flight.len() as u64,
             links_seen: self.totals.links_seen,
@@ -226,6 +229,8 @@ impl Schedule {
         let now = record.filter(|record| record.work > 0);
         self.hosts_with_work += u64::from(now.is_some());
         self.hosts_with_work -= u64::from(before.is_some());
+        self.hosts_fresh += u64::from(now.is_some_and(Counted::is_fresh));
+        self.hosts_fresh -= u64::from(before.is_some_and(Counted::is_fresh));
         let troubled = |record: Counted| {
             // A blocked host waits for the operator, whatever its trouble.
             let trouble = record.waits_for().filter(|_| !record.is_blocked)?;

@@ -243,7 +243,7 @@ fn a_blocked_host_counts_as_that_and_as_no_other_that_waits() {
     assert_eq!(frontier.next_due(), None);
     assert!(frontier.lease(1000, LeaseLimits::new(9, 9)).unwrap().is_empty());
     assert!(
-        matches!(frontier.lease_host(origin, 1000), Ok(LeaseAnswer::At(at)) if at > 1000),
+        matches!(frontier.lease_host(origin, 1000), Ok(LeaseAnswer::At { at, .. }) if at > 1000),
         "not by a redirect either"
     );
     drop(frontier);

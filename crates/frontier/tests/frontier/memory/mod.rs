@@ -107,7 +107,8 @@ impl Scheduler for MemoryFrontier {
         }
         let host = kept.host(origin, now).clone();
         if host.not_before > now {
-            return Ok(LeaseAnswer::At(host.not_before));
+            let is_in_trouble = host.trouble.is_some_and(|trouble| trouble.is_the_hosts());
+            return Ok(LeaseAnswer::At { at: host.not_before, is_in_trouble });
         }
         volatile.last_lease += 1;
         let id = volatile.last_lease;
@@ -263,6 +264,7 @@ impl Verdicts for MemoryFrontier {
             duplicates: pages().filter(|page| is_duplicate(page)).count() as u64,
             truncated: pages().filter(|page| page.is_truncated()).count() as u64,
             hosts: kept.hosts.len() as u64,
+            hosts_fresh: fresh_hosts(&kept),
             hosts_with_work: queued().map(|url| &url.origin).collect::<BTreeSet<_>>().len() as u64,
             hosts_leased: volatile.leases.len() as u64,
             in_flight: volatile.in_flight.len() as u64,
@@ -287,6 +289,16 @@ impl Notes for MemoryFrontier {
 
 fn is_duplicate(page: &PageRecord) -> bool {
     page.state.is_live() && page.likeness.as_ref().is_some_and(|likeness| likeness.of.is_some())
+}
+
+/// Hosts with URLs that were never requested, and not in trouble.
+fn fresh_hosts(kept: &Kept) -> u64 {
+    let is_well = |origin: &String| {
+        let trouble = kept.hosts.get(origin).and_then(|host| host.trouble);
+        trouble.is_none_or(|trouble| !trouble.is_the_hosts())
+    };
+    let ready = kept.urls.values().filter(|url| url.queue == Queue::Ready).map(|url| &url.origin);
+    ready.filter(|origin| is_well(origin)).collect::<BTreeSet<_>>().len() as u64
 }
 
 /// Scheme, name and port of a URL that may be fetched and is in normal form.
