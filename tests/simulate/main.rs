@@ -126,6 +126,9 @@ fn tell(seed: u64, options: &Options) -> ExitCode {
         return ExitCode::FAILURE;
     };
     println!("{}", world.story());
+    for linking in options.url.iter().flat_map(|url| world.linking_to(url)) {
+        println!("  {linking}");
+    }
     let outcome = run::run(world, options.requests || options.url.is_some());
     println!(
         "{} requests, {} turns, {} lives, at most {} KB of memory, trace {:x}",

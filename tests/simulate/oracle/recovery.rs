@@ -54,7 +54,8 @@ fn is_linked(case: &Case, url: &str, before: u64) -> bool {
     let Some((host, page)) = case.world.page_at(url) else { return false };
     let links =
         |from: &&Page| from.links.iter().any(|it| it.to == To::Page(page.id) && it.from == 0 && it.until == u64::MAX);
-    host.pages.iter().filter(links).any(|from| {
+    // A copy has the links of the page that it copies, so its own ones say nothing.
+    host.pages.iter().filter(|from| from.twin_of.is_none()).filter(links).any(|from| {
         let url = format!("{}{}", host.origin(), from.path);
         case.oracle.requests.of(&url).any(|(_, last)| last.ended < before && last.is_alive() && last.url == url)
     })

@@ -166,6 +166,23 @@ impl World {
         }
     }
 
+    /// The pages that link to a URL, and when, for people.
+    pub fn linking_to(&self, url: &str) -> Vec<String> {
+        let pages = self.hosts.iter().flat_map(|host| host.pages.iter().map(move |page| (host, page)));
+        let lines = pages.flat_map(|(host, page)| {
+            let shown = self.content(host, page).1;
+            let links = shown.links.iter().filter(|link| self.url_of_link(&link.to).as_deref() == Some(url));
+            links.map(move |link| {
+                let until = if link.until == u64::MAX { "its end".into() } else { self.day(link.until) };
+                let (from, lives) = (self.day(link.from.max(self.begins_ms)), page.lives.iter());
+                let lives: Vec<String> =
+                    lives.map(|life| format!("{}..", self.day(life.0.max(self.begins_ms)))).collect();
+                format!("{}{} links there from {from} until {until}; it lives {lives:?}", host.origin(), page.path)
+            })
+        });
+        lines.collect()
+    }
+
     /// Whose content a page shows.
     fn content<'w>(&'w self, host: &'w Host, page: &'w Page) -> (&'w Host, &'w Page) {
         page.twin_of.and_then(|twin| self.page(twin)).unwrap_or((host, page))
