@@ -100,7 +100,7 @@ fn redirects_to_a_host_that_is_down_cost_no_page_of_their_own_host() {
 fn redirects_wait_for_the_delay_of_a_healthy_host() {
     let slow = Running::start_with(1, |_| {
         Arc::new(|ask: &Ask| match ask.path() {
-            "/robots.txt" => Answer::text("User-agent: *\nCrawl-delay: 3\n"),
+            "/robots.txt" => Answer::text("User-agent: *\nCrawl-delay: 6\n"),
             path => Answer::html(format!("slow {path}")),
         })
     });
@@ -114,7 +114,7 @@ fn redirects_wait_for_the_delay_of_a_healthy_host() {
         })
     });
     let place = Place::with("link_storage.link_strategy.scope_hosts: [\"127.0.0.1\"]");
-    let options = ["--delay", "0", "--patience", "1s"];
+    let options = ["--delay", "0", "--patience", "5s"];
     Process::start(place.crawl(&[site.origin(0) + "/"], &options)).wait().ok();
     assert_eq!(place.kept().len(), 6);
 }
