@@ -24,7 +24,7 @@ use crate::shutdown::Shutdown;
 /// lease. No URL of its own host is left that was never requested.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Otherwise the redirect waits as long as its own host rests anyway, and this much longer.
-const SHORT_PATIENCE: Duration = Duration::from_millis(500);
+const SHORT_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A host in the parking. Removed when the wait ends, however it ends.
 struct Parked<'v> {
@@ -112,10 +112,11 @@ impl Hosts {
 
     /// While one redirect waited in vain, the next ones of other URLs do not wait.
     fn patience(&self, origin: &str, was_put_off: bool) -> Duration {
+        let short = self.config.frontier.host_delay + SHORT_PATIENCE;
         match was_put_off {
             true => PATIENCE,
-            false if self.parking.late_until(origin) > now_ms() => Duration::ZERO,
-            false => self.config.frontier.host_delay + SHORT_PATIENCE,
+            false if self.parking.late_until(origin) > now_ms() + short.as_millis() as u64 => Duration::ZERO,
+            false => short,
         }
     }
 
