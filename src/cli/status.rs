@@ -62,6 +62,9 @@ fn shown(status: &Status) -> String {
         None => format!("{} is stopped; continue it with: seine crawl -o {0}\n", status.folder),
         Some(live) => head(status, live),
     };
+    if status.clock_ahead_ms > 0 {
+        text += &format!("  {}\n", crate::crawl::clock_is_ahead(Duration::from_millis(status.clock_ahead_ms)));
+    }
     text += "\n";
     text + &as_table(status)
 }

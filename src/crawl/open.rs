@@ -35,6 +35,7 @@ use crate::sinks::watch::Watch;
 use crate::supervisor::Supervisor;
 use crate::telemetry::Metrics;
 use crate::telemetry::fetch_log::FetchLog;
+use crate::telemetry::progress::span;
 use crate::telemetry::rates::Rates;
 use crate::visit::rules::RulesCache;
 use crate::visit::{Services, Visitor};
@@ -220,7 +221,7 @@ fn once_free<T, E>(
 fn open_frontier(config: &Config, folder: &Path, room: &mut StartRoom) -> Result<EmbeddedFrontier, CrawlError> {
     let open = || EmbeddedFrontier::open(&folder.join("frontier"), options(config), now_ms());
     let frontier = once_free(folder, FrontierError::is_in_use, open)?;
-    set_clock(&frontier)?;
+    room.write(&frontier, || set_clock(&frontier))?;
     room.write(&frontier, || frontier.try_put_off_again(now_ms()).map(|_| ()))?;
     Ok(frontier)
 }
@@ -278,20 +279,34 @@ fn client_and_metrics(config: &Config, folder: &Path) -> Result<(Client, Arc<Met
     Ok((client, Arc::new(metrics)))
 }
 
+/// By how much the crawl's clock was ahead of the machine's at the last start (ms), if an earlier run had a wrong clock.
+const CLOCK_LEAD_NOTE: &str = "clock lead";
+
 /// Times continue after those of the last run, even if the machine's clock was set back.
 pub(super) fn set_clock(frontier: &EmbeddedFrontier) -> Result<(), FrontierError> {
-    /// Corrections up to this are normal and not reported.
-    const LITTLE: std::time::Duration = std::time::Duration::from_secs(60);
-    let latest = frontier.note(CLOCK_NOTE)?.and_then(|text| text.parse().ok());
-    let ahead = latest.map(clock::never_before).unwrap_or_default();
-    if ahead > LITTLE {
-        tracing::warn!(
-            hours = ahead.as_secs() / 3600,
-            minutes = ahead.as_secs() / 60 % 60,
-            "this machine's clock is behind the times in this data folder, so the crawl continues from the latest \
-            of them; fetch times are too late by this much until the machine's clock has caught up; if the clock was \
-            wrong before, start in another data folder"
-        );
+    let saved = |name: &str| Ok(frontier.note(name)?.and_then(|text| text.parse().ok()).unwrap_or(0));
+    let (latest, lead_before) = (saved(CLOCK_NOTE)?, saved(CLOCK_LEAD_NOTE)?);
+    let (start, lead) = clock::continued(clock::wall_ms(), latest, lead_before);
+    clock::never_before(start);
+    if lead != lead_before {
+        frontier.set_note(CLOCK_LEAD_NOTE, &lead.to_string())?;
+    }
+    if let Some(ahead) = clock::ahead() {
+        tracing::warn!("{}", clock_is_ahead(ahead));
     }
     Ok(())
+}
+
+/// The sentence for a crawl whose clock is ahead of the machine's.
+pub(crate) fn clock_is_ahead(ahead: Duration) -> String {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    let consequence = match ahead > DAY {
+        true => "rechecks go on by the time that passes, but fetch times in pages stay ahead",
+        false => "nothing is due until this machine's clock has caught up, or while the crawl runs",
+    };
+    let span = span(ahead.as_secs());
+    format!(
+        "the times in this data folder are {span} ahead of this machine's clock: {consequence}; if the clock was wrong \
+        before, another data folder has the right times"
+    )
 }

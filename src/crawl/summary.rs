@@ -8,11 +8,12 @@ use std::time::Duration;
 use seine_frontier::{Counts, FrontierError, Harvest, PageRecord, PageState, Verdicts, WhichHosts};
 use seine_page_log::Counters;
 use seine_parse::page::FailureReason;
-use seine_system::clock::now_ms;
+use seine_system::clock::{self, now_ms};
 use serde_json::{Value, json};
 
 use super::backfill;
 use super::ending::Ended;
+use super::open::clock_is_ahead;
 use super::running::Running;
 use super::stillness::trouble;
 use crate::sinks::dead_letters;
@@ -43,6 +44,8 @@ pub struct Summary {
     pub deferred_at: Vec<(String, u64)>,
     /// The crawl prefers some pages.
     pub is_focused: bool,
+    /// How far the crawl's clock is ahead of the machine's.
+    pub clock_ahead: Option<Duration>,
 }
 
 #[derive(Debug, Clone)]
@@ -107,6 +110,7 @@ impl Summary {
                 .map(|host| (host.record.origin.into(), host.record.deferred))
                 .collect(),
             is_focused: running.config().is_focused(),
+            clock_ahead: clock::ahead(),
         })
     }
 
@@ -190,6 +194,7 @@ impl Summary {
             "over_hosts": self.counts.over_hosts,
             "judged": self.counts.judged,
             "relevant": self.counts.relevant,
+            "clock_ahead_seconds": self.clock_ahead.map_or(0, |ahead| ahead.as_secs()),
             "seeds": self.seeds,
             "failed_seeds": self.failed_seeds.len(),
             "failed_seeds_first": failed_seeds.map(|(seed, why)| json!({"url": seed, "why": why})).collect::<Vec<_>>(),
@@ -230,6 +235,9 @@ impl Summary {
 impl fmt::Display for Summary {
     fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
         writeln!(out, "\n{}\n", self.how())?;
+        if let Some(ahead) = self.clock_ahead {
+            writeln!(out, "  {}\n", clock_is_ahead(ahead))?;
+        }
         self.write_failed_seeds(out)?;
         self.write_attempts(out)?;
         self.write_tables(out)?;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::support::program::{Place, Process};
+use crate::support::program::{Place, Process, run};
 use crate::support::{Plan, TestSite};
 
 #[test]
@@ -92,6 +92,35 @@ fn after_a_restart_with_the_clock_set_back_pages_are_newer_all_the_same() {
     assert_eq!(newer.len(), site.pages().len(), "every page again, and newer");
     let visits = site.visits().len();
     // And once more: the clock is still behind, and nothing is due.
-    crawl(&[]);
+    let ran = crawl(&[]);
     assert_eq!(site.visits().len(), visits);
+    let line = "\n  the times in this data folder are 9 days ahead of this machine's clock";
+    assert!(ran.stderr.contains(line), "{}", ran.stderr);
+    let status = run(&["status", "-o", place.data().to_str().unwrap()]).ok();
+    assert!(status.stdout.contains("9 days ahead of this machine's clock"), "{}", status.stdout);
+
+    // Forty days later everything is due again. The
+    // machine's clock cannot be moved here, so the saved lead is.
+    let frontier = EmbeddedFrontier::open(&place.data().join("frontier"), FrontierOptions::default(), 0).unwrap();
+    let lead: u64 = frontier.note("clock lead").unwrap().expect("saved at the start").parse().unwrap();
+    assert!(lead > 9 * DAY, "{lead}");
+    frontier.set_note("clock lead", &(lead + 40 * DAY).to_string()).unwrap();
+    drop(frontier);
+    crawl(&[]);
+    assert!(site.visits().len() >= visits + site.pages().len(), "daily runs go on");
+}
+
+/// A clock that was sixty days ahead for one run freezes no crawl that starts every day.
+#[test]
+fn the_time_between_two_runs_counts_after_a_run_with_a_wrong_clock() {
+    let (now, wrong) = (100 * DAY, 160 * DAY);
+    let (first, lead) = clock::continued(now, wrong, 0);
+    assert_eq!((first, lead), (wrong, 60 * DAY), "nothing goes back");
+    let (second, lead) = clock::continued(now + DAY, wrong + 5, lead);
+    assert_eq!((second, lead), (wrong + DAY, 60 * DAY), "a day later");
+    // Back still further, and ahead of everything.
+    assert_eq!(clock::continued(now - DAY, wrong + DAY, lead), (wrong + DAY, 62 * DAY));
+    assert_eq!(clock::continued(now + 70 * DAY, wrong + DAY, lead), (now + 70 * DAY, 0), "caught up");
+    // A few hours heal by waiting.
+    assert_eq!(clock::continued(now, now + DAY / 2, 0), (now + DAY / 2, 0));
 }

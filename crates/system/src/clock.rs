@@ -3,7 +3,7 @@
 //! A crawl orders everything by time: events by their ids, an index's versions by the time of the fetch, visits by when
 //! they are due. But a machine's clock may be set back, during a run or between two. Then the crawl's clock continues
 //! from its latest time, second by second, until the machine's clock has caught up. Until then the times in events are
-//! ahead. The frontier stores the latest time over restarts.
+//! ahead. The frontier stores the latest time over restarts, and [`continued`] says how a stopped crawl continues.
 //!
 //! The crawl's clock also ignores a jump ahead during a run. Otherwise a page dated by the jump would be newer than all
 //! later ones, once the clock is corrected. The time that a machine slept is not a jump. A new process starts with the
@@ -106,10 +106,30 @@ fn uptime() -> Option<Duration> {
     Duration::try_from_secs_f64(text.split(' ').next()?.parse().ok()?).ok()
 }
 
-/// Sets the clock to at least `ms`. Returns how far that is ahead of the machine's clock.
-pub fn never_before(ms: u64) -> Duration {
-    let ahead = CLOCK.lock().at_least(ms, Instant::now()).saturating_sub(wall_ms());
-    Duration::from_millis(ahead)
+/// Sets the clock to at least `ms`.
+pub fn never_before(ms: u64) {
+    CLOCK.lock().at_least(ms, Instant::now());
+}
+
+/// How far the crawl's clock is ahead of the machine's clock; none if it is less than a minute.
+pub fn ahead() -> Option<Duration> {
+    const LITTLE: Duration = Duration::from_secs(60);
+    Some(Duration::from_millis(now_ms().saturating_sub(wall_ms()))).filter(|ahead| *ahead > LITTLE)
+}
+
+/// Where the clock of a stopped crawl continues, and the lead to save for the next start, both in ms. `latest` is the
+/// latest time of the crawl, `lead` what the last start saved.
+///
+/// If the machine's clock `wall` is behind by up to a day, the crawl waits for it. If it is further behind, an earlier
+/// run had a wrong clock. Then the crawl keeps its lead, as a running crawl does. So the time between two runs counts,
+/// and what is due in a day by the wrong clock is due in a day.
+pub fn continued(wall: u64, latest: u64, lead: u64) -> (u64, u64) {
+    const DAY: u64 = 24 * 60 * 60 * 1000;
+    match latest.saturating_sub(wall) {
+        0 => (wall, 0),
+        behind if behind <= DAY && lead == 0 => (latest, 0),
+        behind => (wall.saturating_add(behind.max(lead)), behind.max(lead)),
+    }
 }
 
 /// The id of a new event: UUIDv7, 32 lower-case hex digits, larger than all earlier ones.

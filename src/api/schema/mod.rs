@@ -23,6 +23,9 @@ pub struct Status {
     /// The data folder.
     pub folder: String,
     pub now_ms: EpochMs,
+    /// How far the crawl's clock is ahead of the machine's, because an earlier run had a wrong clock; 0 if it is not.
+    #[serde(default)]
+    pub clock_ahead_ms: u64,
     /// The operator has paused it.
     pub is_paused: bool,
     /// None for a crawl without a process.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use seine_frontier::{EmbeddedFrontier, Verdicts};
 use seine_page_log::{PageLog, ReaderStatus};
-use seine_system::clock::now_ms;
+use seine_system::clock::{self, now_ms};
 
 use crate::api::Refusal;
 use crate::api::schema::work::ClientStatus;
@@ -49,6 +49,7 @@ impl CrawlStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             folder: self.folder.display().to_string(),
             now_ms: now_ms(),
+            clock_ahead_ms: clock::ahead().map_or(0, |ahead| ahead.as_millis() as u64),
             is_paused: self.pauses.is_crawl_paused(),
             frontier: self.frontier.counts(),
             page_proposed: log.page_proposed(),
