@@ -151,7 +151,9 @@ pub(super) fn start(crawl: Crawl) -> anyhow::Result<ExitCode> {
 pub(super) fn read_seeds(given: &[String], file: Option<&std::path::Path>) -> anyhow::Result<Vec<String>> {
     let in_file = file.map(config::read_seeds).transpose()?.unwrap_or_default();
     let normalised = |seed: &String| {
-        seine_parse::url::parse(seed).with_context(|| {
+        // A name alone is read as http, and `ht!tp://` is no name.
+        let is_checked = !seed.contains("://") || config::check_seed(seed).is_ok();
+        seine_parse::url::parse(seed).filter(|_| is_checked).with_context(|| {
             format!("seed {seed:?} is not an http or https URL; write for example https://example.com/")
         })
     };

@@ -40,9 +40,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             "default" => Order::ResetLimit { limit },
             "none" => Order::SetLimit { limit, most: None },
             most => {
-                let bytes =
-                    config::parse_size(most).map_err(|wanted| anyhow::anyhow!("{most:?} is not a limit: {wanted}"))?;
-                Order::SetLimit { limit, most: Some(bytes) }
+                let of_pages = || "expected a number of pages, at least 1".to_owned();
+                let number = config::parse_size(most)
+                    .map_err(|of_bytes| if limit.ends_with("pages") { of_pages() } else { of_bytes })
+                    .map_err(|wanted| anyhow::anyhow!("{most:?} is not a limit: {wanted}"))?;
+                Order::SetLimit { limit, most: Some(number) }
             }
         };
         return super::steer::order(&folder.output, &order);

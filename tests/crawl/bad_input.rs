@@ -47,7 +47,9 @@ fn seeds() {
     };
     crawl(&[]).fails_naming(&["no seeds", "--seed", "-s FILE"]);
     assert!(!data.exists(), "nothing is made before there is something to do");
-    for seed in ["::no url::", "ftp://example.com/", "http://", "mailto:someone@example.com", "/etc/passwd", ""] {
+    for seed in
+        ["::no url::", "ftp://example.com/", "http://", "mailto:someone@example.com", "/etc/passwd", "ht!tp://", ""]
+    {
         crawl(&["--seed", seed]).fails_naming(&[&format!("{seed:?}"), "https://example.com/"]);
     }
     let missing = crawl(&["-s", "/nowhere/seeds.txt"]).fails_naming(&["/nowhere/seeds.txt", "-s"]);

@@ -43,7 +43,8 @@ fn limits_are_lowered_and_raised_while_it_runs_and_hold_over_a_kill() {
         ("page", "5", "is not a limit"),
         ("host/week/pages", "5", "is not a limit"),
         ("pages", "0", "least"),
-        ("pages", "x", "expected"),
+        ("pages", "x", "expected a number of pages"),
+        ("crawl/day/bytes_received", "x", "a number of bytes"),
     ] {
         seine(&place, &["limit", limit, most]).fails_naming(&[words]);
     }

@@ -170,6 +170,9 @@ fn what_failed_is_tried_again_by_the_crawl_that_runs() {
     assert!(told.contains("1 queued; the running crawl fetches them"), "{told}");
     eventually("it is there now", || refused() == Some(1) && status(&place)["frontier"]["live"] == 2);
     seine(&place, &["retry", "--pattern", "("]).fails_naming(&["the pattern"]);
+    for host in ["", "a b", "http://"] {
+        seine(&place, &["retry", "--host", host]).fails_naming(&[&format!("{host:?} is no host")]);
+    }
     process.signal("TERM");
     process.wait().ok();
 }

@@ -387,13 +387,16 @@ fn a_state_that_does_not_fit_the_folder_loses_nothing_that_is_there() {
     let path = files(folder.path()).pop().unwrap();
     let whole = std::fs::read(&path).unwrap();
     std::fs::write(&path, &whole[..whole.len() - 20]).unwrap();
-    drop(open(folder.path(), NO_LIMIT, &state));
+    let error = sinks::open(&config(NO_LIMIT), &SinkContext::new(folder.path()), &state).err().expect("pages are lost");
+    assert!(matches!(error, SinkError::Replaced { .. }) && error.to_string().contains("were written to it"), "{error}");
     assert_eq!(numbers(folder.path()), [0, 1, 2]);
     assert_all_valid(folder.path());
 
     // The file is gone.
     std::fs::remove_file(&path).unwrap();
-    let mut sink = open(folder.path(), NO_LIMIT, &state);
+    let error = sinks::open(&config(NO_LIMIT), &SinkContext::new(folder.path()), &state).err().expect("pages are lost");
+    assert!(matches!(error, SinkError::Replaced { .. }) && error.to_string().contains("was deleted"), "{error}");
+    let mut sink = open(folder.path(), NO_LIMIT, &Value::Null);
     sink.deliver(&pages(4..5)).unwrap();
     assert_eq!(numbers(folder.path()), [4]);
 }

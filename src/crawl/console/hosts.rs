@@ -65,10 +65,7 @@ impl HostList {
             let url = seine_parse::url::parse(text)?;
             seine_parse::url::origin(&url).map(str::to_owned)
         };
-        let bad = || {
-            let problem = seine_parse::url::port_problem(host);
-            Refusal::Bad(format!("{host:?} is no host{problem}; write it like example.com or https://example.com:8443"))
-        };
+        let bad = || not_a_host(host);
         if host.contains("://") {
             return Ok(vec![origin(host).ok_or_else(bad)?]);
         }
@@ -165,4 +162,10 @@ fn state(snapshot: &HostSnapshot, now: EpochMs) -> &'static str {
         (false, true) => "due",
         (false, false) => "resting",
     }
+}
+
+/// The refusal of a text that names no host.
+pub(super) fn not_a_host(host: &str) -> Refusal {
+    let problem = seine_parse::url::port_problem(host);
+    Refusal::Bad(format!("{host:?} is no host{problem}; write it like example.com or https://example.com:8443"))
 }

@@ -8,6 +8,7 @@ use seine_frontier::{EmbeddedFrontier, PageRecord, PageState, Scheduler};
 use seine_parse::page::{FailureReason, STATUS_CLASSES, status_class};
 use seine_system::clock::now_ms;
 
+use super::hosts::not_a_host;
 use crate::api::Refusal;
 use crate::api::schema::{ReasonCount, Retry};
 
@@ -56,6 +57,9 @@ impl Wanted<'_> {
         if let Some(unknown) = retry.reasons.iter().find(|reason| !known.contains(&reason.as_str())) {
             return Err(Refusal::Bad(format!("{unknown:?} is not a reason; use one of {}", known.join(", "))));
         }
+        if let Some(bad) = retry.hosts.iter().find(|host| !is_host(host)) {
+            return Err(not_a_host(bad));
+        }
         let compiled = retry.pattern.as_deref().map(pattern::compile).transpose();
         let pattern = compiled.map_err(|problem| Refusal::Bad(format!("the pattern: {problem}")))?;
         Ok(Wanted { retry, pattern })
@@ -103,6 +107,13 @@ fn table_of(state: PageState) -> &'static str {
 }
 
 /// `host`: a name without a port, or an origin.
+fn is_host(text: &str) -> bool {
+    match text.contains("://") {
+        true => seine_parse::url::parse(text).is_some(),
+        false => seine_parse::url::parse(&format!("http://{text}/")).is_some(),
+    }
+}
+
 fn is_of(url: &str, host: &str) -> bool {
     let host = host.trim_end_matches('/');
     match host.contains("://") {

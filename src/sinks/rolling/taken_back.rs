@@ -4,16 +4,21 @@ use std::fs::File;
 use std::path::Path;
 
 use seine_formats::layout::FileContent;
+use seine_formats::records::ReadSeek;
 use seine_formats::zlib_stream;
 use seine_parse::page::EpochMs;
 use seine_system::clock::now_ms;
 use seine_system::folders::if_there;
 use serde::{Deserialize, Serialize};
 
+use super::gone;
 use super::names::{OPEN, RollingOptions};
 use super::salvage;
 use crate::sinks::folder::{cut, file_error, list_named, rename, sync_folder};
 use crate::sinks::sink::SinkError;
+
+/// Tells how many bytes of a file are complete records.
+type WholeLength = fn(&mut dyn ReadSeek) -> std::io::Result<u64>;
 
 /// The state committed with the cursor.
 #[derive(Serialize, Deserialize)]
@@ -84,26 +89,49 @@ fn take_back(folder: &Path, saved: &SavedState, rolling: &RollingOptions) -> Res
 }
 
 /// Cuts the file to its acknowledged length, closes it and gives it its final name. It may already have that name.
+///
+/// # Errors [`SinkError::Replaced`] if the file is missing, or shorter than acknowledged: delivered pages are lost, as if somebody
+/// had deleted it in a running crawl. What is left of it is closed after its last complete record.
 fn cut_back(folder: &Path, open: &Acknowledged, rolling: &RollingOptions) -> Result<(), SinkError> {
     let done = folder.join(&open.name);
     let writing = folder.join(rolling.written_name(&open.name));
     let path = if writing.exists() { &writing } else { &done };
     let metadata = if_there(std::fs::metadata(path)).map_err(|e| file_error("looking at", path, e))?;
     let Some(length) = metadata.map(|metadata| metadata.len()) else {
-        tracing::error!(path = %path.display(), "the last file is missing, and delivered pages with it");
-        return Ok(());
+        return Err(gone(format!(
+            "the last file, {}, was deleted or moved while the crawl was stopped",
+            done.display()
+        )));
     };
-    if length >= open.length {
-        let ending = open.adler32.map(zlib_stream::ending);
-        cut(path, open.length, ending.as_ref().map_or(&[], |it| &it[..]))?;
-    } else {
-        tracing::error!(path = %path.display(), length, acknowledged = open.length,
-            "the last file is shorter than its synced content: delivered pages are lost; seine sinks refill NAME delivers them again");
-        if let FileContent::Stream = rolling.layout.content {
-            salvage::close_file(path, rolling.level)?;
-        }
+    if length < open.length {
+        close_shortened(path, &done, rolling)?;
+        let how = format!("holds {length} bytes, and {} were written to it", open.length);
+        return Err(gone(format!("the last file, {}, {how}", done.display())));
     }
+    let ending = open.adler32.map(zlib_stream::ending);
+    cut(path, open.length, ending.as_ref().map_or(&[], |it| &it[..]))?;
     if path == &done { Ok(()) } else { rename(path, &done) }
+}
+
+/// Closes a file that somebody shortened after its last complete record. Removes it if it has none.
+fn close_shortened(path: &Path, done: &Path, rolling: &RollingOptions) -> Result<(), SinkError> {
+    match rolling.layout.content {
+        FileContent::Stream => salvage::close_file(path, rolling.level)?,
+        FileContent::Records(whole_length) => cut_to_records(path, whole_length)?,
+    }
+    if path != done && path.exists() { rename(path, done) } else { Ok(()) }
+}
+
+/// Cuts a file after its last complete record. Removes it if it has none.
+fn cut_to_records(path: &Path, whole_length: WholeLength) -> Result<(), SinkError> {
+    let length =
+        File::open(path).and_then(|mut file| whole_length(&mut file)).map_err(|e| file_error("reading", path, e))?;
+    if length == 0 {
+        return std::fs::remove_file(path).map_err(|e| file_error("removing", path, e));
+    }
+    cut(path, length, &[])?;
+    tracing::info!(path = %path.display(), length, "cut a file back to its complete records");
+    Ok(())
 }
 
 /// Closes files of an earlier writer that no state knows.
@@ -116,16 +144,10 @@ fn close_left_open(folder: &Path, rolling: &RollingOptions) -> Result<(), SinkEr
         FileContent::Records(whole_length) => whole_length,
     };
     for path in list_named(folder, |name| name.ends_with(OPEN) && rolling.is_ours(name))? {
-        let length = File::open(&path)
-            .and_then(|mut file| whole_length(&mut file))
-            .map_err(|e| file_error("reading", &path, e))?;
-        if length == 0 {
-            std::fs::remove_file(&path).map_err(|e| file_error("removing", &path, e))?;
-            continue;
+        cut_to_records(&path, whole_length)?;
+        if path.exists() {
+            rename(&path, &path.with_extension(""))?;
         }
-        cut(&path, length, &[])?;
-        rename(&path, &path.with_extension(""))?;
-        tracing::info!(path = %path.display(), length, "closed a file that an earlier run left open");
     }
     Ok(())
 }
