@@ -227,9 +227,10 @@ fn describe_page(page: &PageStory, now: u64) -> [(&'static str, Option<String>);
     let changes = page.changes_a_day.map(|rate| format!("estimated {rate:.2} changes per day"));
     let seen = |alive| listed([Some(ago(alive, now)), Some(format!("{} changes seen", page.changes)), changes]);
     let verdict = if page.is_relevant == Some(true) { "relevant" } else { "irrelevant" };
+    let answer = if page.status == 0 { "no answer".to_owned() } else { format!("status {}", page.status) };
     let judged = page.relevance.zip(page.relevance_model.as_ref());
     [
-        ("last fetch", Some(format!("{}, status {}", ago(page.fetched_ms, now), page.status))),
+        ("last fetch", Some(format!("{}, {answer}", ago(page.fetched_ms, now)))),
         ("last live", page.alive_ms.map(seen)),
         (
             "unconfirmed",

@@ -299,6 +299,11 @@ impl Known<'_> {
     }
 }
 
+/// Its removal as long as no second answer confirmed it, and since when.
+fn unconfirmed(page: &PageRecord) -> Option<(Doubt, EpochMs)> {
+    page.doubt().filter(|_| page.state != PageState::Gone)
+}
+
 /// Why a page is not live.
 pub(super) fn withheld_because(page: &PageRecord) -> String {
     match page.state {
@@ -338,8 +343,8 @@ fn story(page: &PageRecord, owner: Option<String>) -> PageStory {
         status: page.status,
         fetched_ms: page.fetched_ms,
         alive_ms: history.map(|history| history.alive_ms),
-        missing_since_ms: page.doubt().filter(|(doubt, _)| doubt.is_missing()).map(|(_, since)| since),
-        doubt: page.doubt().map(|(doubt, since)| DoubtStory { what: doubt, since_ms: since }),
+        missing_since_ms: unconfirmed(page).filter(|(doubt, _)| doubt.is_missing()).map(|(_, since)| since),
+        doubt: unconfirmed(page).map(|(doubt, since)| DoubtStory { what: doubt, since_ms: since }),
         changes: history.map_or(0, |history| history.changes),
         changes_a_day: history.map(|history| history.belief.changes_a_day()),
         depth: page.depth,
