@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use seine_frontier::{Trouble, Work};
-use seine_parse::page::{Again, EpochMs, Outcome, PageEvent, Response};
+use seine_frontier::{Errors, Trouble, Work};
+use seine_parse::page::{Again, EpochMs, FailureReason, Outcome, PageEvent, Response};
 use seine_simulation_hooks::planted;
 
 use super::blame::{Sort, Whose, sort};
@@ -66,11 +66,19 @@ fn tried_with_others(
     ended_ms: EpochMs,
     config: &FrontierConfig,
 ) -> Option<EpochMs> {
-    let is_error = matches!(sort(outcome), Sort::Either | Sort::Rejection);
-    let since = host?.errors.many_since.filter(|_| is_error && work.attempt >= config.max_retries)?;
+    let errors = host?.errors;
+    let is_error = matches!(sort(outcome), Sort::Either | Sort::Rejection) && !hangs_by_itself(outcome, errors);
+    let since = errors.many_since.filter(|_| is_error && work.attempt >= config.max_retries)?;
     let age = Duration::from_millis(ended_ms.saturating_sub(since));
     let wait = back_off(u32::from(work.attempt) + 1, &work.url, config).max(age / 2).min(config.backoff_max);
     (age < config.give_up_after).then(|| ended_ms + millis(wait))
+}
+
+/// The URL was not answered in time, although the host answered the last 16 URLs that it was asked for the first time. Such
+/// requests are long, and while they last nothing else is fetched from the host.
+fn hangs_by_itself(outcome: &Outcome, errors: Errors) -> bool {
+    let is_timeout = matches!(outcome, Outcome::Failure(failure) if failure.reason == FailureReason::Timeout);
+    is_timeout && errors.recent == 0
 }
 
 /// When to retry a URL of [`Whose::Part`].

@@ -231,9 +231,10 @@ impl LeasedHost {
             Health::Well => self.trouble.and_then(Trouble::over),
             Health::Troubled(trouble) => {
                 // A borrowed host has no URLs of its own that could fail. The URL that redirects to it fails, and the
-                // next one tries the host again.
-                let is_hopeless = self.unknown_name.is_some() || trouble::is_hopeless(&trouble, config);
-                let given_up = trouble.given_up || (!self.is_borrowed && is_hopeless);
+                // next one tries the host again. A name that does not exist needs no back-off: the next URL that
+                // redirects there costs a lookup, and would otherwise wait for those that came before it.
+                let is_hopeless = !self.is_borrowed && trouble::is_hopeless(&trouble, config);
+                let given_up = trouble.given_up || self.unknown_name.is_some() || is_hopeless;
                 Some(Trouble { given_up, ..trouble })
             }
         };

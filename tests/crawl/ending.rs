@@ -141,6 +141,30 @@ fn urls_that_hang_do_not_keep_a_run_beyond_its_patience() {
     assert!((3..9).contains(&tries), "{tries} requests in {:?}", began.elapsed());
 }
 
+/// Many hang together, but the host answers all others. They fail when their attempts are used up, and the run ends.
+#[test]
+fn urls_that_hang_use_up_their_attempts_when_their_host_answers_all_others() {
+    let site = Running::start_with(1, |_| {
+        Arc::new(|ask| match ask.path() {
+            "/" => {
+                let paths: Vec<String> =
+                    (0..8).map(|n| format!("/h{n}")).chain((0..40).map(|n| format!("/p{n}"))).collect();
+                Answer::html(links(&paths.iter().map(String::as_str).collect::<Vec<_>>()))
+            }
+            path if path.starts_with("/h") => Answer::html("late").after(Duration::from_secs(60)),
+            path if path.starts_with("/p") => Answer::html(format!("page {path}")),
+            _ => Answer::text("").status(404),
+        })
+    });
+    let place = Place::with(
+        "crawler_manager.downloader.header_timeout: 500ms\ncrawler_manager.downloader.max_retry_count: 1\n\
+         link_storage.scheduler.backoff_base: 100ms",
+    );
+    Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0", "--patience", "40s"])).wait().ok();
+    let frontier = &place.stats()["frontier"];
+    assert_eq!((&frontier["live"], &frontier["failed"]), (&41.into(), &8.into()), "{frontier}");
+}
+
 #[test]
 fn a_server_that_asked_to_be_left_alone_is_left_alone_by_the_next_run_too() {
     let site = Running::start_with(1, |_| {

@@ -308,6 +308,29 @@ fn names_that_do_not_exist_fail_and_the_crawl_ends() {
     assert!(told.contains("unknown_host") && told.contains("6 would be retried"), "{told}");
 }
 
+/// They do not wait for each other's back-off.
+#[test]
+fn many_redirects_to_a_name_that_does_not_exist_fail_as_soon_as_one() {
+    let site = Running::start_with(1, |_| {
+        Arc::new(|ask| match ask.path() {
+            "/" => {
+                let moved: Vec<String> = (0..10).map(|n| format!("/moved{n}")).collect();
+                Answer::html(links(&moved.iter().map(String::as_str).collect::<Vec<_>>()))
+            }
+            path if path.starts_with("/moved") => Answer::redirect(302, &format!("http://gone.example{path}")),
+            _ => Answer::text("").status(404),
+        })
+    });
+    let server = names_below_good(site.addresses[0]);
+    let place = asking(&server);
+    let seed = format!("http://good.example:{}/", site.port);
+    let began = Instant::now();
+    Process::start(place.crawl(&[seed], &["--delay", "0", "--patience", "60s"])).wait().ok();
+    let frontier = &place.stats()["frontier"];
+    assert_eq!((&frontier["live"], &frontier["failed"]), (&1.into(), &10.into()), "{frontier}");
+    assert!(began.elapsed() < Duration::from_secs(45), "they waited for each other: {:?}", began.elapsed());
+}
+
 #[test]
 fn a_seed_with_a_typo_in_its_host_ends_the_crawl_soon_and_is_named() {
     let server = names_below_good(std::net::Ipv4Addr::LOCALHOST.into());
