@@ -163,7 +163,8 @@ impl BulkSender {
         loop {
             let asked = async {
                 self.prepare().await?;
-                touch::updates(&self.client, &self.config.index, touches).await.map_err(NotReady::Yet)
+                let behind = self.indices_behind_alias();
+                touch::updates(&self.client, &self.config.index, &behind, touches).await.map_err(NotReady::Yet)
             };
             match asked.await {
                 Ok(updates) => return Ok(updates),

@@ -2,7 +2,7 @@
 //! stay in the other indices. So after writing or deleting a document, the sink deletes older documents of the same id
 //! from the other indices.
 //!
-//! An unchanged page (304) keeps its one document where it is.
+//! An unchanged page (304) keeps its one document where it is, with a new time.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -76,6 +76,14 @@ impl BulkSender {
         self.turns.fetch_add(1, Ordering::Relaxed);
         *self.others.lock() = others;
         Ok(true)
+    }
+
+    /// All indices behind the alias, if there are several.
+    pub(super) fn indices_behind_alias(&self) -> Vec<String> {
+        match (self.others.lock().is_empty(), self.known.lock().as_ref()) {
+            (false, Some(known)) => known.names().cloned().collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// The number of alias changes so far; none if there is only one index.

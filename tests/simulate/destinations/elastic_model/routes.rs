@@ -275,10 +275,11 @@ impl Server {
 
     fn get_many(&self, name: &str, body: &Value, query: &str) -> Reply {
         let wanted = wanted_fields(query);
-        let target = self.read_target(name);
-        let ids = body["ids"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let shown = |id: &str| match &target {
-            Target::Index(index) => document_shown(self, index, id, &wanted, true),
+        let ids = body["ids"].as_array().into_iter().flatten().filter_map(|id| Some((name, id.as_str()?)));
+        let each = body["docs"].as_array().into_iter().flatten();
+        let each = each.filter_map(|it| Some((it["_index"].as_str().unwrap_or(name), it["_id"].as_str()?)));
+        let shown = |(name, id): (&str, &str)| match self.read_target(name) {
+            Target::Index(index) => document_shown(self, &index, id, &wanted, true),
             Target::Nothing => {
                 let reason = format!("no such index [{name}]");
                 json!({ "_index": name, "_id": id, "error": { "type": "index_not_found_exception", "reason": reason } })
@@ -287,7 +288,7 @@ impl Server {
                 json!({ "_index": name, "_id": id, "error": { "type": "illegal_argument_exception", "reason": reason } })
             }
         };
-        Reply::ok(json!({ "docs": ids.map(shown).collect::<Vec<_>>() }))
+        Reply::ok(json!({ "docs": ids.chain(each).map(shown).collect::<Vec<_>>() }))
     }
 
     fn get_one(&self, name: &str, id: &str, query: &str) -> Reply {
