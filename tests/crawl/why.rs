@@ -182,3 +182,33 @@ fn what_waits_says_for_what() {
     run(&["why", "-o", place.data().to_str().unwrap(), "mailto:nobody@example.com"])
         .fails_naming(&["not an http or https URL"]);
 }
+
+/// A sink that was added after the first events got no page whose last answer was 304.
+#[test]
+fn of_a_page_that_has_not_changed_since_a_sink_was_added_nobody_says_that_the_sink_has_it() {
+    let site = Running::start(
+        1,
+        std::sync::Arc::new(|ask: &Ask| match (ask.path(), ask.header("if-none-match")) {
+            ("/robots.txt", _) => Answer::text("").status(404),
+            ("/", Some(_)) => Answer::new(304, ""),
+            ("/", None) => Answer::html(links(&["/1", "/2", "/3"])).header("etag", "\"1\""),
+            (path, _) => {
+                let words = (1..9_000u64).map(|n| format!("{:x} ", n.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+                Answer::html(format!("<p>{path}</p>{}", words.collect::<String>()))
+            }
+        }),
+    );
+    let place = Place::with("page_log.segment_size: 64KiB\n");
+    let seeds = [site.origin(0) + "/"];
+    let crawl = |more: &[&str]| Process::start(place.crawl(&seeds, &[&["--delay", "0"], more].concat())).wait().ok();
+    let states = || {
+        let said = why(&place, &seeds).remove(&seeds[0]).unwrap();
+        let sinks = said["sinks"].as_array().unwrap().clone();
+        sinks.iter().map(|sink| (sink["sink"].to_string(), sink["state"].to_string())).collect::<BTreeMap<_, _>>()
+    };
+    crawl(&["--sink", "files"]);
+    assert_eq!(states()["\"files\""], "\"delivered\"");
+    crawl(&["--sink", "files", "--sink", "void"]);
+    let states = states();
+    assert_eq!((&states["\"files\""][..], &states["\"void\""][..]), ("\"delivered\"", "\"unknown\""), "{states:?}");
+}

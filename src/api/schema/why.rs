@@ -191,7 +191,8 @@ pub struct PageStory {
 pub struct SinkStory {
     pub sink: String,
     /// `pending`, `delivered`, `removed`, `dead`, `nothing` (the sink takes no such page), `missed` (accepted before
-    /// the sink was added), `not_yet` (nothing is accepted), `unknown` (accepted before offsets were recorded).
+    /// the sink was added), `not_yet` (nothing is accepted), `unknown` (accepted before offsets were recorded; or
+    /// the page is unchanged, and the sink was added or started again later, so it may not have got it).
     pub state: String,
     /// Earlier events of the log that the sink has not consumed.
     pub ahead: Option<u64>,

@@ -10,8 +10,11 @@ use seine_parse::page::Kind;
 use super::locations;
 use super::why::{duplicate_because, withheld_because};
 use crate::api::schema::SinkStory;
-use crate::config::{Config, Removed};
+use crate::config::{Config, Removed, Unchanged, Upkeep};
 use crate::sinks::dead_letters;
+
+const UNCHANGED: &str = "the last fetch found the page unchanged, so nothing was written; whether the sink has the page is unknown, \
+                         because the sink was added or started again after the first events";
 
 pub(super) struct Deliveries {
     pub folder: PathBuf,
@@ -56,6 +59,10 @@ impl Deliveries {
         if let (Some(of), true) = (page.duplicate_of(), upkeep.is_some_and(|upkeep| upkeep.skip_duplicates)) {
             return place("passed", None, Some(format!("it is {}; this sink skips duplicates", duplicate_because(of))));
         }
+        // Its content may be that of an event that this sink never got.
+        if reader.missed > 0 && page.state == PageState::Unchanged && upkeep.is_none_or(|upkeep| passes(upkeep, page)) {
+            return place("unknown", None, Some(UNCHANGED.to_owned()));
+        }
         match (page.state, upkeep.map(|upkeep| upkeep.removed)) {
             (state, _) if state.is_live() => place("delivered", None, None),
             (PageState::Refused, _) => place("passed", None, Some(withheld_because(page))),
@@ -70,4 +77,9 @@ impl Deliveries {
     pub fn find(&self, page: &PageRecord, sinks: &mut [SinkStory]) {
         locations::find_locations(&self.config, &self.folder, page, sinks);
     }
+}
+
+/// Whether a sink may have written nothing for the last event of an unchanged page.
+fn passes(upkeep: Upkeep, page: &PageRecord) -> bool {
+    upkeep.unchanged == Unchanged::Skip || page.status == 304
 }
