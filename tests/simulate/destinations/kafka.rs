@@ -93,6 +93,8 @@ enum Sent {
     Again,
     /// The messages wait behind all others.
     Later,
+    /// No message was taken, and none will be.
+    Refused(Code),
 }
 
 impl Kafka {
@@ -393,8 +395,23 @@ impl Producer {
             match self.try_once(topic, partition, &batch, &messages).await {
                 Sent::Done => return,
                 Sent::Again => {}
-                Sent::Later => return self.queue.lock().waiting.extend(messages),
+                Sent::Refused(code) => {
+                    self.gives_back(partition);
+                    return messages.iter().for_each(|message| self.report(message, Err(code)));
+                }
+                Sent::Later => {
+                    self.gives_back(partition);
+                    return self.queue.lock().waiting.extend(messages);
+                }
             }
+        }
+    }
+
+    /// The broker has not counted the batch that was sent last. Of an idempotent producer the next one has its number: librdkafka
+    /// begins a new epoch then.
+    fn gives_back(&self, partition: usize) {
+        if let Some(number) = self.queue.lock().batches.get_mut(&partition) {
+            *number -= 1;
         }
     }
 
@@ -418,7 +435,7 @@ impl Producer {
         match (refused, appended) {
             (Some((401 | 403, _)), _) => {
                 sleep(back).await;
-                self.report_all(messages, Code::TopicAuthorizationFailed)
+                Sent::Refused(Code::TopicAuthorizationFailed)
             }
             // NOT_ENOUGH_REPLICAS, say: the producer tries again.
             (Some((_, until)), _) => {
@@ -443,14 +460,9 @@ impl Producer {
             }
             (None, Some(Err(code))) => {
                 sleep(back).await;
-                self.report_all(messages, code)
+                Sent::Refused(code)
             }
         }
-    }
-
-    fn report_all(&self, messages: &[Waiting], code: Code) -> Sent {
-        messages.iter().for_each(|message| self.report(message, Err(code)));
-        Sent::Done
     }
 
     fn report(&self, message: &Waiting, delivered: Result<Option<(i32, i64)>, Code>) {
