@@ -8,6 +8,7 @@
 //!     --cpu-minutes N    or in this time of each processor
 //!     --story N      one world, told in words; every request, too, with --requests
 //!     --url URL      of a story: the requests for this URL, and what `seine why` says of it, whenever that changes
+//!     --log          of a story: what Seine logs, warnings and errors
 //!     --plant NAME   with a planted bug
 //!     --shape NAME   worlds that suit a planted bug; without --plant they have no bug
 //!     --planted      plants each bug, one at a time, in the world that is recorded for it, or else in others that suit it, and fails
@@ -42,6 +43,7 @@ pub struct Options {
     cpu_minutes: Option<f64>,
     story: Option<u64>,
     requests: bool,
+    log: bool,
     url: Option<String>,
     plant: Option<String>,
     shape: Option<String>,
@@ -87,6 +89,7 @@ impl Options {
                 "--plant" => options.plant = arguments.next(),
                 "--shape" => options.shape = arguments.next(),
                 "--requests" => options.requests = true,
+                "--log" => options.log = true,
                 "--planted" => options.planted = true,
                 _ => {} // of cargo's
             }
@@ -128,6 +131,10 @@ fn tell(seed: u64, options: &Options) -> ExitCode {
     println!("{}", world.story());
     for linking in options.url.iter().flat_map(|url| world.linking_to(url)) {
         println!("  {linking}");
+    }
+    if options.log {
+        let to_stderr = tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false);
+        to_stderr.with_max_level(tracing::Level::WARN).init();
     }
     let outcome = run::run(world, options.requests || options.url.is_some());
     println!(
