@@ -6,7 +6,7 @@
 //! between. A missing document stays missing, since a 304 has no page.
 //!
 //! A server does not read documents through an alias of several indices. Then the sink looks for each document in all of
-//! them, and updates it where it is.
+//! them, and updates it where it is; in the write index, if that has one.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -40,8 +40,8 @@ struct Document {
     source: Value,
 }
 
-/// The updates needed, at most one for each touch. `behind`: the indices behind the alias `index` if there are several,
-/// otherwise empty. An error tells why the server cannot answer now.
+/// The updates needed, at most one for each touch. `behind`: the indices behind the alias `index`, the write index
+/// first, if there are several; otherwise empty. An error tells why the server cannot answer now.
 pub(super) async fn updates(
     client: &Client,
     index: &str,
@@ -70,8 +70,8 @@ pub(super) async fn updates(
     let documents = serde_json::from_slice::<Documents>(&answer.body).ok().filter(|_| answer.is_success());
     let documents = documents.filter(|found| found.docs.len() == touches.len() * each).ok_or_else(|| answer.shown())?;
     let needed = |(entry, documents): (&Arc<Entry>, &[Document])| {
-        let newest = (0..each).filter(|at| documents[*at].found).max_by_key(|at| documents[*at].retrieved());
-        let at = newest.or_else(|| (0..each).find(|at| documents[*at].error.is_some()))?;
+        let first = (0..each).find(|at| documents[*at].found);
+        let at = first.or_else(|| (0..each).find(|at| documents[*at].error.is_some()))?;
         let document = &documents[at];
         (document.error.is_some() || document.retrieved() < entry.event.ended_ms)
             .then(|| update(entry, behind.get(at), document.seq_no.zip(document.primary_term)))

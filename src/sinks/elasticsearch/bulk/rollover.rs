@@ -78,12 +78,11 @@ impl BulkSender {
         Ok(true)
     }
 
-    /// All indices behind the alias, if there are several.
+    /// All indices behind the alias, the write index first; empty if there is only one.
     pub(super) fn indices_behind_alias(&self) -> Vec<String> {
-        match (self.others.lock().is_empty(), self.known.lock().as_ref()) {
-            (false, Some(known)) => known.names().cloned().collect(),
-            _ => Vec::new(),
-        }
+        let others = self.others.lock().clone();
+        let (false, Some(known)) = (others.is_empty(), self.known.lock().clone()) else { return Vec::new() };
+        known.names().filter(|name| !others.contains(name)).chain(&others).cloned().collect()
     }
 
     /// The number of alias changes so far; none if there is only one index.
