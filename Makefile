@@ -6,8 +6,9 @@ CASES ?= 20000
 FUZZED = archive fetch formats html log pagestore sinks tianwang url warc
 # Kills of `make chaos`; an outage begins at every fourth.
 KILLS ?= 520
-# How long `make simulate` runs worlds, and the seed of the first; none: one by chance.
+# How long `make simulate` runs worlds, or how many; and the seed of the first; none: one by chance.
 MINUTES ?= 10
+WORLDS ?=
 SEED ?=
 SIMULATE = $(CARGO) test --locked --profile simulate --features simulate --test simulate --
 # What librdkafka is built with, besides a C compiler.
@@ -54,7 +55,7 @@ chaos: ## the long campaign of faults, docs/reliability.md: make chaos KILLS=200
 
 simulate: ## crawl generated worlds in virtual time: make simulate MINUTES=1 SEED=7
 	@scripts/need cargo $(BUILD)
-	$(SIMULATE) --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+	$(SIMULATE) $(if $(WORLDS),--worlds $(WORLDS),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
 simulate-planted: ## plant one bug after the other and see that the simulation finds each
 	@scripts/need cargo $(BUILD)
