@@ -94,11 +94,20 @@ fn an_audit_without_advisories_says_so_in_its_result() {
 
 #[test]
 fn what_a_change_must_pass_ends_with_the_result_of_the_audit() {
-    let make = |audit: &str| {
-        format!("case \"$1\" in audit) {audit} ;; test) echo 'test result: ok. 3 passed; 0 failed; 1 ignored;' ;; esac")
+    let make = |audit: &str, known: &str, fresh: &str| {
+        format!(
+            "case \"$*\" in audit) {audit} ;; test) echo 'test result: ok. 3 passed; 0 failed; 1 ignored;' ;; \
+             *SEED*) {known} ;; *MINUTES*) {fresh} ;; esac"
+        )
     };
-    let checked = |audit: &str| script(".ci/run", &[("make", &make(audit))]);
-    let (passed, said) = checked("echo audit: INCOMPLETE; echo more");
-    assert!(passed && said.ends_with("\n3 passed, 0 failed, 1 skipped\naudit: INCOMPLETE\n"), "{said}");
-    assert!(!checked("exit 1").0, "an audit that fails fails it");
+    let checked = |audit: &str, known: &str, fresh: &str| script(".ci/run", &[("make", &make(audit, known, fresh))]);
+    let (passed, said) = checked("echo audit: INCOMPLETE; echo more", "true", "true");
+    assert!(
+        passed && said.contains("\n3 passed, 0 failed, 1 skipped\n") && said.ends_with("\naudit: INCOMPLETE\n"),
+        "{said}"
+    );
+    assert!(!checked("exit 1", "true", "true").0, "an audit that fails fails it");
+    assert!(!checked("echo audit: passed", "exit 1", "true").0, "a world that must hold fails it");
+    let (passed, said) = checked("echo audit: passed", "true", "echo make simulate SEED=7; exit 1");
+    assert!(passed && said.ends_with("\nsimulation: fresh worlds broke: make simulate SEED=7\n"), "{said}");
 }

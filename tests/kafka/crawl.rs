@@ -189,7 +189,8 @@ fn a_message_is_where_why_says_live_after_a_kill_and_at_rest() {
     );
     let (topic, origin) = ("placed", site.origin(0));
     BROKER.make_topic(topic, &[]);
-    let place = Place::with("link_storage.recrawl: {interval: 8s, confirm_gone: 0}\n");
+    // So long that a busy machine delivers all before they are fetched again.
+    let place = Place::with("link_storage.recrawl: {interval: 16s, confirm_gone: 0}\n");
     let options = ["--delay", "0", "--sink", "kafka", "--kafka-topic", topic, "--kafka-servers", &BROKER.plain];
     let asked: Vec<String> = paths.iter().step_by(37).cloned().chain(["/leaving".to_owned()]).collect();
     let process = Process::start(place.crawl(&[origin.clone() + "/"], &[&options[..], &["--stay"]].concat()));

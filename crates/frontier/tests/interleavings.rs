@@ -12,6 +12,8 @@ use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::thread::{JoinHandle, spawn};
 
 const ORDERS: usize = 100;
+/// With a planted bug, which a quarter of the runs with fewer orders missed. It stops at the first that shows it.
+const ORDERS_TO_FIND: usize = 1500;
 /// Of a thread's stack, in words.
 const STACK: usize = 1 << 18;
 /// The bug that a test plants in a process of its own.
@@ -25,8 +27,9 @@ fn in_every_order(test: fn()) {
     }
     let mut config = shuttle::Config::new();
     config.stack_size = STACK;
-    shuttle::Runner::new(RandomScheduler::new(ORDERS / 2), config.clone()).run(test);
-    shuttle::Runner::new(PctScheduler::new(3, ORDERS / 2), config).run(test);
+    let orders = if std::env::var_os(PLANTED).is_some() { ORDERS_TO_FIND } else { ORDERS };
+    shuttle::Runner::new(RandomScheduler::new(orders / 2), config.clone()).run(test);
+    shuttle::Runner::new(PctScheduler::new(3, orders / 2), config).run(test);
 }
 
 fn options() -> FrontierOptions {
