@@ -296,14 +296,7 @@ fn names_that_do_not_exist_fail_and_the_crawl_ends() {
             _ => Answer::text("").status(404),
         })
     });
-    let server = names_below_good(site.addresses[0]);
-    let place = asking(&server);
-    let seed = format!("http://good.example:{}/", site.port);
-    let began = Instant::now();
-    Process::start(place.crawl(&[seed], &["--delay", "0", "--patience", "60s"])).wait().ok();
-    let frontier = &place.stats()["frontier"];
-    assert_eq!((&frontier["live"], &frontier["failed"]), (&2.into(), &6.into()), "{frontier}");
-    assert!(began.elapsed() < Duration::from_secs(45), "it waited for its patience: {:?}", began.elapsed());
+    let place = ends_before_its_patience(&site, (2, 6));
     let told = run(&["retry", "-o", place.data().to_str().unwrap(), "--dry-run"]).ok().stdout;
     assert!(told.contains("unknown_host") && told.contains("6 would be retried"), "{told}");
 }
@@ -321,14 +314,20 @@ fn many_redirects_to_a_name_that_does_not_exist_fail_as_soon_as_one() {
             _ => Answer::text("").status(404),
         })
     });
+    ends_before_its_patience(&site, (1, 10));
+}
+
+/// Crawls the site as `good.example`, beside which no name exists. Nothing waits, and so many URLs are live and failed.
+fn ends_before_its_patience(site: &Running, (live, failed): (u64, u64)) -> Place {
     let server = names_below_good(site.addresses[0]);
     let place = asking(&server);
     let seed = format!("http://good.example:{}/", site.port);
     let began = Instant::now();
     Process::start(place.crawl(&[seed], &["--delay", "0", "--patience", "60s"])).wait().ok();
     let frontier = &place.stats()["frontier"];
-    assert_eq!((&frontier["live"], &frontier["failed"]), (&1.into(), &10.into()), "{frontier}");
-    assert!(began.elapsed() < Duration::from_secs(45), "they waited for each other: {:?}", began.elapsed());
+    assert_eq!((&frontier["live"], &frontier["failed"]), (&live.into(), &failed.into()), "{frontier}");
+    assert!(began.elapsed() < Duration::from_secs(45), "it waited: {:?}", began.elapsed());
+    place
 }
 
 #[test]

@@ -70,7 +70,7 @@ pub trait Scheduler: Send + Sync {
     fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting;
 }
 
-/// What a worker needs while it visits a leased host.
+/// A worker needs this while it visits a leased host.
 pub trait Fetching: Scheduler {
     /// Lends a leased host to a remote worker, which may visit it until `until`, whatever happens to this process. When
     /// this returns, it is on disk that nobody else gets the host before that, unless it is released with

@@ -94,7 +94,7 @@ impl EmbeddedFrontier {
         };
         Ok(match claim {
             HostChoice::Taken => LeaseAnswer::Taken,
-            HostChoice::At(at, is_in_trouble) => LeaseAnswer::At { at, is_in_trouble },
+            HostChoice::At { at, is_in_trouble } => LeaseAnswer::At { at, is_in_trouble },
             HostChoice::Leased(id, record) => {
                 let robots = if record.has_robots { store.robots_of(host) } else { Ok(None) };
                 let robots = robots.inspect_err(|_| self.schedule.lock().give_back(id))?;

@@ -82,7 +82,7 @@ impl Changes<'_> {
             let trust = host.record.trust.take().unwrap_or_default();
             host.record.trust = Some(Box::new(trust.after(lesson)));
         }
-        let past = self.url_history(subject, record)?;
+        let url_history = self.url_history(subject, record)?;
         self.leave_queue(subject);
         let reached = subject.verdict.reached.as_deref();
         let look = Answer { url, before: subject.page.as_ref(), record };
@@ -101,7 +101,7 @@ impl Changes<'_> {
             self.totals.count_pages(subject.page.as_ref(), Some(record));
         }
         let must_refetch = record.must_refetch || missed_the_mark(subject, record);
-        self.pages.insert(url, Some(PageRecord { url_history: past, must_refetch, ..record.clone() }));
+        self.pages.insert(url, Some(PageRecord { url_history, must_refetch, ..record.clone() }));
         Ok(true)
     }
 

@@ -19,8 +19,11 @@ const BLOCKED_REST_MS: EpochMs = 3_600_000;
 #[derive(Debug)]
 pub enum HostChoice {
     Leased(u64, Box<HostRecord>),
-    /// It must wait until then; whether because it is in trouble.
-    At(EpochMs, bool),
+    /// It must wait until then.
+    At {
+        at: EpochMs,
+        is_in_trouble: bool,
+    },
     Taken,
 }
 
@@ -64,9 +67,9 @@ impl Schedule {
         let claim = if state.busy().lease.is_some() || is_recalled || self.unwritten.contains(&host) {
             HostChoice::Taken
         } else if state.record.is_blocked() {
-            HostChoice::At(now + BLOCKED_REST_MS, true)
+            HostChoice::At { at: now + BLOCKED_REST_MS, is_in_trouble: true }
         } else if state.record.not_before > now {
-            HostChoice::At(state.record.not_before, state.record.counted().waits_for().is_some())
+            HostChoice::At { at: state.record.not_before, is_in_trouble: state.record.counted().waits_for().is_some() }
         } else {
             let record = Box::new(state.record.record());
             let lease = self.begin_lease(host);
