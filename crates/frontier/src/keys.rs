@@ -82,6 +82,10 @@ impl Keys {
         let (origin, path) = split(url)?;
         Ok((self.url(self.host(origin), path), origin, path))
     }
+
+    pub fn key_of(&self, url: &str) -> Result<UrlKey, FrontierError> {
+        Ok(self.of(url)?.0)
+    }
 }
 
 impl UrlKey {

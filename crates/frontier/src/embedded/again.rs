@@ -261,7 +261,7 @@ impl EmbeddedFrontier {
         wanted: &dyn Fn(&PageRecord) -> bool,
     ) -> Result<Vec<PageRecord>, FrontierError> {
         let store = &*self.shelf.store()?;
-        let after = after.map(|url| self.key_of(url)).transpose()?;
+        let after = after.map(|url| self.keys.key_of(url)).transpose()?;
         let of = of.map(|origin| self.keys.host(origin));
         let first = of.map_or_else(Vec::new, |host| host.to_be_bytes().to_vec());
         let from = after.map_or(first, |after| [&after.to_bytes()[..], &[0]].concat());

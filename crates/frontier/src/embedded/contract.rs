@@ -124,7 +124,7 @@ impl Verdicts for EmbeddedFrontier {
             Ok(Some(Applied { verdicts, proposed, traps }))
         })?;
         let Some(applied) = applied else { return Ok(Applied::default()) };
-        let judged: Vec<_> = batch.verdicts.iter().filter_map(|verdict| self.key_of(&verdict.url).ok()).collect();
+        let judged: Vec<_> = batch.verdicts.iter().filter_map(|verdict| self.keys.key_of(&verdict.url).ok()).collect();
         self.forget_decisions(&judged);
         Ok(applied)
     }
@@ -176,7 +176,7 @@ impl Validation for EmbeddedFrontier {
     }
 
     fn lead(&self, url: &str) -> Result<Option<Lead>, FrontierError> {
-        let url = self.key_of(url)?;
+        let url = self.keys.key_of(url)?;
         let store = self.shelf.store()?;
         let Some(state) = store.state_of(url)? else { return Ok(None) };
         Ok(store.queued(url, state)?.map(|item| item.lead))

@@ -9,12 +9,10 @@
 //! A slot belongs to a content and not to a URL. When its owner leaves, another page with exactly the same content
 //! takes it, and no other page is affected.
 
-use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
 use super::changes::Changes;
-use super::reservations::Reservations;
 use super::store::Store;
 use super::targets::Answer;
 use crate::keys::{UrlKey, tagged};
@@ -27,15 +25,6 @@ use seine_policies::duplicates::{Content, Table, beginning, distance};
 const COMPARED: usize = 16 << 10;
 
 static TABLES: LazyLock<Vec<Table>> = LazyLock::new(Table::chosen);
-
-/// Decisions for workers, until the verdict on the event that says so.
-pub(super) type Contents = HashMap<UrlKey, ContentDecision>;
-
-pub(super) struct ContentDecision {
-    url: String,
-    content: Content,
-    is_first: bool,
-}
 
 /// A content slot: the key of equal or similar contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +39,7 @@ impl ContentSlot {
         of.simhash.map_or(ContentSlot::Digest(digest), ContentSlot::Simhash)
     }
 
-    fn is_of(self, content: &Content) -> bool {
+    pub fn is_of(self, content: &Content) -> bool {
         match self {
             ContentSlot::Digest(digest) => content.digest == digest,
             ContentSlot::Simhash(simhash) => content.simhash == Some(simhash),
@@ -100,78 +89,14 @@ impl Role {
     }
 }
 
-impl Reservations {
-    /// No lock is held while the store is read. A concurrent call sees this page as the first. An event validated
-    /// meanwhile was in the store before it left memory. If two pages still become first, the validator has one of them
-    /// rechecked.
-    pub(super) fn reserve_content(
-        &self,
-        content: Content,
-        within: u8,
-        (by, key): (&str, UrlKey),
-    ) -> Result<Option<DuplicateOf>, FrontierError> {
-        let nearest_decided = {
-            let mut contents = self.contents.lock();
-            contents.remove(&key);
-            let nearest_decided = nearest(&contents, &content, within);
-            contents.insert(key, ContentDecision { url: by.to_owned(), content, is_first: nearest_decided.is_none() });
-            nearest_decided
-        };
-        let known = self.known_copy(&content, within, key);
-        let mut contents = self.contents.lock();
-        match &known {
-            Err(_) => drop(contents.remove(&key)),
-            Ok(Some(_)) => drop(contents.insert(key, ContentDecision { url: by.to_owned(), content, is_first: false })),
-            Ok(None) => {}
-        }
-        Ok(known?.or(nearest_decided))
-    }
-
-    fn known_copy(&self, content: &Content, within: u8, by: UrlKey) -> Result<Option<DuplicateOf>, FrontierError> {
-        let store = &*self.shelf.store()?;
-        if let Some(url) = self.first_but(store, ContentSlot::Digest(content.digest), by)? {
-            return Ok(Some(DuplicateOf { url, distance: 0, simhash: None }));
-        }
-        let Some(simhash) = content.simhash.filter(|_| within > 0) else { return Ok(None) };
-        for other in store.near(simhash, within)? {
-            if let Some(url) = self.first_but(store, ContentSlot::Simhash(other), by)? {
-                return Ok(Some(DuplicateOf { url, distance: distance(simhash, other), simhash: Some(other) }));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The owner of a slot, unless it is `by` or about to leave.
-    fn first_but(&self, store: &Store, slot: ContentSlot, by: UrlKey) -> Result<Option<String>, FrontierError> {
-        let Some(key) = store.first(slot)?.filter(|first| *first != by) else { return Ok(None) };
-        let stays = |decision: &ContentDecision| decision.is_first && slot.is_of(&decision.content);
-        if self.contents.lock().get(&key).is_some_and(|decision| !stays(decision)) {
-            return Ok(None);
-        }
-        store.url_of(key)
-    }
-}
-
-/// Among the pages decided to be first: the one with the same content, otherwise the nearest.
-fn nearest(contents: &Contents, content: &Content, within: u8) -> Option<DuplicateOf> {
-    let judged = contents.values().filter(|decision| decision.is_first).filter_map(|decision| {
-        if decision.content.digest == content.digest {
-            return Some(DuplicateOf { url: decision.url.clone(), distance: 0, simhash: None });
-        }
-        let distance = decision.content.distance(content).filter(|distance| within > 0 && *distance <= within)?;
-        Some(DuplicateOf { url: decision.url.clone(), distance, simhash: decision.content.simhash })
-    });
-    judged.min_by_key(|of| (of.simhash.is_some(), of.distance))
-}
-
 impl Store {
-    fn first(&self, slot: ContentSlot) -> Result<Option<UrlKey>, FrontierError> {
+    pub(super) fn first(&self, slot: ContentSlot) -> Result<Option<UrlKey>, FrontierError> {
         let first = self.get(&self.copies, &slot.key())?;
         first.map(|first| UrlKey::from_bytes(&first).ok_or_else(|| self.unreadable("copies"))).transpose()
     }
 
     /// Simhashes of slot owners within `within` bits, nearest first.
-    fn near(&self, simhash: u64, within: u8) -> Result<Vec<u64>, FrontierError> {
+    pub(super) fn near(&self, simhash: u64, within: u8) -> Result<Vec<u64>, FrontierError> {
         let mut found = Vec::new();
         for (number, table) in (0_u8..).zip(&*TABLES) {
             // The order of the first table is that of the simhashes themselves.
@@ -192,7 +117,7 @@ impl Store {
     }
 
     /// None for a URL that is no longer known.
-    fn url_of(&self, url: UrlKey) -> Result<Option<String>, FrontierError> {
+    pub(super) fn url_of(&self, url: UrlKey) -> Result<Option<String>, FrontierError> {
         Ok(self.page_of(url)?.filter(|page| page.state.is_live()).map(|page| page.url))
     }
 

@@ -48,7 +48,7 @@ impl EmbeddedFrontier {
     /// Deletes URLs as if no link had led to them, in one batch. URLs in flight, and those of a leased host, stay
     /// ([`EmbeddedFrontier::recall`]). Budgets keep their counts.
     pub fn forget(&self, urls: &[String], now: EpochMs) -> Result<Forgotten, FrontierError> {
-        let keys = urls.iter().map(|url| self.key_of(url)).collect::<Result<Vec<_>, _>>()?;
+        let keys = urls.iter().map(|url| self.keys.key_of(url)).collect::<Result<Vec<_>, _>>()?;
         self.forget_all(&keys, now)
     }
 

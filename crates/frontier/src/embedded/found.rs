@@ -146,6 +146,6 @@ pub(super) fn named(store: &Store, source: &Source) -> Result<Option<Found>, Fro
 }
 
 fn source(frontier: &EmbeddedFrontier, found: &Found) -> Source {
-    let on = found.on.as_deref().and_then(|on| frontier.key_of(on).ok());
+    let on = found.on.as_deref().and_then(|on| frontier.keys.key_of(on).ok());
     Source { way: Some(found.way), at_s: seconds(found.at), host: on.map(|on| on.host), path: on.map(|on| on.path) }
 }

@@ -6,7 +6,7 @@
 //! URL without a verdict is still queued on disk.
 //!
 //! Redirects and canonical URLs are also in `targets`: the owner of a target, and its aliases. Reservations of fetches
-//! in progress are in memory (`claims`).
+//! in progress are in memory ([`reservations`]).
 //!
 //! Duplicates, and the pages that they duplicate, are in `copies` and `near` ([`copies`]).
 //!
@@ -14,11 +14,15 @@
 //!
 //! Locks, in the order they are taken: `writer` (one propose or apply at a time, including reads of the store),
 //! `host_writes` (host records are written in the order they were made), the schedule's (microseconds), the ledger's
-//! (including the read of an account). The lock of the claims is taken alone, and held for a read of the store. The lock of `contents` is taken alone or last, and held only briefly.
+//! (including the read of an account). The locks of the other reservations are taken alone ([`alias_reservations`],
+//! [`content_reservations`]).
 
 mod again;
+mod alias_reservations;
+mod budget_reservations;
 mod canonical_slots;
 mod changes;
+mod content_reservations;
 mod contract;
 mod copies;
 mod copy;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use locks::Mutex;
 
+use super::budget_reservations::stored_of_crawl;
 use super::changes::Changes;
 use super::found::LastLinks;
 use super::known::Known;
@@ -15,7 +16,6 @@ use super::ranks::Standings;
 use super::reservations::Reservations;
 use super::shelf::Shelf;
 use super::slots::Rest;
-use super::spending::crawls;
 use super::visits::Owed;
 use crate::addresses::Addresses;
 use crate::keys::{HostKey, Keys, UrlKey};
@@ -69,12 +69,12 @@ impl EmbeddedFrontier {
             let store = shelf.store()?;
             let clock = store.note_bytes(CLOCK)?.and_then(|text| String::from_utf8(text).ok()?.parse().ok());
             let totals = store.totals()?;
-            (totals, store.keys, clock.unwrap_or(0), crawls(&store, totals.live)?)
+            (totals, store.keys, clock.unwrap_or(0), stored_of_crawl(&store, totals.live)?)
         };
         let run = now.max(clock);
         let ledger = Ledger::new(options.budgets, run, crawl);
         let frontier = EmbeddedFrontier {
-            reservations: Arc::new(Reservations::new(shelf.clone(), keys, ledger)),
+            reservations: Arc::new(Reservations::new(&shelf, keys, ledger)),
             shelf,
             keys,
             max_pages_per_host: AtomicU64::new(options.max_pages_per_host.unwrap_or(u64::MAX)),
@@ -111,7 +111,7 @@ impl EmbeddedFrontier {
         self.max_pages_per_host.store(max_pages_per_host.unwrap_or(u64::MAX), Ordering::Relaxed);
         self.shelf.reserve(reserve_bytes);
         let mut schedule = self.schedule.lock();
-        let mut ledger = self.reservations.ledger.lock();
+        let mut ledger = self.reservations.budgets.ledger.lock();
         schedule.revisit_share = revisit_share;
         schedule.rank(ranks);
         if ledger.budgets != budgets {
@@ -133,10 +133,6 @@ impl EmbeddedFrontier {
         };
         self.write_owed_meanwhile();
         changed
-    }
-
-    pub(super) fn key_of(&self, url: &str) -> Result<UrlKey, FrontierError> {
-        Ok(self.keys.of(url)?.0)
     }
 
     /// Reads part of a host's record; none for an unknown host.

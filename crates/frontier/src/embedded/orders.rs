@@ -3,8 +3,12 @@
 use super::open::EmbeddedFrontier;
 use crate::deferred::DEFERRED;
 use crate::keys::{HostKey, split};
-use crate::{FrontierError, HostOrder, HostSnapshot, Lease, Release, Scheduler, Standing, WHEN_MET_AGAIN, WhichHosts};
+use crate::{
+    BudgetStanding, FrontierError, HostOrder, HostSnapshot, Lease, Release, Scheduler, Standing, WHEN_MET_AGAIN,
+    WhichHosts,
+};
 use seine_parse::page::EpochMs;
+use seine_policies::budgets::{Amounts, Budget, Whom};
 
 impl EmbeddedFrontier {
     /// Releases a host, and writes the results of the visit.
@@ -82,5 +86,26 @@ impl EmbeddedFrontier {
     /// Whether its disk can be written.
     pub fn standing(&self) -> Standing {
         self.shelf.standing()
+    }
+
+    /// All budgets with their use. O(1).
+    pub fn budgets(&self, now: EpochMs) -> Vec<BudgetStanding> {
+        let schedule = self.schedule.lock();
+        let ledger = self.reservations.budgets.ledger.lock();
+        let standing = |budget: &Budget| {
+            let of_crawl = (budget.of == Whom::Crawl).then(|| ledger.of_crawl(budget, now));
+            BudgetStanding {
+                budget: *budget,
+                spent: of_crawl.map(|(spent, _)| spent),
+                in_flight: of_crawl.map_or(0, |(_, held)| held),
+                resting: schedule.resting_for(budget),
+            }
+        };
+        ledger.budgets.iter().map(standing).collect()
+    }
+
+    /// The pages and bytes fetched by all runs, as far as validated.
+    pub fn fetched_amounts(&self) -> Amounts {
+        self.reservations.budgets.ledger.lock().fetched_amounts()
     }
 }

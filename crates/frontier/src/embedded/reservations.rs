@@ -5,43 +5,33 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use locks::Mutex;
-
-use super::copies::Contents;
+use super::alias_reservations::AliasReservations;
+use super::budget_reservations::BudgetReservations;
+use super::content_reservations::ContentReservations;
 use super::ledger::Ledger;
 use super::shelf::Shelf;
-use crate::decisions::Decisions;
 use crate::keys::{Keys, UrlKey};
 use crate::{FrontierError, NoBudget, TargetOwner};
 use seine_parse::page::{DuplicateOf, EpochMs, Kind, Withheld};
 use seine_policies::budgets::Amounts;
 use seine_policies::duplicates::Content;
 
-/// All reservations.
-pub(super) struct Reservations {
-    pub shelf: Arc<Shelf>,
-    pub keys: Keys,
-    /// Held during a reservation, including its reads of the store. See [`super::targets`].
-    pub reserving: Mutex<()>,
-    pub decisions: Mutex<Decisions>,
-    pub contents: Mutex<Contents>,
-    pub ledger: Mutex<Ledger>,
+/// All reservations, by what they reserve. No lock of one part is taken while a lock of another is held.
+pub struct Reservations {
+    keys: Keys,
+    pub aliases: AliasReservations,
+    pub contents: ContentReservations,
+    pub budgets: BudgetReservations,
 }
 
 impl Reservations {
-    pub fn new(shelf: Arc<Shelf>, keys: Keys, ledger: Ledger) -> Reservations {
+    pub fn new(shelf: &Arc<Shelf>, keys: Keys, ledger: Ledger) -> Reservations {
         Reservations {
-            shelf,
             keys,
-            reserving: Mutex::default(),
-            decisions: Mutex::default(),
-            contents: Mutex::default(),
-            ledger: Mutex::new(ledger),
+            aliases: AliasReservations::new(shelf.clone(), keys),
+            contents: ContentReservations::new(shelf.clone()),
+            budgets: BudgetReservations::new(shelf.clone(), keys, ledger),
         }
-    }
-
-    pub fn key_of(&self, url: &str) -> Result<UrlKey, FrontierError> {
-        Ok(self.keys.of(url)?.0)
     }
 
     /// Reserves a place in all budgets of a URL.
@@ -51,8 +41,8 @@ impl Reservations {
         kind: Kind,
         now: EpochMs,
     ) -> Result<Result<Reservation, NoBudget>, FrontierError> {
-        let key = self.key_of(url)?;
-        let held = self.hold_for(url, kind, now)?;
+        let key = self.keys.key_of(url)?;
+        let held = self.budgets.reserve(url, kind, now)?;
         Ok(held.map(|()| Reservation {
             all: self.clone(),
             url: url.to_owned(),
@@ -63,25 +53,19 @@ impl Reservations {
 
     /// Deletes the decisions about URLs, because the store has all of it now. The validator has counted their budgets.
     pub fn end(&self, urls: &[UrlKey]) {
-        // A concurrent reservation has either read the old store, or finds the old decision here.
-        let _one_at_a_time = self.reserving.lock();
-        urls.iter().for_each(|url| self.give_up_slots(*url));
+        self.aliases.end(urls);
+        urls.iter().for_each(|url| self.contents.give_up(*url));
     }
 
     /// There is no event of these URLs, or the page log has lost it.
     pub fn give_up(&self, urls: &[UrlKey]) {
-        let _one_at_a_time = self.reserving.lock();
-        for url in urls {
-            self.ledger.lock().drop_hold(*url);
-            self.give_up_slots(*url);
-        }
+        urls.iter().for_each(|url| self.budgets.give_up(*url));
+        self.end(urls);
     }
 
     fn give_up_slots(&self, url: UrlKey) {
-        let mut decisions = self.decisions.lock();
-        decisions.end(url);
-        decisions.forget(url);
-        self.contents.lock().remove(&url);
+        self.aliases.give_up(url);
+        self.contents.give_up(url);
     }
 }
 
@@ -99,7 +83,7 @@ impl Reservation {
     /// Reserves the target of a redirect, and drops the target reserved before. At most one URL owns a target. A URL
     /// reserves itself before its request.
     pub fn reserve_target(&self, target: &str) -> Result<TargetOwner, FrontierError> {
-        self.all.reserve_target(target, (&self.url, self.key))
+        self.all.aliases.reserve_target(target, (&self.url, self.key))
     }
 
     /// Decides about a page with this canonical URL (or its own). None: deliver the page; otherwise it is an alias. The
@@ -111,19 +95,19 @@ impl Reservation {
         canonical: &str,
         leaves_after: Option<Duration>,
     ) -> Result<Option<Withheld>, FrontierError> {
-        self.all.reserve_canonical_slot(canonical, (&self.url, self.key), leaves_after)
+        self.all.aliases.reserve_canonical_slot(canonical, (&self.url, self.key), leaves_after)
     }
 
     /// Decides whether a page with this content is a duplicate. Texts are near each other if they differ in up to
     /// `within` bits (0: compare bytes only). None: it is the first. The decision lasts until the next call.
     pub fn reserve_content(&self, content: Content, within: u8) -> Result<Option<DuplicateOf>, FrontierError> {
-        self.all.reserve_content(content, within, (&self.url, self.key))
+        self.all.contents.reserve(content, within, (&self.url, self.key))
     }
 
     /// The size of the response, before its event is accepted. Until then the budgets have reserved what such a URL
     /// usually needs.
     pub fn weigh(&self, amounts: Amounts) {
-        self.all.ledger.lock().weigh(self.key, amounts);
+        self.all.budgets.ledger.lock().weigh(self.key, amounts);
     }
 
     /// Gives back the target and both slots, because the URL's record will not change. The place in the budgets stays.
@@ -135,11 +119,7 @@ impl Reservation {
     /// event makes the URL the owner of the target, and others may be told.
     pub fn settle(&self, has_page: bool) -> Settled {
         self.is_settled.store(true, Ordering::Relaxed);
-        let mut decisions = self.all.decisions.lock();
-        match has_page {
-            true => decisions.win(self.key),
-            false => decisions.end(self.key),
-        }
+        self.all.aliases.settle(self.key, has_page);
         Settled { all: self.all.clone(), url: self.key }
     }
 }
@@ -147,7 +127,7 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         if !*self.is_settled.get_mut() {
-            self.all.ledger.lock().drop_hold(self.key);
+            self.all.budgets.give_up(self.key);
             self.all.give_up_slots(self.key);
         }
     }
@@ -162,7 +142,7 @@ pub struct Settled {
 impl Settled {
     /// The page log ended without the event, so there will be no verdict.
     pub fn withdraw(self) {
-        self.all.ledger.lock().drop_hold(self.url);
+        self.all.budgets.give_up(self.url);
         self.all.give_up_slots(self.url);
     }
 }

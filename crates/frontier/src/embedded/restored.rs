@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use super::known::Known;
 use super::open::EmbeddedFrontier;
 use super::records::UrlState;
-use super::reservations::Reservations;
 use super::store::Store;
 use super::visits;
 use crate::FrontierError;
@@ -33,12 +32,7 @@ impl EmbeddedFrontier {
         if totals.cursor < schedule.totals.cursor {
             self.went_back.store(true, Ordering::Relaxed);
         }
-        Reservations::read_accounts_again(
-            &store,
-            &mut self.reservations.ledger.lock(),
-            finished.iter().copied(),
-            totals.live,
-        )?;
+        self.reservations.budgets.read_again(&store, finished.iter().copied(), totals.live)?;
         schedule.rebuild(totals, records, &finished);
         // The reopened store may have lost URLs.
         *known = Known::default();

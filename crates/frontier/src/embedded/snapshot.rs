@@ -38,7 +38,9 @@ impl EmbeddedFrontier {
             aliases: Self::aliases_of(store, url)?,
             duplicates: page.as_ref().map_or(Ok(Vec::new()), |page| store.duplicates_of(page, NAMED))?,
             owner: match page.as_ref().and_then(|page| page.target.as_deref()) {
-                Some(target) => store.owner(self.key_of(target)?)?.map(|owner| owner.url).filter(|url| url != address),
+                Some(target) => {
+                    store.owner(self.keys.key_of(target)?)?.map(|owner| owner.url).filter(|url| url != address)
+                }
                 None => None,
             },
             page,

@@ -9,11 +9,9 @@ use fjall::Keyspace;
 use super::canonical_slots;
 use super::changes::Changes;
 use super::records::{self, Owner, UrlState};
-use super::reservations::Reservations;
 use super::store::Store;
-use crate::decisions::AliasDecision;
 use crate::keys::{UrlKey, split};
-use crate::{FrontierError, PageRecord, PageState, TargetOwner};
+use crate::{FrontierError, PageRecord, PageState};
 use seine_simulation_hooks::planted;
 
 /// When a target loses its owner, or a content its first page, this many aliases or duplicates are rechecked at once.
@@ -45,58 +43,6 @@ impl Role<'_> {
             (Some(target), None) if state.is_found() => Role::Owner(target),
             _ => Role::None,
         }
-    }
-}
-
-impl Reservations {
-    pub(super) fn reserve_target(
-        &self,
-        target: &str,
-        (by, by_key): (&str, UrlKey),
-    ) -> Result<TargetOwner, FrontierError> {
-        let target_key = self.key_of(target)?;
-        // Held while the store is read, so that a target cannot be granted twice. Settling does not wait for this lock.
-        let _one_at_a_time = self.reserving.lock();
-        let reserved = {
-            let mut decisions = self.decisions.lock();
-            decisions.forget(by_key);
-            decisions.of(target_key, by_key)
-        };
-        let owner = match reserved {
-            Some(TargetOwner::Owned { by }) => Some(by),
-            Some(claim) => return Ok(claim),
-            None => self.delivered_under((target, target_key), by_key)?,
-        };
-        let mut decisions = self.decisions.lock();
-        match owner {
-            Some(owner) => {
-                decisions.decide(by_key, by, AliasDecision::Alias(target.to_owned()));
-                Ok(TargetOwner::Owned { by: owner })
-            }
-            None => {
-                decisions.grant(target_key, by_key, by);
-                Ok(TargetOwner::Granted)
-            }
-        }
-    }
-
-    /// A URL other than `by` that delivers the page of `target`, and will continue to. A page with a canonical slot
-    /// gives way to the real page.
-    fn delivered_under(&self, (target, key): (&str, UrlKey), by: UrlKey) -> Result<Option<String>, FrontierError> {
-        let store = self.shelf.store()?;
-        let owner = store.owner(key)?.filter(|owner| !owner.has_canonical_slot);
-        if let Some(owner) = self.another(owner, by)? {
-            return Ok(Some(owner));
-        }
-        let is_there = key != by && store.page(key, "")?.is_some_and(|page| is_page(&page));
-        Ok((is_there && !self.decisions.lock().is_leaving(key)).then(|| target.to_owned()))
-    }
-
-    /// The owner, unless it is `by` or about to lose the target.
-    pub(super) fn another(&self, owner: Option<Owner>, by: UrlKey) -> Result<Option<String>, FrontierError> {
-        let Some(owner) = owner else { return Ok(None) };
-        let key = self.key_of(&owner.url)?;
-        Ok((key != by && !self.decisions.lock().is_leaving(key)).then_some(owner.url))
     }
 }
 
@@ -136,14 +82,14 @@ impl Changes<'_> {
             Role::Owner(target) => self.own(target, Owner { url: record.url.clone(), has_canonical_slot: false })?,
             Role::CanonicalSlot(canonical) => {
                 let is_owned = self.own(canonical, Owner { url: record.url.clone(), has_canonical_slot: true })?;
-                let key = self.frontier.key_of(canonical)?;
+                let key = self.frontier.keys.key_of(canonical)?;
                 is_owned
                     || self.has(key, canonical, canonical_slots::is_delivered)?
                     // While the page was judged, the URL became an alias. One more fetch shows whose.
                     || (was != is && self.has(key, canonical, canonical_slots::leads_on)?)
             }
             Role::Alias(target) => {
-                let key = self.frontier.key_of(target)?;
+                let key = self.frontier.keys.key_of(target)?;
                 self.targets.insert(member(key, url), Some(Vec::new()));
                 !self.is_delivered(key, target)? || !self.leads_to(record.canonical.as_deref(), key)?
             }
@@ -154,12 +100,12 @@ impl Changes<'_> {
     /// Makes it the owner of a target that has none, or only a page with its canonical slot. True if another URL is the
     /// owner.
     fn own(&mut self, target: &str, by: Owner) -> Result<bool, FrontierError> {
-        let target = self.frontier.key_of(target)?;
+        let target = self.frontier.keys.key_of(target)?;
         if let Some(owner) = self.owner(target)?.filter(|owner| owner.url != by.url) {
             if by.has_canonical_slot || !owner.has_canonical_slot {
                 return Ok(true);
             }
-            self.wake_one(self.frontier.key_of(&owner.url)?, |_| true)?;
+            self.wake_one(self.frontier.keys.key_of(&owner.url)?, |_| true)?;
         }
         self.targets.insert(target.to_bytes().to_vec(), Some(records::to_bytes(&by)));
         Ok(false)
@@ -175,7 +121,7 @@ impl Changes<'_> {
         reached: Option<&str>,
     ) -> Result<(), FrontierError> {
         let (Role::Owner(target) | Role::CanonicalSlot(target) | Role::Alias(target)) = was else { return Ok(()) };
-        let key = self.frontier.key_of(target)?;
+        let key = self.frontier.keys.key_of(target)?;
         self.targets.insert(member(key, url), None);
         if self.owner(key)?.is_some_and(|owner| owner.url == address) {
             self.targets.insert(key.to_bytes().to_vec(), None);

@@ -42,7 +42,7 @@ impl EmbeddedFrontier {
     /// Implements [`crate::Scheduler::give_back`].
     pub(super) fn take_back(&self, lease: Lease, release: Release) {
         // A text that is not a URL is not part of the lease either.
-        let fetched: HashSet<_> = release.fetched.iter().filter_map(|url| self.key_of(url).ok()).collect();
+        let fetched: HashSet<_> = release.fetched.iter().filter_map(|url| self.keys.key_of(url).ok()).collect();
         let mut owed = self.owed.lock();
         let released = self.schedule.lock().release(lease.id, &fetched, &release);
         let Some((host, record)) = released else { return };
