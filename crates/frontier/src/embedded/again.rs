@@ -44,7 +44,7 @@ impl Changes<'_> {
     }
 
     fn bring_forward(&mut self, address: &str, reread: bool) -> Result<bool, FrontierError> {
-        let (url, origin, path) = self.frontier.keys.of(address)?;
+        let (url, origin, path) = self.memory.keys.of(address)?;
         let (Some(state), Some(page)) = (self.state_of(url)?, self.page(url, origin)?) else { return Ok(false) };
         self.host(url.host, origin)?;
         let queued = self.queued(url, state)?;
@@ -54,7 +54,7 @@ impl Changes<'_> {
         if reread {
             self.pages.insert(url, Some(PageRecord { must_refetch: true, ..page }));
         }
-        if self.frontier.schedule.lock().is_in_flight(url) || (reread && is_waiting) {
+        if self.memory.schedule.lock().is_in_flight(url) || (reread && is_waiting) {
             return Ok(reread);
         }
         let rank = self.rank_of(Some(state), PRIORITY);
@@ -64,7 +64,7 @@ impl Changes<'_> {
     }
 
     fn mark(&mut self, address: &str) -> Result<bool, FrontierError> {
-        let (url, origin, _) = self.frontier.keys.of(address)?;
+        let (url, origin, _) = self.memory.keys.of(address)?;
         let Some(page) = self.page(url, origin)? else { return Ok(false) };
         self.host(url.host, origin)?;
         self.pages.insert(url, Some(PageRecord { must_refetch: true, ..page }));
@@ -72,7 +72,7 @@ impl Changes<'_> {
     }
 
     pub(super) fn set_revisit(&mut self, address: &str, due: Option<EpochMs>) -> Result<bool, FrontierError> {
-        let (url, origin, path) = self.frontier.keys.of(address)?;
+        let (url, origin, path) = self.memory.keys.of(address)?;
         let Some(state) = self.state_of(url)? else { return Ok(false) };
         let was_due = match state {
             UrlState::Ready(_) => return Ok(false),
@@ -104,7 +104,7 @@ impl Changes<'_> {
     /// flight, never fetched, waiting for a retry, or rechecked since are left alone, so the same hint again changes
     /// nothing.
     pub fn add_hint(&mut self, hint: &Hint) -> Result<(), FrontierError> {
-        let (url, origin, _) = self.frontier.keys.of(&hint.url)?;
+        let (url, origin, _) = self.memory.keys.of(&hint.url)?;
         let Some(page) = self.page(url, origin)? else { return Ok(()) };
         let was_none = page.no_page_since().is_some();
         let state = match self.state_of(url)? {
@@ -135,13 +135,13 @@ impl Changes<'_> {
 
     /// Makes a known URL due now, with all of its attempts. URLs that are due or in flight are left alone.
     pub fn try_again(&mut self, address: &str) -> Result<bool, FrontierError> {
-        let (url, origin, path) = self.frontier.keys.of(address)?;
+        let (url, origin, path) = self.memory.keys.of(address)?;
         let state = match self.state_of(url)? {
             None | Some(UrlState::Ready(_)) => return Ok(false),
             Some(UrlState::Later { due, .. }) if due <= self.now => return Ok(false),
             Some(state) => state,
         };
-        if self.frontier.schedule.lock().is_in_flight(url) {
+        if self.memory.schedule.lock().is_in_flight(url) {
             return Ok(false);
         }
         let page = self.page(url, origin)?;
@@ -217,7 +217,7 @@ impl EmbeddedFrontier {
     pub fn try_put_off_again(&self, now: EpochMs) -> Result<u64, FrontierError> {
         /// URLs per batch.
         const BATCH: usize = 1000;
-        let hosts = self.schedule.lock().resting_of_old(self.opened_at);
+        let hosts = self.memory.schedule.lock().resting_of_old(self.memory.opening.at);
         let mut count = 0;
         let mut urls = Vec::new();
         for (host, origin) in hosts {
@@ -261,8 +261,8 @@ impl EmbeddedFrontier {
         wanted: &dyn Fn(&PageRecord) -> bool,
     ) -> Result<Vec<PageRecord>, FrontierError> {
         let store = &*self.shelf.store()?;
-        let after = after.map(|url| self.keys.key_of(url)).transpose()?;
-        let of = of.map(|origin| self.keys.host(origin));
+        let after = after.map(|url| self.memory.keys.key_of(url)).transpose()?;
+        let of = of.map(|origin| self.memory.keys.host(origin));
         let first = of.map_or_else(Vec::new, |host| host.to_be_bytes().to_vec());
         let from = after.map_or(first, |after| [&after.to_bytes()[..], &[0]].concat());
         let mut found = Vec::new();

@@ -48,7 +48,7 @@ impl Changes<'_> {
         if is != Standing::None {
             let stand_in = self.owner(url)?.filter(|owner| owner.has_canonical_slot).map(|owner| owner.url);
             if let Some(stand_in) = stand_in.filter(|stand_in| Some(stand_in) != record.target.as_ref()) {
-                self.wake_one(self.frontier.keys.key_of(&stand_in)?, |_| true)?;
+                self.wake_one(self.memory.keys.key_of(&stand_in)?, |_| true)?;
             }
         }
         if was != Standing::None {
@@ -63,7 +63,7 @@ impl Changes<'_> {
     pub(super) fn leads_to(&self, named: Option<&str>, target: UrlKey) -> Result<bool, FrontierError> {
         let Some(mut named) = named.map(str::to_owned) else { return Ok(true) };
         for _ in 0..=CHAIN {
-            let key = self.frontier.keys.key_of(&named)?;
+            let key = self.memory.keys.key_of(&named)?;
             if key == target {
                 return Ok(true);
             }
@@ -84,10 +84,10 @@ impl Changes<'_> {
             return Ok(());
         }
         if let Some(was) = was {
-            self.targets.insert(member(self.frontier.keys.key_of(&was)?, url), None);
+            self.targets.insert(member(self.memory.keys.key_of(&was)?, url), None);
         }
         if let Some(is) = is {
-            self.targets.insert(member(self.frontier.keys.key_of(&is)?, url), Some(Vec::new()));
+            self.targets.insert(member(self.memory.keys.key_of(&is)?, url), Some(Vec::new()));
         }
         Ok(())
     }

@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 use super::found::Met;
 use super::known::Known;
 use super::ledger::AccountKey;
-use super::open::EmbeddedFrontier;
+use super::memory::Memory;
 use super::records::{self, Source, UrlState};
-use super::shelf::StoreGuard;
+use super::store::Store;
 use super::targets::TargetChanges;
 use crate::keys::{DomainKey, HostKey, Rank, UrlKey, later_key, part};
 use crate::schedule::{HostRecord, NEVER, Totals};
@@ -16,11 +16,14 @@ use crate::{FrontierError, HostPause, Learned, PageRecord, Robots, Trouble};
 use seine_parse::page::EpochMs;
 use seine_policies::budgets::Account;
 
+/// Key of the latest time: [`crate::CLOCK_NOTE`] as stored by [`crate::Notes::note`].
+pub const CLOCK: &str = "note:clock";
+
 /// Collected changes. Reads include them: the batch comes before the store.
 pub struct Changes<'a> {
-    pub frontier: &'a EmbeddedFrontier,
+    pub memory: &'a Memory,
     /// The same store from the first read to the commit.
-    pub store: StoreGuard<'a>,
+    pub store: &'a Store,
     pub now: EpochMs,
     pub totals: Totals,
     /// The queue state of URLs; none: deleted.
@@ -73,12 +76,12 @@ pub struct HostChange {
 
 impl<'a> Changes<'a> {
     /// The caller holds the writer's lock while the changes exist.
-    pub fn new(frontier: &'a EmbeddedFrontier, now: EpochMs) -> Result<Changes<'a>, FrontierError> {
-        Ok(Changes {
-            frontier,
-            store: frontier.shelf.writable()?,
+    pub fn new(memory: &'a Memory, store: &'a Store, now: EpochMs) -> Changes<'a> {
+        Changes {
+            memory,
+            store,
             now,
-            totals: frontier.schedule.lock().totals,
+            totals: memory.schedule.lock().totals,
             states: HashMap::new(),
             hosts: HashMap::new(),
             pages: HashMap::new(),
@@ -96,7 +99,7 @@ impl<'a> Changes<'a> {
             sources: BTreeMap::new(),
             met: Met::default(),
             traps: Vec::new(),
-        })
+        }
     }
 
     /// The queue state of a URL, including this batch.
@@ -116,7 +119,7 @@ impl<'a> Changes<'a> {
 
     /// Leased, or fetched without a verdict, including this batch.
     pub fn is_in_flight(&self, url: UrlKey) -> bool {
-        !self.has_verdict(url) && self.frontier.schedule.lock().is_in_flight(url)
+        !self.has_verdict(url) && self.memory.schedule.lock().is_in_flight(url)
     }
 
     /// In this batch.
@@ -159,11 +162,11 @@ impl<'a> Changes<'a> {
     }
 
     pub(super) fn stored_host(&self, host: HostKey) -> Result<Option<HostRecord>, FrontierError> {
-        if let Some(record) = self.frontier.schedule.lock().record(host) {
+        if let Some(record) = self.memory.schedule.lock().record(host) {
             return Ok(Some(record));
         }
-        let stored = self.store.host(host)?.map(|record| self.frontier.after_opening(record));
-        Ok(match (stored, self.frontier.owed.lock().get(&host)) {
+        let stored = self.store.host(host)?.map(|record| self.memory.opening.after(record));
+        Ok(match (stored, self.memory.visits.owed.lock().get(&host)) {
             (Some(mut record), Some(owed)) => {
                 record.take_visits_from(owed.record());
                 Some(record)
@@ -177,7 +180,7 @@ impl<'a> Changes<'a> {
         if !self.is_empty() {
             self.write()?;
         }
-        self.met.remember(&mut self.frontier.last_links.lock());
+        self.met.remember(&mut self.memory.last_links.lock());
         for (url, state) in self.states {
             match state {
                 Some(_) => known.insert(url),
@@ -189,7 +192,7 @@ impl<'a> Changes<'a> {
     }
 
     fn is_empty(&self) -> bool {
-        self.states.is_empty() && self.hosts.is_empty() && self.totals == self.frontier.schedule.lock().totals
+        self.states.is_empty() && self.hosts.is_empty() && self.totals == self.memory.schedule.lock().totals
     }
 
     fn write(&mut self) -> Result<(), FrontierError> {
@@ -202,7 +205,7 @@ impl<'a> Changes<'a> {
         }
         let mut batch = self.store.db.batch();
         self.write_queues(&mut batch);
-        let store = &self.store;
+        let store = self.store;
         self.learned.write(store, &mut batch, self.totals.cursor.index)?;
         for (url, state) in &self.states {
             put(&mut batch, &store.urls, url.to_bytes(), state.map(UrlState::to_bytes));
@@ -230,26 +233,26 @@ impl<'a> Changes<'a> {
             batch.insert(&store.sources, number.to_be_bytes(), records::to_bytes(source));
         }
         batch.insert(&store.notes, "totals", records::to_bytes(&self.totals));
-        let latest = self.frontier.clock.fetch_max(self.now, Ordering::Relaxed).max(self.now);
-        batch.insert(&store.notes, super::open::CLOCK, latest.to_string());
+        let latest = self.memory.clock.fetch_max(self.now, Ordering::Relaxed).max(self.now);
+        batch.insert(&store.notes, CLOCK, latest.to_string());
         self.finish(batch)
     }
 
     /// Completes the host records, under the lock of their writer.
     fn finish(&mut self, mut batch: fjall::OwnedWriteBatch) -> Result<(), FrontierError> {
-        let frontier = self.frontier;
-        let _in_order = frontier.host_writes.lock();
+        let memory = self.memory;
+        let _in_order = memory.visits.host_writes.lock();
         let hosts: Vec<HostKey> = self.hosts.keys().copied().collect();
         for host in hosts {
             // A host that is not in the schedule may have been released while this batch was collected, without queued
             // URLs: a redirect led to it.
-            let scheduled = frontier.schedule.lock().record(host);
+            let scheduled = memory.schedule.lock().record(host);
             let visited = match scheduled {
                 Some(visited) => Some(visited),
                 None => self.stored_host(host)?,
             };
             let Some(change) = self.hosts.get_mut(&host) else { continue };
-            change.complete(visited.as_ref(), frontier.opened_at, self.now);
+            change.complete(visited.as_ref(), memory.opening.at, self.now);
             batch.insert(&self.store.hosts, host.to_be_bytes(), records::to_bytes(&change.record));
             let robots = if change.wants_robots { self.store.robots_of(host)? } else { None };
             if let Some(robots) = robots {
@@ -263,7 +266,7 @@ impl<'a> Changes<'a> {
         for ((host, due, _), _) in self.later.iter().filter(|(_, item)| item.is_some()) {
             later_added.entry(*host).or_insert(*due);
         }
-        let (mut owed, mut schedule) = (frontier.owed.lock(), frontier.schedule.lock());
+        let (mut owed, mut schedule) = (memory.visits.owed.lock(), memory.schedule.lock());
         schedule.totals = self.totals;
         for (host, mut change) in self.hosts.drain() {
             // It was released while the batch was written; that change is written next.
@@ -271,7 +274,7 @@ impl<'a> Changes<'a> {
                 if change.wants_robots {
                     owed.expire_robots();
                 }
-                change.complete(schedule.record(host).as_ref(), frontier.opened_at, self.now);
+                change.complete(schedule.record(host).as_ref(), memory.opening.at, self.now);
             }
             let added = later_added.get(&host).copied().unwrap_or(NEVER);
             let best = self.best_added.get(&host).copied().unwrap_or(u8::MAX);
@@ -289,7 +292,7 @@ impl<'a> Changes<'a> {
         if from == NEVER {
             return Ok(added);
         }
-        let store = &self.store;
+        let store = self.store;
         let range = later_key(host, from, Rank(0))..=later_key(host, NEVER, Rank(u64::MAX));
         for entry in store.later.range(range) {
             let key = entry.key().map_err(|source| store.failed(source))?;

@@ -32,7 +32,10 @@ impl Scheduler for EmbeddedFrontier {
     }
 
     fn lease(&self, now: EpochMs, limits: LeaseLimits) -> Result<Vec<Lease>, FrontierError> {
-        self.lease_hosts(now, limits)
+        if self.memory.visits.are_too_many() {
+            return Ok(Vec::new());
+        }
+        self.memory.leases.lease(now, limits)
     }
 
     fn lease_host(&self, origin: &str, now: EpochMs) -> Result<LeaseAnswer, FrontierError> {
@@ -40,48 +43,52 @@ impl Scheduler for EmbeddedFrontier {
     }
 
     fn give_back(&self, lease: Lease, release: Release) {
-        self.take_back(lease, release);
+        self.memory.visits.take_back(lease, release);
     }
 
     fn write_visits(&self) -> Result<(), FrontierError> {
-        self.write_owed_in_turn()
+        self.memory.visits.write_in_turn()
     }
 
     fn next_due(&self) -> Option<EpochMs> {
-        self.schedule.lock().next_due()
+        self.memory.schedule.lock().next_due()
     }
 
     fn has_work(&self, now: EpochMs) -> bool {
-        self.schedule.lock().has_work(now)
+        self.memory.schedule.lock().has_work(now)
     }
 
     fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting {
-        self.schedule.lock().waiting(now, at_most)
+        self.memory.schedule.lock().waiting(now, at_most)
     }
 }
 
 impl Fetching for EmbeddedFrontier {
     fn lend(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError> {
-        self.lend_until(lease, until)
+        self.memory.visits.lend(lease, until)
     }
 
     fn take_politeness_slot(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> PolitenessSlot {
-        self.take_slot(lease, ip, delay, now)
+        let host = self.memory.keys.host(&lease.host.origin);
+        if self.memory.schedule.lock().is_recalled(host) {
+            return PolitenessSlot::Recalled;
+        }
+        self.slots.take(host, ip, delay, now)
     }
 
     fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs) {
-        self.hold_slot(ip, time, now);
+        self.slots.hold(ip, time, now);
     }
 
     fn is_recalled(&self, origin: &str) -> bool {
-        self.schedule.lock().is_recalled(self.keys.host(origin))
+        self.memory.schedule.lock().is_recalled(self.memory.keys.host(origin))
     }
 
     /// The latest live page among the host's first pages.
     fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError> {
         let store = &*self.shelf.store()?;
         let mut last: Option<(EpochMs, PageRecord)> = None;
-        for entry in store.pages.prefix(self.keys.host(origin).to_be_bytes()).take(MAX_READ) {
+        for entry in store.pages.prefix(self.memory.keys.host(origin).to_be_bytes()).take(MAX_READ) {
             let (_, record): (_, PageRecord) = store.read(&store.pages, entry)?;
             let record = record.with_origin(origin);
             match answered_ms(&record).filter(|_| record.url != except) {
@@ -99,14 +106,14 @@ impl Fetching for EmbeddedFrontier {
     }
 
     fn reserve(&self, url: &str, kind: Kind, now: EpochMs) -> Result<Result<Reservation, NoBudget>, FrontierError> {
-        self.reservations.reserve(url, kind, now)
+        self.memory.reservations.reserve(url, kind, now)
     }
 }
 
 impl Verdicts for EmbeddedFrontier {
     fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError> {
         let applied = self.change(now, |changes, known| {
-            self.tell_of_going_back()?;
+            self.durable.tell_of_going_back()?;
             if batch.cursor <= changes.totals.cursor {
                 return Ok(None);
             }
@@ -124,59 +131,58 @@ impl Verdicts for EmbeddedFrontier {
             Ok(Some(Applied { verdicts, proposed, traps }))
         })?;
         let Some(applied) = applied else { return Ok(Applied::default()) };
-        let judged: Vec<_> = batch.verdicts.iter().filter_map(|verdict| self.keys.key_of(&verdict.url).ok()).collect();
+        let judged: Vec<_> =
+            batch.verdicts.iter().filter_map(|verdict| self.memory.keys.key_of(&verdict.url).ok()).collect();
         self.forget_decisions(&judged);
         Ok(applied)
     }
 
     fn cursor(&self) -> Result<Offset, FrontierError> {
-        Ok(self.schedule.lock().totals.cursor)
+        Ok(self.memory.schedule.lock().totals.cursor)
     }
 
     fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError> {
-        let (key, origin, _) = self.keys.of(url)?;
+        let (key, origin, _) = self.memory.keys.of(url)?;
         let page = self.shelf.store()?.page(key, origin)?;
         Ok(page.map(|page| PageRecord { url_history: UrlHistory::default(), ..page }))
     }
 
     fn trust(&self, url: &str) -> Result<Option<Trust>, FrontierError> {
-        let host = self.keys.host(split(url)?.0);
+        let host = self.memory.keys.host(split(url)?.0);
         Ok(self.recorded(host, |record| record.trust.as_deref().copied())?.flatten())
     }
 
     fn counts(&self) -> Counts {
-        self.schedule.lock().counts()
+        self.memory.schedule.lock().counts()
     }
 }
 
 impl Validation for EmbeddedFrontier {
     fn durable_cursor(&self) -> Result<Offset, FrontierError> {
         let cursor = self.cursor()?;
-        let mut durable = self.durable.lock();
-        if durable.is_none_or(|durable| durable < cursor) {
-            self.shelf.store()?.persist()?;
-            *durable = Some(cursor);
-        }
+        self.durable.reach(cursor)?;
         Ok(cursor)
     }
 
     fn unjudged(&self) -> Unjudged {
-        Unjudged(self.schedule.lock().unjudged())
+        Unjudged(self.memory.schedule.lock().unjudged())
     }
 
     fn fetch_again(&self, Unjudged(urls): &Unjudged) -> u64 {
-        self.give_up_verdicts(urls)
+        let lost = self.memory.schedule.lock().fetch_again(urls);
+        self.memory.reservations.give_up(&lost);
+        lost.len() as u64
     }
 
     fn traps(&self, origin: &str) -> Result<(u64, Option<Vec<u8>>), FrontierError> {
-        let host = self.keys.host(split(&format!("{origin}/"))?.0);
+        let host = self.memory.keys.host(split(&format!("{origin}/"))?.0);
         let pages = self.recorded(host, |record| record.pages)?.unwrap_or(0);
         let store = self.shelf.store()?;
         Ok((pages, store.get(&store.notes, &note(host))?.map(|bytes| bytes.to_vec())))
     }
 
     fn lead(&self, url: &str) -> Result<Option<Lead>, FrontierError> {
-        let url = self.keys.key_of(url)?;
+        let url = self.memory.keys.key_of(url)?;
         let store = self.shelf.store()?;
         let Some(state) = store.state_of(url)? else { return Ok(None) };
         Ok(store.queued(url, state)?.map(|item| item.lead))

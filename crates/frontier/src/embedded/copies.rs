@@ -176,12 +176,12 @@ impl Changes<'_> {
         self.totals.duplicates = (self.totals.duplicates + counts).saturating_sub(counted);
         for slot in left {
             // If no destination skips duplicates, they are rechecked when they are due.
-            if self.frontier.wakes_duplicates && self.first(slot)?.is_none() {
+            if self.memory.wakes_duplicates && self.first(slot)?.is_none() {
                 let members = self.members(&self.store.copies, &self.copies, slot.members())?;
                 self.wake_heirs(members, url, |_| true)?;
             }
         }
-        Ok(is_anothers && answer.is_new() && self.frontier.wakes_duplicates)
+        Ok(is_anothers && answer.is_new() && self.memory.wakes_duplicates)
     }
 
     /// The owner of a slot, including this batch.

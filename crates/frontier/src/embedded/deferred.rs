@@ -31,7 +31,7 @@ pub(super) fn note(host: HostKey) -> Vec<u8> {
 impl Changes<'_> {
     pub fn change_traps(&mut self, change: &HostTrapsChange, known: &Known) -> Result<HostTrapsDone, FrontierError> {
         let origin = change.origin.as_str();
-        let host = self.frontier.keys.host(split(&format!("{origin}/"))?.0);
+        let host = self.memory.keys.host(split(&format!("{origin}/"))?.0);
         let mut done = HostTrapsDone::default();
         if let Some(record) = &change.record {
             self.traps.push((note(host), record.clone()));
@@ -66,7 +66,7 @@ impl Changes<'_> {
         let next = read.last().filter(|_| read.len() == SWEPT).and_then(|(rank, _)| rank.checked_add(1));
         let mut renamed = Vec::new();
         for (rank, item) in read {
-            let (url, rank) = (self.frontier.keys.url(host, &item.path), Rank(rank));
+            let (url, rank) = (self.memory.keys.url(host, &item.path), Rank(rank));
             let is_new = item.kind == Kind::Page && item.depth > 0 && item.attempt == 0 && !item.revisit;
             if !is_new || self.state_of(url)? != Some(UrlState::Ready(rank)) || self.is_in_flight(url) {
                 continue;
@@ -144,15 +144,15 @@ impl Changes<'_> {
         origin: &str,
         (other, traps): (&str, &HostTraps),
     ) -> Result<(), FrontierError> {
-        let other = self.frontier.keys.host(split(&format!("{other}/"))?.0);
+        let other = self.memory.keys.host(split(&format!("{other}/"))?.0);
         let due = due_of(MIRROR);
         for DeferredUrl { due, rank, item } in self.deferred_from(host, due..due + 1, COMPARED)? {
-            let there = self.frontier.keys.url(other, &item.path);
+            let there = self.memory.keys.url(other, &item.path);
             let mark = match self.state_of(there)? {
                 Some(_) => Some(MIRRORED),
                 None => traps.cool_mark(&item.path),
             };
-            let url = self.frontier.keys.url(host, &item.path);
+            let url = self.memory.keys.url(host, &item.path);
             self.move_to(url, origin, UrlState::Later { due, rank }, (mark, rank), &item)?;
         }
         Ok(())
@@ -202,7 +202,7 @@ impl Changes<'_> {
         let deferred = self.deferred_from(host, due, at_most)?;
         let count = deferred.len();
         for DeferredUrl { due, rank, item } in deferred {
-            let url = self.frontier.keys.url(host, &item.path);
+            let url = self.memory.keys.url(host, &item.path);
             self.move_to(url, origin, UrlState::Later { due, rank }, (None, rank), &item)?;
         }
         Ok(count)

@@ -29,7 +29,7 @@ impl EmbeddedFrontier {
         at_most: usize,
         now: EpochMs,
     ) -> Result<(Forgotten, Option<u64>), FrontierError> {
-        let host = self.keys.host(split(&format!("{origin}/"))?.0);
+        let host = self.memory.keys.host(split(&format!("{origin}/"))?.0);
         let Some(first) = after.map_or(Some(0), |after| after.checked_add(1)) else {
             return Ok((Forgotten::default(), None));
         };
@@ -48,7 +48,7 @@ impl EmbeddedFrontier {
     /// Deletes URLs as if no link had led to them, in one batch. URLs in flight, and those of a leased host, stay
     /// ([`EmbeddedFrontier::recall`]). Budgets keep their counts.
     pub fn forget(&self, urls: &[String], now: EpochMs) -> Result<Forgotten, FrontierError> {
-        let keys = urls.iter().map(|url| self.keys.key_of(url)).collect::<Result<Vec<_>, _>>()?;
+        let keys = urls.iter().map(|url| self.memory.keys.key_of(url)).collect::<Result<Vec<_>, _>>()?;
         self.forget_all(&keys, now)
     }
 
@@ -59,7 +59,7 @@ impl EmbeddedFrontier {
                 match changes.state_of(*key)? {
                     None => forgotten.unknown += 1,
                     // Its lease may still be reading the queues.
-                    Some(_) if self.schedule.lock().is_busy(*key) => forgotten.busy += 1,
+                    Some(_) if self.memory.schedule.lock().is_busy(*key) => forgotten.busy += 1,
                     Some(state) => {
                         changes.forget_url(*key, state)?;
                         forgotten.urls += 1;
@@ -75,9 +75,8 @@ impl EmbeddedFrontier {
 
     /// Deletes what memory has about URLs, because the store has all of it now.
     pub(super) fn forget_decisions(&self, urls: &[UrlKey]) {
-        self.reservations.end(urls);
-        let mut tried = self.tried.lock();
-        urls.iter().for_each(|url| drop(tried.remove(url)));
+        self.memory.reservations.end(urls);
+        self.memory.leases.end(urls);
     }
 
     /// For a host without URLs: deletes the reliability of its hints and the expiry of its robots.txt.

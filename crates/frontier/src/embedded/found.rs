@@ -10,10 +10,9 @@
 use std::sync::Arc;
 
 use super::changes::Changes;
-use super::open::EmbeddedFrontier;
 use super::records::Source;
 use super::store::Store;
-use crate::keys::UrlKey;
+use crate::keys::{Keys, UrlKey};
 use crate::url_history::seconds;
 use crate::{Found, FrontierError, Proposal, Way};
 use seine_parse::page::EpochMs;
@@ -97,7 +96,7 @@ impl Changes<'_> {
     pub fn meet_url(&mut self, url: UrlKey, proposal: &Proposal) {
         let Some(found) = &proposal.found else { return };
         if !self.met.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, found) || last == found) {
-            self.met.pages.push((source(self.frontier, found), self.met.urls.len()));
+            self.met.pages.push((source(self.memory.keys, found), self.met.urls.len()));
             self.met.last = Some(found.clone());
             self.met.next = None;
         }
@@ -145,7 +144,7 @@ pub(super) fn named(store: &Store, source: &Source) -> Result<Option<Found>, Fro
     Ok(Some(Found { way, on, at: EpochMs::from(source.at_s) * 1000 }))
 }
 
-fn source(frontier: &EmbeddedFrontier, found: &Found) -> Source {
-    let on = found.on.as_deref().and_then(|on| frontier.keys.key_of(on).ok());
+fn source(keys: Keys, found: &Found) -> Source {
+    let on = found.on.as_deref().and_then(|on| keys.key_of(on).ok());
     Source { way: Some(found.way), at_s: seconds(found.at), host: on.map(|on| on.host), path: on.map(|on| on.path) }
 }

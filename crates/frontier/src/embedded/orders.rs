@@ -1,5 +1,6 @@
 //! What the operator and the crawl itself ask and order. Only the frontier on disk has it.
 
+use super::domains;
 use super::open::EmbeddedFrontier;
 use crate::deferred::DEFERRED;
 use crate::keys::{HostKey, split};
@@ -7,6 +8,7 @@ use crate::{
     BudgetStanding, FrontierError, HostOrder, HostSnapshot, Lease, Release, Scheduler, Standing, WHEN_MET_AGAIN,
     WhichHosts,
 };
+use seine_parse as parse;
 use seine_parse::page::EpochMs;
 use seine_policies::budgets::{Amounts, Budget, Whom};
 
@@ -19,7 +21,7 @@ impl EmbeddedFrontier {
 
     /// Releases up to `of_each` deferred URLs of each host that has any. Returns how many.
     pub fn release_deferred(&self, of_each: usize, now: EpochMs) -> Result<u64, FrontierError> {
-        let hosts: Vec<HostKey> = self.schedule.lock().deferred.iter().copied().collect();
+        let hosts: Vec<HostKey> = self.memory.schedule.lock().deferred.iter().copied().collect();
         let mut released = 0;
         for host in hosts {
             released += self.change(now, |changes, _| match changes.origin_of(host)? {
@@ -32,15 +34,16 @@ impl EmbeddedFrontier {
 
     /// When the next host that is in no trouble is due; none if there is no work, or all of it is leased.
     pub fn next_due_well(&self) -> Option<EpochMs> {
-        self.schedule.lock().next_due_well()
+        self.memory.schedule.lock().next_due_well()
     }
 
     /// What is known of a host; none if it is unknown.
     pub fn host_snapshot(&self, origin: &str) -> Result<Option<HostSnapshot>, FrontierError> {
-        let host = self.keys.host(origin);
+        let host = self.memory.keys.host(origin);
         let store = &*self.shelf.store()?;
-        let robots = self.owed_robots(host).map_or_else(|| store.robots_of(host), |robots| Ok(Some(robots)))?;
-        if let Some(look) = self.schedule.lock().snapshot(host) {
+        let robots =
+            self.memory.visits.robots_of(host).map_or_else(|| store.robots_of(host), |robots| Ok(Some(robots)))?;
+        if let Some(look) = self.memory.schedule.lock().snapshot(host) {
             return Ok(Some(HostSnapshot { robots, ..look }));
         }
         let record = store.host(host)?;
@@ -49,14 +52,14 @@ impl EmbeddedFrontier {
 
     /// Up to `at_most` hosts with queued URLs.
     pub fn host_snapshots(&self, which: WhichHosts, at_most: usize) -> Vec<HostSnapshot> {
-        self.schedule.lock().snapshots(which, at_most)
+        self.memory.schedule.lock().snapshots(which, at_most)
     }
 
     /// Executes an operator's order for a host, durably. An unknown host is created.
     pub fn order_host(&self, origin: &str, order: HostOrder, now: EpochMs) -> Result<(), FrontierError> {
         split(&format!("{origin}/"))?;
         self.change(now, |changes, _| {
-            let record = &mut changes.host(self.keys.host(origin), origin)?.record;
+            let record = &mut changes.host(self.memory.keys.host(origin), origin)?.record;
             match order {
                 HostOrder::Block => record.is_blocked = true,
                 HostOrder::Unblock => record.is_blocked = false,
@@ -73,14 +76,14 @@ impl EmbeddedFrontier {
 
     /// Writes everything to disk (fsync), for a clean end.
     pub fn flush(&self) -> Result<(), FrontierError> {
-        self.write_all_owed()?;
+        self.memory.visits.write_all()?;
         self.shelf.store()?.persist()
     }
 
     /// Prevents or (false) allows leases of a host; not over a restart. A lease in progress ends soon
     /// ([`crate::Turn::Recalled`]).
     pub fn recall(&self, origin: &str, recalled: bool) {
-        self.schedule.lock().recall(self.keys.host(origin), recalled);
+        self.memory.schedule.lock().recall(self.memory.keys.host(origin), recalled);
     }
 
     /// Whether its disk can be written.
@@ -90,8 +93,8 @@ impl EmbeddedFrontier {
 
     /// All budgets with their use. O(1).
     pub fn budgets(&self, now: EpochMs) -> Vec<BudgetStanding> {
-        let schedule = self.schedule.lock();
-        let ledger = self.reservations.budgets.ledger.lock();
+        let schedule = self.memory.schedule.lock();
+        let ledger = self.memory.reservations.budgets.ledger.lock();
         let standing = |budget: &Budget| {
             let of_crawl = (budget.of == Whom::Crawl).then(|| ledger.of_crawl(budget, now));
             BudgetStanding {
@@ -106,6 +109,22 @@ impl EmbeddedFrontier {
 
     /// The pages and bytes fetched by all runs, as far as validated.
     pub fn fetched_amounts(&self) -> Amounts {
-        self.reservations.budgets.ledger.lock().fetched_amounts()
+        self.memory.reservations.budgets.ledger.lock().fetched_amounts()
+    }
+
+    /// Number of known hosts of this host's registrable domain.
+    pub fn hosts_of_domain(&self, origin: &str) -> Result<u64, FrontierError> {
+        domains::known(&*self.shelf.store()?, self.memory.keys.domain(origin))
+    }
+
+    /// Known origins with this host name, all schemes and ports. Reads all hosts.
+    pub fn origins_named(&self, name: &str) -> Result<Vec<String>, FrontierError> {
+        let mut origins = Vec::new();
+        self.shelf.store()?.each_host(|_, record| {
+            if parse::url::host(&record.origin).is_some_and(|host| host.eq_ignore_ascii_case(name)) {
+                origins.push(record.origin.into());
+            }
+        })?;
+        Ok(origins)
     }
 }

@@ -1,7 +1,5 @@
 //! Proposals: finds out which URLs are new.
 
-use std::sync::atomic::Ordering;
-
 use super::changes::Changes;
 use super::known::Known;
 use super::records::{QueuedUrl, UrlState, to_bytes};
@@ -64,7 +62,7 @@ impl Changes<'_> {
 
     /// Hosts that were given up get another chance, even if the URL that leads to them is known.
     fn meet_again(&mut self, parts: &[Parts]) -> Result<(), FrontierError> {
-        let met = self.frontier.schedule.lock().given_up_among(parts.iter().map(|part| part.url.host));
+        let met = self.memory.schedule.lock().given_up_among(parts.iter().map(|part| part.url.host));
         for part in parts.iter().filter(|part| met.contains(&part.url.host)) {
             self.host(part.url.host, part.origin)?.is_met = true;
         }
@@ -72,7 +70,7 @@ impl Changes<'_> {
     }
 
     fn take_apart<'p>(&self, proposals: &'p [Proposal]) -> Result<Vec<Parts<'p>>, FrontierError> {
-        let keys = self.frontier.keys;
+        let keys = self.memory.keys;
         let mut last: (&str, HostKey) = ("", 0);
         let mut parts = Vec::with_capacity(proposals.len());
         for proposal in proposals {
@@ -133,7 +131,7 @@ impl Changes<'_> {
 
     /// False if the host has reached its limit of pages. The host is created anyway, because it was seen.
     fn admit(&mut self, part: &Parts, mark: Option<u32>) -> Result<bool, FrontierError> {
-        let limit = self.frontier.max_pages_per_host.load(Ordering::Relaxed);
+        let limit = self.memory.limits.pages_per_host();
         let Proposal { kind, depth, priority, .. } = *part.proposal;
         let host = self.host(part.url.host, part.origin)?;
         if kind.is_delivered() {

@@ -73,7 +73,7 @@ impl Changes<'_> {
 
     pub fn write_queues(&mut self, batch: &mut fjall::OwnedWriteBatch) {
         let store = &self.store;
-        let ranks = self.frontier.schedule.lock().ranks();
+        let ranks = self.memory.schedule.lock().ranks();
         for ((host, rank), item) in std::mem::take(&mut self.ready) {
             if item.is_some() && ranks {
                 // In order of priority.

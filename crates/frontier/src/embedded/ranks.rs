@@ -77,7 +77,7 @@ impl Changes<'_> {
             }
             let address = format!("{}{}", of.1, item.path);
             let priority = rank(&Ranked { url: &address, kind: item.kind, depth: item.depth, lead: &item.lead });
-            let url = self.frontier.keys.url(host, &item.path);
+            let url = self.memory.keys.url(host, &item.path);
             if standing.priority().abs_diff(priority) >= WORTH && !self.is_in_flight(url) {
                 self.host(host, &of.1)?;
                 self.rerank(url, standing, priority, &item);
@@ -89,7 +89,7 @@ impl Changes<'_> {
     /// A link to a known URL: if the link has a better score, the URL moves forward.
     pub(super) fn raise(&mut self, proposal: &Proposal, url: UrlKey, origin: &str) -> Result<(), FrontierError> {
         let (Some(lead), priority) = (&proposal.lead, proposal.priority) else { return Ok(()) };
-        if self.frontier.standings.lock().is_as_good(url, priority) {
+        if self.memory.standings.lock().is_as_good(url, priority) {
             return Ok(());
         }
         // A URL that was fetched, or is due later, does not move.
@@ -105,7 +105,7 @@ impl Changes<'_> {
                 return Ok(());
             }
         }
-        self.frontier.standings.lock().set(url, standing);
+        self.memory.standings.lock().set(url, standing);
         Ok(())
     }
 
@@ -113,39 +113,6 @@ impl Changes<'_> {
     fn rerank(&mut self, url: UrlKey, rank: Rank, priority: u8, item: &QueuedUrl) {
         self.dequeue(url, UrlState::Ready(rank));
         self.enqueue_ready(url, Rank::new(priority, rank.sequence()), to_bytes(item));
-        self.frontier.standings.lock().set(url, priority);
+        self.memory.standings.lock().set(url, priority);
     }
-}
-
-/// A small cache of URLs' priorities, so that most links to known URLs need no read of the store. Two URLs are mixed up
-/// if 56 bits of their keys agree. An outdated priority keeps a URL in its position until the queue is scored again.
-#[derive(Debug, Default)]
-pub struct Standings {
-    /// The key without its last byte, and the priority. Empty until links have scores.
-    slots: Box<[u64]>,
-}
-
-/// 2 MiB.
-const SLOTS: usize = 1 << 18;
-
-impl Standings {
-    /// Whether the URL is known to have at least this priority, or to have left the queue.
-    fn is_as_good(&self, url: UrlKey, priority: u8) -> bool {
-        let (at, mark) = slot(url);
-        let known = self.slots.get(at).copied().unwrap_or(0);
-        known >> 8 == mark && known as u8 <= priority
-    }
-
-    fn set(&mut self, url: UrlKey, priority: u8) {
-        if self.slots.is_empty() {
-            self.slots = vec![0; SLOTS].into_boxed_slice();
-        }
-        let (at, mark) = slot(url);
-        self.slots[at] = mark << 8 | u64::from(priority);
-    }
-}
-
-fn slot(url: UrlKey) -> (usize, u64) {
-    let mixed = url.mixed();
-    (mixed as usize % SLOTS, (mixed >> 8).max(1))
 }

@@ -1,7 +1,6 @@
 //! Closes the store, opens it again, and updates the schedule.
 
 use std::collections::HashSet;
-use std::sync::atomic::Ordering;
 
 use super::known::Known;
 use super::open::EmbeddedFrontier;
@@ -18,38 +17,27 @@ impl EmbeddedFrontier {
     pub fn restore(&self) -> Result<(), FrontierError> {
         if !self.shelf.is_broken() {
             // Visits that could not be written without free space.
-            let _in_order = self.host_writes.lock();
-            return self.write_owed();
+            let _in_order = self.memory.visits.host_writes.lock();
+            return self.memory.visits.write();
         }
         let store = self.shelf.open_again()?;
         let mut known = self.writer.lock();
-        let _in_order = self.host_writes.lock();
-        let (mut owed, mut schedule) = (self.owed.lock(), self.schedule.lock());
+        let _in_order = self.memory.visits.host_writes.lock();
+        let (mut owed, mut schedule) = (self.memory.visits.owed.lock(), self.memory.schedule.lock());
         let totals = store.totals()?;
         let mut records = Vec::new();
-        store.each_host(|host, record| records.push((host, self.after_opening(record))))?;
+        store.each_host(|host, record| records.push((host, self.memory.opening.after(record))))?;
         let finished = finished(&store, &schedule)?;
-        if totals.cursor < schedule.totals.cursor {
-            self.went_back.store(true, Ordering::Relaxed);
-        }
-        self.reservations.budgets.read_again(&store, finished.iter().copied(), totals.live)?;
+        let goes_back = totals.cursor < schedule.totals.cursor;
+        self.memory.reservations.budgets.read_again(&store, finished.iter().copied(), totals.live)?;
         schedule.rebuild(totals, records, &finished);
         // The reopened store may have lost URLs.
         *known = Known::default();
-        *self.durable.lock() = None;
+        self.durable.reopened(goes_back);
         visits::write_to(&store, &schedule, &mut owed)?;
         self.shelf.put(store);
         tracing::info!("frontier: the store is open again");
         Ok(())
-    }
-
-    /// The store has gone back, so the validator must start again at the stored offset; otherwise its next batch would
-    /// leave a gap.
-    pub(super) fn tell_of_going_back(&self) -> Result<(), FrontierError> {
-        match self.went_back.swap(false, Ordering::Relaxed) {
-            true => Err(self.shelf.waiting("the store has fewer records than before".to_owned())),
-            false => Ok(()),
-        }
     }
 }
 

@@ -6,10 +6,16 @@
 //! remote worker) are stored before the request.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::open::EmbeddedFrontier;
-use crate::{FrontierError, Lease, PolitenessSlot};
+use locks::Mutex;
+
+use super::opening::Opening;
+use super::shelf::Shelf;
+use crate::addresses::Addresses;
+use crate::keys::HostKey;
+use crate::{FrontierError, PolitenessSlot};
 use seine_parse::page::EpochMs;
 
 /// The default delay of the last run (ms), and the end of the wait at its start.
@@ -20,19 +26,26 @@ const SLOT: &str = "slot:";
 const ROUNDING_MS: u64 = 1;
 
 /// What the next start must know about the slots of this run.
-#[derive(Default)]
-pub(super) struct Rest {
+struct Rest {
     note: String,
     /// Slots of earlier runs that have ended, to be deleted.
     over: Vec<fjall::Slice>,
     is_kept: bool,
 }
 
-impl EmbeddedFrontier {
-    /// Called once at the start. Writes nothing, because a frontier also opens on a full disk. The note of the last run
-    /// is right until the first request of this one.
-    pub(super) fn open_slots(&self) -> Result<(), FrontierError> {
-        let store = self.shelf.store()?;
+/// The politeness slots. Locks: `rest`, and in it `addresses`.
+pub struct Slots {
+    shelf: Arc<Shelf>,
+    default_delay_ms: u64,
+    addresses: Mutex<Addresses>,
+    rest: Mutex<Rest>,
+}
+
+impl Slots {
+    /// Writes nothing, because a frontier also opens on a full disk. The note of the last run is right until the first
+    /// request of this one.
+    pub fn open(shelf: Arc<Shelf>, opening: Opening) -> Result<Slots, FrontierError> {
+        let store = shelf.store()?;
         let text = store.note_bytes(REST)?.and_then(|bytes| String::from_utf8(bytes).ok());
         let last = text.as_deref().and_then(|text| {
             let (rest, until) = text.split_once(' ')?;
@@ -45,47 +58,45 @@ impl EmbeddedFrontier {
             let slot = text(&key[SLOT.len()..])
                 .and_then(|ip| ip.parse::<IpAddr>().ok())
                 .zip(text(&value).and_then(|until| until.parse::<EpochMs>().ok()));
-            match slot.filter(|(_, until)| *until > self.opened_at) {
+            match slot.filter(|(_, until)| *until > opening.at) {
                 Some(slot) => busy.push(slot),
                 None => over.push(key),
             }
         }
-        let rest = self.default_delay_ms;
+        let rest = opening.default_delay_ms;
         // In a folder without any visits no address must wait.
-        let opens_at = match (self.hosts_at_opening, last) {
+        let opens_at = match (opening.hosts, last) {
             (0, _) => 0,
-            (_, None) => self.opened_at.saturating_add(with_rounding(rest)),
-            (_, Some((before, until))) => until.max(self.opened_at.saturating_add(with_rounding(rest.max(before)))),
+            (_, None) => opening.at.saturating_add(with_rounding(rest)),
+            (_, Some((before, until))) => until.max(opening.at.saturating_add(with_rounding(rest.max(before)))),
         };
-        self.addresses.lock().begin(opens_at, busy);
+        let mut addresses = Addresses::default();
+        addresses.begin(opens_at, busy);
         let note = format!("{rest} {opens_at}");
         let is_kept = text.as_deref() == Some(note.as_str()) && over.is_empty();
-        *self.rest.lock() = Rest { note, over, is_kept };
-        Ok(())
+        drop(store);
+        let rest = Mutex::new(Rest { note, over, is_kept });
+        Ok(Slots { shelf, default_delay_ms: opening.default_delay_ms, addresses: Mutex::new(addresses), rest })
     }
 
-    /// Implements [`crate::Fetching::take_politeness_slot`].
-    pub(super) fn take_slot(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> PolitenessSlot {
-        let host = self.keys.host(&lease.host.origin);
-        if self.schedule.lock().is_recalled(host) {
-            return PolitenessSlot::Recalled;
-        }
+    /// Implements [`crate::Fetching::take_politeness_slot`] for a host that is not recalled.
+    pub fn take(&self, host: HostKey, ip: IpAddr, delay: Duration, now: EpochMs) -> PolitenessSlot {
         let slot = self.addresses.lock().take_slot(host, ip, delay, now);
         if slot == PolitenessSlot::Now {
-            self.keep_slot(ip, delay);
+            self.keep(ip, delay);
         }
         slot
     }
 
     /// Implements [`crate::Fetching::hold_address`].
-    pub(super) fn hold_slot(&self, ip: IpAddr, time: Duration, now: EpochMs) {
+    pub fn hold(&self, ip: IpAddr, time: Duration, now: EpochMs) {
         self.addresses.lock().hold(ip, time, now);
-        self.keep_slot(ip, time);
+        self.keep(ip, time);
     }
 
     /// Stores a slot that the wait at the next start would not cover. With the first slot it also stores the length of
     /// that wait. If the store cannot be written, fetching pauses.
-    fn keep_slot(&self, ip: IpAddr, time: Duration) {
+    fn keep(&self, ip: IpAddr, time: Duration) {
         let is_covered = time.as_millis() <= u128::from(with_rounding(self.default_delay_ms));
         // Held until it is written, so that no request starts before.
         let mut rest = self.rest.lock();

@@ -16,7 +16,7 @@ const NAMED: usize = 20;
 impl EmbeddedFrontier {
     /// What is known of a normalised URL; none if it was never found.
     pub fn url_snapshot(&self, address: &str) -> Result<Option<UrlSnapshot>, FrontierError> {
-        let (url, origin, _) = self.keys.of(address)?;
+        let (url, origin, _) = self.memory.keys.of(address)?;
         let store = &*self.shelf.store()?;
         let Some(state) = store.state_of(url)? else { return Ok(None) };
         let queued = store.queued(url, state)?;
@@ -26,45 +26,45 @@ impl EmbeddedFrontier {
             (Some(queued), _) if !queued.attempts.is_empty() => queued.attempts.clone(),
             (_, page) => attempts_before(None, page.as_ref()),
         };
-        let last = self.last_links.lock().of(url).cloned();
+        let last = self.memory.last_links.lock().of(url).cloned();
         Ok(Some(UrlSnapshot {
-            queue_state: Self::queue_state(store, url, state)?,
-            is_in_flight: self.schedule.lock().is_in_flight(url),
+            queue_state: queue_state(store, url, state)?,
+            is_in_flight: self.memory.schedule.lock().is_in_flight(url),
             queued,
             first_found: first_found(store, number)?,
             last_found: last.map_or(Ok(None), |source| named(store, &source))?,
             attempts_in_all: attempts.in_all(),
             attempts: attempts.to_vec(),
-            aliases: Self::aliases_of(store, url)?,
+            aliases: aliases_of(store, url)?,
             duplicates: page.as_ref().map_or(Ok(Vec::new()), |page| store.duplicates_of(page, NAMED))?,
             owner: match page.as_ref().and_then(|page| page.target.as_deref()) {
                 Some(target) => {
-                    store.owner(self.keys.key_of(target)?)?.map(|owner| owner.url).filter(|url| url != address)
+                    store.owner(self.memory.keys.key_of(target)?)?.map(|owner| owner.url).filter(|url| url != address)
                 }
                 None => None,
             },
             page,
         }))
     }
+}
 
-    fn queue_state(store: &Store, url: UrlKey, state: UrlState) -> Result<QueueState, FrontierError> {
-        Ok(match state {
-            UrlState::Done => QueueState::Done,
-            UrlState::Later { due, .. } => QueueState::Later { due },
-            UrlState::Ready(rank) => {
-                let before = store.ready.range(ready_key(url.host, Rank(0))..ready_key(url.host, rank));
-                QueueState::Ready { priority: rank.priority(), ahead: store.count(before.take(COUNTED as usize))? }
-            }
-        })
-    }
-
-    /// URLs that redirect here, or to the same target as this one.
-    fn aliases_of(store: &Store, target: UrlKey) -> Result<Vec<String>, FrontierError> {
-        let aliases = store.url_keys(&store.targets, store.targets.range(members_of(target)).take(NAMED + 1))?;
-        let mut urls = Vec::new();
-        for alias in aliases.into_iter().filter(|alias| *alias != target).take(NAMED) {
-            urls.extend(store.page_of(alias)?.map(|page| page.url));
+fn queue_state(store: &Store, url: UrlKey, state: UrlState) -> Result<QueueState, FrontierError> {
+    Ok(match state {
+        UrlState::Done => QueueState::Done,
+        UrlState::Later { due, .. } => QueueState::Later { due },
+        UrlState::Ready(rank) => {
+            let before = store.ready.range(ready_key(url.host, Rank(0))..ready_key(url.host, rank));
+            QueueState::Ready { priority: rank.priority(), ahead: store.count(before.take(COUNTED as usize))? }
         }
-        Ok(urls)
+    })
+}
+
+/// URLs that redirect here, or to the same target as this one.
+fn aliases_of(store: &Store, target: UrlKey) -> Result<Vec<String>, FrontierError> {
+    let aliases = store.url_keys(&store.targets, store.targets.range(members_of(target)).take(NAMED + 1))?;
+    let mut urls = Vec::new();
+    for alias in aliases.into_iter().filter(|alias| *alias != target).take(NAMED) {
+        urls.extend(store.page_of(alias)?.map(|page| page.url));
     }
+    Ok(urls)
 }

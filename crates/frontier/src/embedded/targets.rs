@@ -82,14 +82,14 @@ impl Changes<'_> {
             Role::Owner(target) => self.own(target, Owner { url: record.url.clone(), has_canonical_slot: false })?,
             Role::CanonicalSlot(canonical) => {
                 let is_owned = self.own(canonical, Owner { url: record.url.clone(), has_canonical_slot: true })?;
-                let key = self.frontier.keys.key_of(canonical)?;
+                let key = self.memory.keys.key_of(canonical)?;
                 is_owned
                     || self.has(key, canonical, canonical_slots::is_delivered)?
                     // While the page was judged, the URL became an alias. One more fetch shows whose.
                     || (was != is && self.has(key, canonical, canonical_slots::leads_on)?)
             }
             Role::Alias(target) => {
-                let key = self.frontier.keys.key_of(target)?;
+                let key = self.memory.keys.key_of(target)?;
                 self.targets.insert(member(key, url), Some(Vec::new()));
                 !self.is_delivered(key, target)? || !self.leads_to(record.canonical.as_deref(), key)?
             }
@@ -100,12 +100,12 @@ impl Changes<'_> {
     /// Makes it the owner of a target that has none, or only a page with its canonical slot. True if another URL is the
     /// owner.
     fn own(&mut self, target: &str, by: Owner) -> Result<bool, FrontierError> {
-        let target = self.frontier.keys.key_of(target)?;
+        let target = self.memory.keys.key_of(target)?;
         if let Some(owner) = self.owner(target)?.filter(|owner| owner.url != by.url) {
             if by.has_canonical_slot || !owner.has_canonical_slot {
                 return Ok(true);
             }
-            self.wake_one(self.frontier.keys.key_of(&owner.url)?, |_| true)?;
+            self.wake_one(self.memory.keys.key_of(&owner.url)?, |_| true)?;
         }
         self.targets.insert(target.to_bytes().to_vec(), Some(records::to_bytes(&by)));
         Ok(false)
@@ -121,7 +121,7 @@ impl Changes<'_> {
         reached: Option<&str>,
     ) -> Result<(), FrontierError> {
         let (Role::Owner(target) | Role::CanonicalSlot(target) | Role::Alias(target)) = was else { return Ok(()) };
-        let key = self.frontier.keys.key_of(target)?;
+        let key = self.memory.keys.key_of(target)?;
         self.targets.insert(member(key, url), None);
         if self.owner(key)?.is_some_and(|owner| owner.url == address) {
             self.targets.insert(key.to_bytes().to_vec(), None);

@@ -23,11 +23,11 @@ struct Subject<'v> {
 impl Changes<'_> {
     /// Returns how many verdicts changed something.
     pub fn add_verdicts(&mut self, verdicts: &[Verdict]) -> Result<u64, FrontierError> {
-        let keys = self.frontier.keys;
+        let keys = self.memory.keys;
         let parts = verdicts.iter().map(|verdict| keys.of(&verdict.url)).collect::<Result<Vec<_>, _>>()?;
         // One call for all, because leases need this lock too.
         let in_flight: Vec<bool> = {
-            let schedule = self.frontier.schedule.lock();
+            let schedule = self.memory.schedule.lock();
             parts.iter().map(|(url, ..)| schedule.is_in_flight(*url)).collect()
         };
         let mut changed = 0;
@@ -57,7 +57,7 @@ impl Changes<'_> {
     fn is_old(&self, subject: &Subject) -> bool {
         let Some(page) = &subject.page else { return false };
         let id = subject.verdict.event_id.as_str();
-        let awaited = || self.frontier.schedule.lock().is_in_flight(subject.url);
+        let awaited = || self.memory.schedule.lock().is_in_flight(subject.url);
         id == page.event_id || (id < page.event_id.as_str() && !awaited())
     }
 
@@ -161,7 +161,7 @@ impl Changes<'_> {
     /// Attempts since the last answer. For a URL in flight they were read with its lease.
     fn attempts_queued(&self, subject: &Subject) -> Result<Option<Attempts>, FrontierError> {
         if subject.is_in_flight {
-            return Ok(self.frontier.tried.lock().get(&subject.url).cloned());
+            return Ok(self.memory.leases.attempts_of(subject.url));
         }
         Ok(self.queued_of(subject)?.map(|queued| queued.attempts))
     }

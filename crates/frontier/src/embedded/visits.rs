@@ -6,21 +6,24 @@
 //! visit must obey.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use super::open::EmbeddedFrontier;
+use locks::Mutex;
+
 use super::records;
+use super::shelf::Shelf;
 use super::store::Store;
-use crate::keys::HostKey;
+use crate::keys::{HostKey, Keys};
 use crate::schedule::{HostRecord, Schedule};
 use crate::{FrontierError, Lease, Release, Robots};
 use seine_parse::page::EpochMs;
 use seine_simulation_hooks::planted;
 
 /// With this many hosts to write no host is leased, because the disk is too slow.
-pub(super) const MOST_OWED: usize = 1000;
+const MOST_OWED: usize = 1000;
 
 /// A host's record that the store does not have yet.
-pub(super) struct Owed {
+pub struct Owed {
     record: HostRecord,
     robots: Option<Robots>,
     /// The number of the visit, if a host has several.
@@ -38,9 +41,28 @@ impl Owed {
     }
 }
 
-impl EmbeddedFrontier {
+/// The results of visits, until they are written.
+pub struct Visits {
+    shelf: Arc<Shelf>,
+    keys: Keys,
+    schedule: Arc<Mutex<Schedule>>,
+    /// Held by the thread that writes host records, so that they are written in the order they were made.
+    pub host_writes: Mutex<()>,
+    pub owed: Mutex<HashMap<HostKey, Owed>>,
+}
+
+impl Visits {
+    pub fn new(shelf: Arc<Shelf>, keys: Keys, schedule: Arc<Mutex<Schedule>>) -> Visits {
+        Visits { shelf, keys, schedule, host_writes: Mutex::default(), owed: Mutex::default() }
+    }
+
+    /// The disk is too slow for more visits.
+    pub fn are_too_many(&self) -> bool {
+        self.owed.lock().len() >= MOST_OWED
+    }
+
     /// Implements [`crate::Scheduler::give_back`].
-    pub(super) fn take_back(&self, lease: Lease, release: Release) {
+    pub fn take_back(&self, lease: Lease, release: Release) {
         // A text that is not a URL is not part of the lease either.
         let fetched: HashSet<_> = release.fetched.iter().filter_map(|url| self.keys.key_of(url).ok()).collect();
         let mut owed = self.owed.lock();
@@ -51,12 +73,12 @@ impl EmbeddedFrontier {
     }
 
     /// Implements [`crate::Scheduler::write_visits`].
-    pub(super) fn write_owed_in_turn(&self) -> Result<(), FrontierError> {
+    pub fn write_in_turn(&self) -> Result<(), FrontierError> {
         let mut result = Ok(());
         // Checked again after the lock is free, because others may have added records meanwhile.
         while self.schedule.lock().has_unwritten() {
             let Some(_in_order) = self.host_writes.try_lock() else { break };
-            match self.write_owed() {
+            match self.write() {
                 // The hosts are released anyway; their records are written later.
                 Err(error) if error.is_waiting() => {}
                 written => result = result.and(written),
@@ -69,24 +91,24 @@ impl EmbeddedFrontier {
     }
 
     /// Writes the records that other threads added while this one was writing.
-    pub(super) fn write_owed_meanwhile(&self) {
-        if let Err(error) = self.write_owed_in_turn() {
+    pub fn write_meanwhile(&self) {
+        if let Err(error) = self.write_in_turn() {
             tracing::error!(%error, "the frontier could not write the results of visits (delays, back-off, \
                 robots.txt)");
         }
     }
 
     /// Waits for a thread that is writing. Without free space, the records are written later.
-    pub(super) fn write_all_owed(&self) -> Result<(), FrontierError> {
+    pub fn write_all(&self) -> Result<(), FrontierError> {
         let _in_order = self.host_writes.lock();
-        match self.write_owed() {
+        match self.write() {
             Err(error) if error.is_waiting() => Ok(()),
             written => written,
         }
     }
 
     /// Writes the whole list in one batch. The caller holds `host_writes`. Afterwards the hosts may be leased, even after an error.
-    pub(super) fn write_owed(&self) -> Result<(), FrontierError> {
+    pub fn write(&self) -> Result<(), FrontierError> {
         let visits: Vec<(HostKey, u64)> = self.owed.lock().iter().map(|(host, owed)| (*host, owed.visit)).collect();
         if visits.is_empty() {
             return Ok(());
@@ -123,29 +145,25 @@ impl EmbeddedFrontier {
     }
 
     /// The robots.txt of a visit that is not written yet.
-    pub(super) fn owed_robots(&self, host: HostKey) -> Option<Robots> {
+    pub fn robots_of(&self, host: HostKey) -> Option<Robots> {
         self.owed.lock().get(&host)?.robots.clone()
     }
 
     /// Implements [`crate::Fetching::lend`].
-    pub(super) fn lend_until(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError> {
+    pub fn lend(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError> {
         let store = self.shelf.writable()?;
         let lent = {
             let _in_order = self.host_writes.lock();
             let lent = self.schedule.lock().lend(lease.id, until);
             lent.map_or(Ok(false), |(host, record)| store.write_visit(host, &record, None).map(|()| true))
         };
-        self.write_owed_meanwhile();
+        self.write_meanwhile();
         lent
     }
 }
 
 /// Writes the whole list to a reopened store. The caller holds `host_writes`, and has rebuilt the schedule.
-pub(super) fn write_to(
-    store: &Store,
-    schedule: &Schedule,
-    owed: &mut HashMap<HostKey, Owed>,
-) -> Result<(), FrontierError> {
+pub fn write_to(store: &Store, schedule: &Schedule, owed: &mut HashMap<HostKey, Owed>) -> Result<(), FrontierError> {
     for (host, Owed { record, robots, .. }) in owed.iter() {
         let record = current(store, schedule.record(*host), *host, record)?;
         store.write_visit(*host, &record, robots.as_ref())?;

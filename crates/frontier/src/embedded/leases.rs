@@ -1,17 +1,19 @@
 //! Leases: the schedule chooses the host, the store has its URLs. The schedule's lock is never held while the store is
 //! read.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::changes::Changes;
-use super::open::EmbeddedFrontier;
+use locks::Mutex;
+
 use super::records::QueuedUrl;
+use super::shelf::Shelf;
 use super::store::Store;
-use super::visits::MOST_OWED;
-use crate::keys::{HostKey, Rank, UrlKey, later_key, part, ready_key};
+use crate::keys::{Keys, Rank, UrlKey, later_key, part, ready_key};
 use crate::lease::LATER_WINDOW;
-use crate::schedule::{Candidate, ChosenHost, Found, HostChoice, HostRecord, NEVER, Queue};
-use crate::{FrontierError, Host, Lease, LeaseAnswer, LeaseLimits, Robots, WHEN_MET_AGAIN, Work};
+use crate::schedule::{Candidate, ChosenHost, Found, HostRecord, NEVER, Queue, Schedule};
+use crate::{Attempts, FrontierError, Host, Lease, LeaseLimits, Robots, WHEN_MET_AGAIN, Work};
 use seine_parse::page::EpochMs;
 
 /// Maximum number of hosts without due URLs per call. Their due time was an estimate, which is then corrected.
@@ -22,7 +24,7 @@ const UNREADABLE_REST_MS: EpochMs = 600_000;
 const BESIDE_DEFERRED: usize = 8;
 
 /// The host of a lease.
-fn host_of(record: HostRecord, robots: Option<Robots>) -> Host {
+pub fn host_of(record: HostRecord, robots: Option<Robots>) -> Host {
     Host {
         origin: record.origin.into(),
         robots,
@@ -31,15 +33,37 @@ fn host_of(record: HostRecord, robots: Option<Robots>) -> Host {
     }
 }
 
-impl EmbeddedFrontier {
-    pub(super) fn lease_hosts(
+/// Makes leases.
+pub struct Leases {
+    shelf: Arc<Shelf>,
+    keys: Keys,
+    schedule: Arc<Mutex<Schedule>>,
+    /// Attempts of leased URLs, so that their verdicts need not read the queues.
+    attempts: Mutex<HashMap<UrlKey, Attempts>>,
+}
+
+impl Leases {
+    pub fn new(shelf: Arc<Shelf>, keys: Keys, schedule: Arc<Mutex<Schedule>>) -> Leases {
+        Leases { shelf, keys, schedule, attempts: Mutex::default() }
+    }
+
+    /// The attempts of a URL in flight since its last answer; none if there were none.
+    pub fn attempts_of(&self, url: UrlKey) -> Option<Attempts> {
+        self.attempts.lock().get(&url).cloned()
+    }
+
+    /// The URLs are no longer in flight.
+    pub fn end(&self, urls: &[UrlKey]) {
+        let mut attempts = self.attempts.lock();
+        urls.iter().for_each(|url| drop(attempts.remove(url)));
+    }
+
+    /// Implements [`crate::Scheduler::lease`].
+    pub fn lease(
         &self,
         now: EpochMs,
         LeaseLimits { hosts: max_hosts, urls: max_urls, spared }: LeaseLimits,
     ) -> Result<Vec<Lease>, FrontierError> {
-        if self.owed.lock().len() >= MOST_OWED {
-            return Ok(Vec::new());
-        }
         // Kept until the end, so that the lease is settled with the store it was read from.
         let store = self.shelf.store()?;
         let mut leases = Vec::new();
@@ -62,13 +86,6 @@ impl EmbeddedFrontier {
         Ok(leases)
     }
 
-    /// URLs whose events are lost: drops their reservations and makes them available again.
-    pub(super) fn give_up_verdicts(&self, urls: &[UrlKey]) -> u64 {
-        let lost = self.schedule.lock().fetch_again(urls);
-        self.reservations.give_up(&lost);
-        lost.len() as u64
-    }
-
     /// A damaged part of the store affects only the host whose queue it contains.
     fn put_aside(&self, claim: &ChosenHost, error: &FrontierError, now: EpochMs) {
         let mut schedule = self.schedule.lock();
@@ -82,39 +99,6 @@ impl EmbeddedFrontier {
             "the queue of this host cannot be read; Seine tries it again in ten minutes, and fetches from other \
             hosts meanwhile; check this disk"
         );
-    }
-
-    pub(super) fn lease_one(&self, origin: &str, now: EpochMs) -> Result<LeaseAnswer, FrontierError> {
-        let host = self.keys.host(origin);
-        let store = self.shelf.store()?;
-        let claim = self.schedule.lock().choose_host(host, None, now);
-        let claim = match claim {
-            Some(claim) => claim,
-            None => self.choose_idle_host(host, origin, now)?.ok_or_else(|| store.unreadable("hosts"))?,
-        };
-        Ok(match claim {
-            HostChoice::Taken => LeaseAnswer::Taken,
-            HostChoice::At { at, is_in_trouble } => LeaseAnswer::At { at, is_in_trouble },
-            HostChoice::Leased(id, record) => {
-                let robots = if record.has_robots { store.robots_of(host) } else { Ok(None) };
-                let robots = robots.inspect_err(|_| self.schedule.lock().give_back(id))?;
-                let host = host_of(*record, robots);
-                LeaseAnswer::Leased(Box::new(Lease { id, host, work: Vec::new() }))
-            }
-        })
-    }
-
-    /// For a host that is unknown or has no queued URLs. No other thread may change it until the schedule has it.
-    fn choose_idle_host(&self, host: HostKey, origin: &str, now: EpochMs) -> Result<Option<HostChoice>, FrontierError> {
-        let claim = {
-            let mut known = self.writer.lock();
-            let mut changes = Changes::new(self, now)?;
-            let record = changes.host(host, origin)?.record.clone();
-            let written = changes.commit(&mut known);
-            written.map(|()| self.schedule.lock().choose_host(host, Some(record), now))
-        };
-        self.write_owed_meanwhile();
-        claim
     }
 
     /// None if no URL of the host is due after all.
@@ -137,7 +121,7 @@ impl EmbeddedFrontier {
         let mut work = Vec::with_capacity(chosen.len());
         for Candidate { url, rank, item, .. } in chosen {
             if !item.attempts.is_empty() {
-                self.tried.lock().insert(*url, item.attempts.clone());
+                self.attempts.lock().insert(*url, item.attempts.clone());
             }
             let page = if item.revisit { store.page(*url, &record.origin)? } else { None };
             let address = format!("{}{}", record.origin, item.path);
