@@ -75,6 +75,11 @@ fn live(body: &str) -> Work {
     Work { was_found: true, known, ..unknown() }
 }
 
+/// A URL whose page was delivered once: it is an alias now, or gone.
+fn had_page() -> Work {
+    Work { had_page: true, ..unknown() }
+}
+
 /// The same with a removal that an earlier fetch showed.
 fn doubted(doubt: Doubt) -> Work {
     let mut work = live("one");
@@ -147,6 +152,19 @@ fn what_an_answer_means_for_an_unknown_url() {
         let verdict = verdict(&event, &way(), &unknown(), &config());
         assert_eq!((verdict.change, verdict.withheld), (change, withheld), "{name}");
     }
+}
+
+/// A destination that keeps removed pages has the complete one.
+#[test]
+fn half_a_page_replaces_no_page_that_was_delivered_before() {
+    let last = |known: Work| {
+        let half = PageEvent { attempt: 2, ..cut(page("on")) };
+        let verdict = verdict(&half, &way(), &known, &config());
+        assert_eq!(verdict.again, None, "it is the last attempt");
+        (verdict.change, verdict.withheld)
+    };
+    assert_eq!(last(had_page()), (None, Some(Withheld::Cut)));
+    assert_eq!(last(unknown()), (Some(PageChange::New), None), "better than nothing");
 }
 
 /// Only a robots.txt that was fetched after the page can be news about it.

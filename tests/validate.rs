@@ -1044,6 +1044,57 @@ fn an_alias_stays_one_until_it_is_a_page_or_is_twice_not_there() {
     assert_eq!(record.history, Some(History::new(bench.now)));
 }
 
+/// The target of a redirect is an alias of itself while another URL delivers its page. It is requested itself when the
+/// configuration changes, or when that URL leaves. Its first answer decides, whatever it is.
+#[test]
+fn a_target_that_is_requested_itself_is_no_alias_of_itself() {
+    for (outcome, state) in [
+        (response(404, ""), PageState::Refused),
+        (response(500, ""), PageState::Refused),
+        (failure(FailureReason::BadRedirect), PageState::Failed(FailureReason::BadRedirect)),
+        (response(200, "a page"), PageState::New),
+    ] {
+        let mut bench = Bench::new(hourly());
+        let page = bench.page(NEW, "new");
+        bench.validate(page);
+        let alias = bench.alias(OLD);
+        bench.validate(alias);
+        assert!(bench.record(OLD).is_only_a_target());
+        bench.now += HOUR;
+        let event = PageEvent { attempt: 9, ..bench.event(OLD, outcome) };
+        bench.validate(event);
+        assert_eq!(bench.state(OLD), Some(state));
+        bench.now += 24 * 365 * HOUR;
+        assert!(bench.is_due(OLD), "{state:?} is fetched again");
+    }
+}
+
+/// Half a page of a URL that is gone says that it may be there again.
+#[test]
+fn a_gone_page_that_breaks_off_is_fetched_again_soon() {
+    let mut bench = Bench::new(FrontierConfig { max_retries: 0, ..hourly() });
+    let page = bench.page(OLD, "a page");
+    bench.validate(page);
+    for _ in 0..2 {
+        bench.now += 24 * HOUR;
+        let missing = bench.event(OLD, response(404, ""));
+        bench.validate(missing);
+    }
+    assert_eq!(bench.state(OLD), Some(PageState::Gone));
+    bench.now += 24 * 30 * HOUR;
+    let mut half = bench.page(OLD, "a pa");
+    let Outcome::Response(response) = &mut half.outcome else { panic!("a response") };
+    response.truncated = Some(Truncated::Disconnect);
+    half.withheld = Some(Withheld::Cut);
+    bench.validate(half);
+    assert_eq!((bench.state(OLD), bench.record(OLD).doubt().is_some()), (Some(PageState::Gone), true));
+    bench.now += 2 * HOUR;
+    assert!(bench.is_due(OLD));
+    let page = bench.page(OLD, "a page");
+    bench.validate(page);
+    assert_eq!((bench.state(OLD), bench.record(OLD).doubt()), (Some(PageState::New), None));
+}
+
 #[test]
 fn where_a_page_was_found_is_noted_unless_redirects_are_followed() {
     for (redirects, noted) in [(Redirects::First, Some(NEW)), (Redirects::Follow, None)] {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use seine_frontier::scope::Scope;
-use seine_frontier::{EmbeddedFrontier, Fetching, FrontierError, Notes, PageRecord, PageState, Recheck, Verdicts};
+use seine_frontier::{EmbeddedFrontier, Fetching, FrontierError, Notes, PageRecord, Recheck, Verdicts};
 use seine_system::clock::now_ms;
 
 use super::{focus, reach};
@@ -81,9 +81,8 @@ const REDIRECTS: Saved = Saved {
         if now.config.frontier.redirects != Redirects::Follow || now.frontier.counts().alias == 0 {
             return Ok(());
         }
-        let is_unasked =
-            |page: &PageRecord| page.state == PageState::Alias && page.target.as_deref() == Some(&page.url);
-        let pages = now.frontier.recheck(None, now_ms(), &|page| is_unasked(page).then_some(Recheck::First))?;
+        let is_unasked = |page: &PageRecord| page.is_only_a_target().then_some(Recheck::First);
+        let pages = now.frontier.recheck(None, now_ms(), &is_unasked)?;
         tracing::info!(pages, "redirects: follow: redirect targets are fetched under their own URLs, too");
         Ok(())
     },

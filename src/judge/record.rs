@@ -135,6 +135,8 @@ fn kept(
     let doubt = doubt(event);
     let before = before.filter(|before| match before.state {
         PageState::Gone => true,
+        // This is the first answer to a request for the URL itself.
+        PageState::Alias if before.is_only_a_target() => false,
         // An alias has no page that could be gone.
         PageState::Alias => {
             doubt.is_none_or(|(doubt, _)| doubt != Doubt::Missing)
@@ -143,7 +145,7 @@ fn kept(
         state => state.is_found(),
     })?;
     let history = before.history().filter(|_| says_nothing)?;
-    let doubt = doubt.filter(|_| before.state != PageState::Gone);
+    let doubt = doubt.filter(|(doubt, _)| before.state != PageState::Gone || *doubt == Doubt::Cut);
     let history = doubt.map_or(history, |(doubt, seen_ms)| history.doubted(doubt, seen_ms)).rechecked();
     let event_id = event.id.clone();
     Some(PageRecord { event_id, history: Some(history), passed_at: None, ..before.clone() })

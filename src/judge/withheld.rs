@@ -24,10 +24,11 @@ fn alias(case: &Case) -> Option<Withheld> {
     Some(Withheld::Alias { of: url, target })
 }
 
-/// A truncated page is not delivered while it will be retried, and never replaces a complete page.
+/// A truncated page is not delivered while it will be retried, and never replaces a complete page. A destination that keeps
+/// removed pages may still have the complete page of a URL that is gone or an alias now.
 fn cut(case: &Case) -> Option<Withheld> {
     let is_cut = case.event.response().is_some_and(Response::is_cut);
-    (is_cut && (!case.is_final() || case.known.was_found)).then_some(Withheld::Cut)
+    (is_cut && (!case.is_final() || case.known.was_found || case.known.had_page)).then_some(Withheld::Cut)
 }
 
 fn noindex(case: &Case) -> Option<Withheld> {

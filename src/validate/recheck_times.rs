@@ -93,7 +93,7 @@ impl RecheckTimes {
         let history = record.history()?;
         let is_alias = record.state == PageState::Alias;
         // An alias that is never requested is rechecked when its page's owner is gone. The frontier does that.
-        if is_alias && record.target.as_deref() == Some(&record.url) {
+        if record.is_only_a_target() {
             return None;
         }
         let is_there = record.state.is_found() || is_alias;
@@ -103,7 +103,7 @@ impl RecheckTimes {
             false => policy.gone_ms(history.alive_ms, now),
         });
         // An unconfirmed removal is rechecked even if pages are not.
-        let doubt = history.doubt().filter(|_| is_there);
+        let doubt = history.doubt().filter(|(doubt, _)| is_there || *doubt == Doubt::Cut);
         let soon = doubt.map(|doubt| (doubt.0, policy.doubt_ms(doubt, now)));
         Some(
             now + match (soon, interval) {

@@ -142,6 +142,16 @@ impl PageRecord {
         }
     }
 
+    /// Whether it is an alias that was never requested itself: a redirect of another URL delivers its page.
+    pub fn is_only_a_target(&self) -> bool {
+        self.state == PageState::Alias && self.target.as_deref() == Some(&self.url)
+    }
+
+    /// Its page was complete once, but is not delivered now: the page is gone, or the URL is an alias.
+    pub fn had_page(&self) -> bool {
+        matches!(self.state, PageState::Gone | PageState::Alias) && self.digest.is_some()
+    }
+
     /// Its body was truncated, and no complete one was fetched since. The truncated page is delivered.
     pub fn is_truncated(&self) -> bool {
         self.state.is_found() && self.digest.is_none() && (200..300).contains(&self.status)

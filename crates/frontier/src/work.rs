@@ -56,6 +56,8 @@ pub struct Work {
     pub was_put_off: bool,
     /// The page was live at its last fetch.
     pub was_found: bool,
+    /// Its page was complete once, but is not delivered now: the page is gone, or the URL is an alias.
+    pub had_page: bool,
     /// Its record then, without its history; empty for other URLs. Its validators are for a conditional request.
     pub known: PageRecord,
     /// It was a duplicate of a page that is gone.
@@ -65,6 +67,7 @@ pub struct Work {
 impl Work {
     /// `page`: the record of the URL's last fetch.
     pub(super) fn new(url: String, kind: Kind, depth: u16, attempt: u16, page: Option<PageRecord>) -> Work {
+        let had_page = page.as_ref().is_some_and(PageRecord::had_page);
         let page = page.filter(|page| page.state.is_found());
         let was_there = page.is_some();
         let mut known = PageRecord { url_history: UrlHistory::default(), ..page.unwrap_or_default() };
@@ -75,7 +78,17 @@ impl Work {
         if known.digest.is_none() || known.must_refetch || is_doubted {
             (known.etag, known.last_modified) = (None, None);
         }
-        Work { url, kind, depth, priority: PRIORITY_UNKNOWN, attempt, was_found: was_there, known, ..Work::default() }
+        Work {
+            url,
+            kind,
+            depth,
+            priority: PRIORITY_UNKNOWN,
+            attempt,
+            was_found: was_there,
+            had_page,
+            known,
+            ..Work::default()
+        }
     }
 
     /// The page was live, but not delivered.

@@ -118,13 +118,13 @@ fn second_looks(case: &Case) -> Vec<String> {
         for (first, last) in fetches {
             let is_missing =
                 was_alive && has_one_robots && matches!(last.meant.says, Says::Missing) && last.got == Got::Whole;
-            if last.got == Got::Whole && !matches!(last.meant.says, Says::Status(_)) {
-                was_alive = last.is_alive() && last.url == *url;
-            }
-            // What others redirect to is not known by that. A redirect here may also have been asked for just before by chance, and
-            // nobody can tell whether it was followed.
-            if first.from.is_some() {
+            // What others redirect to is not known by that. Nor can anybody tell whether a redirect was followed, or whether its target
+            // was asked for just afterwards for another reason.
+            if first.from.is_some() || first.url != last.url {
                 continue;
+            }
+            if last.got == Got::Whole && !matches!(last.meant.says, Says::Status(_)) {
+                was_alive = last.is_alive();
             }
             cut_since = (last.got == Got::Cut).then(|| cut_since.unwrap_or(last.ended));
             let cut_for = cut_since.map_or(0, |since| last.ended - since);

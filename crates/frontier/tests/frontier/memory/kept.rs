@@ -232,6 +232,7 @@ impl Url {
             attempt: self.attempt,
             was_put_off: self.was_put_off,
             was_found: page.is_some(),
+            had_page: self.page.as_ref().is_some_and(PageRecord::had_page),
             known: PageRecord {
                 etag: whole.and_then(|page| page.etag.clone()),
                 last_modified: whole.and_then(|page| page.last_modified.clone()),
