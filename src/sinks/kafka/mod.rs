@@ -34,8 +34,8 @@ use crate::shutdown::Shutdown;
 
 /// Longest single wait for delivery reports.
 const POLL_EVERY: Duration = Duration::from_millis(500);
-/// Of a simulation's longer waits, none is longer: a process that is to end ends sooner than in five minutes.
-const LONGEST_POLL: Duration = Duration::from_secs(60);
+/// A simulation waits longer, but never longer than this: a part that is to end has 10 s.
+const LONGEST_POLL: Duration = Duration::from_secs(5);
 /// `flush` returns after this long without a report.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// After the broker answers, a producer has this long to recover: it waits up to 10 s before it reconnects.

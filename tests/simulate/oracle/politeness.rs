@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
+use super::Case;
 use super::requests::{Asked, RobotsSaid};
-use super::{Case, Event};
 use crate::world::{DAY, MINUTE, Order, Says, Settings, span, split};
 
 /// Clocks of whole milliseconds.
@@ -113,8 +113,8 @@ fn settings_around(case: &Case, at: u64) -> [Settings; 3] {
 
 /// What an operator ordered for a host; just after the order either holds.
 fn ordered_delay(case: &Case, at: u64, origin: &str) -> Option<u64> {
-    let orders = case.oracle.events.iter().filter_map(|(when, _, event)| match event {
-        Event::Order(Order::Delay { origin: of, ms }) if of == origin && *when <= at + MINUTE => Some((*when, *ms)),
+    let orders = case.oracle.taken.iter().filter_map(|(when, _, order)| match order {
+        Order::Delay { origin: of, ms } if of == origin && *when <= at + MINUTE => Some((*when, *ms)),
         _ => None,
     });
     let mut orders: Vec<(u64, u64)> = orders.collect();

@@ -103,14 +103,21 @@ fn is_forbidden(case: &Case, url: &str, at: u64) -> bool {
     false
 }
 
-/// The page is that of another URL, which the destination has, or gets soon.
+/// The page is that of another URL, which the destination has, or gets soon: by now, or at the last fetch, since a new destination
+/// gets what was decided then.
 fn is_delivered_elsewhere(case: &Case, log: &[Change], change: &Change) -> bool {
+    let led = case.oracle.requests.of(&change.url).rfind(|(first, _)| first.at <= change.at_ms);
+    let fetched = led.map(|(_, last)| last.at);
+    let is_anothers = |decided| is_anothers(case, log, change, led, decided);
+    [Some(change.at_ms), fetched].into_iter().flatten().any(is_anothers)
+}
+
+fn is_anothers(case: &Case, log: &[Change], change: &Change, led: Option<(&Asked, &Asked)>, decided: u64) -> bool {
     let (url, at) = (change.url.as_str(), change.at_ms);
-    let settings = case.world.settings_at(at);
+    let settings = case.world.settings_at(decided);
     let mut looks = Default::default();
     let own = case.world.judge(url, &settings, at, &mut looks);
     // What a redirect led to, or leads to, or is named as canonical, or leads here.
-    let led = case.oracle.requests.of(url).rfind(|(first, _)| first.at <= at);
     let leads_to = led.map(|(first, last)| (first.leads_to(), last.url.clone()));
     let is_the_same = |other: &str, looks: &mut crate::world::Looks| {
         let truth = case.world.judge(other, &settings, at, looks);

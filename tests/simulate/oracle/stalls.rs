@@ -120,11 +120,12 @@ fn second_looks(case: &Case) -> Vec<String> {
                 was_alive && has_one_robots && matches!(last.meant.says, Says::Missing) && last.got == Got::Whole;
             // What others redirect to is not known by that. Nor can anybody tell whether a redirect was followed, or whether its target
             // was asked for just afterwards for another reason.
-            if first.from.is_some() || first.url != last.url {
-                continue;
-            }
+            let is_by_itself = first.from.is_none() && first.url == last.url;
             if last.got == Got::Whole && !matches!(last.meant.says, Says::Status(_)) {
-                was_alive = last.is_alive();
+                was_alive = last.is_alive() && (was_alive || is_by_itself);
+            }
+            if !is_by_itself {
+                continue;
             }
             cut_since = (last.got == Got::Cut).then(|| cut_since.unwrap_or(last.ended));
             let cut_for = cut_since.map_or(0, |since| last.ended - since);
