@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use locks::Mutex;
 
-use super::canonical_slots::{CHAIN, is_delivered, named_by_alias};
+use super::canonical_slots::{CHAIN, is_delivered, is_page, named_by_alias};
 use super::records::Owner;
 use super::shelf::{Shelf, StoreGuard};
-use super::targets::is_page;
 use crate::decisions::{AliasDecision, Decisions};
 use crate::keys::{Keys, UrlKey, split};
 use crate::{FrontierError, PageRecord, TargetOwner};

@@ -3,10 +3,12 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use super::again;
 use super::deferred::note;
 use super::open::EmbeddedFrontier;
+use super::proposals::add_proposals;
 use super::ranks;
-use crate::deferred::TrapsDone;
+use super::verdicts::add_batch;
 use crate::keys::split;
 use crate::{
     Applied, Batch, ChooseRecheck, Counts, Fetching, FrontierError, Lease, LeaseAnswer, LeaseLimits, NoBudget, Notes,
@@ -24,11 +26,11 @@ const MAX_READ: usize = 256;
 
 impl Scheduler for EmbeddedFrontier {
     fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError> {
-        self.change(now, |changes, known| Ok(changes.add_proposals(work, &[], known)?.0))
+        self.change(now, |changes| Ok(add_proposals(&mut changes.urls, work, &[])?.0))
     }
 
     fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError> {
-        self.change(now, |changes, _| urls.iter().map(|url| changes.try_again(url).map(u64::from)).sum())
+        self.change(now, |changes| urls.iter().map(|url| again::try_again(&mut changes.urls, url).map(u64::from)).sum())
     }
 
     fn lease(&self, now: EpochMs, limits: LeaseLimits) -> Result<Vec<Lease>, FrontierError> {
@@ -112,23 +114,12 @@ impl Fetching for EmbeddedFrontier {
 
 impl Verdicts for EmbeddedFrontier {
     fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError> {
-        let applied = self.change(now, |changes, known| {
+        let applied = self.change(now, |changes| {
             self.durable.tell_of_going_back()?;
-            if batch.cursor <= changes.totals.cursor {
+            if batch.cursor <= changes.urls.totals.cursor {
                 return Ok(None);
             }
-            changes.add_fetched(&batch.verdicts)?;
-            let verdicts = changes.add_verdicts(&batch.verdicts)?;
-            batch.hints.iter().try_for_each(|hint| changes.add_hint(hint))?;
-            let (proposed, added) = changes.add_proposals(&batch.proposals, &batch.traps.deferred, known)?;
-            let hosts = batch.traps.hosts.iter().map(|host| changes.change_traps(host, known));
-            let hosts = hosts.collect::<Result<Vec<_>, _>>()?;
-            changes.learned = batch.learned.clone();
-            changes.totals.judge(batch.harvest);
-            changes.totals.links_seen += batch.proposals.len() as u64;
-            changes.totals.cursor = batch.cursor;
-            let traps = if hosts.is_empty() { TrapsDone::default() } else { TrapsDone { added, hosts } };
-            Ok(Some(Applied { verdicts, proposed, traps }))
+            add_batch(changes, batch).map(Some)
         })?;
         let Some(applied) = applied else { return Ok(Applied::default()) };
         let judged: Vec<_> =
@@ -199,7 +190,7 @@ impl Validation for EmbeddedFrontier {
         rank: &dyn Fn(&Ranked) -> u8,
         now: EpochMs,
     ) -> Result<Option<QueuePosition>, FrontierError> {
-        self.change(now, |changes, _| changes.rank_again(after, at_most, rank))
+        self.change(now, |changes| ranks::rank_again(&mut changes.urls, after, at_most, rank))
     }
 }
 

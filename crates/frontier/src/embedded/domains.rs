@@ -1,10 +1,12 @@
-//! Counts the known hosts of each registrable domain and applies their limit, because a domain can have endless
-//! subdomains.
+//! Counts the known hosts of each registrable domain, because a domain can have endless subdomains.
 
-use super::changes::Changes;
+use std::collections::HashMap;
+
+use fjall::OwnedWriteBatch;
+
 use super::store::Store;
 use crate::FrontierError;
-use crate::keys::{DomainKey, HostKey, part, tagged};
+use crate::keys::{DomainKey, part, tagged};
 
 /// In `accounts`: the kind of key for a domain's number of hosts, besides those of [`super::ledger::AccountKey`].
 const HOSTS: u8 = 3;
@@ -15,30 +17,32 @@ pub fn known(store: &Store, domain: DomainKey) -> Result<u64, FrontierError> {
     bytes.map_or(Ok(0), |bytes| part(&bytes, 0).ok_or_else(|| store.unreadable("accounts")))
 }
 
-impl Changes<'_> {
-    /// Counts a new host.
-    pub(super) fn count_host(&mut self, origin: &str) -> Result<(), FrontierError> {
-        let domain = self.memory.keys.domain(origin);
-        let hosts = self.hosts_of(domain)?;
-        self.domains.insert(domain, hosts + 1);
+/// Numbers of hosts of domains with new hosts.
+pub struct Domains<'a> {
+    store: &'a Store,
+    changed: HashMap<DomainKey, u64>,
+}
+
+impl<'a> Domains<'a> {
+    pub fn new(store: &'a Store) -> Domains<'a> {
+        Domains { store, changed: HashMap::new() }
+    }
+
+    /// Counts a new host of this origin.
+    pub fn count_host(&mut self, origin: &str) -> Result<(), FrontierError> {
+        let hosts = self.hosts_of(origin)?;
+        self.changed.insert(self.store.keys.domain(origin), hosts + 1);
         Ok(())
     }
 
-    fn hosts_of(&self, domain: DomainKey) -> Result<u64, FrontierError> {
-        self.domains.get(&domain).map_or_else(|| known(self.store, domain), |hosts| Ok(*hosts))
+    /// The number of known hosts of this origin's domain, including this batch.
+    pub fn hosts_of(&self, origin: &str) -> Result<u64, FrontierError> {
+        let domain = self.store.keys.domain(origin);
+        self.changed.get(&domain).map_or_else(|| known(self.store, domain), |hosts| Ok(*hosts))
     }
 
-    /// Whether a host is new and its domain has reached its limit.
-    pub(super) fn is_one_too_many(&self, host: HostKey, origin: &str) -> Result<bool, FrontierError> {
-        let most = self.memory.limits.hosts_per_domain();
-        if most == u64::MAX || self.hosts.contains_key(&host) {
-            return Ok(false);
-        }
-        Ok(self.stored_host(host)?.is_none() && self.hosts_of(self.memory.keys.domain(origin))? >= most)
-    }
-
-    pub(super) fn write_domains(&self, batch: &mut fjall::OwnedWriteBatch) {
-        for (domain, hosts) in &self.domains {
+    pub fn write(&self, batch: &mut OwnedWriteBatch) {
+        for (domain, hosts) in &self.changed {
             batch.insert(&self.store.accounts, tagged(HOSTS, *domain), hosts.to_be_bytes());
         }
     }

@@ -1,9 +1,9 @@
 //! Deletes URLs as if no link had led to them. Budgets keep their counts.
 
+use super::answer::Answer;
 use super::changes::Changes;
 use super::open::EmbeddedFrontier;
 use super::records::UrlState;
-use super::targets::Answer;
 use crate::keys::{HostKey, UrlKey, split};
 use crate::{FrontierError, PageRecord, PageState};
 use seine_parse::page::{EpochMs, Kind};
@@ -53,15 +53,15 @@ impl EmbeddedFrontier {
     }
 
     fn forget_all(&self, keys: &[UrlKey], now: EpochMs) -> Result<Forgotten, FrontierError> {
-        let (forgotten, removed) = self.change(now, |changes, _| {
+        let (forgotten, removed) = self.change(now, |changes| {
             let (mut forgotten, mut removed) = (Forgotten::default(), Vec::new());
             for key in keys {
-                match changes.state_of(*key)? {
+                match changes.urls.queues.state_of(*key)? {
                     None => forgotten.unknown += 1,
                     // Its lease may still be reading the queues.
                     Some(_) if self.memory.schedule.lock().is_busy(*key) => forgotten.busy += 1,
                     Some(state) => {
-                        changes.forget_url(*key, state)?;
+                        forget_url(changes, *key, state)?;
                         forgotten.urls += 1;
                         removed.push(*key);
                     }
@@ -81,9 +81,9 @@ impl EmbeddedFrontier {
 
     /// For a host without URLs: deletes the reliability of its hints and the expiry of its robots.txt.
     fn forget_host_facts(&self, host: HostKey, now: EpochMs) -> Result<(), FrontierError> {
-        self.change(now, |changes, _| {
-            if let Some(origin) = changes.origin_of(host)? {
-                let change = changes.host(host, &origin)?;
+        self.change(now, |changes| {
+            if let Some(origin) = changes.urls.hosts.origin_of(host)? {
+                let change = changes.urls.hosts.change(host, &origin)?;
                 change.record.trust = None;
                 change.wants_robots = true;
             }
@@ -92,32 +92,29 @@ impl EmbeddedFrontier {
     }
 }
 
-impl Changes<'_> {
-    fn forget_url(&mut self, url: UrlKey, state: UrlState) -> Result<(), FrontierError> {
-        let origin = self.origin_of(url.host)?.ok_or_else(|| self.store.unreadable("hosts"))?;
-        let page = self.page(url, &origin)?;
-        let queued = self.queued(url, state)?;
-        let kind = queued.map(|item| item.kind).or(page.as_ref().map(|page| page.kind)).unwrap_or(Kind::Page);
-        let host = self.host(url.host, &origin)?;
-        host.finished.push(url); // a lease that has read it still does not take it
-        host.record.pages = host.record.pages.saturating_sub(u64::from(kind.is_delivered()));
-        match page {
-            Some(page) => {
-                // Its aliases, its duplicates and pages with its canonical slot are rechecked, because it is gone.
-                let gone = PageRecord { state: PageState::Gone, ..page.clone() };
-                let answer = Answer { url, before: Some(&page), record: &gone };
-                self.turn_to(answer, None)?;
-                self.compare(answer)?;
-                if kind.is_delivered() {
-                    self.totals.count_pages(Some(&page), None);
-                }
-                self.pages.insert(url, None);
+fn forget_url(changes: &mut Changes, url: UrlKey, state: UrlState) -> Result<(), FrontierError> {
+    let urls = &mut changes.urls;
+    let origin = urls.hosts.origin_of(url.host)?.ok_or_else(|| urls.store.unreadable("hosts"))?;
+    let page = urls.pages.get(url, &origin)?;
+    let queued = urls.queues.entry(url, state)?;
+    let kind = queued.map(|item| item.kind).or(page.as_ref().map(|page| page.kind)).unwrap_or(Kind::Page);
+    let host = urls.hosts.change(url.host, &origin)?;
+    host.finished.push(url); // a lease that has read it still does not take it
+    host.record.pages = host.record.pages.saturating_sub(u64::from(kind.is_delivered()));
+    match page {
+        Some(page) => {
+            // Its aliases, its duplicates and pages with its canonical slot are rechecked, because it is gone.
+            let gone = PageRecord { state: PageState::Gone, ..page.clone() };
+            changes.add_answer(Answer { url, before: Some(&page), record: &gone }, None)?;
+            if kind.is_delivered() {
+                changes.urls.totals.count_pages(Some(&page), None);
             }
-            None if state != UrlState::Done => self.totals.first_time = self.totals.first_time.saturating_sub(1),
-            None => {}
+            changes.urls.pages.delete(url);
         }
-        self.dequeue(url, state);
-        self.states.insert(url, None);
-        Ok(())
+        None if state != UrlState::Done => urls.totals.first_time = urls.totals.first_time.saturating_sub(1),
+        None => {}
     }
+    changes.urls.dequeue((url, &origin), state)?;
+    changes.urls.queues.delete_state(url);
+    Ok(())
 }

@@ -35,9 +35,9 @@ impl EmbeddedFrontier {
         let claim = {
             let mut known = self.writer.lock();
             let store = self.shelf.writable()?;
-            let mut changes = Changes::new(&self.memory, &store, now);
-            let record = changes.host(host, origin)?.record.clone();
-            let written = changes.commit(&mut known);
+            let mut changes = Changes::new(&self.memory, &store, &mut known, now);
+            let record = changes.urls.hosts.change(host, origin)?.record.clone();
+            let written = changes.commit();
             written.map(|()| self.memory.schedule.lock().choose_host(host, Some(record), now))
         };
         self.memory.visits.write_meanwhile();

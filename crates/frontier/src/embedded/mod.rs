@@ -19,6 +19,8 @@
 
 mod again;
 mod alias_reservations;
+mod all_pages;
+mod answer;
 mod budget_reservations;
 mod canonical_slots;
 mod changes;
@@ -29,16 +31,20 @@ mod copy;
 mod deferred;
 mod domains;
 mod durable;
+mod entries;
 mod forget;
 mod found;
+mod hosts;
 mod known;
 mod lease_host;
 mod leases;
 mod ledger;
+mod limits;
 mod memory;
 mod open;
 mod opening;
 mod orders;
+mod pages;
 mod proposals;
 mod queues;
 mod ranks;
@@ -53,6 +59,7 @@ mod standings;
 mod store;
 mod survey;
 mod targets;
+mod urls;
 mod verdicts;
 mod visits;
 

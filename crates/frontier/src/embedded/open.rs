@@ -12,7 +12,8 @@ use super::durable::DurableCursor;
 use super::known::Known;
 use super::leases::Leases;
 use super::ledger::Ledger;
-use super::memory::{Limits, Memory};
+use super::limits::Limits;
+use super::memory::Memory;
 use super::opening::Opening;
 use super::reservations::Reservations;
 use super::shelf::Shelf;
@@ -67,13 +68,13 @@ impl EmbeddedFrontier {
     pub(super) fn change<T>(
         &self,
         now: EpochMs,
-        collect: impl FnOnce(&mut Changes, &Known) -> Result<T, FrontierError>,
+        collect: impl FnOnce(&mut Changes) -> Result<T, FrontierError>,
     ) -> Result<T, FrontierError> {
         let changed = {
             let mut known = self.writer.lock();
             let store = self.shelf.writable()?;
-            let mut changes = Changes::new(&self.memory, &store, now);
-            collect(&mut changes, &known).and_then(|collected| changes.commit(&mut known).map(|()| collected))
+            let mut changes = Changes::new(&self.memory, &store, &mut known, now);
+            collect(&mut changes).and_then(|collected| changes.commit().map(|()| collected))
         };
         self.memory.visits.write_meanwhile();
         changed

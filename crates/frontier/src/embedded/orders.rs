@@ -1,5 +1,7 @@
 //! What the operator and the crawl itself ask and order. Only the frontier on disk has it.
 
+use super::changes::Changes;
+use super::deferred;
 use super::domains;
 use super::open::EmbeddedFrontier;
 use crate::deferred::DEFERRED;
@@ -24,8 +26,8 @@ impl EmbeddedFrontier {
         let hosts: Vec<HostKey> = self.memory.schedule.lock().deferred.iter().copied().collect();
         let mut released = 0;
         for host in hosts {
-            released += self.change(now, |changes, _| match changes.origin_of(host)? {
-                Some(origin) => changes.release(host, &origin, DEFERRED..WHEN_MET_AGAIN, of_each),
+            released += self.change(now, |Changes { urls, .. }| match urls.hosts.origin_of(host)? {
+                Some(origin) => deferred::release(urls, host, &origin, DEFERRED..WHEN_MET_AGAIN, of_each),
                 None => Ok(0),
             })?;
         }
@@ -58,8 +60,8 @@ impl EmbeddedFrontier {
     /// Executes an operator's order for a host, durably. An unknown host is created.
     pub fn order_host(&self, origin: &str, order: HostOrder, now: EpochMs) -> Result<(), FrontierError> {
         split(&format!("{origin}/"))?;
-        self.change(now, |changes, _| {
-            let record = &mut changes.host(self.memory.keys.host(origin), origin)?.record;
+        self.change(now, |changes| {
+            let record = &mut changes.urls.hosts.change(self.memory.keys.host(origin), origin)?.record;
             match order {
                 HostOrder::Block => record.is_blocked = true,
                 HostOrder::Unblock => record.is_blocked = false,

@@ -2,10 +2,10 @@
 
 use super::found::{first_found, named};
 use super::open::EmbeddedFrontier;
+use super::pages::attempts_before;
 use super::records::UrlState;
 use super::store::Store;
 use super::targets::members_of;
-use super::verdicts::attempts_before;
 use crate::FrontierError;
 use crate::keys::{Rank, UrlKey, ready_key};
 use crate::snapshot::{COUNTED, QueueState, UrlSnapshot};

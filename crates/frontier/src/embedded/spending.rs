@@ -1,38 +1,65 @@
-//! Budgets: adds the validated amounts to the accounts.
+//! Budgets: adds the validated amounts to the accounts, in the batch that validates the events.
 
-use super::budget_reservations::stored;
-use super::changes::Changes;
+use std::collections::BTreeMap;
+
+use fjall::OwnedWriteBatch;
+
+use super::budget_reservations::{BudgetReservations, stored};
 use super::ledger::AccountKey;
+use super::records;
+use super::store::Store;
+use crate::keys::UrlKey;
 use crate::{FrontierError, Verdict};
+use seine_parse::page::EpochMs;
 use seine_policies::budgets::Account;
 
-impl Changes<'_> {
-    /// Adds the amounts in the batch that validates the event.
+/// Accounts after this batch.
+pub struct Accounts<'a> {
+    store: &'a Store,
+    reservations: &'a BudgetReservations,
+    /// When this run began.
+    run: EpochMs,
+    changed: BTreeMap<AccountKey, Account>,
+    /// The URLs whose events are counted.
+    counted: Vec<UrlKey>,
+}
+
+impl<'a> Accounts<'a> {
+    pub fn new(store: &'a Store, reservations: &'a BudgetReservations, run: EpochMs) -> Accounts<'a> {
+        Accounts { store, reservations, run, changed: BTreeMap::new(), counted: Vec::new() }
+    }
+
     pub fn add_fetched(&mut self, verdicts: &[Verdict]) -> Result<(), FrontierError> {
         for Verdict { url, attempt, fetched, .. } in verdicts {
-            self.counted.push(self.memory.keys.key_of(url)?);
-            for key in self.memory.reservations.budgets.accounts_of(url) {
-                let mut account = match self.accounts.get(&key) {
+            self.counted.push(self.store.keys.key_of(url)?);
+            for key in self.reservations.accounts_of(url) {
+                let mut account = match self.changed.get(&key) {
                     Some(account) => *account,
                     None => self.account(key)?,
                 };
-                account.book(*fetched, attempt.at, self.memory.opening.at);
-                self.accounts.insert(key, account);
+                account.book(*fetched, attempt.at, self.run);
+                self.changed.insert(key, account);
             }
         }
         Ok(())
     }
 
     fn account(&self, key: AccountKey) -> Result<Account, FrontierError> {
-        let open = self.memory.reservations.budgets.ledger.lock().account(key);
+        let open = self.reservations.ledger.lock().account(key);
         open.map_or_else(|| stored(self.store, key), Ok)
     }
 
-    /// The batch is written.
-    pub(super) fn tell_ledger(&mut self) {
-        let mut ledger = self.memory.reservations.budgets.ledger.lock();
+    pub fn write(&self, batch: &mut OwnedWriteBatch) {
+        for (key, account) in &self.changed {
+            batch.insert(&self.store.accounts, key.to_bytes(), records::to_bytes(account));
+        }
+    }
+
+    /// Updates the ledger when the batch is written.
+    pub fn remember(&mut self) {
+        let mut ledger = self.reservations.ledger.lock();
         ledger.batches += 1;
-        std::mem::take(&mut self.accounts).into_iter().for_each(|(key, account)| ledger.booked(key, account));
+        std::mem::take(&mut self.changed).into_iter().for_each(|(key, account)| ledger.booked(key, account));
         self.counted.drain(..).for_each(|url| ledger.drop_hold(url));
     }
 }

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use fjall::compaction::Leveled;
 use fjall::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy, PartitioningPolicy, PinningPolicy};
 use fjall::config::{BloomConstructionPolicy, FilterPolicyEntry};
-use fjall::{CompressionType, Database, Guard, Keyspace, KeyspaceCreateOptions, PersistMode, Slice};
+use fjall::{CompressionType, Database, Guard, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode, Slice};
 
 use super::records::{self, QueuedUrl, Source, UrlState};
 use crate::keys::{HostKey, Keys, UrlKey, later_key, part, ready_key};
@@ -170,7 +170,7 @@ impl Store {
 
     /// After an error nothing more is written until the store is reopened. Only then it is known whether the batch was
     /// stored.
-    pub fn commit(&self, batch: fjall::OwnedWriteBatch) -> Result<(), FrontierError> {
+    pub fn commit(&self, batch: OwnedWriteBatch) -> Result<(), FrontierError> {
         batch.commit().map_err(|source| self.broken(source))
     }
 
@@ -305,6 +305,19 @@ impl Store {
     /// The error for an undecodable value in this keyspace.
     pub fn unreadable(&self, keyspace: &str) -> FrontierError {
         error(&self.dir, REMEDY_CORRUPT, Problem::Record(keyspace.to_owned()))
+    }
+}
+
+/// Puts a value, or (none) deletes it.
+pub fn put(
+    batch: &mut OwnedWriteBatch,
+    keyspace: &Keyspace,
+    key: impl Into<fjall::UserKey>,
+    value: Option<impl Into<fjall::UserValue>>,
+) {
+    match value {
+        Some(value) => batch.insert(keyspace, key, value),
+        None => batch.remove(keyspace, key),
     }
 }
 

@@ -1,0 +1,27 @@
+//! How much the crawl may know.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::FrontierOptions;
+
+/// The maximum value if there is no limit.
+#[derive(Default)]
+pub struct Limits {
+    pages_per_host: AtomicU64,
+    hosts_per_domain: AtomicU64,
+}
+
+impl Limits {
+    pub fn set(&self, options: &FrontierOptions) {
+        self.pages_per_host.store(options.max_pages_per_host.unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.hosts_per_domain.store(options.max_hosts_per_domain.unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    pub fn pages_per_host(&self) -> u64 {
+        self.pages_per_host.load(Ordering::Relaxed)
+    }
+
+    pub fn hosts_per_domain(&self) -> u64 {
+        self.hosts_per_domain.load(Ordering::Relaxed)
+    }
+}
