@@ -65,10 +65,13 @@ impl Visitor {
             return Ok(());
         }
         let (mut urls, mut ours) = self.divide(host).await?;
-        if let Some(first) = urls.first()
-            && self.asker.requests.slots.wait_for_turns(host, &first.url, urls.len() as u32 + 1).await?.is_err()
-        {
-            ours.work.extend(urls.drain(..).map(|url| url.work)); // our own visit finds out what that means
+        let slot = match urls.first() {
+            Some(first) => self.asker.requests.slots.wait_for_slot(host, &first.url).await?.ok(),
+            None => None,
+        };
+        match slot {
+            Some(_) => self.asker.requests.slots.hold_address(&host.lease, urls.len() + 1).await,
+            None => ours.work.extend(urls.drain(..).map(|url| url.work)), // our own visit finds out what that means
         }
         let shared = Shared::new(std::mem::take(host));
         let mut worked = Ok(());
@@ -81,7 +84,7 @@ impl Visitor {
             shared.lock().await.client_is_done = urls.is_empty() || is_done.load(Ordering::Relaxed);
             worked = ended.map(|has_lapsed| (lent.has_lapsed, lent.is_clients_end) = (has_lapsed, true));
         }
-        drop(urls);
+        drop((urls, slot));
         if worked.is_ok() {
             worked = self.ask_ourselves(&shared, ours, tickets, &mut lent.agreed).await;
         }

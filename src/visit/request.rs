@@ -13,6 +13,7 @@ use super::borrow::Hosts;
 use super::host::LeasedHost;
 use super::requests::Requests;
 use super::robots::RobotsFiles;
+use super::slots::UsedSlot;
 use super::visitor::{Interrupted, Services, Shared, ask_frontier};
 use crate::config::Config;
 use crate::fetch::client::{Conditions, Exchange, Limits};
@@ -111,7 +112,7 @@ impl Asker {
     async fn ask(&self, host: &mut LeasedHost, url: &Url, request: &Request<'_>) -> Result<Asked, Interrupted> {
         let exchange = match self.may_ask(host, url, request).await? {
             Err(failure) => unasked(failure),
-            Ok(()) => self.requests.exchange(host, url, &request.conditions, request.limits).await?,
+            Ok(slot) => self.requests.exchange(host, slot, url, &request.conditions, request.limits).await?,
         };
         self.asked(host, url, exchange, request).await
     }
@@ -124,12 +125,14 @@ impl Asker {
         url: &Url,
         request: &Request<'_>,
     ) -> Result<Asked, Interrupted> {
-        if let Err(failure) = self.may_ask(&mut host, url, request).await? {
-            return self.asked(&mut host, url, unasked(failure), request).await;
-        }
+        let slot = match self.may_ask(&mut host, url, request).await? {
+            Ok(slot) => slot,
+            Err(failure) => return self.asked(&mut host, url, unasked(failure), request).await,
+        };
         host.visited(now_ms(), &self.config.frontier);
         drop(host);
         let exchange = self.requests.get(url, &request.conditions, request.limits).await;
+        drop(slot);
         let mut host = shared.lock().await;
         let exchange = exchange?;
         self.requests.judge_outage(&mut host, url, &exchange).await?;
@@ -141,16 +144,16 @@ impl Asker {
         Ok(asked)
     }
 
-    /// Waits until the host is due. The inner error says why no request is sent.
+    /// Waits until the host and its address are due. The inner error says why no request is sent.
     async fn may_ask(
         &self,
         host: &mut LeasedHost,
         url: &Url,
         request: &Request<'_>,
-    ) -> Result<Result<(), Failure>, Interrupted> {
+    ) -> Result<Result<UsedSlot, Failure>, Interrupted> {
         match host.refusal(url, request.work.kind, self.config.fetch.obey_robots) {
             Some(refusal) => Ok(Err(refusal)),
-            None => self.requests.slots.wait_for_turns(host, url, 1).await,
+            None => self.requests.slots.wait_for_slot(host, url).await,
         }
     }
 
@@ -217,16 +220,14 @@ impl Asker {
         if host.refusal(&url, witness.kind, self.config.fetch.obey_robots).is_some() {
             return Ok(None);
         }
-        if self.requests.slots.wait_for_turns(host, &url, 1).await?.is_err() {
-            return Ok(Some(false));
-        }
+        let Ok(slot) = self.requests.slots.wait_for_slot(host, &url).await? else { return Ok(Some(false)) };
         // For a page behind a redirect, the validators belong to the redirect target.
         let (etag, last_modified) = match witness.known.final_url {
             None => (witness.known.etag, witness.known.last_modified),
             Some(_) => (None, None),
         };
         let conditions = Conditions { etag, last_modified, ..Conditions::default() };
-        let exchange = self.requests.exchange(host, &url, &conditions, self.requests.limits()).await?;
+        let exchange = self.requests.exchange(host, slot, &url, &conditions, self.requests.limits()).await?;
         host.witness = Some(is_answer(&exchange.outcome));
         Ok(host.witness)
     }

@@ -9,7 +9,7 @@ use url::Url;
 
 use super::host::LeasedHost;
 use super::outage::{Outage, Says};
-use super::slots::Slots;
+use super::slots::{Slots, UsedSlot};
 use super::visitor::{Interrupted, Services};
 use super::waits::Waits;
 use crate::config::Config;
@@ -56,15 +56,17 @@ impl Requests {
         }
     }
 
-    /// One request, and then the delay of the host.
+    /// One request in its politeness slot, and then the delay of the host.
     pub async fn exchange(
         &self,
         host: &mut LeasedHost,
+        slot: UsedSlot,
         url: &Url,
         conditions: &Conditions,
         limits: Limits,
     ) -> Result<Exchange, Interrupted> {
         let exchange = self.get(url, conditions, limits).await;
+        drop(slot);
         host.visited(exchange.as_ref().map_or_else(|_| now_ms(), |exchange| exchange.ended_ms), &self.config.frontier);
         let exchange = exchange?;
         self.judge_outage(host, url, &exchange).await?;

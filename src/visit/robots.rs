@@ -178,10 +178,11 @@ impl RobotsFiles {
         };
         let mut hops = 0;
         loop {
-            if let Err(failure) = self.requests.slots.wait_for_turns(host, &url, 1).await? {
-                return Ok((Outcome::Failure(failure), now_ms()));
-            }
-            let exchange = self.requests.exchange(host, &url, &Conditions::default(), limits).await?;
+            let slot = match self.requests.slots.wait_for_slot(host, &url).await? {
+                Ok(slot) => slot,
+                Err(failure) => return Ok((Outcome::Failure(failure), now_ms())),
+            };
+            let exchange = self.requests.exchange(host, slot, &url, &Conditions::default(), limits).await?;
             self.metrics.robots_fetched(url.as_str(), &exchange);
             host.bytes_beside += body_bytes(&exchange.outcome);
             match redirect::location(&exchange.outcome).and_then(|location| redirect::target(&url, &location)) {

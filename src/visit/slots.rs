@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use seine_frontier::{Fetching, Lease, PolitenessSlot};
+use seine_frontier::{AddressLimit, Fetching, Lease, PolitenessSlot};
 use seine_parse::page::{EpochMs, Failure};
 use seine_system::clock::now_ms;
 use url::Url;
@@ -31,20 +31,34 @@ pub(super) struct Slots {
     shutdown: Shutdown,
 }
 
+/// A politeness slot in use: one request to an address. The next one waits until this is dropped, however the request
+/// ends.
+pub(super) struct UsedSlot {
+    frontier: Arc<dyn Fetching>,
+    ip: IpAddr,
+    limit: AddressLimit,
+    began: EpochMs,
+}
+
+impl Drop for UsedSlot {
+    fn drop(&mut self) {
+        self.frontier.end_politeness_slot(self.ip, self.limit, self.began, now_ms());
+    }
+}
+
 impl Slots {
     pub fn new(services: &Services) -> Slots {
         let Services { frontier, client, config, waits, outage, shutdown, .. } = services.clone();
         Slots { frontier, client, config, waits, outage, shutdown }
     }
 
-    /// Waits until the host and its address are due, and reserves that many politeness slots in a row. The inner error
-    /// is a name that does not resolve.
-    pub async fn wait_for_turns(
+    /// Waits until the host and its address are due, and takes the politeness slot for a request. The inner error is a
+    /// name that does not resolve.
+    pub async fn wait_for_slot(
         &self,
         host: &mut LeasedHost,
         url: &Url,
-        visits: u32,
-    ) -> Result<Result<(), Failure>, Interrupted> {
+    ) -> Result<Result<UsedSlot, Failure>, Interrupted> {
         let _wait = self.waits.begin();
         let name = url.host_str().unwrap_or_default();
         let ip = match self.look_up(host, url).await? {
@@ -57,22 +71,37 @@ impl Slots {
                 return Ok(Err(failure));
             }
         };
-        let delay = self.address_delay(&host.lease).saturating_mul(visits);
-        let mut patience = host.patience;
+        let (mut patience, mut in_line_until) = (host.patience, None);
         loop {
             self.sleep_until(host.not_before, patience).await?;
-            let lease = Lease { work: Vec::new(), ..host.lease.clone() };
-            let claim =
-                move |frontier: &dyn Fetching| frontier.take_politeness_slot(&lease, ip, whole_rest(delay), now_ms());
-            match ask_frontier(&self.frontier, claim).await {
-                PolitenessSlot::Now => return Ok(Ok(())),
-                PolitenessSlot::Recalled => return Err(Interrupted::Recalled),
-                PolitenessSlot::At(turn) => {
-                    host.not_before = turn.max(now_ms() + 1);
-                    patience = host.patience_in_line();
+            match self.take_slot(&host.lease, ip).await {
+                Ok(used) => return Ok(Ok(used)),
+                Err(PolitenessSlot::At(turn)) => {
+                    let now = now_ms();
+                    host.not_before = turn.max(now + 1);
+                    let until = *in_line_until.get_or_insert(now + host.patience_in_line().as_millis() as u64);
+                    patience = Duration::from_millis(until.saturating_sub(now));
                 }
+                Err(_) => return Err(Interrupted::Recalled),
             }
         }
+    }
+
+    /// The slot, or what the frontier answers instead.
+    async fn take_slot(&self, lease: &Lease, ip: IpAddr) -> Result<UsedSlot, PolitenessSlot> {
+        let delay = whole_rest(self.address_delay(lease));
+        let limit = AddressLimit { delay, at_once: self.config.fetch.connections_per_host };
+        let lease = Lease { work: Vec::new(), ..lease.clone() };
+        let frontier = self.frontier.clone();
+        // Taken and ended on that thread if the caller is gone.
+        let take = move |_: &dyn Fetching| {
+            let began = now_ms();
+            match frontier.take_politeness_slot(&lease, ip, limit, began) {
+                PolitenessSlot::Now => Ok(UsedSlot { frontier, ip, limit, began }),
+                other => Err(other),
+            }
+        };
+        ask_frontier(&self.frontier, take).await
     }
 
     /// The delay of the address. A long crawl-delay of one host must not delay other hosts of the address.

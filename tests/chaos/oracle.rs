@@ -19,11 +19,8 @@ use crate::server::{Visit, is_machinery};
 use crate::stores::Held;
 use crate::web::{Expected, Web};
 
-/// Between the end of one visit of a host and the start of the next.
+/// Between the end of one visit of a host, or of an address, and the start of the next.
 pub const DELAY: Duration = Duration::from_millis(50);
-/// Visits of an address that are looked at together, and how late the first of them may be seen.
-const RUN: usize = 8;
-const LATE: Duration = Duration::from_millis(100);
 /// Pages named of many that are wrong in the same way.
 const NAMED: usize = 5;
 
@@ -147,13 +144,15 @@ impl Oracle {
         }
         println!("{} requests, the shortest rest of a host {shortest:?}", visits.len());
         self.complain("hosts asked too soon", soon);
-        // Hosts at one address may be asked at the same time. Only the beginnings of visits are spaced, as the crawl sees
-        // them. Several visits are checked together, because a busy machine delays each of them.
-        let runs = addresses.values().flat_map(|visits| visits.windows(RUN + 1));
-        let took = |run: &[&Visit]| run[RUN].arrived - run[0].arrived;
-        let soon = runs.filter(|run| took(run) + LATE < DELAY * RUN as u32);
-        let soon =
-            soon.map(|run| format!("{RUN} times from h{}{} in {:?}", run[0].host, run[0].path, took(run))).collect();
+        let mut soon = Vec::new();
+        for pair in addresses.values().flat_map(|visits| visits.windows(2)) {
+            let (before, next) = (pair[0], pair[1]);
+            let ended = killed_after(before.arrived).map_or(before.ended, |kill| kill.min(before.ended));
+            let gap = next.arrived.saturating_duration_since(ended);
+            if gap < DELAY {
+                soon.push(format!("h{}{} after {gap:?}", next.host, next.path));
+            }
+        }
         self.complain("addresses asked too soon", soon);
     }
 

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use seine_delivery::Offset;
 use seine_frontier::{
-    Applied, Batch, ChooseRecheck, Counts, EmbeddedFrontier, Fetching, FrontierError, Lease, LeaseAnswer, LeaseLimits,
-    NoBudget, Notes, PageRecord, PolitenessSlot, Proposal, Proposed, QueuePosition, Ranked, Release, Remembered,
-    Reservation, Scheduler, Unjudged, Validation, Verdicts, Waiting, Work,
+    AddressLimit, Applied, Batch, ChooseRecheck, Counts, EmbeddedFrontier, Fetching, FrontierError, Lease, LeaseAnswer,
+    LeaseLimits, NoBudget, Notes, PageRecord, PolitenessSlot, Proposal, Proposed, QueuePosition, Ranked, Release,
+    Remembered, Reservation, Scheduler, Unjudged, Validation, Verdicts, Waiting, Work,
 };
 use seine_parse::page::{EpochMs, FailureReason, Kind};
 use seine_policies::focus::Lead;
@@ -203,15 +203,16 @@ impl Fetching for Brittle {
         self.inner.reserve(url, kind, now)
     }
 
-    fn take_politeness_slot(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> PolitenessSlot {
+    fn take_politeness_slot(&self, lease: &Lease, ip: IpAddr, limit: AddressLimit, now: EpochMs) -> PolitenessSlot {
         if lease.host.origin.contains("b.test") && !self.broke.swap(true, Ordering::SeqCst) {
             panic!("as the test wants it");
         }
-        self.inner.take_politeness_slot(lease, ip, delay, now)
+        self.inner.take_politeness_slot(lease, ip, limit, now)
     }
 
     as_inner! {
         fn lend(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError>;
+        fn end_politeness_slot(&self, ip: IpAddr, limit: AddressLimit, began: EpochMs, now: EpochMs);
         fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs);
         fn is_recalled(&self, origin: &str) -> bool;
         fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError>;

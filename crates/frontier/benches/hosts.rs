@@ -94,7 +94,7 @@ fn visit(frontier: &EmbeddedFrontier, hosts: u64) {
         for lease in frontier.lease(now, LeaseLimits::new(AT_ONCE, 1)).expect("leased") {
             visited += 1;
             let ip = IpAddr::V4(Ipv4Addr::from((10 << 24) + (visited % 50_000) as u32));
-            frontier.take_politeness_slot(&lease, ip, Duration::ZERO, now);
+            frontier.take_politeness_slot(&lease, ip, AddressLimit::one_with(Duration::ZERO), now);
             let fetched: Vec<String> = lease.work.iter().map(|work| work.url.clone()).collect();
             for url in &fetched {
                 events += 1;

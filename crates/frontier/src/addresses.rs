@@ -1,20 +1,23 @@
-//! Politeness slots of IP addresses: many hosts may share an address, which must be visited no more often than its
-//! delay allows.
+//! Politeness slots of IP addresses: many hosts may share an address, which gets one request at a time, and the next one
+//! after its delay.
 //!
 //! A host that comes too early gets a slot at the end of the queue, so that each of N hosts asks about twice, not N
-//! times. A host that starts late moves later slots back. A host that misses its slot goes to the end of the queue.
+//! times. A host that starts late and an answer that takes long move later slots back. A host that misses its slot goes to
+//! the end of the queue.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::time::Duration;
 
 use super::keys::HostKey;
-use super::lease::PolitenessSlot;
+use super::lease::{AddressLimit, PolitenessSlot};
 use seine_parse::page::EpochMs;
 use seine_simulation_hooks::planted;
 
 /// A slot that is not used for this long is dropped, because its host has nothing to fetch any more.
 const GIVEN_UP_AFTER_MS: u64 = 60_000;
+/// While a request takes longer than expected, the next host asks again after its delay, or after this if it is longer.
+const ASKS_AGAIN_MS: u64 = 10;
 /// At this number of addresses, idle ones are removed, and again when the number has doubled.
 const TIDY_AT: usize = 1024;
 
@@ -29,7 +32,15 @@ pub struct Addresses {
 /// The queue of one address. Slots are kept in a time of the queue's own; adding `shift` (ms) gives real time.
 #[derive(Debug, Default)]
 struct Line {
+    /// No request before this.
     free_at: EpochMs,
+    /// A remote worker has the address until then.
+    held_until: EpochMs,
+    /// Number of requests in progress.
+    running: usize,
+    /// How long a request takes at least (ms). A shorter one counts at once, a longer one little by little: a slot that
+    /// is expected too early costs one more question, one that is expected too late costs time.
+    takes: u64,
     shift: u64,
     /// End of the last slot, in the queue's time.
     tail: u64,
@@ -45,7 +56,7 @@ impl Default for Addresses {
 
 impl Addresses {
     /// Implements [`super::Fetching::take_politeness_slot`].
-    pub fn take_slot(&mut self, host: HostKey, ip: IpAddr, delay: Duration, now: EpochMs) -> PolitenessSlot {
+    pub fn take_slot(&mut self, host: HostKey, ip: IpAddr, limit: AddressLimit, now: EpochMs) -> PolitenessSlot {
         if planted::is("address_ignored") {
             return PolitenessSlot::Now;
         }
@@ -53,8 +64,14 @@ impl Addresses {
             self.by_ip.retain(|_, line| line.is_busy(now));
             self.tidy_at = TIDY_AT.max(self.by_ip.len() * 2);
         }
-        let delay = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX / 4);
-        self.line(ip).take_slot(host, delay, now)
+        self.line(ip).take_slot(host, limit, now)
+    }
+
+    /// Implements [`super::Fetching::end_politeness_slot`].
+    pub fn end_slot(&mut self, ip: IpAddr, limit: AddressLimit, began: EpochMs, now: EpochMs) {
+        if let Some(line) = self.by_ip.get_mut(&ip) {
+            line.end(limit, now.saturating_sub(began), now);
+        }
     }
 
     /// Loads addresses of an earlier run that are not free yet, and the time when all others are.
@@ -77,52 +94,94 @@ impl Addresses {
 
     /// No slot of another host before this time. Implements [`super::Fetching::hold_address`].
     pub fn hold(&mut self, ip: IpAddr, time: Duration, now: EpochMs) {
-        let time = u64::try_from(time.as_millis()).unwrap_or(u64::MAX / 4);
         let line = self.line(ip);
-        if line.free_at < now + time {
-            line.start(time, now);
+        line.held_until = line.held_until.max(now + in_ms(time));
+        if line.free_at < line.held_until {
+            line.opens_at(line.held_until, now);
         }
     }
 }
 
 impl Line {
-    fn take_slot(&mut self, host: HostKey, delay: u64, now: EpochMs) -> PolitenessSlot {
+    fn take_slot(&mut self, host: HostKey, limit: AddressLimit, now: EpochMs) -> PolitenessSlot {
         self.give_up_old_slots(now);
+        let delay = in_ms(limit.delay);
+        let is_full = delay > 0 && self.running >= limit.at_once;
         match self.by_host.get(&host).copied() {
             Some(slot) if now < slot + self.shift => return PolitenessSlot::At(slot + self.shift),
             Some(slot) => {
                 self.by_time.remove(&slot);
                 self.by_host.remove(&host);
+                if is_full && now >= self.free_at {
+                    return self.stay_first(host, delay, now);
+                }
             }
             None if self.tail + self.shift > now => return self.join(host, delay, now),
+            None if is_full => self.opens_at(self.free_at.max(now + delay.max(ASKS_AGAIN_MS)), now),
             None => {}
         }
         if now < self.free_at {
             return self.join(host, delay, now);
         }
-        self.start(delay, now);
+        let expected = if limit.at_once == 1 { self.takes } else { 0 };
+        if delay > 0 {
+            self.running += 1;
+        }
+        self.opens_at(self.held_until.max(now + expected + delay), now);
         PolitenessSlot::Now
     }
 
-    fn start(&mut self, delay: u64, now: EpochMs) {
-        self.free_at = now + delay;
+    /// A request has ended that took so many milliseconds.
+    fn end(&mut self, limit: AddressLimit, took: u64, now: EpochMs) {
+        let delay = in_ms(limit.delay);
+        if delay == 0 {
+            return; // not counted
+        }
+        self.running = self.running.saturating_sub(1);
+        if limit.at_once == 1 {
+            self.takes = if took < self.takes { took } else { self.takes + (took - self.takes) / 8 };
+            self.opens_at(self.held_until.max(now + delay), now);
+        }
+    }
+
+    /// No request before `free_at`. Later slots move back if the next one is too early.
+    fn opens_at(&mut self, free_at: EpochMs, now: EpochMs) {
+        self.free_at = free_at;
+        self.keep_slots_from(free_at, now);
+    }
+
+    fn keep_slots_from(&mut self, from: EpochMs, now: EpochMs) {
         if self.by_time.is_empty() {
-            (self.shift, self.tail) = (0, self.free_at);
+            (self.shift, self.tail) = (0, from);
             return;
         }
         let next = self.by_time.range(now.saturating_sub(self.shift) + 1..).next().map(|(slot, _)| slot + self.shift);
-        let late = next.map_or(0, |next| self.free_at.saturating_sub(next));
+        let late = next.map_or(0, |next| from.saturating_sub(next));
         self.shift += late;
-        self.tail = self.tail.max(self.free_at.saturating_sub(self.shift));
+        self.tail = self.tail.max(from.saturating_sub(self.shift));
     }
 
     fn join(&mut self, host: HostKey, delay: u64, now: EpochMs) -> PolitenessSlot {
         let at = (self.tail + self.shift).max(self.free_at).max(now + 1);
-        let slot = at - self.shift;
-        self.tail = slot + delay.max(1);
+        self.tail = at - self.shift + delay.max(1) + self.takes;
+        self.insert(host, at)
+    }
+
+    /// The host came at its slot, but the request in progress takes longer than expected.
+    fn stay_first(&mut self, host: HostKey, delay: u64, now: EpochMs) -> PolitenessSlot {
+        let at = now + delay.max(ASKS_AGAIN_MS);
+        self.keep_slots_from(at + delay, now);
+        self.insert(host, at)
+    }
+
+    fn insert(&mut self, host: HostKey, at: EpochMs) -> PolitenessSlot {
+        let mut slot = at.saturating_sub(self.shift);
+        while self.by_time.contains_key(&slot) {
+            slot += 1;
+        }
         self.by_time.insert(slot, host);
         self.by_host.insert(host, slot);
-        PolitenessSlot::At(at)
+        PolitenessSlot::At(slot + self.shift)
     }
 
     fn give_up_old_slots(&mut self, now: EpochMs) {
@@ -137,6 +196,10 @@ impl Line {
 
     fn is_busy(&self, now: EpochMs) -> bool {
         let last = self.by_time.last_key_value().map_or(0, |(slot, _)| slot + self.shift + GIVEN_UP_AFTER_MS);
-        now < self.free_at.max(last).max(self.tail + self.shift)
+        self.running > 0 || now < self.free_at.max(last).max(self.tail + self.shift)
     }
+}
+
+fn in_ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX / 4)
 }

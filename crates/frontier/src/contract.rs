@@ -14,7 +14,7 @@ use super::Recheck;
 use super::embedded::Reservation;
 use super::error::FrontierError;
 use super::learned::{QueuePosition, Ranked, Remembered};
-use super::lease::{Lease, LeaseAnswer, LeaseLimits, PolitenessSlot, Release, Unjudged};
+use super::lease::{AddressLimit, Lease, LeaseAnswer, LeaseLimits, PolitenessSlot, Release, Unjudged};
 use super::page::PageRecord;
 use super::spending::NoBudget;
 use super::status::Counts;
@@ -77,9 +77,13 @@ pub trait Fetching: Scheduler {
     /// [`Release::client_is_done`]. False: the lease has ended.
     fn lend(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError>;
 
-    /// Claims the next politeness slot of `ip` for this lease's host. `Now`: the visit starts, and no other host of the
-    /// address gets `Now` for `delay`. `At(t)`: try again then; a slot is kept for the host.
-    fn take_politeness_slot(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> PolitenessSlot;
+    /// Claims the next politeness slot of `ip` for this lease's host. `Now`: the request starts, and must be ended with
+    /// [`Fetching::end_politeness_slot`]. Until the delay after it has passed, nobody else gets `Now` at the address.
+    /// `At(t)`: try again then; a slot is kept for the host.
+    fn take_politeness_slot(&self, lease: &Lease, ip: IpAddr, limit: AddressLimit, now: EpochMs) -> PolitenessSlot;
+
+    /// The request of a slot has ended, which began at `began` with this limit. Never waits for the disk.
+    fn end_politeness_slot(&self, ip: IpAddr, limit: AddressLimit, began: EpochMs, now: EpochMs);
 
     /// A remote worker visits an address for longer than was claimed: no other slot before `time` has passed (in ms).
     fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs);

@@ -98,6 +98,22 @@ pub enum LeaseAnswer {
     Taken,
 }
 
+/// How often an address may be visited, whatever the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AddressLimit {
+    /// From the end of one request to the start of the next. Zero: no limit, also of requests at the same time.
+    pub delay: Duration,
+    /// Number of requests at the same time. If it is more than 1, the delay separates their starts.
+    pub at_once: usize,
+}
+
+impl AddressLimit {
+    /// One request after the other.
+    pub fn one_with(delay: Duration) -> AddressLimit {
+        AddressLimit { delay, at_once: 1 }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PolitenessSlot {
     /// Nothing more may be fetched from the host: it is blocked or recalled ([`super::EmbeddedFrontier::recall`]).

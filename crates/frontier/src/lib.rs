@@ -40,7 +40,9 @@ pub use embedded::{
 };
 pub use error::FrontierError;
 pub use learned::{Harvest, Learned, QueuePosition, Ranked, Remembered};
-pub use lease::{Host, Lease, LeaseAnswer, LeaseLimits, PolitenessSlot, Release, Robots, RobotsAccess, Unjudged};
+pub use lease::{
+    AddressLimit, Host, Lease, LeaseAnswer, LeaseLimits, PolitenessSlot, Release, Robots, RobotsAccess, Unjudged,
+};
 pub use options::FrontierOptions;
 pub use page::{JudgedBy, PageRecord, PageState};
 pub use refused::{Refused, RefusedLinks};

@@ -65,8 +65,10 @@ pub fn stories(case: &Case) -> Vec<String> {
             hosts.insert(origin, Rested { rests: rests(case, asked, origin), or: first });
         }
         let delay = address_delay(case, asked.at, origin);
-        let why = format!("requests to an address begin {} apart", span(delay));
-        addresses.insert(asked.ip, Rest { after: asked, until: asked.at + delay, why });
+        if delay > 0 {
+            let why = format!("it has one request at a time, and {} between them", span(delay));
+            addresses.insert(asked.ip, Rest { after: asked, until: asked.ended + delay, why });
+        }
     }
     stories
 }

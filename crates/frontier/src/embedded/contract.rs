@@ -11,9 +11,9 @@ use super::ranks;
 use super::verdicts::add_batch;
 use crate::keys::split;
 use crate::{
-    Applied, Batch, ChooseRecheck, Counts, Fetching, FrontierError, Lease, LeaseAnswer, LeaseLimits, NoBudget, Notes,
-    PageRecord, PolitenessSlot, Proposal, Proposed, QueuePosition, Ranked, Release, Remembered, Reservation, Scheduler,
-    Unjudged, UrlHistory, Validation, Verdicts, Waiting, Work,
+    AddressLimit, Applied, Batch, ChooseRecheck, Counts, Fetching, FrontierError, Lease, LeaseAnswer, LeaseLimits,
+    NoBudget, Notes, PageRecord, PolitenessSlot, Proposal, Proposed, QueuePosition, Ranked, Release, Remembered,
+    Reservation, Scheduler, Unjudged, UrlHistory, Validation, Verdicts, Waiting, Work,
 };
 use seine_delivery::Offset;
 use seine_parse::page::{EpochMs, Kind};
@@ -70,12 +70,16 @@ impl Fetching for EmbeddedFrontier {
         self.memory.visits.lend(lease, until)
     }
 
-    fn take_politeness_slot(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> PolitenessSlot {
+    fn take_politeness_slot(&self, lease: &Lease, ip: IpAddr, limit: AddressLimit, now: EpochMs) -> PolitenessSlot {
         let host = self.memory.keys.host(&lease.host.origin);
         if self.memory.schedule.lock().is_recalled(host) {
             return PolitenessSlot::Recalled;
         }
-        self.slots.take(host, ip, delay, now)
+        self.slots.take(host, ip, limit, now)
+    }
+
+    fn end_politeness_slot(&self, ip: IpAddr, limit: AddressLimit, began: EpochMs, now: EpochMs) {
+        self.slots.end(ip, limit, began, now);
     }
 
     fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs) {

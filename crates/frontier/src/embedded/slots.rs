@@ -3,7 +3,8 @@
 //!
 //! Most slots are no longer than the default delay. They are not stored: at a start, every address waits once for the
 //! larger default delay of the last run and this one. Longer slots (a delay ordered by the operator, a host lent to a
-//! remote worker) are stored before the request.
+//! remote worker) are stored before the request. A request may have been in progress until the kill, so its delay
+//! counts from the opening.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,13 +16,15 @@ use super::opening::Opening;
 use super::shelf::Shelf;
 use crate::addresses::Addresses;
 use crate::keys::HostKey;
-use crate::{FrontierError, PolitenessSlot};
+use crate::{AddressLimit, FrontierError, PolitenessSlot};
 use seine_parse::page::EpochMs;
 
 /// The default delay of the last run (ms), and the end of the wait at its start.
 const REST: &str = "slots";
-/// Prefix of an address's key. The value: until when it is taken.
+/// Prefix of an address's key. The value: until when it is taken at least, and the delay after a request (ms).
 const SLOT: &str = "slot:";
+/// No request is in progress for that long.
+const LONGEST_REQUEST_MS: u64 = 24 * 3_600_000;
 /// Delays are in milliseconds, so a delay that starts late in one would end up to 1 ms early.
 const ROUNDING_MS: u64 = 1;
 
@@ -57,8 +60,8 @@ impl Slots {
             let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
             let slot = text(&key[SLOT.len()..])
                 .and_then(|ip| ip.parse::<IpAddr>().ok())
-                .zip(text(&value).and_then(|until| until.parse::<EpochMs>().ok()));
-            match slot.filter(|(_, until)| *until > opening.at) {
+                .zip(text(&value).and_then(|slot| taken_until(&slot, opening.at)));
+            match slot {
                 Some(slot) => busy.push(slot),
                 None => over.push(key),
             }
@@ -80,23 +83,29 @@ impl Slots {
     }
 
     /// Implements [`crate::Fetching::take_politeness_slot`] for a host that is not recalled.
-    pub fn take(&self, host: HostKey, ip: IpAddr, delay: Duration, now: EpochMs) -> PolitenessSlot {
-        let slot = self.addresses.lock().take_slot(host, ip, delay, now);
+    pub fn take(&self, host: HostKey, ip: IpAddr, limit: AddressLimit, now: EpochMs) -> PolitenessSlot {
+        let slot = self.addresses.lock().take_slot(host, ip, limit, now);
         if slot == PolitenessSlot::Now {
-            self.keep(ip, delay);
+            self.keep(ip, limit.delay, limit.delay);
         }
         slot
+    }
+
+    /// Implements [`crate::Fetching::end_politeness_slot`].
+    pub fn end(&self, ip: IpAddr, limit: AddressLimit, began: EpochMs, now: EpochMs) {
+        self.addresses.lock().end_slot(ip, limit, began, now);
     }
 
     /// Implements [`crate::Fetching::hold_address`].
     pub fn hold(&self, ip: IpAddr, time: Duration, now: EpochMs) {
         self.addresses.lock().hold(ip, time, now);
-        self.keep(ip, time);
+        self.keep(ip, time, Duration::ZERO);
     }
 
     /// Stores a slot that the wait at the next start would not cover. With the first slot it also stores the length of
     /// that wait. If the store cannot be written, fetching pauses.
-    fn keep(&self, ip: IpAddr, time: Duration) {
+    /// `delay`: after the request in progress.
+    fn keep(&self, ip: IpAddr, time: Duration, delay: Duration) {
         let is_covered = time.as_millis() <= u128::from(with_rounding(self.default_delay_ms));
         // Held until it is written, so that no request starts before.
         let mut rest = self.rest.lock();
@@ -111,7 +120,7 @@ impl Slots {
                 rest.over.iter().for_each(|key| batch.remove(&store.notes, key.clone()));
             }
             if !is_covered {
-                batch.insert(&store.notes, format!("{SLOT}{ip}"), until.to_string());
+                batch.insert(&store.notes, format!("{SLOT}{ip}"), format!("{until} {}", delay.as_millis()));
             }
             store.commit(batch)
         });
@@ -123,6 +132,15 @@ impl Slots {
             Err(error) => tracing::debug!(%ip, %error, "the politeness slot of an address could not be written"),
         }
     }
+}
+
+/// Until when a stored slot is still taken at the opening. 0.1.0 stored no delay.
+fn taken_until(slot: &str, opened_at: EpochMs) -> Option<EpochMs> {
+    let (until, delay) = slot.split_once(' ').unwrap_or((slot, "0"));
+    let (until, delay) = (until.parse::<EpochMs>().ok()?, delay.parse::<u64>().ok()?);
+    let was_running = delay > 0 && opened_at < until.saturating_add(LONGEST_REQUEST_MS);
+    let rested = if was_running { opened_at.saturating_add(delay) } else { 0 };
+    Some(until.max(rested)).filter(|until| *until > opened_at)
 }
 
 fn with_rounding(delay: u64) -> u64 {

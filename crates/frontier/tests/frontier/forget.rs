@@ -39,7 +39,12 @@ fn what_is_leased_is_left_until_its_verdict_and_a_recalled_host_is_not_leased() 
     let lease = lease_one(&frontier, 0, 1);
     assert_eq!(urls(&lease), ["http://a.example/1"]);
     frontier.recall(ORIGIN, true);
-    let turn = frontier.take_politeness_slot(&lease, IpAddr::V4(Ipv4Addr::LOCALHOST), Duration::ZERO, 1);
+    let turn = frontier.take_politeness_slot(
+        &lease,
+        IpAddr::V4(Ipv4Addr::LOCALHOST),
+        AddressLimit::one_with(Duration::ZERO),
+        1,
+    );
     assert!(matches!(turn, PolitenessSlot::Recalled), "{turn:?}");
     assert_eq!(forget_host(&frontier, ORIGIN, 1), Forgotten { urls: 0, busy: 2, unknown: 0 });
     all_fetched(&frontier, lease);
