@@ -87,6 +87,14 @@ fn doubted(doubt: Doubt) -> Work {
     work
 }
 
+/// Names its canonical URL since then; none: since it was new.
+fn naming(since: Option<u64>) -> Work {
+    let mut work = live("one");
+    work.known.canonical = Some("http://site.example/b".into());
+    work.known.refused_since = since;
+    work
+}
+
 fn step(event: &PageEvent, way: &Way, known: &Work, config: &Config, answers: &Answers) -> Step {
     let scope = Scope::new(&ScopeConfig::default(), &[URL.into()]).unwrap();
     let thresholds = BTreeSet::new();
@@ -280,6 +288,9 @@ fn a_canonical_url_is_looked_up_and_a_new_one_is_a_doubt() {
         (Some(alias.clone()), unknown(), Some(alias.clone()), false),
         (Some(alias.clone()), live("one"), doubt(Doubt::Named), true),
         (Some(alias.clone()), doubted(Doubt::Named), Some(alias.clone()), false),
+        (Some(alias.clone()), naming(None), Some(alias.clone()), false),
+        (Some(alias.clone()), naming(Some(event::FETCHED - 1)), doubt(Doubt::Named), true),
+        (Some(alias.clone()), naming(Some(BEFORE)), Some(alias.clone()), false),
     ] {
         let answers = Answers { canonical_slot: Some(answer), ..Answers::default() };
         let Step::Decided(verdict) = step(&event, &way(), &known, &config, &answers) else { panic!() };

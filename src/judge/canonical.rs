@@ -1,7 +1,8 @@
 //! The canonical URL that a page names (`canonical: obey`; RFC 6596): whether it counts, and whether it is new.
 
+use seine_frontier::PageRecord;
 use seine_frontier::scope::Scope;
-use seine_parse::page::{Doubt, Kind, PageEvent, Withheld};
+use seine_parse::page::{Doubt, EpochMs, Kind, PageEvent, Withheld};
 use seine_parse::url;
 
 use super::withheld::is_noindex;
@@ -82,10 +83,24 @@ fn may_be_an_alias(case: &Case) -> bool {
     is_obeyed && is_page && case.is_final() && case.event.kind.is_delivered()
 }
 
-/// Whether a page names another canonical URL for the first time, which may be a mistake. If canonical URLs were not obeyed
-/// before, an unchanged page says nothing new.
+/// Whether a live page names another canonical URL for the first time or since a short time, which may be a mistake.
 fn is_news(named: Option<&str>, case: &Case) -> bool {
-    let known = &case.known.known;
-    let was_passed_over = known.must_refetch && known.digest.as_ref() == Some(&case.reading.digest);
-    named != known.canonical.as_deref() && !was_passed_over
+    let since = named_since(named, &case.known.known, &case.reading.digest, case.event.ended_ms);
+    let confirm_gone = case.policy.config.frontier.revisit.confirm_gone.as_millis() as u64;
+    since.is_some_and(|since| case.event.ended_ms < since.saturating_add(confirm_gone))
+}
+
+/// Since when a page that was live names this canonical URL; none if it did so when it was new. If canonical URLs were
+/// not obeyed before, an unchanged page says nothing new.
+pub(super) fn named_since(
+    named: Option<&str>,
+    before: &PageRecord,
+    digest: &[u8; 32],
+    now: EpochMs,
+) -> Option<EpochMs> {
+    let was_passed_over = before.must_refetch && before.digest.as_ref() == Some(digest);
+    match named == before.canonical.as_deref() {
+        true => before.refused_since,
+        false => Some(now).filter(|_| !was_passed_over),
+    }
 }

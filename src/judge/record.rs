@@ -9,7 +9,7 @@ use seine_policies::revisit::{History, Trust};
 use super::blame::{Whose, cause_of};
 use super::change::{change, seen};
 use super::withheld::is_noindex;
-use super::{alias, keep, retry, trouble};
+use super::{alias, canonical, keep, retry, trouble};
 use crate::config::{FrontierConfig, Redirects};
 
 /// An event, what is derived from it, and the earlier record.
@@ -195,11 +195,15 @@ fn record(fetch: Seen, settings: Settings) -> PageRecord {
         canonical: alias::canonical(fetch, there, settings).filter(|_| state.is_found()),
         judged: before.and_then(|before| before.judged.clone()),
         likeness: event.likeness.clone().filter(|_| state.is_live()),
-        refused_since: match state {
-            PageState::Refused | PageState::Failed(_) => before.and_then(PageRecord::no_page_since).or(Some(now)),
-            _ => None,
-        },
         ..PageRecord::default()
+    };
+    record.refused_since = match state {
+        PageState::Refused | PageState::Failed(_) => before.and_then(PageRecord::no_page_since).or(Some(now)),
+        _ => {
+            let named = record.canonical.as_deref().filter(|_| state.is_live());
+            let live = named.and(there).filter(|there| there.state.is_live());
+            live.and_then(|live| canonical::named_since(named, live, &derived.digest, now))
+        }
     };
     if let Some(response) = event.response() {
         keep::keep_validators(&mut record, event, response, derived);

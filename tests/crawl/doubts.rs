@@ -26,6 +26,8 @@ const FORBIDDEN: u8 = 7;
 /// Names another page as the canonical one, or redirects to a page that does.
 const NAMED: u8 = 8;
 const LEADS_TO_NAMED: u8 = 9;
+/// Names an unknown URL, which answers with a page.
+const NAMES_ERROR: u8 = 10;
 
 /// Six pages, and what all of them answer instead.
 fn site() -> (Running, Arc<AtomicU8>) {
@@ -48,6 +50,9 @@ fn site() -> (Running, Arc<AtomicU8>) {
             (_, LOGIN) => Answer::redirect(302, "/login"),
             ("/named", _) => Answer::html("<link rel=canonical href=/><title>Welcome</title>"),
             (path, NAMED) => Answer::html(format!("<link rel=canonical href=/><title>Page</title>The page {path}")),
+            ("/error", NAMES_ERROR) => Answer::html("<title>Error</title>Something went wrong"),
+            ("/error", _) => Answer::text("").status(404),
+            (path, NAMES_ERROR) => Answer::html(format!("<link rel=canonical href=/error>The page {path}")),
             (_, LEADS_TO_NAMED) => Answer::redirect(302, "/named"),
             (_, MAIL) => Answer::redirect(302, "mailto:somebody@example.com"),
             (path, ITSELF) => Answer::redirect(302, path),
@@ -214,6 +219,34 @@ fn a_page_that_names_another_url_is_its_alias_when_it_says_so_twice() {
         process.signal("TERM");
         process.wait().ok();
     }
+}
+
+/// Every page names a URL that nobody knew. The first of them is delivered for it until it has a page of its own. That
+/// page is no reason to leave at once.
+#[test]
+fn nobody_leaves_at_once_for_an_unknown_canonical_url() {
+    let (site, mishap) = site();
+    let place =
+        Place::with(&format!("{OFTEN}, confirm_gone: 1h}}\ntarget_storage.data_formats: [ELASTIC]\n{FIRST}{OBEY}"));
+    let (process, address) = start(&place, &site);
+    mishap.store(NAMES_ERROR, Ordering::SeqCst);
+    eventually("the error page is one more", || states(address) == [8, 0, 0, 0]);
+    looked_at(&site, 3);
+    assert_eq!(states(address), [8, 0, 0, 0]);
+    for path in PATHS {
+        let page = &why(&place, &(site.origin(0) + path))["page"];
+        assert_eq!(page["doubt"]["what"], "named", "{path}: {page}");
+    }
+    mishap.store(WELL, Ordering::SeqCst);
+    for path in PATHS {
+        eventually("nobody doubts", || why(&place, &(site.origin(0) + path))["page"]["doubt"].is_null());
+    }
+    assert_eq!(states(address), [8, 0, 0, 0], "the error page is doubted now");
+    process.signal("TERM");
+    process.wait().ok();
+    let documents = documents(&place);
+    let gone: Vec<_> = documents.values().filter(|document| document["change"] == "gone").collect();
+    assert!(gone.is_empty(), "{gone:?}");
 }
 
 /// Standard output gets only pages to be delivered, like topics and indexes: it is not an archive.

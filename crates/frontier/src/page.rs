@@ -77,8 +77,8 @@ pub struct PageRecord {
     /// For a delivered page, if duplicates are detected. None: unknown.
     #[n(21)]
     pub likeness: Option<Likeness>,
-    /// Since when every fetch is refused or fails; for an alias, since when it leads to its target. None otherwise, and in
-    /// old records.
+    /// Since when every fetch is refused or fails; for an alias, since when it leads to its target; for a live page, since
+    /// when it names its canonical URL, if it was live before. None otherwise, and in old records.
     #[n(22)]
     pub refused_since: Option<EpochMs>,
 }
