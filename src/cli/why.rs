@@ -63,7 +63,7 @@ fn description(why: &Why, now: u64) -> String {
         let all = (number == 0).then_some(&why.attempts);
         row(all.map_or("", |_| "attempts"), Some(describe_attempt(attempt, all, now)));
     }
-    for (name, shown) in why.page.iter().flat_map(|page| describe_page(page, now)) {
+    for (name, shown) in why.page.iter().flat_map(|page| describe_page(page, why.attempts.last.last(), now)) {
         row(name, shown);
     }
     let some = |urls: &[String]| Some(urls.join(" ")).filter(|_| !urls.is_empty());
@@ -223,14 +223,17 @@ fn describe_robots(robots: &HostRobots, now: u64) -> String {
     }
 }
 
-fn describe_page(page: &PageStory, now: u64) -> [(&'static str, Option<String>); 8] {
+/// `last`: the last attempt. The record of a page may be older, because an answer that is no news leaves it unchanged.
+fn describe_page(page: &PageStory, last: Option<&AttemptStory>, now: u64) -> [(&'static str, Option<String>); 8] {
     let changes = page.changes_a_day.map(|rate| format!("estimated {rate:.2} changes per day"));
     let seen = |alive| listed([Some(ago(alive, now)), Some(format!("{} changes seen", page.changes)), changes]);
     let verdict = if page.is_relevant == Some(true) { "relevant" } else { "irrelevant" };
-    let answer = if page.status == 0 { "no answer".to_owned() } else { format!("status {}", page.status) };
+    let by_record = || if page.status == 0 { "no answer".to_owned() } else { format!("status {}", page.status) };
+    let fetched = last.map_or(page.fetched_ms, |last| last.at_ms.max(page.fetched_ms));
+    let answer = last.map_or_else(by_record, |last| last.outcome.clone());
     let judged = page.relevance.zip(page.relevance_model.as_ref());
     [
-        ("last fetch", Some(format!("{}, {answer}", ago(page.fetched_ms, now)))),
+        ("last fetch", Some(format!("{}, {answer}", ago(fetched, now)))),
         ("last live", page.alive_ms.map(seen)),
         (
             "unconfirmed",

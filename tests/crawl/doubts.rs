@@ -157,6 +157,29 @@ fn a_mishap_removes_and_replaces_no_page_and_is_forgotten_when_it_is_over() {
     }
 }
 
+/// The record of a page in doubt is older than its last fetch.
+#[test]
+fn the_last_fetch_of_a_page_in_doubt_is_its_last_attempt() {
+    let (site, mishap) = site();
+    let place = Place::with(&format!("{OFTEN}, confirm_gone: 1h}}\n"));
+    let (process, _) = start(&place, &site);
+    let page = site.origin(0) + "/3";
+    mishap.store(NOINDEX, Ordering::SeqCst);
+    eventually("its last attempt is some seconds younger than its record", || {
+        let said = why(&place, &page);
+        let last = said["attempts"]["last"].as_array().and_then(|all| all.last()).map(|last| last["at_ms"].as_u64());
+        last.flatten().zip(said["page"]["fetched_ms"].as_u64()).is_some_and(|(last, fetched)| last > fetched + 4000)
+    });
+    process.signal("TERM");
+    process.wait().ok();
+    let said = run(&["why", "-o", place.data().to_str().unwrap(), &page]).ok().stdout;
+    let (before, of_page) = said.split_once("\n  last fetch").expect("it was fetched");
+    let last_attempt = before.lines().rfind(|line| line.contains(" ago: status 200")).expect("it was attempted");
+    let (attempted, _) = last_attempt.trim().split_once(" ago").unwrap();
+    let (fetched, _) = of_page.trim().split_once(" ago").unwrap();
+    assert!(attempted.ends_with(fetched), "{said}");
+}
+
 /// A lasting change is true.
 #[test]
 fn what_is_said_twice_is_believed() {

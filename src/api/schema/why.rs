@@ -153,6 +153,7 @@ pub struct DoubtStory {
 pub struct PageStory {
     pub event_id: String,
     pub status: u16,
+    /// The fetch that this describes. Later ones that left it as it was are only among the attempts.
     pub fetched_ms: EpochMs,
     /// When it was last live.
     pub alive_ms: Option<EpochMs>,
