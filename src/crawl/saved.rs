@@ -4,11 +4,13 @@
 use std::collections::BTreeMap;
 
 use seine_frontier::scope::Scope;
-use seine_frontier::{EmbeddedFrontier, Fetching, FrontierError, Notes, PageRecord, Recheck, Verdicts};
+use seine_frontier::{EmbeddedFrontier, Fetching, FrontierError, Notes, PageRecord, PageState, Recheck, Verdicts};
+use seine_parse::page::FailureReason;
 use seine_system::clock::now_ms;
 
 use super::{focus, reach};
 use crate::config::{Config, Loaded, Redirects};
+use crate::fetch::client::admits;
 use crate::validate::RecheckTimes;
 
 /// A setting that is saved with the crawl.
@@ -23,7 +25,7 @@ pub(super) struct Saved {
 
 /// All saved settings, in the order in which they are compared. A later one may ask for a recheck that is sooner than the
 /// recheck policy wants it.
-const TABLE: [&Saved; 5] = [&RECRAWL, &focus::ORDER, &reach::REACH, &REDIRECTS, &SKIPPING];
+const TABLE: [&Saved; 6] = [&RECRAWL, &focus::ORDER, &reach::REACH, &REDIRECTS, &SKIPPING, &MEDIA_TYPES];
 
 /// The settings in force, and what is known.
 pub(super) struct InForce<'a> {
@@ -110,6 +112,38 @@ const SKIPPING: Saved = Saved {
 
 fn skipping<'a>(now: &InForce<'a>) -> BTreeMap<&'a str, bool> {
     now.config.sinks.iter().map(|sink| (sink.name(), sink.upkeep.skip_duplicates)).collect()
+}
+
+/// The accepted media types. A record does not have the type of its page. So if a type is not accepted any more, every
+/// live page is refetched when it is due. If more are accepted, the URLs that failed because of theirs are tried again.
+const MEDIA_TYPES: Saved = Saved {
+    note: "media_types",
+    text: |now, _| serde_json::to_string(&now.config.fetch.mime_types).unwrap_or_default(),
+    revisit: |now, before| {
+        let Some(before) = before.and_then(|note| serde_json::from_str::<Vec<String>>(note).ok()) else {
+            return Ok(());
+        };
+        let types = &now.config.fetch.mime_types;
+        let (is_narrower, is_wider) = (!covers(types, &before), !covers(&before, types));
+        let recheck = |page: &PageRecord| match page.state {
+            PageState::Failed(FailureReason::UnwantedType) if is_wider => Some(Recheck::TryAgain),
+            state => (is_narrower && state.is_found()).then_some(Recheck::RefetchInTime),
+        };
+        let pages = now.frontier.recheck(None, now_ms(), &recheck)?;
+        if pages > 0 {
+            tracing::info!(
+                pages,
+                "valid_mime_types has changed: live pages are refetched when they are due, and URLs with a type \
+                that is accepted now are tried again"
+            );
+        }
+        Ok(())
+    },
+};
+
+/// Whether `types` admit everything that `others` do. An empty list admits all types.
+fn covers(types: &[String], others: &[String]) -> bool {
+    if others.is_empty() { admits(types, "*/*") } else { others.iter().all(|other| admits(types, other)) }
 }
 
 /// The list that the last run used. Older data folders have no note.

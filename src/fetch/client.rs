@@ -247,13 +247,18 @@ impl Client {
 
     /// Whether a body of this type is read.
     pub(crate) fn is_wanted(&self, content_type: Option<&str>) -> bool {
-        let Some(sent) = content_type.filter(|_| !self.mime_types.is_empty()) else { return true };
-        let sent = seine_parse::media_type(sent).to_ascii_lowercase();
-        self.mime_types.iter().any(|wanted| match wanted.strip_suffix('*') {
+        content_type.is_none_or(|sent| admits(&self.mime_types, &seine_parse::media_type(sent).to_ascii_lowercase()))
+    }
+}
+
+/// Whether the configured media types admit a media type, or all types of a pattern such as `image/*`.
+pub(crate) fn admits(mime_types: &[String], sent: &str) -> bool {
+    mime_types.is_empty()
+        || mime_types.iter().any(|wanted| match wanted.strip_suffix('*') {
+            Some("*/") => true,
             Some(prefix) => sent.starts_with(prefix),
             None => sent == *wanted,
         })
-    }
 }
 
 impl UserAgent {

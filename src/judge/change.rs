@@ -1,6 +1,6 @@
 //! How a page changed since its last fetch.
 
-use seine_parse::page::{Before, Doubt, Outcome, PageChange, PageEvent, Withheld};
+use seine_parse::page::{Before, Doubt, FailureReason, Outcome, PageChange, PageEvent, Withheld};
 
 use super::Case;
 use super::doubt::leads_nowhere;
@@ -33,6 +33,7 @@ pub fn change(
             let takes_away = |before: Before| match leads_nowhere(event, before.final_url) {
                 // For an hour it may lead to a login page. So a second fetch must confirm it.
                 true => before.believed.takes(Doubt::Elsewhere),
+                false if failure.reason == FailureReason::UnwantedType => before.believed.takes(Doubt::UnwantedType),
                 false => failure.reason.takes_away(),
             };
             before.is_some_and(takes_away).then_some(PageChange::Gone)

@@ -28,6 +28,9 @@ fn sign(case: &Case, withheld: Option<&Withheld>) -> Option<(Doubt, EpochMs)> {
     let final_url = before.final_url.as_deref();
     match (&event.outcome, withheld) {
         (Outcome::Failure(_), None) if leads_nowhere(event, final_url) => Some((Doubt::Elsewhere, now)),
+        (Outcome::Failure(failure), None) if failure.reason == FailureReason::UnwantedType => {
+            Some((Doubt::UnwantedType, now))
+        }
         (Outcome::Failure(failure), None) if failure.reason == FailureReason::RobotsDenied => {
             // If the page was fetched after that robots.txt, the rules are not new: the configuration obeys them only
             // now.

@@ -272,6 +272,42 @@ fn nobody_leaves_at_once_for_an_unknown_canonical_url() {
     assert!(gone.is_empty(), "{gone:?}");
 }
 
+/// The PDF answers 304 to whoever knows it. The list of types becomes shorter, and longer again.
+#[test]
+fn a_page_of_a_type_that_is_accepted_no_more_leaves() {
+    let site = Running::start(
+        1,
+        Arc::new(|ask: &Ask| match ask.path() {
+            "/" => Answer::html(links(&["/1", "/manual"])),
+            "/1" => page("/1"),
+            "/manual" if ask.header("if-none-match").is_some() => Answer::new(304, "").header("etag", "\"1\""),
+            "/manual" => Answer::new(200, "%PDF-1.4").header("content-type", "application/pdf").header("etag", "\"1\""),
+            _ => Answer::text("").status(404),
+        }),
+    );
+    let place = Place::with(&format!("{OFTEN}, confirm_gone: 1h}}\ncrawler_manager.downloader.valid_mime_types: []\n"));
+    let manual = site.origin(0) + "/manual";
+    let run_until = |what: &str, is_so: &dyn Fn(&Value) -> bool| {
+        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+        let more = ["--delay", "0", "--stay", "--listen", &address.to_string()];
+        let process = Process::start(place.crawl(&[site.origin(0) + "/"], &more));
+        eventually("it has begun", || states(address)[0] > 0);
+        eventually(what, || is_so(&why(&place, &manual)));
+        process.signal("TERM");
+        process.wait().ok();
+    };
+    let is_live = |said: &Value| said["state"] == "live" && said["page"]["doubt"].is_null();
+    run_until("the PDF is live", &is_live);
+    place.set("crawler_manager.downloader.valid_mime_types", "[text/html]");
+    run_until("it is doubted", &|said| said["page"]["doubt"]["what"] == "unwanted_type");
+    let config = std::fs::read_to_string(place.config()).unwrap();
+    place.write("seine.yml", config.replace("confirm_gone: 1h", "confirm_gone: 300ms"));
+    run_until("it leaves", &|said| said["state"] == "gone");
+    assert_eq!(why(&place, &(site.origin(0) + "/1"))["state"], "live");
+    place.set("crawler_manager.downloader.valid_mime_types", "[]");
+    run_until("it is back", &is_live);
+}
+
 /// Standard output gets only pages to be delivered, like topics and indexes: it is not an archive.
 #[test]
 fn what_is_withheld_is_not_printed() {

@@ -73,7 +73,9 @@ impl Work {
         let mut known = PageRecord { url_history: UrlHistory::default(), ..page.unwrap_or_default() };
         // A page with an unconfirmed removal that its content caused may send the same content under its old
         // validators.
-        let is_doubted = matches!(known.doubt(), Some((Doubt::Noindex | Doubt::Empty | Doubt::Named, _)));
+        let is_doubted = known.doubt().is_some_and(|(doubt, _)| {
+            matches!(doubt, Doubt::Noindex | Doubt::Empty | Doubt::Named | Doubt::UnwantedType)
+        });
         // For a truncated page a 304 says nothing, and has no links.
         if known.digest.is_none() || known.must_refetch || is_doubted {
             (known.etag, known.last_modified) = (None, None);

@@ -34,6 +34,9 @@ pub enum Doubt {
     /// The page now names another canonical URL, which has a page.
     #[n(6)]
     Named,
+    /// Its media type is not accepted (`valid_mime_types`).
+    #[n(7)]
+    UnwantedType,
 }
 
 impl Doubt {
@@ -51,6 +54,7 @@ impl Doubt {
             Doubt::Empty => "it was empty",
             Doubt::Cut => "its body was cut",
             Doubt::Named => "it named another URL as its canonical one",
+            Doubt::UnwantedType => "its media type is not accepted",
         }
     }
 }
