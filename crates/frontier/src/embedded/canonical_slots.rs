@@ -2,9 +2,7 @@
 //! has the slot. While there is none, the first page that names the URL has it, and the others are aliases of it, like
 //! URLs that redirect there.
 
-use super::pages::Pages;
-use crate::keys::{Keys, UrlKey, split};
-use crate::{FrontierError, PageRecord, PageState};
+use crate::{PageRecord, PageState};
 
 /// Maximum number of steps from a canonical URL to its page, because an alias may name or redirect to another.
 pub const CHAIN: usize = 5;
@@ -52,22 +50,4 @@ impl Standing<'_> {
             None => Standing::None,
         }
     }
-}
-
-/// Whether the URL that an alias names still leads to the page it is an alias of. If the alias names that page
-/// directly, nothing is between.
-pub fn leads_to(pages: &Pages, keys: Keys, named: Option<&str>, target: UrlKey) -> Result<bool, FrontierError> {
-    let Some(mut named) = named.map(str::to_owned) else { return Ok(true) };
-    for _ in 0..=CHAIN {
-        let key = keys.key_of(&named)?;
-        if key == target {
-            return Ok(true);
-        }
-        let page = pages.get(key, split(&named)?.0)?;
-        match page.as_ref().and_then(named_by_alias) {
-            Some(next) => named = next.to_owned(),
-            None => return Ok(false),
-        }
-    }
-    Ok(false)
 }

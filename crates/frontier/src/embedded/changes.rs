@@ -6,7 +6,7 @@ use super::again::wake;
 use super::answer::Answer;
 use super::copies::Copies;
 use super::found::Sources;
-use super::hosts::Hosts;
+use super::hosts::{Hosts, HostsBefore};
 use super::known::Known;
 use super::leases::Leases;
 use super::memory::Memory;
@@ -43,6 +43,8 @@ impl<'a> Changes<'a> {
     /// to the commit.
     pub fn new(memory: &'a Memory, store: &'a Store, known: &'a mut Known, now: EpochMs) -> Changes<'a> {
         let totals = memory.schedule.lock().totals;
+        let (schedule, visits, opening) = (&*memory.schedule, &memory.visits, memory.opening);
+        let before = HostsBefore { store, schedule, visits, opening };
         let urls = Urls {
             store,
             keys: memory.keys,
@@ -50,7 +52,7 @@ impl<'a> Changes<'a> {
             limits: &memory.limits,
             standings: &memory.standings,
             totals,
-            hosts: Hosts::new(store, (&memory.schedule, &memory.visits), memory.opening, (totals.next_host, now)),
+            hosts: Hosts::new(before, totals.next_host, now),
             queues: Queues::new(store),
             pages: Pages::new(store),
             sources: Sources::new(store),

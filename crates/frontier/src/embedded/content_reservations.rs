@@ -1,11 +1,11 @@
-//! Reservations of content slots, in memory, until the store has the verdict ([`super::copies`]).
+//! Reservations of content slots, in memory, until the store has the verdict ([`super::content_slots`]).
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use locks::Mutex;
 
-use super::copies::ContentSlot;
+use super::content_slots::ContentSlot;
 use super::shelf::Shelf;
 use super::store::Store;
 use crate::FrontierError;

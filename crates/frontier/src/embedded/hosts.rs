@@ -1,6 +1,7 @@
 //! The hosts that a batch changes.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use fjall::OwnedWriteBatch;
 use locks::Mutex;
@@ -16,17 +17,39 @@ use crate::schedule::{HostRecord, Schedule, Totals};
 use crate::{FrontierError, HostPause, Robots, Trouble};
 use seine_parse::page::EpochMs;
 
-/// Changed and new hosts. Reads include them: the batch comes before the schedule, and the schedule before the store.
+/// Changed and new hosts.
 pub struct Hosts<'a> {
-    store: &'a Store,
-    schedule: &'a Mutex<Schedule>,
-    visits: &'a Visits,
-    opening: Opening,
+    before: HostsBefore<'a>,
     now: EpochMs,
     changed: HashMap<HostKey, HostChange>,
     domains: Domains<'a>,
     /// The number of the next new host.
     next_number: u64,
+}
+
+/// The hosts without the changes of this batch.
+pub struct HostsBefore<'a> {
+    pub store: &'a Store,
+    pub schedule: &'a Mutex<Schedule>,
+    pub visits: &'a Visits,
+    pub opening: Opening,
+}
+
+impl HostsBefore<'_> {
+    /// None for an unknown host. The schedule comes before the store, and has all hosts with queued URLs.
+    fn get(&self, host: HostKey) -> Result<Option<HostRecord>, FrontierError> {
+        if let Some(record) = self.schedule.lock().record(host) {
+            return Ok(Some(record));
+        }
+        let stored = self.store.host(host)?.map(|record| self.opening.after(record));
+        Ok(match (stored, self.visits.owed.lock().get(&host)) {
+            (Some(mut record), Some(owed)) => {
+                record.take_visits_from(owed.record());
+                Some(record)
+            }
+            (stored, owed) => stored.or_else(|| owed.map(|owed| owed.record().clone())),
+        })
+    }
 }
 
 /// Changes of one host.
@@ -48,31 +71,28 @@ pub struct HostChange {
 }
 
 impl<'a> Hosts<'a> {
-    pub fn new(
-        store: &'a Store,
-        (schedule, visits): (&'a Mutex<Schedule>, &'a Visits),
-        opening: Opening,
-        (next_number, now): (u64, EpochMs),
-    ) -> Hosts<'a> {
-        let (changed, domains) = (HashMap::new(), Domains::new(store));
-        Hosts { store, schedule, visits, opening, now, changed, domains, next_number }
+    /// `next_number`: of the next new host.
+    pub fn new(before: HostsBefore<'a>, next_number: u64, now: EpochMs) -> Hosts<'a> {
+        let domains = Domains::new(before.store);
+        Hosts { before, now, changed: HashMap::new(), domains, next_number }
     }
 
     /// The host's changes so far; an unknown host is created.
     pub fn change(&mut self, host: HostKey, origin: &str) -> Result<&mut HostChange, FrontierError> {
-        // Two lookups, because the borrow checker does not accept `if let Some(…) = get_mut() { return }` yet.
-        if !self.changed.contains_key(&host) {
-            let record = match self.stored(host)? {
-                Some(record) => record,
-                None => {
-                    self.domains.count_host(origin)?;
-                    self.next_number += 1;
-                    HostRecord::new(self.next_number - 1, origin.into(), self.now)
-                }
-            };
-            self.changed.insert(host, HostChange { record, ..HostChange::default() });
-        }
-        self.changed.get_mut(&host).ok_or_else(|| self.store.unreadable("hosts"))
+        Ok(match self.changed.entry(host) {
+            Entry::Occupied(change) => change.into_mut(),
+            Entry::Vacant(change) => {
+                let record = match self.before.get(host)? {
+                    Some(record) => record,
+                    None => {
+                        self.domains.count_host(origin)?;
+                        self.next_number += 1;
+                        HostRecord::new(self.next_number - 1, origin.into(), self.now)
+                    }
+                };
+                change.insert(HostChange { record, ..HostChange::default() })
+            }
+        })
     }
 
     /// None for an unknown host.
@@ -80,7 +100,7 @@ impl<'a> Hosts<'a> {
         if let Some(change) = self.changed.get(&host) {
             return Ok(Some(change.record.origin.to_string()));
         }
-        Ok(self.stored(host)?.map(|record| record.origin.into()))
+        Ok(self.before.get(host)?.map(|record| record.origin.into()))
     }
 
     /// The origin of a host that the batch changes.
@@ -88,32 +108,17 @@ impl<'a> Hosts<'a> {
         self.changed.get(&host).map_or("", |host| &host.record.origin)
     }
 
-    /// Its record without the changes of this batch.
-    fn stored(&self, host: HostKey) -> Result<Option<HostRecord>, FrontierError> {
-        if let Some(record) = self.schedule.lock().record(host) {
-            return Ok(Some(record));
-        }
-        let stored = self.store.host(host)?.map(|record| self.opening.after(record));
-        Ok(match (stored, self.visits.owed.lock().get(&host)) {
-            (Some(mut record), Some(owed)) => {
-                record.take_visits_from(owed.record());
-                Some(record)
-            }
-            (stored, owed) => stored.or_else(|| owed.map(|owed| owed.record().clone())),
-        })
-    }
-
     /// Whether a host is new and its domain has `most` hosts already.
     pub fn is_one_too_many(&self, host: HostKey, origin: &str, most: u64) -> Result<bool, FrontierError> {
         if most == u64::MAX || self.changed.contains_key(&host) {
             return Ok(false);
         }
-        Ok(self.stored(host)?.is_none() && self.domains.hosts_of(origin)? >= most)
+        Ok(self.before.get(host)?.is_none() && self.domains.hosts_of(origin)? >= most)
     }
 
     /// Those that were given up before this batch.
     pub fn given_up_among(&self, hosts: impl Iterator<Item = HostKey>) -> Vec<HostKey> {
-        self.schedule.lock().given_up_among(hosts)
+        self.before.schedule.lock().given_up_among(hosts)
     }
 
     /// Leased, or fetched without a verdict, including this batch.
@@ -123,12 +128,12 @@ impl<'a> Hosts<'a> {
 
     /// As [`Hosts::is_in_flight`], before this batch.
     pub fn was_in_flight(&self, url: UrlKey) -> bool {
-        self.schedule.lock().is_in_flight(url)
+        self.before.schedule.lock().is_in_flight(url)
     }
 
     /// As [`Hosts::was_in_flight`], with one lock for all, because leases need it too.
     pub fn were_in_flight(&self, urls: impl Iterator<Item = UrlKey>) -> Vec<bool> {
-        let schedule = self.schedule.lock();
+        let schedule = self.before.schedule.lock();
         urls.map(|url| schedule.is_in_flight(url)).collect()
     }
 
@@ -165,14 +170,14 @@ impl<'a> Hosts<'a> {
         for host in hosts {
             // A host that is not in the schedule may have been released while this batch was collected, without queued
             // URLs: a redirect led to it.
-            let visited = self.stored(host)?;
+            let visited = self.before.get(host)?;
             let Some(change) = self.changed.get_mut(&host) else { continue };
-            change.complete(visited.as_ref(), self.opening.at, self.now);
-            batch.insert(&self.store.hosts, host.to_be_bytes(), records::to_bytes(&change.record));
-            let robots = if change.wants_robots { self.store.robots_of(host)? } else { None };
+            change.complete(visited.as_ref(), self.before.opening.at, self.now);
+            batch.insert(&self.before.store.hosts, host.to_be_bytes(), records::to_bytes(&change.record));
+            let robots = if change.wants_robots { self.before.store.robots_of(host)? } else { None };
             if let Some(robots) = robots {
                 let expired = Robots { expires_ms: 0, ..robots };
-                batch.insert(&self.store.robots, host.to_be_bytes(), records::to_bytes(&expired));
+                batch.insert(&self.before.store.robots, host.to_be_bytes(), records::to_bytes(&expired));
             }
         }
         Ok(())
@@ -180,7 +185,7 @@ impl<'a> Hosts<'a> {
 
     /// Updates the schedule when the batch is written. Locks: `owed`, and in it the schedule.
     pub fn schedule(&mut self, totals: Totals, added: &AddedByHost) {
-        let (mut owed, mut schedule) = (self.visits.owed.lock(), self.schedule.lock());
+        let (mut owed, mut schedule) = (self.before.visits.owed.lock(), self.before.schedule.lock());
         schedule.totals = totals;
         for (host, mut change) in self.changed.drain() {
             // It was released while the batch was written; that change is written next.
@@ -188,7 +193,7 @@ impl<'a> Hosts<'a> {
                 if change.wants_robots {
                     owed.expire_robots();
                 }
-                change.complete(schedule.record(host).as_ref(), self.opening.at, self.now);
+                change.complete(schedule.record(host).as_ref(), self.before.opening.at, self.now);
             }
             let added = added.get(&host).copied().unwrap_or_default();
             schedule.update(host, change.record, &change.finished, (added.due, added.best));

@@ -33,7 +33,7 @@ impl AccountKey {
 pub struct Ledger {
     pub budgets: Vec<Budget>,
     /// When this run began.
-    pub run: EpochMs,
+    run: EpochMs,
     /// Number of batches written. Accounts read from the store before the last one may be outdated.
     pub batches: u64,
     open: HashMap<AccountKey, Open>,

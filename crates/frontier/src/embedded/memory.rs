@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use locks::Mutex;
 
-use super::found::LastLinks;
+use super::last_links::LastLinks;
 use super::leases::Leases;
 use super::limits::Limits;
 use super::opening::Opening;

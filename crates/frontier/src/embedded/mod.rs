@@ -8,7 +8,7 @@
 //! Redirects and canonical URLs are also in `targets`: the owner of a target, and its aliases. Reservations of fetches
 //! in progress are in memory ([`reservations`]).
 //!
-//! Duplicates, and the pages that they duplicate, are in `copies` and `near` ([`copies`]).
+//! Duplicates, and the pages that they duplicate, are in `copies` and `near` ([`content_slots`]).
 //!
 //! A failed write closes the store (`shelf`); [`EmbeddedFrontier::restore`] opens it again.
 //!
@@ -25,6 +25,7 @@ mod budget_reservations;
 mod canonical_slots;
 mod changes;
 mod content_reservations;
+mod content_slots;
 mod contract;
 mod copies;
 mod copy;
@@ -36,6 +37,7 @@ mod forget;
 mod found;
 mod hosts;
 mod known;
+mod last_links;
 mod lease_host;
 mod leases;
 mod ledger;
@@ -58,6 +60,7 @@ mod spending;
 mod standings;
 mod store;
 mod survey;
+mod target_keys;
 mod targets;
 mod urls;
 mod verdicts;

@@ -40,7 +40,7 @@ impl Learned {
     }
 }
 
-pub fn clear(store: &Store, batch: &mut fjall::OwnedWriteBatch) -> Result<(), FrontierError> {
+fn clear(store: &Store, batch: &mut fjall::OwnedWriteBatch) -> Result<(), FrontierError> {
     for entry in store.notes.prefix(LESSONS) {
         batch.remove(&store.notes, entry.key().map_err(|source| store.failed(source))?);
     }

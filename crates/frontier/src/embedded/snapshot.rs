@@ -5,7 +5,7 @@ use super::open::EmbeddedFrontier;
 use super::pages::attempts_before;
 use super::records::UrlState;
 use super::store::Store;
-use super::targets::members_of;
+use super::target_keys::members_of;
 use crate::FrontierError;
 use crate::keys::{Rank, UrlKey, ready_key};
 use crate::snapshot::{COUNTED, QueueState, UrlSnapshot};

@@ -34,7 +34,7 @@ const REMEDY_IO: &str = "check the disk's space, permissions and health, then st
 /// The keyspaces. `urls`: the queue state of each known URL. `ready`, `later`: the queues. `pages`: records of fetched
 /// URLs. `hosts`, `robots`: one record per host. `accounts`: amounts for budgets of the crawl, hosts and domains.
 /// `targets`: redirect targets, owners and aliases. `sources`: first links ([`super::found`]). `copies`, `near`:
-/// [`super::copies`]. `notes`: everything else, with the totals.
+/// [`super::content_slots`]. `notes`: everything else, with the totals.
 pub struct Store {
     dir: PathBuf,
     pub db: Database,

@@ -1,7 +1,7 @@
 //! Counts all records of the store for an audit. The counters, which are written in the same batches, must agree. Reads
 //! every record: minutes for a hundred million URLs.
 
-use super::copies::ContentSlot;
+use super::content_slots::ContentSlot;
 use super::open::EmbeddedFrontier;
 use super::records::{QueuedUrl, UrlState};
 use crate::deferred::deferred_under;

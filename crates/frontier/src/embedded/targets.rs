@@ -1,17 +1,16 @@
 //! Redirect targets and canonical URLs ([`super::canonical_slots`]): the owner of each target, under whose URL its page is
 //! delivered, and its aliases, the other URLs that lead there. Other URLs have no entry here.
 
-use std::ops::RangeInclusive;
-
 use fjall::OwnedWriteBatch;
 
 use super::answer::{Answer, Consequences, Heirs};
-use super::canonical_slots::{Standing, canonical_of_alias, is_delivered, is_page, leads_on, leads_to};
+use super::canonical_slots::{CHAIN, Standing, canonical_of_alias, is_delivered, is_page, leads_on, named_by_alias};
 use super::entries::Entries;
 use super::pages::Pages;
 use super::records::{self, Owner};
 use super::store::Store;
-use crate::keys::UrlKey;
+use super::target_keys::{member, members_of};
+use crate::keys::{Keys, UrlKey, split};
 use crate::{FrontierError, PageRecord, PageState};
 
 /// The role of a URL for its redirect target, or for its canonical URL.
@@ -35,13 +34,7 @@ impl Role<'_> {
     }
 }
 
-impl Store {
-    pub(super) fn owner(&self, target: UrlKey) -> Result<Option<Owner>, FrontierError> {
-        self.record(&self.targets, &target.to_bytes())
-    }
-}
-
-/// Changes of `targets`: the key of a target has its owner; the keys of a target and an alias together have no value.
+/// Changes of `targets` ([`super::target_keys`]).
 pub struct Targets<'a> {
     store: &'a Store,
     entries: Entries,
@@ -200,11 +193,20 @@ impl<'a> Targets<'a> {
     }
 }
 
-fn member(target: UrlKey, alias: UrlKey) -> Vec<u8> {
-    [target.to_bytes(), alias.to_bytes()].concat()
-}
-
-/// The keys of all aliases of a target.
-pub fn members_of(target: UrlKey) -> RangeInclusive<Vec<u8>> {
-    member(target, UrlKey::FIRST)..=member(target, UrlKey::LAST)
+/// Whether the URL that an alias names still leads to the page it is an alias of. If the alias names that page
+/// directly, nothing is between.
+fn leads_to(pages: &Pages, keys: Keys, named: Option<&str>, target: UrlKey) -> Result<bool, FrontierError> {
+    let Some(mut named) = named.map(str::to_owned) else { return Ok(true) };
+    for _ in 0..=CHAIN {
+        let key = keys.key_of(&named)?;
+        if key == target {
+            return Ok(true);
+        }
+        let page = pages.get(key, split(&named)?.0)?;
+        match page.as_ref().and_then(named_by_alias) {
+            Some(next) => named = next.to_owned(),
+            None => return Ok(false),
+        }
+    }
+    Ok(false)
 }
