@@ -2,10 +2,10 @@
 
 use std::cell::RefCell;
 
-use super::again;
+use super::changes::again;
+use super::disk::records::QueuedUrl;
+use super::disk::store::Store;
 use super::open::EmbeddedFrontier;
-use super::records::QueuedUrl;
-use super::store::Store;
 use crate::deferred::DEFERRED;
 use crate::keys::{HostKey, Rank, later_key, part};
 use crate::{ChooseRecheck, FrontierError, PageRecord, Scheduler};

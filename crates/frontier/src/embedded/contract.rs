@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::again;
-use super::deferred::note;
+use super::changes::again;
+use super::changes::deferred::note;
+use super::changes::proposals::add_proposals;
+use super::changes::ranks;
 use super::open::EmbeddedFrontier;
-use super::proposals::add_proposals;
-use super::ranks;
 use super::verdicts::add_batch;
 use crate::keys::split;
 use crate::{

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use fjall::{Keyspace, Readable, Snapshot};
 
+use super::disk::shelf::Shelf;
+use super::disk::store::{self, KEYSPACES};
 use super::open::EmbeddedFrontier;
-use super::shelf::Shelf;
-use super::store::{self, KEYSPACES};
 use crate::FrontierError;
 use crate::schedule::Totals;
 use seine_delivery::Offset;
@@ -30,7 +30,7 @@ impl EmbeddedFrontier {
         let store = self.shelf.store()?;
         let snapshot = store.db.snapshot();
         let totals = snapshot.get(&store.notes, "totals").map_err(|source| store.failed(source))?;
-        let totals: Option<Totals> = totals.and_then(|bytes| super::records::from_bytes(&bytes));
+        let totals: Option<Totals> = totals.and_then(|bytes| super::disk::records::from_bytes(&bytes));
         let cursor = totals.ok_or_else(|| store.unreadable("notes"))?.cursor;
         Ok(FrontierCopy { shelf: &self.shelf, snapshot, keyspaces: store.keyspaces()?, cursor })
     }

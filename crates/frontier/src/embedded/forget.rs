@@ -1,9 +1,9 @@
 //! Deletes URLs as if no link had led to them. Budgets keep their counts.
 
-use super::answer::Answer;
 use super::changes::Changes;
+use super::changes::answer::Answer;
+use super::disk::records::UrlState;
 use super::open::EmbeddedFrontier;
-use super::records::UrlState;
 use crate::keys::{HostKey, UrlKey, split};
 use crate::{FrontierError, PageRecord, PageState};
 use seine_parse::page::{EpochMs, Kind};

@@ -1,7 +1,7 @@
 //! Leases one host, with or without queued URLs.
 
 use super::changes::Changes;
-use super::leases::host_of;
+use super::memory::leases::host_of;
 use super::open::EmbeddedFrontier;
 use crate::keys::HostKey;
 use crate::schedule::HostChoice;

@@ -6,70 +6,38 @@
 //! URL without a verdict is still queued on disk.
 //!
 //! Redirects and canonical URLs are also in `targets`: the owner of a target, and its aliases. Reservations of fetches
-//! in progress are in memory ([`reservations`]).
+//! in progress are in memory (`memory/reservations.rs`).
 //!
-//! Duplicates, and the pages that they duplicate, are in `copies` and `near` ([`content_slots`]).
+//! Duplicates, and the pages that they duplicate, are in `copies` and `near` (`disk/content_slots.rs`).
 //!
-//! A failed write closes the store (`shelf`); [`EmbeddedFrontier::restore`] opens it again.
+//! A failed write closes the store (`disk/shelf.rs`); [`EmbeddedFrontier::restore`] opens it again.
+//!
+//! Imports run one way: `disk` ← `memory` ← `changes` ← the files here, which are what callers ask.
 //!
 //! Locks, in the order they are taken: `writer` (one propose or apply at a time, including reads of the store),
-//! `host_writes` (host records are written in the order they were made), the schedule's (microseconds), the ledger's
-//! (including the read of an account). The locks of the other reservations are taken alone ([`alias_reservations`],
-//! [`content_reservations`]).
+//! `host_writes` (host records are written in the order they were made), `owed` (results of visits to write), the
+//! schedule's (microseconds), the ledger's. Politeness slots have `rest`, and in it `addresses`. The locks of the other
+//! parts of [`memory`] are taken alone.
 
-mod again;
-mod alias_reservations;
 mod all_pages;
-mod answer;
-mod budget_reservations;
-mod canonical_slots;
 mod changes;
-mod content_reservations;
-mod content_slots;
 mod contract;
-mod copies;
 mod copy;
-mod deferred;
-mod domains;
-mod durable;
-mod entries;
+mod disk;
 mod forget;
-mod found;
-mod hosts;
-mod known;
-mod last_links;
 mod lease_host;
-mod leases;
-mod ledger;
-mod limits;
 mod memory;
 mod open;
-mod opening;
 mod orders;
-mod pages;
-mod proposals;
-mod queues;
-mod ranks;
-mod records;
-mod reservations;
 mod restored;
-mod shelf;
-mod slots;
 mod snapshot;
-mod spending;
-mod standings;
-mod store;
 mod survey;
-mod target_keys;
-mod targets;
-mod urls;
 mod verdicts;
-mod visits;
 
-pub use again::Recheck;
+pub use changes::again::Recheck;
 pub use copy::{CopiedRecord, FrontierCopy};
+pub use disk::records::{FORMAT, QueuedUrl};
 pub use forget::Forgotten;
+pub use memory::reservations::{Reservation, Settled};
 pub use open::EmbeddedFrontier;
-pub use records::{FORMAT, QueuedUrl};
-pub use reservations::{Reservation, Settled};
 pub use survey::Survey;

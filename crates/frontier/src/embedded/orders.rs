@@ -1,8 +1,8 @@
 //! What the operator and the crawl itself ask and order. Only the frontier on disk has it.
 
 use super::changes::Changes;
-use super::deferred;
-use super::domains;
+use super::changes::deferred;
+use super::changes::domains;
 use super::open::EmbeddedFrontier;
 use crate::deferred::DEFERRED;
 use crate::keys::{HostKey, split};
@@ -83,7 +83,7 @@ impl EmbeddedFrontier {
     }
 
     /// Prevents or (false) allows leases of a host; not over a restart. A lease in progress ends soon
-    /// ([`crate::Turn::Recalled`]).
+    /// ([`PolitenessSlot::Recalled`]).
     pub fn recall(&self, origin: &str, recalled: bool) {
         self.memory.schedule.lock().recall(self.memory.keys.host(origin), recalled);
     }

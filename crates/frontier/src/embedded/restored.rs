@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::known::Known;
+use super::disk::records::UrlState;
+use super::disk::store::Store;
+use super::memory::known::Known;
+use super::memory::visits;
 use super::open::EmbeddedFrontier;
-use super::records::UrlState;
-use super::store::Store;
-use super::visits;
 use crate::FrontierError;
 use crate::keys::UrlKey;
 use crate::schedule::{Queue, Schedule};

@@ -1,14 +1,14 @@
 //! Information about one URL for the user. Reads a few records; writes nothing.
 
-use super::found::{first_found, named};
+use super::changes::pages::attempts_before;
+use super::disk::records::{Source, UrlState};
+use super::disk::store::Store;
+use super::disk::target_keys::members_of;
 use super::open::EmbeddedFrontier;
-use super::pages::attempts_before;
-use super::records::UrlState;
-use super::store::Store;
-use super::target_keys::members_of;
-use crate::FrontierError;
 use crate::keys::{Rank, UrlKey, ready_key};
 use crate::snapshot::{COUNTED, QueueState, UrlSnapshot};
+use crate::{Found, FrontierError, Way};
+use seine_parse::page::EpochMs;
 
 /// Maximum number of aliases to list.
 const NAMED: usize = 20;
@@ -67,4 +67,24 @@ fn aliases_of(store: &Store, target: UrlKey) -> Result<Vec<String>, FrontierErro
         urls.extend(store.page_of(alias)?.map(|page| page.url));
     }
     Ok(urls)
+}
+
+/// `number`: the number of a URL among all proposed ones.
+fn first_found(store: &Store, number: Option<u64>) -> Result<Option<Found>, FrontierError> {
+    let source = number.map(|number| store.source(number)).transpose()?.flatten();
+    source.map_or(Ok(None), |source| named(store, &source))
+}
+
+/// With the URL of the page. A page that is no longer known has no URL.
+fn named(store: &Store, source: &Source) -> Result<Option<Found>, FrontierError> {
+    let Some(way) = source.way else { return Ok(None) };
+    let on = match source.on() {
+        Some(on) => match store.host(on.host)? {
+            Some(host) if way == Way::RobotsTxt => Some(format!("{}/robots.txt", host.origin)),
+            Some(host) => store.page(on, &host.origin)?.map(|page| page.url),
+            None => None,
+        },
+        None => None,
+    };
+    Ok(Some(Found { way, on, at: EpochMs::from(source.at_s) * 1000 }))
 }

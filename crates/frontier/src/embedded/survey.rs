@@ -1,9 +1,9 @@
 //! Counts all records of the store for an audit. The counters, which are written in the same batches, must agree. Reads
 //! every record: minutes for a hundred million URLs.
 
-use super::content_slots::ContentSlot;
+use super::disk::content_slots::ContentSlot;
+use super::disk::records::{QueuedUrl, UrlState};
 use super::open::EmbeddedFrontier;
-use super::records::{QueuedUrl, UrlState};
 use crate::deferred::deferred_under;
 use crate::keys::part;
 use crate::{FrontierError, PageRecord, PageState};

@@ -1,15 +1,15 @@
 //! Applies verdicts. They need no lease in memory, because after a crash the same log is read again.
 
-use super::again;
-use super::answer::Answer;
 use super::changes::Changes;
-use super::deferred;
-use super::leases::Leases;
-use super::pages::attempts_before;
-use super::proposals::add_proposals;
-use super::queues::Queues;
-use super::records::{QueuedUrl, UrlState};
-use super::urls::Urls;
+use super::changes::again;
+use super::changes::answer::Answer;
+use super::changes::deferred;
+use super::changes::pages::attempts_before;
+use super::changes::proposals::add_proposals;
+use super::changes::queues::Queues;
+use super::changes::urls::Urls;
+use super::disk::records::{QueuedUrl, UrlState};
+use super::memory::leases::Leases;
 use crate::deferred::TrapsDone;
 use crate::keys::{Rank, UrlKey};
 use crate::work::PRIORITY_UNKNOWN;

@@ -1,0 +1,204 @@
+//! The queues that a batch changes: which queue each URL is in, and the entries of the queues. Counts of queued URLs are
+//! elsewhere ([`super::urls`]).
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
+
+use fjall::OwnedWriteBatch;
+
+use crate::FrontierError;
+use crate::embedded::disk::records::{self, QueuedUrl, UrlState};
+use crate::embedded::disk::store::{Store, put};
+use crate::embedded::memory::known::Known;
+use crate::keys::{HostKey, Rank, UrlKey, later_key, part, ready_key};
+use crate::schedule::NEVER;
+use seine_parse::page::EpochMs;
+
+/// Queue states, and queue entries by key: put, or (none) deleted. Reads include them.
+pub struct Queues<'a> {
+    store: &'a Store,
+    states: HashMap<UrlKey, Option<UrlState>>,
+    ready: BTreeMap<(HostKey, Rank), Option<Vec<u8>>>,
+    later: BTreeMap<(HostKey, EpochMs, Rank), Option<Vec<u8>>>,
+}
+
+/// An entry of the queue `later`.
+pub struct LaterUrl {
+    pub due: EpochMs,
+    pub rank: Rank,
+    pub item: QueuedUrl,
+}
+
+/// What was added to a host's queues.
+#[derive(Debug, Clone, Copy)]
+pub struct Added {
+    /// The first due time in `later`.
+    pub due: EpochMs,
+    /// The best priority in `ready`, if links have scores.
+    pub best: u8,
+}
+
+pub type AddedByHost = HashMap<HostKey, Added>;
+
+impl Default for Added {
+    fn default() -> Self {
+        Added { due: NEVER, best: u8::MAX }
+    }
+}
+
+impl<'a> Queues<'a> {
+    pub fn new(store: &'a Store) -> Queues<'a> {
+        Queues { store, states: HashMap::new(), ready: BTreeMap::new(), later: BTreeMap::new() }
+    }
+
+    /// None for an unknown URL.
+    pub fn state_of(&self, url: UrlKey) -> Result<Option<UrlState>, FrontierError> {
+        match self.states.get(&url) {
+            Some(state) => Ok(*state),
+            None => self.store.state_of(url),
+        }
+    }
+
+    /// Whether the batch has changed a URL's state.
+    pub fn has_changed(&self, url: UrlKey) -> bool {
+        self.states.contains_key(&url)
+    }
+
+    pub fn are_unchanged(&self) -> bool {
+        self.states.is_empty()
+    }
+
+    /// The queue entry of a URL.
+    pub fn entry(&self, url: UrlKey, state: UrlState) -> Result<Option<QueuedUrl>, FrontierError> {
+        let change = match state {
+            UrlState::Done => return Ok(None),
+            UrlState::Ready(rank) => self.ready.get(&(url.host, rank)),
+            UrlState::Later { due, rank } => self.later.get(&(url.host, due, rank)),
+        };
+        match change {
+            Some(change) => Ok(change.as_deref().and_then(records::from_bytes)),
+            None => self.store.queued(url, state),
+        }
+    }
+
+    pub fn put_ready(&mut self, url: UrlKey, rank: Rank, item: Vec<u8>) {
+        self.states.insert(url, Some(UrlState::Ready(rank)));
+        self.ready.insert((url.host, rank), Some(item));
+    }
+
+    pub fn put_later(&mut self, url: UrlKey, due: EpochMs, rank: Rank, item: &QueuedUrl) {
+        self.states.insert(url, Some(UrlState::Later { due, rank }));
+        self.later.insert((url.host, due, rank), Some(records::to_bytes(item)));
+    }
+
+    /// Deletes the queue entry of a URL, which must get another state.
+    pub fn delete_entry(&mut self, url: UrlKey, state: UrlState) {
+        match state {
+            UrlState::Done => {}
+            UrlState::Ready(rank) => drop(self.ready.insert((url.host, rank), None)),
+            UrlState::Later { due, rank } => drop(self.later.insert((url.host, due, rank), None)),
+        }
+    }
+
+    /// The URL is in no queue.
+    pub fn set_done(&mut self, url: UrlKey) {
+        self.states.insert(url, Some(UrlState::Done));
+    }
+
+    /// The URL is unknown.
+    pub fn delete_state(&mut self, url: UrlKey) {
+        self.states.insert(url, None);
+    }
+
+    /// Up to `at_most` of the host's entries in `later` with these due times.
+    pub fn later_between(
+        &self,
+        host: HostKey,
+        due: Range<EpochMs>,
+        at_most: usize,
+    ) -> Result<Vec<LaterUrl>, FrontierError> {
+        let mut found = Vec::new();
+        let range = later_key(host, due.start, Rank(0))..later_key(host, due.end, Rank(0));
+        for entry in self.store.later.range(range) {
+            let (key, item) = self.store.read(&self.store.later, entry)?;
+            let (due, rank) = part(&key, 1).zip(part(&key, 2)).ok_or_else(|| self.store.unreadable("later"))?;
+            if found.len() == at_most {
+                break;
+            }
+            // This entry was changed by the batch.
+            if !self.later.contains_key(&(host, due, Rank(rank))) {
+                found.push(LaterUrl { due, rank: Rank(rank), item });
+            }
+        }
+        let added = self.later.range((host, due.start, Rank(0))..(host, due.end, Rank(0)));
+        found.extend(added.filter_map(|((_, due, rank), item)| {
+            Some(LaterUrl { due: *due, rank: *rank, item: records::from_bytes(item.as_ref()?)? })
+        }));
+        found.sort_by_key(|entry| (entry.due, entry.rank));
+        found.truncate(at_most);
+        Ok(found)
+    }
+
+    /// Hosts whose queue `later` has changed.
+    pub fn hosts_with_changed_later(&self) -> BTreeSet<HostKey> {
+        self.later.keys().map(|(host, ..)| *host).collect()
+    }
+
+    /// The first due time in the host's `later`. `from`: the first one before this batch.
+    pub fn first_later(&self, host: HostKey, from: EpochMs) -> Result<EpochMs, FrontierError> {
+        let all = (host, 0, Rank(0))..=(host, NEVER, Rank(u64::MAX));
+        let added = self.later.range(all).find(|(_, item)| item.is_some()).map_or(NEVER, |((_, due, _), _)| *due);
+        if from == NEVER {
+            return Ok(added);
+        }
+        let store = self.store;
+        let range = later_key(host, from, Rank(0))..=later_key(host, NEVER, Rank(u64::MAX));
+        for entry in store.later.range(range) {
+            let key = entry.key().map_err(|source| store.failed(source))?;
+            let (Some(due), Some(rank)) = (part(&key, 1), part(&key, 2)) else {
+                return Err(store.unreadable("later"));
+            };
+            if due >= added {
+                break;
+            }
+            if self.later.get(&(host, due, Rank(rank))).is_none_or(Option::is_some) {
+                return Ok(due);
+            }
+        }
+        Ok(added)
+    }
+
+    /// Returns what was added. `ranks`: links have scores. Deletes the entries here, but not the states.
+    pub fn write(&mut self, batch: &mut OwnedWriteBatch, ranks: bool) -> AddedByHost {
+        let store = self.store;
+        let mut added = AddedByHost::new();
+        for (url, state) in &self.states {
+            put(batch, &store.urls, url.to_bytes(), state.map(UrlState::to_bytes));
+        }
+        for ((host, rank), item) in std::mem::take(&mut self.ready) {
+            if item.is_some() && ranks {
+                let added = added.entry(host).or_default();
+                added.best = added.best.min(rank.priority());
+            }
+            put(batch, &store.ready, ready_key(host, rank), item);
+        }
+        for ((host, due, rank), item) in std::mem::take(&mut self.later) {
+            if item.is_some() {
+                let added = added.entry(host).or_default();
+                added.due = added.due.min(due);
+            }
+            put(batch, &store.later, later_key(host, due, rank), item);
+        }
+        added
+    }
+
+    /// Updates the cache of known URLs when the batch is written.
+    pub fn remember(&self, known: &mut Known) {
+        for (url, state) in &self.states {
+            match state {
+                Some(_) => known.insert(*url),
+                None => known.remove(*url),
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What the frontier keeps in memory beside its store. Each part owns its data and its lock.
+
+mod alias_reservations;
+pub mod budget_reservations;
+mod content_reservations;
+pub mod durable;
+pub mod known;
+pub mod last_links;
+pub mod leases;
+pub mod ledger;
+pub mod limits;
+pub mod opening;
+pub mod reservations;
+pub mod slots;
+pub mod standings;
+pub mod visits;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use locks::Mutex;
+
+use crate::keys::Keys;
+use crate::schedule::Schedule;
+use last_links::LastLinks;
+use leases::Leases;
+use limits::Limits;
+use opening::Opening;
+use reservations::Reservations;
+use standings::Standings;
+use visits::Visits;
+
+/// The parts, each with its own lock.
+pub struct Memory {
+    pub keys: Keys,
+    pub opening: Opening,
+    pub limits: Limits,
+    pub schedule: Arc<Mutex<Schedule>>,
+    pub visits: Visits,
+    pub leases: Leases,
+    pub reservations: Arc<Reservations>,
+    pub last_links: Mutex<LastLinks>,
+    pub standings: Mutex<Standings>,
+    /// See [`crate::FrontierOptions::wakes_duplicates`].
+    pub wakes_duplicates: bool,
+    /// The latest time passed in, stored over restarts.
+    pub clock: AtomicU64,
+}

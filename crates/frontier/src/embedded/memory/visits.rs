@@ -1,0 +1,210 @@
+//! Writes the results of visits for their hosts. A release does not wait for the disk: it changes the host's record in
+//! the schedule and adds it to the list of records to write. One thread at a time writes, with the lock `host_writes`: a
+//! batch of changes, or the whole list. A thread that finds the lock taken leaves its records to the other.
+//!
+//! A host is not leased before its last visit is written, so that a killed process never forgets a delay that the next
+//! visit must obey.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use locks::Mutex;
+
+use crate::embedded::disk::records;
+use crate::embedded::disk::shelf::Shelf;
+use crate::embedded::disk::store::Store;
+use crate::keys::{HostKey, Keys};
+use crate::schedule::{HostRecord, Schedule};
+use crate::{FrontierError, Lease, Release, Robots};
+use seine_parse::page::EpochMs;
+use seine_simulation_hooks::planted;
+
+/// With this many hosts to write no host is leased, because the disk is too slow.
+const MOST_OWED: usize = 1000;
+
+/// A host's record that the store does not have yet.
+pub struct Owed {
+    record: HostRecord,
+    robots: Option<Robots>,
+    /// The number of the visit, if a host has several.
+    visit: u64,
+}
+
+impl Owed {
+    pub fn record(&self) -> &HostRecord {
+        &self.record
+    }
+
+    /// A robots.txt fetched before an order to fetch it again is outdated.
+    pub fn expire_robots(&mut self) {
+        self.robots.iter_mut().for_each(|robots| robots.expires_ms = 0);
+    }
+}
+
+/// The results of visits, until they are written.
+pub struct Visits {
+    shelf: Arc<Shelf>,
+    keys: Keys,
+    schedule: Arc<Mutex<Schedule>>,
+    /// Held by the thread that writes host records, so that they are written in the order they were made.
+    pub host_writes: Mutex<()>,
+    pub owed: Mutex<HashMap<HostKey, Owed>>,
+}
+
+impl Visits {
+    pub fn new(shelf: Arc<Shelf>, keys: Keys, schedule: Arc<Mutex<Schedule>>) -> Visits {
+        Visits { shelf, keys, schedule, host_writes: Mutex::default(), owed: Mutex::default() }
+    }
+
+    /// The disk is too slow for more visits.
+    pub fn are_too_many(&self) -> bool {
+        self.owed.lock().len() >= MOST_OWED
+    }
+
+    /// Implements [`crate::Scheduler::give_back`].
+    pub fn take_back(&self, lease: Lease, release: Release) {
+        // A text that is not a URL is not part of the lease either.
+        let fetched: HashSet<_> = release.fetched.iter().filter_map(|url| self.keys.key_of(url).ok()).collect();
+        let mut owed = self.owed.lock();
+        let released = self.schedule.lock().release(lease.id, &fetched, &release);
+        let Some((host, record)) = released else { return };
+        let robots = release.robots.or_else(|| owed.remove(&host)?.robots);
+        owed.insert(host, Owed { record, robots, visit: lease.id });
+    }
+
+    /// Implements [`crate::Scheduler::write_visits`].
+    pub fn write_in_turn(&self) -> Result<(), FrontierError> {
+        let mut result = Ok(());
+        // Checked again after the lock is free, because others may have added records meanwhile.
+        while self.schedule.lock().has_unwritten() {
+            let Some(_in_order) = self.host_writes.try_lock() else { break };
+            match self.write() {
+                // The hosts are released anyway; their records are written later.
+                Err(error) if error.is_waiting() => {}
+                written => result = result.and(written),
+            }
+            if planted::is("hand_over_dropped") {
+                break;
+            }
+        }
+        result
+    }
+
+    /// Writes the records that other threads added while this one was writing.
+    pub fn write_meanwhile(&self) {
+        if let Err(error) = self.write_in_turn() {
+            tracing::error!(%error, "the frontier could not write the results of visits (delays, back-off, \
+                robots.txt)");
+        }
+    }
+
+    /// Waits for a thread that is writing. Without free space, the records are written later.
+    pub fn write_all(&self) -> Result<(), FrontierError> {
+        let _in_order = self.host_writes.lock();
+        match self.write() {
+            Err(error) if error.is_waiting() => Ok(()),
+            written => written,
+        }
+    }
+
+    /// Writes the whole list in one batch. The caller holds `host_writes`. Afterwards the hosts may be leased, even after an error.
+    pub fn write(&self) -> Result<(), FrontierError> {
+        let visits: Vec<(HostKey, u64)> = self.owed.lock().iter().map(|(host, owed)| (*host, owed.visit)).collect();
+        if visits.is_empty() {
+            return Ok(());
+        }
+        let written = self.shelf.writable().and_then(|store| {
+            let mut batch = store.db.batch();
+            for (host, _) in &visits {
+                self.add_owed(&store, &mut batch, *host)?;
+            }
+            store.commit(batch)
+        });
+        let mut owed = self.owed.lock();
+        let mut schedule = self.schedule.lock();
+        for (host, visit) in visits {
+            // Another visit of the host ended meanwhile and must still be written.
+            if owed.get(&host).is_some_and(|owed| owed.visit == visit) {
+                schedule.written(host);
+                if written.is_ok() {
+                    owed.remove(&host);
+                }
+            }
+        }
+        written
+    }
+
+    fn add_owed(&self, store: &Store, batch: &mut fjall::OwnedWriteBatch, host: HostKey) -> Result<(), FrontierError> {
+        let (visited, robots) = match self.owed.lock().get(&host) {
+            Some(owed) => (owed.record.clone(), owed.robots.clone()),
+            None => return Ok(()),
+        };
+        let scheduled = self.schedule.lock().record(host);
+        store.add_visit(batch, host, &current(store, scheduled, host, &visited)?, robots.as_ref());
+        Ok(())
+    }
+
+    /// The robots.txt of a visit that is not written yet.
+    pub fn robots_of(&self, host: HostKey) -> Option<Robots> {
+        self.owed.lock().get(&host)?.robots.clone()
+    }
+
+    /// Implements [`crate::Fetching::lend`].
+    pub fn lend(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError> {
+        let store = self.shelf.writable()?;
+        let lent = {
+            let _in_order = self.host_writes.lock();
+            let lent = self.schedule.lock().lend(lease.id, until);
+            lent.map_or(Ok(false), |(host, record)| store.write_visit(host, &record, None).map(|()| true))
+        };
+        self.write_meanwhile();
+        lent
+    }
+}
+
+/// Writes the whole list to a reopened store. The caller holds `host_writes`, and has rebuilt the schedule.
+pub fn write_to(store: &Store, schedule: &Schedule, owed: &mut HashMap<HostKey, Owed>) -> Result<(), FrontierError> {
+    for (host, Owed { record, robots, .. }) in owed.iter() {
+        let record = current(store, schedule.record(*host), *host, record)?;
+        store.write_visit(*host, &record, robots.as_ref())?;
+    }
+    owed.clear();
+    Ok(())
+}
+
+/// The host's present record, with the visits of `visited`. A host without queued URLs is only in the store.
+fn current(
+    store: &Store,
+    scheduled: Option<HostRecord>,
+    host: HostKey,
+    visited: &HostRecord,
+) -> Result<HostRecord, FrontierError> {
+    if let Some(record) = scheduled {
+        return Ok(record);
+    }
+    let mut record = store.host(host)?.unwrap_or_else(|| visited.clone());
+    record.take_visits_from(visited);
+    Ok(record)
+}
+
+impl Store {
+    /// Writes the record of a host after a visit.
+    fn write_visit(&self, host: HostKey, record: &HostRecord, robots: Option<&Robots>) -> Result<(), FrontierError> {
+        let mut batch = self.db.batch();
+        self.add_visit(&mut batch, host, record, robots);
+        self.commit(batch)
+    }
+
+    fn add_visit(
+        &self,
+        batch: &mut fjall::OwnedWriteBatch,
+        host: HostKey,
+        record: &HostRecord,
+        robots: Option<&Robots>,
+    ) {
+        batch.insert(&self.hosts, host.to_be_bytes(), records::to_bytes(record));
+        if let Some(robots) = robots {
+            batch.insert(&self.robots, host.to_be_bytes(), records::to_bytes(robots));
+        }
+    }
+}
