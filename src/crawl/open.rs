@@ -73,6 +73,7 @@ pub(super) fn open(
         settled: Default::default(),
         waits: Default::default(),
         outage: Default::default(),
+        witnesses: Default::default(),
         shutdown: shutdown.clone(),
         crawler_id: config.crawler_id.as_str().into(),
     });

@@ -22,8 +22,10 @@ mod text;
 mod url_reservation;
 mod visitor;
 mod waits;
+mod witnesses;
 
 pub use outage::Outage;
 pub use parking::Parking;
 pub use visitor::{Services, Visitor};
 pub use waits::Waits;
+pub use witnesses::Witnesses;

@@ -15,6 +15,7 @@ use super::requests::Requests;
 use super::robots::RobotsFiles;
 use super::slots::UsedSlot;
 use super::visitor::{Interrupted, Services, Shared, ask_frontier};
+use super::witnesses::Witnesses;
 use crate::config::Config;
 use crate::fetch::client::{Conditions, Exchange, Limits};
 use crate::judge::Way;
@@ -50,12 +51,14 @@ pub(super) struct Asker {
     pub requests: Requests,
     frontier: Arc<dyn Fetching>,
     config: Arc<Config>,
+    witnesses: Arc<Witnesses>,
 }
 
 impl Asker {
     pub fn new(services: &Services) -> Asker {
         let (hosts, robots, requests) = (Hosts::new(services), RobotsFiles::new(services), Requests::new(services));
-        Asker { hosts, robots, requests, frontier: services.frontier.clone(), config: services.config.clone() }
+        let Services { frontier, config, witnesses, .. } = services.clone();
+        Asker { hosts, robots, requests, frontier, config, witnesses }
     }
 
     /// Sends a request to the leased host, or to the host of a redirect. Before the first request of a URL, an obstacle
@@ -193,6 +196,9 @@ impl Asker {
         let (outcome, ended, config) = (&exchange.outcome, exchange.ended_ms, &self.config.frontier);
         let blame = blame(outcome, work, host.trouble.as_ref(), host.was_reached(), config);
         let answers = if blame.is_in_question { self.ask_witness(host, work).await? } else { None };
+        if !blame.is_in_question && blame.whose == Whose::Host {
+            self.witnesses.heard(host.origin(), false, ended);
+        }
         if answers == Some(true) {
             host.answers(); // for another page just now: what troubled it was not its own
         }
@@ -207,11 +213,17 @@ impl Asker {
     /// Requests another page of the host that is known to exist; none if there is no such page. The response is not
     /// kept, and the request has the conditions of that page.
     ///
+    /// The last answer counts for a while, but not for the last attempt of a URL.
+    ///
     /// Pages that answer 500 for months are common. If only such pages are left, nothing else tells them from a host
     /// that is down.
     pub async fn ask_witness(&self, host: &mut LeasedHost, work: &Work) -> Result<Option<bool>, Interrupted> {
         if host.witness.is_some() {
             return Ok(host.witness);
+        }
+        let is_last = work.attempt >= self.config.frontier.max_retries;
+        if !is_last && self.witnesses.answered_lately(host.origin(), now_ms()) {
+            return Ok(Some(true));
         }
         let (origin, except) = (host.origin().to_owned(), work.url.clone());
         let witness = ask_frontier(&self.frontier, move |frontier| frontier.witness(&origin, &except)).await?;
@@ -228,7 +240,9 @@ impl Asker {
         };
         let conditions = Conditions { etag, last_modified, ..Conditions::default() };
         let exchange = self.requests.exchange(host, slot, &url, &conditions, self.requests.limits()).await?;
-        host.witness = Some(is_answer(&exchange.outcome));
+        let has_answered = is_answer(&exchange.outcome);
+        self.witnesses.heard(host.origin(), has_answered, exchange.ended_ms);
+        host.witness = Some(has_answered);
         Ok(host.witness)
     }
 }

@@ -19,6 +19,7 @@ use super::request::Asker;
 use super::rules::RulesCache;
 use super::text::Bench;
 use super::waits::Waits;
+use super::witnesses::Witnesses;
 use crate::config::Config;
 use crate::fetch::Client;
 use crate::shutdown::Shutdown;
@@ -45,6 +46,8 @@ pub struct Services {
     pub waits: Arc<Waits>,
     /// Outages of this machine.
     pub outage: Arc<Outage>,
+    /// Hosts that answered lately for a known page.
+    pub witnesses: Arc<Witnesses>,
     /// No new requests while it is finishing.
     pub shutdown: Shutdown,
     pub crawler_id: Arc<str>,

@@ -238,6 +238,7 @@ impl MiniCrawl {
             settled: Default::default(),
             waits: Default::default(),
             outage: Default::default(),
+            witnesses: Default::default(),
             shutdown: Default::default(),
             crawler_id: "test".into(),
             config: Arc::new(config),

@@ -258,6 +258,30 @@ async fn a_crawl_delay_is_its_hosts_and_not_its_neighbours() {
     assert!(gap >= Duration::from_millis(2999), "{gap:?}");
 }
 
+/// One page is good, and the last URLs of the host fail: the good page shows that the host is well, but is not fetched
+/// for each failure.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_known_page_is_seldom_asked_for_on_behalf_of_failing_urls() {
+    const FAILING: usize = 4;
+    let site = site(1, |ask, _| match ask.path() {
+        "/" => Answer::html((0..FAILING).map(|n| format!("<a href=/{n}>.</a>")).collect::<String>()),
+        _ => Answer::new(500, ""),
+    });
+    let home = format!("http://a.test:{}/", site.port);
+    let mut config = config_for(&site);
+    config.frontier.max_retries = 4;
+    config.frontier.backoff_base = Duration::from_millis(50);
+    config.frontier.backoff_max = Duration::from_millis(100);
+    let events = MiniCrawl::new(config, &[&home]).run(LIMIT).await;
+    let urls: Vec<String> = (0..FAILING).map(|n| format!("{home}{n}")).collect();
+    assert!(urls.iter().all(|url| status_of(event_of(&events, url)) == 500));
+    let visits = site.visits.all();
+    let of_home = visits.iter().filter(|visit| visit.path == "/").count();
+    let failures = visits.len() - of_home;
+    // The crawl itself, each last attempt, and one for eight failures.
+    assert!(of_home <= 1 + FAILING + failures.div_ceil(8), "{of_home} beside {failures} failures");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cut_body_is_asked_for_again_and_kept_as_cut_at_last() {
     let asked = AtomicU32::new(0);
