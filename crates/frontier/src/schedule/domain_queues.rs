@@ -6,12 +6,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::due::HostPosition;
-use crate::keys::DomainKey;
+use crate::keys::{DomainKey, HostKey};
 use seine_parse::page::EpochMs;
 
 /// Above this number, and twice the others, domains without leases and waiting hosts are dropped.
 const IDLE: usize = 1024;
+
+/// The position of a host: due time, number, host.
+pub(super) type HostPosition = (EpochMs, u64, HostKey);
 
 /// The position of a domain: band, leases, waiting since, number of the first waiting host, domain.
 pub(super) type DomainPosition = (u8, u32, EpochMs, u64, DomainKey);

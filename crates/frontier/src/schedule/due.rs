@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::domain_queues::{DomainPosition, DomainQueues};
+use super::domain_queues::{DomainPosition, DomainQueues, HostPosition};
 use crate::keys::{DomainKey, HostKey};
 use seine_parse::page::EpochMs;
 
@@ -20,9 +20,6 @@ const WAITED: u64 = 24;
 const SHARE: usize = 4;
 /// A worker is reserved for other domains if one of their hosts is due within this time.
 const SOON_MS: EpochMs = 10_000;
-
-/// Due time, number, host.
-pub(super) type HostPosition = (EpochMs, u64, HostKey);
 
 #[derive(Debug)]
 pub(super) struct Due {

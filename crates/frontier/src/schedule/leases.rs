@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use super::due::{Room, band};
-use super::host::{HostRecord, HostState};
+use super::host::HostState;
 use super::queue::{Candidate, ChosenHost, Found, Queue};
+use super::record::HostRecord;
 use super::state::{Leased, Schedule};
 use crate::Release;
 use crate::keys::{HostKey, UrlKey};

@@ -12,12 +12,13 @@ mod leases;
 mod packed;
 mod queue;
 mod rebuilt;
+mod record;
 mod snapshot;
 mod state;
 mod totals;
 
-pub use host::{HostRecord, NEVER};
 pub use leases::HostChoice;
 pub use queue::{Candidate, ChosenHost, Found, Queue};
+pub use record::{HostRecord, NEVER};
 pub use state::Schedule;
 pub use totals::Totals;

@@ -1,6 +1,6 @@
 //! A host's record in little memory, because a crawl may know millions of hosts. Rare fields are boxed.
 
-use super::host::{Counted, HostRecord};
+use super::record::{Counted, HostRecord};
 use crate::Trouble;
 use crate::keys::Rank;
 use seine_parse::page::EpochMs;

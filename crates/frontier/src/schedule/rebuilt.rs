@@ -3,8 +3,9 @@
 
 use std::collections::HashSet;
 
-use super::host::{HostRecord, HostState, NEVER};
+use super::host::HostState;
 use super::queue::Queue;
+use super::record::{HostRecord, NEVER};
 use super::state::Schedule;
 use super::totals::Totals;
 use crate::keys::{HostKey, UrlKey};

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::due::Due;
-use super::host::{Counted, HostRecord, HostState};
+use super::host::HostState;
 use super::queue::Queue;
+use super::record::{Counted, HostRecord};
 use super::totals::Totals;
 use crate::deferred::DEFERRED;
 use crate::keys::{DomainKey, HostKey, Keys, UrlKey};
