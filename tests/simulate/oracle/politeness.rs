@@ -15,6 +15,8 @@ const LOOK_UP: u64 = 50;
 /// (docs/reliability.md); and a request may have waited for its turn.
 const STALE: u64 = 5 * MINUTE;
 const WAITED: u64 = 20 * MINUTE;
+/// Requests for a URL within a day. Retries of a URL in trouble, and those that show whether its host is well, are some tens.
+const MOST_A_DAY: usize = 200;
 
 struct Rest<'a> {
     after: &'a Asked,
@@ -40,7 +42,7 @@ impl<'a> Rested<'a> {
 }
 
 pub fn stories(case: &Case) -> Vec<String> {
-    let mut stories = Vec::new();
+    let mut stories: Vec<String> = repeated(case).collect();
     let mut hosts: HashMap<&str, Rested> = HashMap::new();
     let mut borrowed: HashMap<&str, Vec<Rest>> = HashMap::new();
     let mut addresses: HashMap<IpAddr, Rest> = HashMap::new();
@@ -111,6 +113,16 @@ fn rests<'a>(case: &Case, asked: &'a Asked, origin: &str) -> Vec<Rest<'a>> {
 /// Those of now and, where a restart has just changed them, those before.
 fn settings_around(case: &Case, at: u64) -> [Settings; 3] {
     [case.world.settings_at(at), case.world.settings_at(at.saturating_sub(MINUTE)), case.world.settings_at(at + MINUTE)]
+}
+
+/// However bad a day is, back-off keeps a URL from being asked for again and again. A request that a redirect caused does not count.
+fn repeated(case: &Case) -> impl Iterator<Item = String> {
+    case.oracle.requests.by_url.iter().filter_map(|(url, at)| {
+        let asked: Vec<u64> =
+            at.iter().map(|at| &case.oracle.requests.all[*at]).filter(|it| it.from.is_none()).map(|it| it.at).collect();
+        let busy = asked.windows(MOST_A_DAY).find(|times| times[MOST_A_DAY - 1] < times[0] + DAY)?;
+        Some(format!("{url} was asked for {MOST_A_DAY} times within a day, from {} on", case.day(busy[0])))
+    })
 }
 
 /// What an operator ordered for a host; just after the order either holds.

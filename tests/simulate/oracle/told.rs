@@ -37,7 +37,8 @@ fn lies(case: &Case, told: &Told) -> Vec<String> {
             "delivered" => !has,
             // The written rule (`seine forget`): as if no link had led there.
             "not_yet" => has && !is_forgotten_now(case, &told.url),
-            "removed" => has,
+            // By the same rule it keeps what it had, and what comes later need not be a page.
+            "removed" => held.get(&told.url).is_some_and(|it| !is_forgotten(case, split(&told.url).0, it.fetched_ms)),
             _ => false,
         };
         let there = if has { "holds it" } else { "does not hold it" };

@@ -1,7 +1,7 @@
 //! Redirect targets: which URL owns a target, which are its aliases, and which one is next.
 
 use seine_frontier::*;
-use seine_parse::page::EpochMs;
+use seine_parse::page::{EpochMs, Kind};
 
 use crate::support::{
     Disk, batch, check_counters, due, embedded, fetched, in_state, lease_one, pages, plain, record, urls, verdict,
@@ -59,6 +59,20 @@ fn one_of_two_has_a_target_and_the_other_is_told() {
     assert_eq!(frontier.claim_target(TARGET, &second), owned);
     assert_eq!(frontier.claim_target(TARGET, TARGET), owned, "the target itself is told, too");
     assert_eq!(frontier.claim_target(TARGET, &first), TargetOwner::Granted);
+}
+
+/// While a site redirects everything to its log-in page, so does its sitemap.
+#[test]
+fn a_sitemap_that_redirects_to_a_page_waits_for_its_round() {
+    let frontier = embedded(plain());
+    let page = owning(&old(0), 1, TARGET);
+    let mut sitemap = owning("http://old.example/sitemap.xml", 2, TARGET);
+    if let Change::Page { record, .. } = &mut sitemap.change {
+        record.kind = Kind::Sitemap;
+    }
+    frontier.apply(&batch(1, vec![page, sitemap], vec![]), 100).unwrap();
+    assert_eq!(due(&*frontier, 200), [""; 0], "another fetch would decide nothing");
+    assert_eq!(frontier.claim_target(TARGET, &old(1)), TargetOwner::Owned { by: old(0) });
 }
 
 #[test]

@@ -26,6 +26,8 @@ enum Role<'r> {
 
 impl Role<'_> {
     fn of(record: Option<&PageRecord>) -> Role<'_> {
+        // A sitemap is no page: it reserves nothing, so it must not find at its verdict that another URL has what it needs.
+        let record = record.filter(|record| record.kind.is_delivered());
         let Some(PageRecord { state, target, canonical, .. }) = record else { return Role::None };
         match (target.as_deref(), canonical.as_deref()) {
             (Some(target), _) if *state == PageState::Alias => Role::Alias(target),
