@@ -5,6 +5,7 @@
 mod faults;
 mod focus;
 mod kept;
+mod mirrors;
 mod proposals;
 mod recheck_times;
 mod traps;
@@ -73,7 +74,7 @@ impl Validator {
     ) -> Result<Validator, FrontierError> {
         let recheck_times = RecheckTimes::open(&*frontier, &config, now_ms())?;
         let focus = Focus::open(&*frontier, config.focus)?;
-        let watch = Mutex::new(Watch::new(config.traps));
+        let watch = Mutex::new(Watch::new(config.traps, config.revisit.interval));
         Ok(Validator { frontier, scope, config, metrics, recheck_times, focus, watch, lost: Mutex::default() })
     }
 

@@ -4,17 +4,18 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 use seine_frontier::deferred::{Drain, HostTrapsChange, LAST_OF_ALL, Traps, TrapsDone};
-use seine_frontier::{Change, EmbeddedFrontier, FrontierError, Proposal, Validation};
+use seine_frontier::{Change, EmbeddedFrontier, FrontierError, PageState, Proposal, Validation};
 use seine_parse::page::{Kind, PageEvent, Withheld};
 use seine_parse::url::{origin, path_and_query};
 use seine_parse::{Derived, media_type};
-use seine_policies::traps::{FetchOrder, Fetched, HostTraps, PageWords, Worth, mirror_of_both, page_words, parameters};
+use seine_policies::traps::{FetchOrder, Fetched, HostTraps, PageWords, Worth, page_words, parameters};
 use seine_system::clock::now_ms;
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::Validator;
+use super::mirrors::{self, Comparison};
 use crate::judge::record::Seen;
 
 /// A host is watched when it has this many known URLs.
@@ -25,22 +26,17 @@ const HOSTS: usize = 2048;
 const KEPT_EVERY: u32 = 16;
 /// When a host leaves the memory, fewer unsaved pages than this are forgotten.
 const FORGOTTEN: u32 = 4;
-/// Pages kept for comparison across hosts, 16 bytes each.
-const COMPARED: usize = 1 << 15;
-/// Number of hosts of these pages; above it, the comparison starts again.
-const COMPARED_HOSTS: usize = 1 << 16;
 
 /// The state of the detection.
 #[derive(Default)]
 pub(super) struct Watch {
     /// False: only parameters learned earlier are removed.
     is_on: bool,
+    /// The average interval of rechecks; none: pages are not rechecked.
+    every: Option<Duration>,
     hosts: HashMap<String, Watched>,
     visits: u64,
-    /// The last page for each hash of a path.
-    pages: Vec<Compared>,
-    names: Vec<String>,
-    numbers: HashMap<String, u32>,
+    pages: mirrors::Pages,
     batch: InBatch,
 }
 
@@ -54,14 +50,6 @@ struct Watched {
     unkept: u32,
     /// Store it with the next batch.
     is_changed: bool,
-}
-
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Compared {
-    path: u32,
-    digest: u32,
-    /// From 1; 0: none.
-    host: u32,
 }
 
 /// What the present batch has changed.
@@ -103,14 +91,14 @@ pub fn release_deferred(frontier: &EmbeddedFrontier) -> Result<(), FrontierError
 }
 
 impl Watch {
-    pub fn new(is_on: bool) -> Watch {
-        Watch { is_on, ..Watch::default() }
+    pub fn new(is_on: bool, every: Option<Duration>) -> Watch {
+        Watch { is_on, every, ..Watch::default() }
     }
 
     /// Before a batch. If the last batch was not applied, the whole memory is dropped.
     pub fn begin(&mut self) {
         if !self.batch.visits.is_empty() || !self.batch.barren.is_empty() || !self.batch.deferred.is_empty() {
-            *self = Watch::new(self.is_on);
+            *self = Watch::new(self.is_on, self.every);
         }
     }
 
@@ -194,35 +182,33 @@ impl Watch {
 
     /// Compares a page with the page at the same path of another host, to find mirrors.
     fn compare(&mut self, host: &str, path: &str, digest: &[u8; 32]) {
-        if self.names.len() >= COMPARED_HOSTS {
-            (self.names, self.numbers, self.pages) = Default::default();
-        }
-        self.pages.resize(COMPARED, Compared::default());
-        let number = match self.numbers.get(host) {
-            Some(number) => *number,
-            None => {
-                self.names.push(host.to_owned());
-                self.numbers.insert(host.to_owned(), self.names.len() as u32);
-                self.names.len() as u32
-            }
-        };
-        let hash = xxh3_64(path.as_bytes());
-        let digest = u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]]);
-        let now = Compared { path: (hash >> 32) as u32, digest, host: number };
-        let before = std::mem::replace(&mut self.pages[hash as usize % COMPARED], now);
-        if before.path != now.path || before.host == number || before.host == 0 {
-            return;
-        }
-        let Some(other) = self.names.get(before.host as usize - 1).cloned() else { return };
-        let (mirror, of) = mirror_of_both(host, &other);
-        if let Some(watched) = self.hosts.get_mut(mirror)
+        let Some(Comparison { mirror, of, is_equal }) = self.pages.compare(host, path, digest) else { return };
+        if let Some(watched) = self.hosts.get_mut(&mirror)
             && let Some(traps) = &mut watched.traps
         {
             let mut news = Vec::new();
-            traps.compared(of, before.digest == digest, &mut news);
-            watched.tell(mirror, &news);
+            traps.compared(&of, is_equal, &mut news);
+            watched.tell(&mirror, &news);
             // Its deferred URLs must be checked, although it may not be visited any more.
-            self.batch.touch(mirror);
+            self.batch.touch(&mirror);
+        }
+    }
+
+    /// Counts a request of a watched host, and what a recheck brought.
+    fn count(&mut self, host: &str, Seen { event, derived, before, .. }: Seen, change: &Change) {
+        let Some(watched) = self.hosts.get_mut(host) else { return };
+        let Some(traps) = &mut watched.traps else { return };
+        let path = path_and_query(&event.url);
+        if let Some(every) = self.every.filter(|_| event.response().is_some()) {
+            watched.is_changed |= traps.asked(path, event.ended_ms, every);
+        }
+        let is_new_text = matches!(change, Change::Page { record, .. } if record.state == PageState::Changed);
+        if is_new_text && derived.is_html && before.is_some_and(|before| before.state.is_found()) {
+            let words = page_words(&derived.body, derived.is_html);
+            let fetched = Fetched { path_and_query: path, words: Some(&words), digest: &derived.digest, is_text: true };
+            let mut news = Vec::new();
+            traps.see_again(&fetched, &mut news);
+            watched.tell(host, &news);
         }
     }
 
@@ -289,8 +275,7 @@ impl Watch {
             }
             if let Some((deferred, released)) = done.drained {
                 let mut news = Vec::new();
-                traps.let_go(deferred, released, &mut news);
-                watched.is_changed = true;
+                watched.is_changed |= traps.let_go(deferred, released, &mut news);
                 watched.tell(&change.origin, &news);
             }
         }
@@ -338,6 +323,7 @@ impl Validator {
         // Any event may be the last of its host except for deferred URLs, which are then released.
         if is_watched {
             watch.batch.touch(host);
+            watch.count(host, seen, change);
         }
         match is_first(seen, change) {
             true => watch.see(&*self.frontier, event, seen.derived),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use fastrand::Rng;
 use proptest::prelude::*;
 use seine::config::{Config, FrontierConfig};
 use seine::telemetry::Metrics;
@@ -17,19 +18,28 @@ use seine_frontier::{
 };
 use seine_parse::DeriveOptions;
 use seine_parse::page::PageEvent;
+use seine_policies::revisit::RevisitPolicy;
 use tempfile::TempDir;
 
 use crate::event;
 use crate::site::{NAVIGATION, is_trap, links, site, text};
 
 const ORIGIN: &str = "http://site.example";
+/// Pages of a site of few words on its first day, and how many are added on each other day.
+const FIRST: usize = 900;
+const DAILY: usize = 30;
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// A crawl of hosts in memory.
 struct Bench {
     frontier: Arc<EmbeddedFrontier>,
     end: Offset,
+    /// Its own time: the clock of the process is that of all tests.
+    now: u64,
     /// URLs in the order of their requests.
     asked: Vec<String>,
+    /// Every page is fetched again this long after its last fetch.
+    every: Option<Duration>,
     _folder: TempDir,
 }
 
@@ -38,25 +48,31 @@ impl Bench {
         let folder = tempfile::tempdir().unwrap();
         let options = FrontierOptions { default_delay: Duration::ZERO, ..FrontierOptions::default() };
         let frontier = Arc::new(EmbeddedFrontier::open(folder.path(), options, 0).unwrap());
-        Bench { frontier, end: Offset::default(), asked: Vec::new(), _folder: folder }
-    }
-
-    /// Not before the validator's present time.
-    fn now(&self) -> u64 {
-        seine_system::clock::now_ms() + 60_000
+        Bench {
+            frontier,
+            end: Offset::default(),
+            now: seine_system::clock::now_ms(),
+            asked: Vec::new(),
+            every: None,
+            _folder: folder,
+        }
     }
 
     /// Crawls from these seeds. `behind`: number of leases whose results are not yet known when the next one is taken.
     fn crawl(&mut self, seeds: &[String], traps: bool, behind: usize, site: &dyn Fn(&str) -> Option<String>) {
         let config = ScopeConfig { obey_nofollow: true, ..ScopeConfig::default() };
         let scope = CurrentScope::new(Scope::new(&config, seeds).unwrap(), RefusedLinks::default());
-        let config = FrontierConfig { max_depth: None, traps, ..Config::default().frontier };
+        let mut config = FrontierConfig { max_depth: None, traps, ..Config::default().frontier };
+        if let Some(every) = self.every {
+            let RevisitPolicy { interval, min_interval, max_interval, .. } = &mut config.revisit;
+            (*interval, *min_interval, *max_interval) = (Some(every), every, every);
+        }
         let metrics = Arc::new(Metrics::default());
         let validator = Validator::new(self.frontier.clone(), Arc::new(scope), config, metrics).unwrap();
-        self.frontier.propose(&seeds.iter().map(|url| Proposal::seed(url)).collect::<Vec<_>>(), self.now()).unwrap();
+        self.frontier.propose(&seeds.iter().map(|url| Proposal::seed(url)).collect::<Vec<_>>(), self.now).unwrap();
         let mut unread = VecDeque::new();
         loop {
-            let lease = self.frontier.lease(self.now(), LeaseLimits::new(1, 32)).unwrap().pop();
+            let lease = self.frontier.lease(self.now, LeaseLimits::new(1, 32)).unwrap().pop();
             let is_done = lease.is_none();
             unread.extend(lease.map(|lease| self.fetch(lease, site)));
             if unread.len() > behind || is_done {
@@ -72,10 +88,11 @@ impl Bench {
     fn fetch(&mut self, lease: Lease, site: &dyn Fn(&str) -> Option<String>) -> Vec<Arc<Entry>> {
         let deriver = Deriver::new(DeriveOptions::default());
         let mut entries = Vec::new();
+        self.now += 1000;
         for work in &lease.work {
             self.asked.push(work.url.clone());
             self.end = Offset { index: self.end.index + 1, offset: self.end.offset + 100 };
-            let (now, id) = (self.now(), event::id(self.end.index));
+            let (now, id) = (self.now, event::id(self.end.index));
             let (status, body) = site(&work.url).map_or((404, String::new()), |body| (200, body));
             let mut event = event::page(&*work.url, &[("content-type", "text/html; charset=utf-8")], body);
             event::response(&mut event).status = status;
@@ -162,6 +179,38 @@ fn sorted(things: usize, orders: usize) -> BTreeMap<String, String> {
     pages
 }
 
+/// Pages of several kinds with the same few words in ever other orders. Each is linked from an earlier page, of the first
+/// `FIRST` mostly from one of the first, of those after it mostly from one that came on the same day. Each links to some
+/// earlier pages. More pages leave the earlier ones as they are, but for links to them.
+fn few_words(count: usize, seed: u64) -> BTreeMap<String, String> {
+    let dictionary = text(1);
+    let dictionary: Vec<&str> = dictionary.split(' ').take(64).collect();
+    let mut paths: Vec<String> = Vec::new();
+    let (mut bodies, mut to) = (Vec::new(), vec![Vec::new(); count]);
+    for number in 0..count {
+        let mut rng = Rng::with_seed(seed.wrapping_add(number as u64 * 7919));
+        let path = match rng.usize(..6) {
+            _ if number == 0 => "/".to_owned(),
+            0 => format!("/item?id={number}"),
+            1 => format!("/list?page={number}&sort=date"),
+            2 => format!("/private/{number}"),
+            3 => format!("/news/{}/{number}.html", 2020 + number % 6),
+            _ => format!("/articles/{number}"),
+        };
+        bodies.push((0..60).map(|_| format!("{} ", dictionary[rng.usize(..64)])).collect::<String>());
+        if number > 0 {
+            let by = match number.checked_sub(FIRST).map(|late| late % DAILY).filter(|late| *late > 0) {
+                None => rng.usize(..number).min(rng.usize(..number)),
+                Some(late) => number - 1 - rng.usize(..late),
+            };
+            to[by].push(path.clone());
+            to[number].extend((0..rng.usize(..3)).map(|_| paths[rng.usize(..number)].clone()));
+        }
+        paths.push(path);
+    }
+    bodies.into_iter().zip(to).zip(paths).map(|((body, to), path)| (path, body + &links(&to))).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -187,6 +236,11 @@ proptest! {
             pages.extend(to.into_iter().filter(|to| to.starts_with("/thin")).map(|thin| (thin, "Sign in first".into())));
         }
         check_is_complete(&pages, behind);
+    }
+
+    #[test]
+    fn a_site_of_few_words_is_complete(count in 300..1600_usize, seed: u64, behind in 0..2_usize) {
+        check_is_complete(&few_words(count, seed), behind);
     }
 
     #[test]
@@ -258,6 +312,56 @@ fn a_small_site_with_a_trap_costs_a_bounded_number_of_requests() {
         eprintln!("{name}: {} requests, {held} held", asked.len());
         assert!(asked.len() < 1000 && held > 0, "{name}: {} requests, {held} held", asked.len());
     }
+}
+
+/// A crawl that goes on, of `/` and what it leads to. `site`: what a URL says after so many days. Returns the paths of each day.
+fn crawl_daily(days: usize, site: &dyn Fn(usize, &str) -> Option<String>) -> (Vec<Vec<String>>, u64) {
+    let mut bench = Bench::new();
+    bench.every = Some(DAY);
+    let mut asked = Vec::new();
+    for day in 0..days {
+        bench.crawl(&[format!("{ORIGIN}/")], true, 1, &|url| site(day, &url[ORIGIN.len()..]));
+        asked.push(bench.asked.drain(..).map(|url| url[ORIGIN.len()..].to_owned()).collect());
+        bench.now += DAY.as_millis() as u64;
+    }
+    (asked, bench.frontier.counts().deferred)
+}
+
+/// The site says nothing new for long, so its new pages are deferred. It ends each day.
+#[test]
+fn new_pages_of_a_site_of_few_words_come_in_a_crawl_that_goes_on() {
+    let days = 10;
+    let pages: Vec<BTreeMap<String, String>> = (0..days).map(|day| few_words(FIRST + day * DAILY, 7)).collect();
+    let (asked, held) = crawl_daily(days, &|day, path| pages[day].get(path).cloned());
+    let asked: BTreeSet<String> = asked.into_iter().flatten().collect();
+    let missing: Vec<&String> = pages[days - 1].keys().filter(|path| !asked.contains(*path)).take(5).collect();
+    assert!(missing.is_empty() && held == 0, "{held} held: {missing:?}");
+}
+
+/// A finite list that is longer than the allowance is complete after some days.
+#[test]
+fn a_long_list_is_complete_in_a_crawl_that_goes_on() {
+    let pages = sorted(900, 14);
+    let (asked, held) = crawl_daily(8, &|_, path| pages.get(path).cloned());
+    let of_each: Vec<usize> = asked.iter().map(Vec::len).collect();
+    let asked: BTreeSet<String> = asked.into_iter().flatten().collect();
+    let missing = pages.keys().filter(|path| !asked.contains(*path)).count();
+    assert!(missing == 0 && held == 0, "{missing} missing, {held} held, {of_each:?}");
+    assert!(of_each[0] < pages.len(), "it was complete on the first day, so this tests nothing");
+}
+
+#[test]
+fn traps_without_end_get_little_each_day_in_a_crawl_that_goes_on() {
+    let pages = 1500;
+    let (asked, held) = crawl_daily(5, &|_, path| site(path, pages));
+    let mut known = BTreeSet::new();
+    for (day, asked) in asked.into_iter().enumerate() {
+        let (requests, traps) = (asked.len(), asked.iter().filter(|path| is_trap(path)).count());
+        let new = asked.into_iter().filter(|path| is_trap(path) && known.insert(path.clone())).count();
+        eprintln!("day {day}: {requests} requests, {traps} of them for traps, {new} new ones of these");
+        assert!(requests > pages && (day == 0 || new <= 64), "day {day}: {new} new of {requests}");
+    }
+    assert!(held > 0);
 }
 
 /// Two hosts with the same pages at many paths, and also pages of their own.

@@ -45,7 +45,7 @@ pub struct HostTrapsChange {
 #[derive(Debug, Clone, Default)]
 pub struct Drain {
     pub at_most: usize,
-    /// Marks to release first.
+    /// Marks of patterns that still lead to more URLs. They get half.
     pub leading: Vec<u32>,
     /// For a mirror: the other host, and its traps. URLs that the other host has too are not released.
     pub mirror: Option<(String, HostTraps)>,
@@ -66,6 +66,6 @@ pub struct HostTrapsDone {
     pub empty: Vec<u32>,
     /// Where the check of the queue continues; none: it is finished, or there was none.
     pub swept_to: Option<u64>,
-    /// The host had nothing else: number of deferred URLs, and of released ones.
+    /// The host had nothing else: number of deferred URLs, perhaps 0, and of released ones.
     pub drained: Option<(u64, usize)>,
 }

@@ -1,5 +1,7 @@
 //! The arithmetic of traps: patterns, texts, and session parameters.
 
+use std::time::Duration;
+
 use seine_policies::traps::parameters::{Parameters, without};
 use seine_policies::traps::{FetchOrder, Fetched, HostTraps, Worth, page_words, pattern};
 
@@ -128,6 +130,85 @@ fn a_pattern_cools_down_by_what_it_brings_and_is_warm_again_when_it_brings_somet
     }
     assert_eq!(traps.order("/copy/99", copy), FetchOrder::InOrder);
     assert!(traps.visited().iter().any(|(_, count)| *count > 1), "what waited is released");
+}
+
+/// A site answered with one page for every URL for a while. Its pages say nothing that the host has not said, but each
+/// has a text of its own.
+#[test]
+fn a_pattern_is_warm_again_when_its_known_pages_no_longer_say_the_same() {
+    let mut traps = HostTraps::default();
+    see(&mut traps, "/about", "one two three four five");
+    let mut last = None;
+    for number in 0..30 {
+        last = Some(see(&mut traps, &format!("/copy/{number}"), "five four three"));
+    }
+    assert!(matches!(traps.order("/copy/99", last), FetchOrder::Deferred(_)));
+    let again = |traps: &mut HostTraps, url: &str, text: &str| {
+        let words = page_words(text.as_bytes(), false);
+        let fetched = Fetched { path_and_query: url, words: Some(&words), digest: &[0; 32], is_text: true };
+        let mut news = Vec::new();
+        traps.see_again(&fetched, &mut news);
+        news
+    };
+    for number in 0..30 {
+        assert!(again(&mut traps, &format!("/copy/{number}"), "five four three").is_empty(), "the same as ever");
+    }
+    assert!(matches!(traps.order("/copy/99", last), FetchOrder::Deferred(_)));
+    let news: Vec<String> =
+        (0..30).flat_map(|number| again(&mut traps, &format!("/copy/{number}"), &format!("two {number}"))).collect();
+    assert_eq!(news, ["/copy/# is no longer deferred: known pages have new texts"]);
+    assert_eq!(traps.order("/copy/99", last), FetchOrder::InOrder);
+    assert!(traps.visited().iter().any(|(_, count)| *count > 1), "what was deferred is released");
+}
+
+/// What differs at each fetch of a page says nothing of its pattern.
+#[test]
+fn new_numbers_on_known_pages_of_a_trap_do_not_release_it() {
+    let mut traps = HostTraps::default();
+    see(&mut traps, "/about", "page number of the day");
+    let mut last = None;
+    for number in 0..30 {
+        last = Some(see(&mut traps, &format!("/count/{number}"), &format!("page number {number}")));
+    }
+    for number in 0..200 {
+        let words = page_words(format!("page number {}", 1000 + number).as_bytes(), false);
+        let fetched = Fetched { path_and_query: "/count/1", words: Some(&words), digest: &[0; 32], is_text: true };
+        traps.see_again(&fetched, &mut Vec::new());
+    }
+    assert!(matches!(traps.order("/count/99", last), FetchOrder::Deferred(_)));
+}
+
+/// The allowance of a host that is nothing but a trap, over many intervals.
+#[test]
+fn an_allowance_is_renewed_once_per_interval() {
+    const DAY: Duration = Duration::from_secs(86_400);
+    let mut traps = HostTraps::default();
+    for number in 0..600 {
+        see(&mut traps, &format!("/count/{number}"), &format!("page number {number}"));
+    }
+    let spend = |traps: &mut HostTraps| {
+        let mut released = 0;
+        while traps.portion() > 0 {
+            // Each released URL leads to two more.
+            released += traps.portion();
+            traps.let_go(1000 + released as u64, traps.portion(), &mut Vec::new());
+        }
+        released
+    };
+    assert!(spend(&mut traps) >= 400);
+    let mut released = 0;
+    for hour in 1..=24 * 10 {
+        traps.asked("/count/1", hour * 3_600_000, DAY);
+        released += spend(&mut traps);
+    }
+    assert!((32 * 8..=64 * 10).contains(&released), "{released} in ten days");
+    // Most of the requests are for pages that say something.
+    for number in 0..4000 {
+        traps.asked(if number % 10 == 0 { "/count/1" } else { "/about" }, 11 * 86_400_000 - 1, DAY);
+    }
+    traps.asked("/about", 12 * 86_400_000, DAY);
+    let released = spend(&mut traps);
+    assert!((90..=170).contains(&released), "an eighth less a tenth of 4000: {released}");
 }
 
 /// A host with very many patterns has a record of bounded size.

@@ -8,7 +8,8 @@
 //! An endless trap must link to itself. So a URL of a cool pattern is deferred if it was found on such a page. URLs
 //! from sitemaps, lists or a front page are finite; they are only fetched last. Every so many fetches of the host, one
 //! deferred URL is tried. If the pattern brings something again, it becomes warm. When the host has nothing else, all
-//! finite sets are fetched, and endless ones as far as the [`allowance`] goes.
+//! finite sets are fetched, and endless ones as far as the [`allowance`] goes (`release.rs`). A crawl that rechecks its
+//! pages renews it slowly, and their new texts count too (`rechecks.rs`).
 //!
 //! A query can combine its names in very many ways, and each combination is a pattern of its own. So a fetch with a
 //! query also counts for its *family*: the path with any query. The family decides for patterns that brought nothing
@@ -24,6 +25,8 @@ mod mirror;
 pub mod parameters;
 pub mod pattern;
 mod pattern_stats;
+mod rechecks;
+mod release;
 mod seen;
 mod text;
 
@@ -47,8 +50,6 @@ const SILENT: u16 = 16;
 const DOUBTED: u16 = 4;
 /// See [`HostTraps::wants`].
 const SAMPLED: u32 = 4;
-/// How many URLs are released at once after a pattern became warm again.
-const DRAINED: usize = 512;
 /// A host is a mirror if this many pages at equal paths are equal. One different page is allowed per `MIRRORED_AGAINST`
 /// equal ones.
 const MIRRORED_PAGES: u16 = 32;
@@ -242,59 +243,9 @@ impl HostTraps {
         self.parameters.learned()
     }
 
-    /// Counts a fetch of the host. Returns the marks whose URLs are now released, and how many of each.
-    pub fn visited(&mut self) -> Vec<(u32, usize)> {
-        let mut released = Vec::new();
-        for stats in &mut self.patterns {
-            if stats.is_draining {
-                released.push((stats.mark, DRAINED));
-            } else if stats.is_cool {
-                stats.earned += 1;
-                if stats.earned >= stats.every() && self.allowance.is_for_more() {
-                    stats.earned = 0;
-                    released.push((stats.mark, 1));
-                }
-            }
-        }
-        if self.mirror.as_ref().is_some_and(|mirror| !mirror.is_believed && mirror.agreed >= MIRRORED_PAGES) {
-            released.extend([(MIRROR, DRAINED), (MIRRORED, DRAINED)]);
-        }
-        released
-    }
-
-    /// How many URLs to release if the host has nothing else.
-    pub fn portion(&self) -> usize {
-        self.allowance.portion()
-    }
-
-    /// The marks to release first: patterns that still lead to more URLs. The size of the other sets is measured after
-    /// these are exhausted.
-    pub fn leading(&self) -> Vec<u32> {
-        self.patterns.iter().filter(|stats| stats.leads > 0).map(|stats| stats.mark).collect()
-    }
-
     /// The host that this host mirrors.
     pub fn mirror_of(&self) -> Option<&str> {
         self.mirror.as_ref().filter(|mirror| mirror.is_believed).map(|mirror| &*mirror.of)
-    }
-
-    /// The host had nothing else, so `released` of its `held` deferred URLs were released.
-    pub fn let_go(&mut self, held: u64, released: usize, tell: &mut Vec<String>) {
-        let was_left = self.allowance.left() > 0;
-        self.allowance.released(held, released);
-        if was_left && self.allowance.left() == 0 {
-            tell.push(format!("{held} URLs stay deferred: fetching them only leads to as many again"));
-        }
-    }
-
-    /// Tells how many URLs of a mark were released, and whether none is left.
-    pub fn released(&mut self, mark: u32, count: usize, is_empty: bool) {
-        let Some(stats) = self.patterns.iter_mut().find(|stats| stats.mark == mark) else { return };
-        match is_empty {
-            true => stats.is_draining = false,
-            false if stats.is_cool => self.allowance.spend(count as u32),
-            false => {}
-        }
     }
 
     /// Offset in the host's queue from which URLs must be re-evaluated.

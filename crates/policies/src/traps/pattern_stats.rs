@@ -66,6 +66,21 @@ impl PatternStats {
         }
     }
 
+    /// Counts a known page with a new text.
+    pub(super) fn count_again(&mut self, news: &News) {
+        match news {
+            News::Words(words) if !self.words.add_all(words).is_empty() => {
+                self.silent = 0;
+                self.bring();
+            }
+            News::Words(_) | News::None if self.same > 0 => {
+                (self.same, self.stale) = (self.same - 1, self.stale.saturating_sub(1));
+                self.warm_up();
+            }
+            News::Words(_) | News::None | News::Same => {}
+        }
+    }
+
     /// Tells whether a page that feeds the trap led to more deferred URLs.
     pub(super) fn lead(&mut self, leads_on: bool) {
         self.leads = if leads_on { LEADS } else { self.leads.saturating_sub(1) };
@@ -75,6 +90,10 @@ impl PatternStats {
         self.news = self.news.saturating_add(1);
         self.same = self.same.saturating_sub(OUTWEIGHS);
         self.stale = self.stale.saturating_sub(OUTWEIGHS * 2);
+        self.warm_up();
+    }
+
+    fn warm_up(&mut self) {
         if self.is_cool && self.same < SAME / 2 && self.stale < STALE / 2 {
             (self.is_cool, self.is_draining) = (false, true);
         }

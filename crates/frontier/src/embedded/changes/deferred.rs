@@ -111,8 +111,11 @@ fn order_by_source(
 fn drain(urls: &mut Urls, host: HostKey, origin: &str, drain: &Drain) -> Result<Option<(u64, usize)>, FrontierError> {
     let record = &urls.hosts.change(host, origin)?.record;
     let deferred = record.deferred;
-    if record.ready > 0 || deferred == 0 {
+    if record.ready > 0 {
         return Ok(None);
+    }
+    if deferred == 0 {
+        return Ok(Some((0, 0)));
     }
     if let Some((other, traps)) = &drain.mirror {
         drain_mirror(urls, host, origin, (other, traps))?;
@@ -123,15 +126,26 @@ fn drain(urls: &mut Urls, host: HostKey, origin: &str, drain: &Drain) -> Result<
         marks.extend(deferred_under(first.due).filter(|mark| *mark != MIRROR && !is_elsewhere(*mark)));
         from = first.due + 1;
     }
-    if marks.iter().any(|mark| drain.leading.contains(mark)) {
-        marks.retain(|mark| drain.leading.contains(mark));
-    }
+    let (leading, others): (Vec<u32>, Vec<u32>) = marks.into_iter().partition(|mark| drain.leading.contains(mark));
+    let of_others = if leading.is_empty() { drain.at_most } else { drain.at_most.div_ceil(2) };
+    let mut released = release_evenly(urls, (host, origin), &others, of_others)?;
+    released += release_evenly(urls, (host, origin), &leading, drain.at_most - released)?;
+    Ok(Some((deferred, released)))
+}
+
+/// Releases up to `at_most` URLs of the marks, equally many of each.
+fn release_evenly(
+    urls: &mut Urls,
+    (host, origin): (HostKey, &str),
+    marks: &[u32],
+    at_most: usize,
+) -> Result<usize, FrontierError> {
     let mut released = 0;
     for (number, mark) in marks.iter().enumerate() {
-        let (due, left) = (due_of(*mark), drain.at_most - released);
+        let (due, left) = (due_of(*mark), at_most - released);
         released += release(urls, host, origin, due..due + 1, left.div_ceil(marks.len() - number))?;
     }
-    Ok(Some((deferred, released)))
+    Ok(released)
 }
 
 /// Deferred URLs of a mirror that the other host has too stay deferred. The others are deferred by their pattern,
