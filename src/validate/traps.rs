@@ -255,7 +255,8 @@ impl Watch {
             }
             let release = release.into_iter().collect();
             let mirror = traps.mirror_of().map(|of| (of.to_owned(), traps.clone()));
-            let drain = Drain { at_most: traps.portion(), leading: traps.leading(), mirror };
+            let (at_most, leading, of_others) = (traps.portion(), traps.leading(), traps.of_others());
+            let drain = Drain { at_most, leading, of_others, mirror };
             hosts.push(HostTrapsChange { origin: origin.clone(), record, release, sweep, drain });
         }
         Traps { deferred, hosts }

@@ -338,16 +338,36 @@ fn new_pages_of_a_site_of_few_words_come_in_a_crawl_that_goes_on() {
     assert!(missing.is_empty() && held == 0, "{held} held: {missing:?}");
 }
 
-/// A finite list that is longer than the allowance is complete after some days.
+/// A gallery linked by "next" that is longer than the allowance is complete after some days.
 #[test]
-fn a_long_list_is_complete_in_a_crawl_that_goes_on() {
-    let pages = sorted(900, 14);
+fn a_long_gallery_is_complete_in_a_crawl_that_goes_on() {
+    let pages = numbered(900, |_| "A photo".to_owned(), |number| vec![number + 1]);
     let (asked, held) = crawl_daily(8, &|_, path| pages.get(path).cloned());
     let of_each: Vec<usize> = asked.iter().map(Vec::len).collect();
     let asked: BTreeSet<String> = asked.into_iter().flatten().collect();
     let missing = pages.keys().filter(|path| !asked.contains(*path)).count();
     assert!(missing == 0 && held == 0, "{missing} missing, {held} held, {of_each:?}");
     assert!(of_each[0] < pages.len(), "it was complete on the first day, so this tests nothing");
+}
+
+/// Ten photos that all say the same come when the allowance is used up by a trap without end.
+#[test]
+fn a_few_new_pages_come_beside_a_trap_without_end() {
+    let pages = |day: usize, path: &str| match path.strip_prefix("/photo/").map(str::parse::<usize>) {
+        Some(Ok(50)) => {
+            Some(format!("A photo {}", links(&(51..=60).map(|photo| format!("/photo/{photo}")).collect::<Vec<_>>())))
+        }
+        Some(_) => Some("A photo".to_owned()),
+        None if path == "/" => {
+            let photos = (1..=40).chain((day > 1).then_some(50)).map(|photo| format!("/photo/{photo}"));
+            Some(site(path, 400)? + &links(&photos.collect::<Vec<_>>()))
+        }
+        None => site(path, 400),
+    };
+    let (asked, held) = crawl_daily(12, &pages);
+    let days: Vec<usize> =
+        asked.iter().map(|asked| asked.iter().filter(|path| path.starts_with("/photo/")).count()).collect();
+    assert!(days[0] == 40 && days[11] == 51 && held > 0, "{days:?}, {held} held");
 }
 
 #[test]
@@ -359,7 +379,7 @@ fn traps_without_end_get_little_each_day_in_a_crawl_that_goes_on() {
         let (requests, traps) = (asked.len(), asked.iter().filter(|path| is_trap(path)).count());
         let new = asked.into_iter().filter(|path| is_trap(path) && known.insert(path.clone())).count();
         eprintln!("day {day}: {requests} requests, {traps} of them for traps, {new} new ones of these");
-        assert!(requests > pages && (day == 0 || new <= 64), "day {day}: {new} new of {requests}");
+        assert!(requests > pages && (day == 0 || new <= 100), "day {day}: {new} new of {requests}");
     }
     assert!(held > 0);
 }

@@ -45,8 +45,10 @@ pub struct HostTrapsChange {
 #[derive(Debug, Clone, Default)]
 pub struct Drain {
     pub at_most: usize,
-    /// Marks of patterns that still lead to more URLs. They get half.
+    /// Marks to release first.
     pub leading: Vec<u32>,
+    /// How many of `at_most` other marks get nevertheless.
+    pub of_others: usize,
     /// For a mirror: the other host, and its traps. URLs that the other host has too are not released.
     pub mirror: Option<(String, HostTraps)>,
 }

@@ -83,6 +83,11 @@ impl Allowance {
         self.spent = self.spent.saturating_sub(count);
     }
 
+    /// At most one portion is left.
+    pub(super) fn is_nearly_spent(&self) -> bool {
+        self.left() <= PORTION
+    }
+
     /// How many URLs may be released if the host has nothing else.
     pub(super) fn portion(&self) -> usize {
         self.left().min(PORTION) as usize

@@ -37,6 +37,12 @@ impl HostTraps {
         self.patterns.iter().filter(|stats| stats.leads > 0).map(|stats| stats.mark).collect()
     }
 
+    /// How many URLs of a portion other marks get nevertheless: when the allowance is nearly spent, a quarter. Otherwise
+    /// an endless pattern keeps a few URLs of a finite one waiting for ever.
+    pub fn of_others(&self) -> usize {
+        if self.allowance.is_nearly_spent() { self.portion().div_ceil(4) } else { 0 }
+    }
+
     /// The host had nothing else, so `released` of its `held` deferred URLs were released. Returns whether the
     /// statistics must be stored.
     pub fn let_go(&mut self, held: u64, released: usize, tell: &mut Vec<String>) -> bool {

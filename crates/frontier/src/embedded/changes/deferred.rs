@@ -127,7 +127,7 @@ fn drain(urls: &mut Urls, host: HostKey, origin: &str, drain: &Drain) -> Result<
         from = first.due + 1;
     }
     let (leading, others): (Vec<u32>, Vec<u32>) = marks.into_iter().partition(|mark| drain.leading.contains(mark));
-    let of_others = if leading.is_empty() { drain.at_most } else { drain.at_most.div_ceil(2) };
+    let of_others = if leading.is_empty() { drain.at_most } else { drain.of_others };
     let mut released = release_evenly(urls, (host, origin), &others, of_others)?;
     released += release_evenly(urls, (host, origin), &leading, drain.at_most - released)?;
     Ok(Some((deferred, released)))
