@@ -350,24 +350,23 @@ fn a_long_gallery_is_complete_in_a_crawl_that_goes_on() {
     assert!(of_each[0] < pages.len(), "it was complete on the first day, so this tests nothing");
 }
 
-/// Ten photos that all say the same come when the allowance is used up by a trap without end.
+/// Photos that all say the same, found after a trap without end has used up the allowance.
 #[test]
 fn a_few_new_pages_come_beside_a_trap_without_end() {
-    let pages = |day: usize, path: &str| match path.strip_prefix("/photo/").map(str::parse::<usize>) {
-        Some(Ok(50)) => {
-            Some(format!("A photo {}", links(&(51..=60).map(|photo| format!("/photo/{photo}")).collect::<Vec<_>>())))
-        }
-        Some(_) => Some("A photo".to_owned()),
-        None if path == "/" => {
-            let photos = (1..=40).chain((day > 1).then_some(50)).map(|photo| format!("/photo/{photo}"));
-            Some(site(path, 400)? + &links(&photos.collect::<Vec<_>>()))
-        }
-        None => site(path, 400),
+    let pages = |day: usize, path: &str| {
+        let photos = match path {
+            "/page/399" => 1..41,
+            "/" if day > 1 => 50..51,
+            "/photo/50" => 51..71,
+            _ => 0..0,
+        };
+        let page = if path.starts_with("/photo/") { "A photo".to_owned() } else { site(path, 400)? };
+        Some(page + &links(&photos.map(|photo| format!("/photo/{photo}")).collect::<Vec<_>>()))
     };
     let (asked, held) = crawl_daily(12, &pages);
-    let days: Vec<usize> =
-        asked.iter().map(|asked| asked.iter().filter(|path| path.starts_with("/photo/")).count()).collect();
-    assert!(days[0] == 40 && days[11] == 51 && held > 0, "{days:?}, {held} held");
+    let of_each = asked.iter().map(|asked| asked.iter().filter(|path| path.starts_with("/photo/")).count());
+    let of_each: Vec<usize> = of_each.collect();
+    assert!(of_each[0] == 40 && of_each[2] < 61 && of_each[11] == 61 && held > 0, "{of_each:?}, {held} held");
 }
 
 #[test]
