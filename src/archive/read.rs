@@ -68,7 +68,7 @@ pub struct Pages {
     records: Box<dyn ArchiveReader>,
     /// Start of the last stream that was checked, if it is intact.
     sound: Option<u64>,
-    /// What follows cannot be trusted, so reading has stopped.
+    /// The rest of the file cannot be trusted, so reading has stopped.
     has_ended: bool,
     /// Of the last record.
     format: Format,

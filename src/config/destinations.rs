@@ -1,4 +1,4 @@
-//! The table of destinations: what the configuration knows of each. What a sink does there is its row in `sinks/table.rs`.
+//! The table of destinations: what the configuration knows of each. `sinks/table.rs` has a row for what its sink does.
 
 use std::path::{Path, PathBuf};
 
@@ -55,7 +55,7 @@ pub(crate) struct Kind {
     pub tells_distance: bool,
     /// Its folder alone says what was delivered, so dead letters need no log.
     pub needs_no_log: bool,
-    /// What to know before a dead letter is sent to it, which comes late.
+    /// A warning before a dead letter is sent to it, because letters are late.
     pub late: Option<&'static str>,
     /// The default format.
     pub(super) format: fn(&Draft) -> Option<Format>,

@@ -14,7 +14,7 @@ const BREADTH_FIRST: &str = "breadth first";
 /// URLs per batch.
 const AT_A_TIME: usize = 4096;
 
-/// The order of the queued URLs. What was learned is kept while links have no scores, in case scores are switched on again.
+/// The order of the queued URLs. The model is kept while links have no scores, in case scores are switched on again.
 pub(super) const ORDER: Saved = Saved { note: "focus", text: |now, _| order(now).to_owned(), revisit };
 
 fn order(now: &InForce) -> &'static str {

@@ -26,7 +26,7 @@ pub(super) struct Patience {
     answers: u64,
 }
 
-/// What the remaining URLs of a run wait for.
+/// The reasons why the remaining URLs of a run wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waits {
     pub at: EpochMs,

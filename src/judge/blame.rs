@@ -24,7 +24,7 @@ pub enum Whose {
     Part,
 }
 
-/// What an outcome alone tells.
+/// The blame that an outcome alone implies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Blame {
     pub whose: Whose,
@@ -33,7 +33,7 @@ pub struct Blame {
     pub is_in_question: bool,
 }
 
-/// What an outcome can mean by itself.
+/// The kinds of outcomes.
 pub(super) enum Sort {
     /// The host answered.
     Answer,
@@ -77,7 +77,7 @@ pub(super) fn sort(outcome: &Outcome) -> Sort {
     }
 }
 
-/// Who is charged for the outcome of a request for `work`, as far as this outcome alone tells. `before`: the host's trouble
+/// Decides who is charged for the outcome of a request for `work`, from this outcome alone. `before`: the host's trouble
 /// just before. `was_reached`: the host is known to have answered ever.
 pub fn blame(
     outcome: &Outcome,
@@ -100,8 +100,8 @@ pub fn blame(
 }
 
 impl Blame {
-    /// Who is charged after the question. `witness`: whether the host answered for the other page; none if there is no
-    /// such page, or nobody asked.
+    /// Decides who is charged, after the answer to the question. `witness`: whether the host answered for the other page;
+    /// none if there is no such page, or nobody asked.
     pub fn after(self, witness: Option<bool>, outcome: &Outcome, work: &Work) -> Whose {
         match witness {
             Some(true) => whose_of_a_host_that_answers(outcome, work),
@@ -111,7 +111,7 @@ impl Blame {
     }
 }
 
-/// Who is charged for the outcome of `url`. `trouble`: the host's trouble just before. `was_put_off`: see
+/// Decides who is charged for the outcome of `url`. `trouble`: the host's trouble just before. `was_put_off`: see
 /// [`seine_frontier::Work::was_put_off`].
 pub fn whose(outcome: &Outcome, url: &str, was_put_off: bool, trouble: Option<&Trouble>) -> Whose {
     // If only this URL has failed, that says nothing yet about its host.
@@ -202,7 +202,7 @@ fn may_be_the_pages(outcome: &Outcome) -> bool {
     }
 }
 
-/// Who is charged if the host answers for another page. A URL that is rejected for the first time waits a little before
+/// Decides who is charged if the host answers for another page. A URL that is rejected for the first time waits a little before
 /// it is charged.
 fn whose_of_a_host_that_answers(outcome: &Outcome, work: &Work) -> Whose {
     match sort(outcome) {

@@ -39,13 +39,13 @@ use crate::config::Config;
 pub struct Fetched<'f> {
     /// The facts of the fetch: outcome, redirects, times. Its decisions are still empty.
     pub event: &'f PageEvent,
-    /// What was read of its body.
+    /// The facts read from its body.
     pub reading: &'f Reading,
-    /// What else is known of its requests.
+    /// Further facts about its requests.
     pub way: &'f Way,
 }
 
-/// What is known of a fetch besides its event.
+/// The facts of a fetch that are not in its event.
 #[derive(Debug, Clone)]
 pub struct Way {
     /// Who is charged for the outcome ([`blame`]).
@@ -110,7 +110,7 @@ pub enum Step {
     Decided(Box<Verdict>),
 }
 
-/// What the parts of the judge share: everything known, and what is decided first.
+/// Shared by the parts of the judge: all facts, and the first decisions.
 #[derive(Clone, Copy)]
 struct Case<'c> {
     event: &'c PageEvent,

@@ -1,4 +1,4 @@
-//! What is read of a page's body to judge it. Also: which pages must come whole, because a 304 has no body to read.
+//! Reads from a page's body what the judge needs. Also: which pages must come whole, because a 304 has no body to read.
 
 use seine_frontier::Work;
 use seine_parse::Derived;
@@ -13,7 +13,7 @@ use super::text::{is_compared, looks_for_near_copies};
 use super::withheld::standing;
 use crate::config::Config;
 
-/// What a verdict needs to know of a body.
+/// The facts of a body that a verdict needs.
 #[derive(Debug, Clone, Default)]
 pub struct Reading {
     pub digest: [u8; 32],

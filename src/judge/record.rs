@@ -1,4 +1,4 @@
-//! What an accepted event means for the record of its URL. The validator asks this of every event of the log.
+//! Decides what an accepted event means for the record of its URL. The validator asks this of every event of the log.
 
 use seine_frontier::scope::Scope;
 use seine_frontier::{Cause, Health, HostPause, PageRecord, PageState};
@@ -29,7 +29,7 @@ pub struct Settings<'s> {
     pub scope: &'s Scope,
 }
 
-/// What an event means for its URL.
+/// The meaning of an event for its URL.
 #[expect(clippy::large_enum_variant, reason = "nearly all are records, and each lives for a moment")]
 pub enum Ruling {
     /// It is final: this is the URL's record now.

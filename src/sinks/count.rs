@@ -12,7 +12,7 @@ use super::folder::{file_error, list_named};
 use super::rolling::is_named_by;
 use super::sink::{SinkCount, SinkError};
 
-/// By what a record of FILES is recognised.
+/// The key that identifies a record of FILES.
 pub(super) fn files_key(url: &str, fetched: EpochMs) -> u64 {
     id_hash(&format!("{fetched} {url}"))
 }

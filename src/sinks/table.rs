@@ -1,5 +1,5 @@
-//! What the rest of the program asks of a destination: one row each, with plain functions. What the configuration knows of
-//! it is its row in `config/destinations.rs`.
+//! The table of destinations: one row each, with plain functions for the rest of the program. `src/config/destinations.rs`
+//! has the rows of the configuration.
 
 use std::path::Path;
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub(crate) struct Row {
     /// Counted what is there; none if that is not cheap. It gets the [`Row::key`] of each event that must be there, each
     /// once and in order.
     pub count: Count,
-    /// By what an event is recognised there; none if nothing there says which event it is.
+    /// The key that identifies an event there; none if nothing there identifies it.
     pub key: fn(&SinkConfig, &PageEvent) -> Option<u64>,
     /// Which pages are there, if it can be asked for each page.
     pub pages: for<'a> fn(&'a SinkConfig, &Path) -> Result<Option<PagesAt<'a>>, SinkError>,
@@ -44,7 +44,7 @@ pub(crate) struct Row {
     /// There is one place for a URL, whichever event is looked for.
     pub is_found_by_url: bool,
     pub counted: Counted,
-    /// What it means if less is there than was delivered, and what to do.
+    /// The meaning of a count below what was delivered, and what to do.
     pub missing: &'static str,
 }
 

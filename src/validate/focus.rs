@@ -1,6 +1,6 @@
 //! Link scores: learning from a page about the link that led to it, and scoring its own links.
 //!
-//! What a batch teaches is stored with the batch. So the model always corresponds to the log up to the validator's
+//! The lessons of a batch are stored with the batch. So the model always corresponds to the log up to the validator's
 //! offset, after any crash: a start reads the last complete model and the lessons since. Scores of queued URLs become
 //! outdated, so for each page a few queued URLs are scored again, in turn.
 

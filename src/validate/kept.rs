@@ -1,4 +1,4 @@
-//! What the frontier notes of an event besides the record: how links were found, and the attempt.
+//! The notes about an event that the frontier stores besides the record: how links were found, and the attempt.
 
 use std::sync::Arc;
 

@@ -37,7 +37,7 @@ use crate::judge::record::{self, Recheck, Ruling, Seen, Settings, is_alive};
 use crate::supervisor::Beat;
 use crate::telemetry::Metrics;
 
-/// What the validator needs; one for the whole crawl.
+/// The services of the validator; one for the whole crawl.
 pub struct Validator {
     frontier: Arc<dyn Validation>,
     scope: Arc<CurrentScope>,

@@ -52,7 +52,7 @@ struct Watched {
     is_changed: bool,
 }
 
-/// What the present batch has changed.
+/// The changes of the present batch.
 #[derive(Default)]
 struct InBatch {
     deferred: Vec<(usize, u32)>,
@@ -194,7 +194,7 @@ impl Watch {
         }
     }
 
-    /// Counts a request of a watched host, and what a recheck brought.
+    /// Counts a request of a watched host, and the new content of a recheck.
     fn count(&mut self, host: &str, Seen { event, derived, before, .. }: Seen, change: &Change) {
         let Some(watched) = self.hosts.get_mut(host) else { return };
         let Some(traps) = &mut watched.traps else { return };

@@ -50,8 +50,8 @@ impl Visitor {
             "a worker panicked: please report this bug; this URL fails, and the other URLs of its lease are fetched \
             again"
         );
-        // Before its first URL a visit asks for budget and robots.txt. That URL pays for a panic there. If nobody paid,
-        // the same panic would come again for ever.
+        // Before its first URL a visit asks for budget and robots.txt. A panic there is charged to the first URL.
+        // Otherwise the same panic would come again for ever.
         let named = culprit.and_then(|url| spare.work.iter().find(|work| work.url == url));
         let work = named.or_else(|| spare.work.first());
         let mut fetched = Vec::new();

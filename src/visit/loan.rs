@@ -51,7 +51,7 @@ pub(crate) struct Sent {
     pub answer: oneshot::Sender<Taken>,
 }
 
-/// What happened to a page that a worker sent.
+/// The result for a page that a worker sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
     /// It is in the page log, durably.

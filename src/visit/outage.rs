@@ -77,7 +77,7 @@ struct State {
 /// The signs of an outage of one part, since it last worked.
 #[derive(Debug, Default)]
 struct Watch {
-    /// Who could not be reached, when, and the weight of that sign.
+    /// Names and addresses that could not be reached, when, and the weight of that sign.
     suspects: HashMap<String, (EpochMs, u32)>,
     away: Option<Away>,
 }

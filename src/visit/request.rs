@@ -37,7 +37,7 @@ pub(super) struct Asked {
     pub exchange: Exchange,
     /// The target of its redirect.
     pub location: Option<String>,
-    /// What else is known of the request.
+    /// Further facts about the request.
     pub way: Way,
     /// Further bytes of that host: see [`seine_parse::page::PageEvent::bytes_beside`].
     pub bytes_beside: u64,

@@ -37,7 +37,7 @@ impl Bench {
         Bench { thresholds: config.thresholds(), config, scope, derive }
     }
 
-    /// Reads what the judge needs. What is derived from the body is not kept if it is large; the validator then reads it
+    /// Reads what the judge needs. Large data that is derived from the body is not kept; the validator then derives it
     /// again.
     pub async fn read(&self, event: &PageEvent, work: &Work) -> (Reading, Option<Arc<Derived>>) {
         let (scope, options) = (self.scope.now(), &self.derive);

@@ -15,7 +15,7 @@ use super::visitor::Visitor;
 /// Fetches in progress may use up the budget. The host is asked again after this time, when their results are known.
 const SOON_MS: EpochMs = 250;
 
-/// What a URL has reserved. Calls to the frontier in progress share it, so that it is given back after the last of
+/// The reservation of a URL. Calls to the frontier in progress share it, so that it is given back after the last of
 /// them.
 #[derive(Clone)]
 pub(super) struct UrlReservation(Arc<Reserved>);

@@ -1,4 +1,4 @@
-//! What every visit needs, and the reasons why one may end early.
+//! The parts that every visit needs, and the reasons why a visit may end early.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::shutdown::Shutdown;
 use crate::supervisor::panic_message;
 use crate::telemetry::Metrics;
 
-/// What the visits of a crawl share with each other and with the rest of the crawl.
+/// The services that visits share with each other and with the rest of the crawl.
 #[derive(Clone)]
 pub struct Services {
     pub frontier: Arc<dyn Fetching>,
@@ -88,8 +88,8 @@ impl From<FrontierError> for Interrupted {
     }
 }
 
-/// A leased host, shared by requests at the same time (`connections_per_host`). Whoever has the lock decides when the
-/// next request starts.
+/// A leased host, shared by requests at the same time (`connections_per_host`). The request that has the lock decides
+/// when the next one starts.
 pub(super) type Shared = tokio::sync::Mutex<LeasedHost>;
 
 /// Calls the frontier on another thread, because the call may wait for the disk.

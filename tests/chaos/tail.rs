@@ -21,7 +21,7 @@ pub enum Damage {
     FlippedPassed,
 }
 
-/// As in `src/page_log/record.rs` and `src/log/segment.rs`, written down again: the format that crashes leave half of.
+/// As in `record.rs` and `segment.rs` of `crates/page-log/src`, written down again: the format that crashes leave half of.
 const FILE_HEADER: usize = 32;
 const HEADER: usize = 24;
 const MAGIC: [u8; 4] = *b"\xA7Sr\n";

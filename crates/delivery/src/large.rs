@@ -12,7 +12,7 @@ use seine_parse::decode::{DecodeProblem, Decoded};
 use seine_parse::page::{Kind, PageEvent};
 use seine_parse::{self as parse, DeriveOptions, Derived, sitemap};
 
-/// What decodes to fewer bytes is small: as many of them at a time as there are threads that read pages.
+/// A page that decodes to fewer bytes is small. Each thread that reads pages may have one of them at a time.
 pub const SMALL: u64 = 1 << 20;
 /// Bytes of decoded large pages at a time; a single one may be larger.
 const ROOM: u64 = 24 << 20;
@@ -86,7 +86,7 @@ fn at_most(event: &PageEvent, options: &DeriveOptions) -> u64 {
     }
 }
 
-/// Whoever came first is served first, or large pages would wait for ever behind less large ones.
+/// Readers are served in order of arrival. Otherwise the largest pages would wait for ever behind smaller ones.
 struct Line {
     taken: u64,
     last_ticket: u64,

@@ -32,7 +32,7 @@ pub enum Field {
     EventId,
     /// How the page changed since the last fetch.
     Change,
-    /// That the body was cut, and why.
+    /// The reason why the body was truncated.
     Truncated,
     /// Answers other than 2xx.
     OtherAnswers,

@@ -43,15 +43,15 @@ pub trait Scheduler: Send + Sync {
     /// released.
     ///
     /// The most urgent hosts come first, fairly among registrable domains: hosts of the domain with the fewest leases.
-    /// Among several such domains, the one first that has waited longest since it was due, or since its last lease
-    /// ended.
+    /// Among several such domains, the first is the one that has waited longest since it was due, or since its last
+    /// lease ended.
     fn lease(&self, now: EpochMs, limits: LeaseLimits) -> Result<Vec<Lease>, FrontierError>;
 
     /// Leases one host by its origin, without URLs, for a redirect. An unknown host is created.
     fn lease_host(&self, origin: &str, now: EpochMs) -> Result<LeaseAnswer, FrontierError>;
 
     /// Releases a host. URLs of the lease that are not in `fetched` can be leased again. Does not wait for the disk:
-    /// [`Scheduler::write_visits`] writes the results of the visit, and nobody gets the host before.
+    /// [`Scheduler::write_visits`] writes the results of the visit, and then the host can be leased again.
     fn give_back(&self, lease: Lease, release: Release);
 
     /// Writes the results of visits for their hosts. Returns at once if another thread is writing, which then writes
@@ -65,15 +65,15 @@ pub trait Scheduler: Send + Sync {
     /// if its host must wait, a URL in flight, a leased host. All at one moment.
     fn has_work(&self, now: EpochMs) -> bool;
 
-    /// What waits at `now`, and why: counts of all hosts in trouble, and up to `at_most` hosts that are in trouble or not
-    /// due yet. Takes time in proportion to `at_most`.
+    /// Lists hosts that wait at `now`, and why: counts of all hosts in trouble, and up to `at_most` hosts that are in
+    /// trouble or not due yet. Takes time in proportion to `at_most`.
     fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting;
 }
 
 /// A worker needs this while it visits a leased host.
 pub trait Fetching: Scheduler {
-    /// Lends a leased host to a remote worker, which may visit it until `until`, whatever happens to this process. When
-    /// this returns, it is on disk that nobody else gets the host before that, unless it is released with
+    /// Lends a leased host to a remote worker, which may visit it until `until`, even if this process is killed. When this
+    /// returns, the time is on disk: nobody else gets the host before, unless it is released with
     /// [`Release::client_is_done`]. False: the lease has ended.
     fn lend(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError>;
 
@@ -82,10 +82,11 @@ pub trait Fetching: Scheduler {
     /// `At(t)`: try again then; a slot is kept for the host.
     fn take_politeness_slot(&self, lease: &Lease, ip: IpAddr, limit: AddressLimit, now: EpochMs) -> PolitenessSlot;
 
-    /// The request of a slot has ended, which began at `began` with this limit. Never waits for the disk.
+    /// Ends the request of a slot, which began at `began` with this limit. Never waits for the disk.
     fn end_politeness_slot(&self, ip: IpAddr, limit: AddressLimit, began: EpochMs, now: EpochMs);
 
-    /// A remote worker visits an address for longer than was claimed: no other slot before `time` has passed (in ms).
+    /// A remote worker visits an address for longer than was claimed, so nobody gets another slot before `time` has
+    /// passed.
     fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs);
 
     /// Whether nothing more may be fetched from a host, because it is recalled or blocked. For hosts lent to a remote
@@ -124,7 +125,7 @@ pub trait Verdicts: Send + Sync {
     fn counts(&self) -> Counts;
 }
 
-/// What the validator needs besides: what it learns, and how it repairs losses of the log.
+/// Further calls of the validator: for its model of links, for traps, and to repair losses of the log.
 pub trait Validation: Verdicts + Notes {
     /// An offset that survives a power failure; does an fsync if necessary. Only events before it may be deleted from
     /// the log, because a store that lost its last commits validates from an earlier offset.
@@ -133,7 +134,7 @@ pub trait Validation: Verdicts + Notes {
     /// URLs that were fetched and have no verdict yet; their events are in the page log.
     fn unjudged(&self) -> Unjudged;
 
-    /// Makes those of them available again that still have no verdict, because the page log has lost their events.
+    /// Makes URLs available again whose events the page log has lost: those in `lost` that still have no verdict.
     /// Returns how many.
     fn fetch_again(&self, lost: &Unjudged) -> u64;
 
@@ -143,7 +144,7 @@ pub trait Validation: Verdicts + Notes {
     /// The link that led to a URL that was not fetched yet, if links have scores.
     fn lead(&self, url: &str) -> Result<Option<Lead>, FrontierError>;
 
-    /// What was learned about links by the applied batches.
+    /// The model of links that the applied batches have taught.
     fn learned(&self) -> Result<Remembered, FrontierError>;
 
     /// Changes the priority of up to `at_most` queued URLs, after a position in the queues (none: from the first). URLs

@@ -7,10 +7,10 @@ use std::collections::HashMap;
 
 use super::keys::UrlKey;
 
-/// Who owns the page of a redirect target.
+/// The owner of a redirect target: the URL under which its page is delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TargetOwner {
-    /// Nobody yet: the caller fetches it, and nobody else until its [`super::Reservation`] is settled.
+    /// No URL owned it. The caller fetches it, and nobody else until the caller's [`super::Reservation`] is settled.
     Granted,
     /// It is delivered under this URL, which may be the target itself.
     Owned { by: String },
@@ -23,7 +23,7 @@ pub enum TargetOwner {
 pub(super) struct Decisions {
     by_target: HashMap<UrlKey, TargetReservation>,
     targets: HashMap<UrlKey, UrlKey>,
-    /// What URLs were decided to be, until the verdict on the event that says so.
+    /// Page or alias: decisions about URLs, until the validator has processed their events.
     by_url: HashMap<UrlKey, AliasDecision>,
     /// Canonical slots given to pages that name the canonical URL.
     canonical_slots: HashMap<UrlKey, (UrlKey, String)>,

@@ -38,7 +38,7 @@ pub struct HostTrapsChange {
     pub release: Vec<(u32, usize)>,
     /// Checks its queue from this position with its present traps.
     pub sweep: Option<(u64, HostTraps)>,
-    /// What to release if the host has nothing else that was never fetched.
+    /// The deferred URLs to release if the host has no other URL that was never fetched.
     pub drain: Drain,
 }
 

@@ -1,9 +1,9 @@
-//! What was learned about links, as stored with the frontier.
+//! The model of links, as stored with the frontier.
 
 use seine_parse::page::Kind;
 use seine_policies::focus::Lead;
 
-/// What a batch adds to it.
+/// The part that a batch adds to the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Learned {
     #[default]

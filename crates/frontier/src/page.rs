@@ -198,7 +198,7 @@ impl PageRecord {
         before.lesson(now.alive_ms, change).filter(|_| was_seen)
     }
 
-    /// What the fetches of the page showed. For old records it is only known that the page is or was live.
+    /// The history of the page's fetches. For old records it is only known that the page is or was live.
     pub fn history(&self) -> Option<History> {
         let was_there = self.state.is_found() || matches!(self.state, PageState::Gone | PageState::Alias);
         self.history.or_else(|| was_there.then(|| History::new(self.fetched_ms)))

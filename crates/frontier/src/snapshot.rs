@@ -1,4 +1,4 @@
-//! What the frontier knows of a host or URL, for the user.
+//! Snapshots of a host or URL, for the user.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a frontier tells about itself: its sizes, and the state of its disk.
+//! The status of a frontier: its sizes, and the state of its disk.
 
 /// The state of a frontier's disk. The texts say where, and what is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -124,7 +124,7 @@ pub fn url_mark(url: &str) -> u64 {
     xxhash_rust::xxh3::xxh3_64(url.as_bytes())
 }
 
-/// What waits, and why, for the user. See [`super::Scheduler::waiting`].
+/// The hosts that wait, and why, for the user. See [`super::Scheduler::waiting`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Waiting {
     /// Hosts in trouble with queued URLs, neither given up nor blocked, by their last failure.
@@ -158,7 +158,7 @@ pub struct WaitingHost {
 }
 
 impl Trouble {
-    /// What remains after the host has answered: the statistics of its URLs.
+    /// Ends the trouble, because the host has answered. The statistics of its URLs remain.
     pub fn over(self) -> Option<Trouble> {
         let over = Trouble { since: self.last, failures: 0, suspect: None, asked_until: None, given_up: false, ..self };
         Some(over).filter(|over| !over.errors.is_none())

@@ -19,7 +19,7 @@ pub struct Batch {
     /// Hints that known pages have changed.
     pub hints: Vec<Hint>,
     pub traps: Traps,
-    /// What the events taught about links.
+    /// The lessons about links that the events contain.
     pub learned: Learned,
     /// Number of fetched pages, and of relevant ones.
     pub harvest: Harvest,
@@ -37,7 +37,7 @@ pub struct Hint {
     pub due: EpochMs,
 }
 
-/// What one event means for its URL.
+/// The meaning of one event for its URL.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     pub url: String,

@@ -1,4 +1,5 @@
-//! Who gives a host back and who writes that, in many orders of their steps. Shuttle chooses which thread runs at each lock.
+//! Threads that give hosts back, and the thread that writes this, in many orders of their steps. Shuttle chooses at each
+//! lock which thread runs.
 //!
 //!     cargo test -p seine-frontier --features shuttle --test interleavings
 

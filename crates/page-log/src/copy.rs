@@ -28,7 +28,7 @@ pub struct CopiedSegment {
     pub path: PathBuf,
     /// Length up to the last accepted event.
     pub bytes: u64,
-    /// That many bytes, read from the beginning.
+    /// The first `bytes` bytes of the file.
     pub content: Take<File>,
 }
 

@@ -127,7 +127,7 @@ fn workers_hear_that_the_validator_is_near_the_end() {
     });
 }
 
-/// Who waits for the validator waits no longer when it is opened at another place.
+/// Workers that wait for the validator go on when it is opened at another offset.
 #[test]
 fn workers_hear_that_the_validator_was_opened_again() {
     in_every_order(|| {
@@ -172,7 +172,7 @@ fn finds_that_a_release_tells_nobody() {
     fails_with("release_untold", "workers_hear_that_the_validator_is_near_the_end");
 }
 
-/// What only two threads at the same moment show: the release comes between the look and the wait.
+/// Only two threads at the same moment show this fault: the release comes between the check and the wait.
 #[test]
 fn finds_that_a_look_comes_before_the_subscription() {
     fails_with("look_before_subscription", "workers_hear_that_the_validator_is_near_the_end");

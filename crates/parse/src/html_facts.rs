@@ -1,7 +1,7 @@
 //! Facts that a page states about itself, and its links.
 //!
 //! [`read`] reads the page once without a tree. The result equals that from a tree built by the HTML standard
-//! (`tests/parse_html` compares them), except that links in elements that the tree repeats occur once.
+//! (`crates/parse/tests/html` compares them), except that links in elements that the tree repeats occur once.
 
 use std::borrow::Cow;
 

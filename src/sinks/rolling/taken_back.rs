@@ -91,14 +91,14 @@ fn take_back(folder: &Path, saved: &SavedState, rolling: &RollingOptions) -> Res
 /// Cuts the file to its acknowledged length, closes it and gives it its final name. It may already have that name.
 ///
 /// # Errors [`SinkError::Replaced`] if the file is shorter than acknowledged: delivered pages are lost, as if somebody had cut it in
-/// a running crawl. What is left of it is closed after its last complete record.
+/// a running crawl. The rest of the file is closed after its last complete record.
 fn cut_back(folder: &Path, open: &Acknowledged, rolling: &RollingOptions) -> Result<(), SinkError> {
     let done = folder.join(&open.name);
     let writing = folder.join(rolling.written_name(&open.name));
     let path = if writing.exists() { &writing } else { &done };
     let metadata = if_there(std::fs::metadata(path)).map_err(|e| file_error("looking at", path, e))?;
     let Some(length) = metadata.map(|metadata| metadata.len()) else {
-        // Whoever processes the files may have moved it away.
+        // A program that processes the files may have moved it away.
         tracing::error!(path = %done.display(), "the last file was moved or deleted while the crawl was stopped; if its \
             pages are missed, seine sinks refill NAME delivers them again");
         return Ok(());

@@ -281,7 +281,7 @@ impl StorePath {
         }
     }
 
-    /// What a path in the store's folder is. None if it does not belong to a store.
+    /// The kind of a path in the store's folder. None if it does not belong to a store.
     pub fn parse(path: &str) -> Option<StorePath> {
         let mut parts = path.split('/');
         let day = day(parts.next()?, parts.next()?, parts.next()?)?;

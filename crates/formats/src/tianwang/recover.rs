@@ -10,7 +10,7 @@
 //! to fewer at the beginning of the file; or to fewer that reach to the end of the file or to a record that is cut
 //! there.
 //!
-//! What follows a record shows that it ends where its length says: another head, or the end of the file. If damage
+//! Another head or the end of the file behind a record shows that it ends where its length says. If damage
 //! follows, a cut inside its own DATA could by chance have put an LF there. In this case, compressed DATA must inflate
 //! to its length and checksum, and other DATA must not contain part of another head. With binary data, one such damage
 //! in 256 remains unnoticed. A record whose DATA does not inflate is given up. No reader can detect that uncompressed

@@ -63,7 +63,7 @@ struct MergedSalvage<'a, R> {
     next: Option<RawRecord>,
     /// The end of the last saved record.
     end: u64,
-    /// What is wrong with a record after that.
+    /// The faults of a record after that.
     why: Option<String>,
 }
 

@@ -25,7 +25,7 @@ impl Search {
         self.position = position;
     }
 
-    /// The next well-formed head. What follows the head is not checked.
+    /// The next well-formed head. The bytes behind the head are not checked.
     pub fn next(&mut self, source: &mut SeekableInput<'_>) -> io::Result<Option<Framing>> {
         while let Some(at) = self.find_mark(source)? {
             if let Some(framing) = self.read_lines(source, at)? {

@@ -93,7 +93,7 @@ impl EmbeddedFrontier {
     }
 }
 
-/// What memory has at the start. `now`: as for [`EmbeddedFrontier::open`].
+/// Builds the parts in memory from the store. `now`: as for [`EmbeddedFrontier::open`].
 fn remember(shelf: &Arc<Shelf>, options: FrontierOptions, now: EpochMs) -> Result<Memory, FrontierError> {
     let store = shelf.store()?;
     let clock = store.note_bytes(CLOCK)?.and_then(|text| String::from_utf8(text).ok()?.parse().ok()).unwrap_or(0);

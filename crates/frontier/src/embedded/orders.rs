@@ -1,4 +1,4 @@
-//! What the operator and the crawl itself ask and order. Only the frontier on disk has it.
+//! Calls for the operator and for the crawl itself: questions and orders. Only the frontier on disk has them.
 
 use super::changes::Changes;
 use super::changes::deferred;
@@ -39,7 +39,7 @@ impl EmbeddedFrontier {
         self.memory.schedule.lock().next_due_well()
     }
 
-    /// What is known of a host; none if it is unknown.
+    /// The record and the present state of a host; none if it is unknown.
     pub fn host_snapshot(&self, origin: &str) -> Result<Option<HostSnapshot>, FrontierError> {
         let host = self.memory.keys.host(origin);
         let store = &*self.shelf.store()?;

@@ -14,7 +14,7 @@ use seine_parse::page::EpochMs;
 const NAMED: usize = 20;
 
 impl EmbeddedFrontier {
-    /// What is known of a normalised URL; none if it was never found.
+    /// The record and the present state of a normalised URL; none if it was never found.
     pub fn url_snapshot(&self, address: &str) -> Result<Option<UrlSnapshot>, FrontierError> {
         let (url, origin, _) = self.memory.keys.of(address)?;
         let store = &*self.shelf.store()?;

@@ -49,7 +49,7 @@ impl ChosenHost {
     }
 }
 
-/// What a lease read from the store, before URLs in flight are removed.
+/// The URLs that a lease read from the store, before URLs in flight are removed.
 #[derive(Debug, Default)]
 pub struct Found<T> {
     /// From the head on.

@@ -92,7 +92,7 @@ impl Learner {
         self.lessons
     }
 
-    /// Sets the classifier that judges pages from now on. What was learned from another classifier is dropped. Returns
+    /// Sets the classifier that judges pages from now on. Lessons from another classifier are dropped. Returns
     /// whether the classifier is new.
     pub fn judged_by(&mut self, judge: &str) -> bool {
         let is_news = self.judge.as_deref() != Some(judge);

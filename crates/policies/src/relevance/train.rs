@@ -116,8 +116,8 @@ impl Examples {
         Trained { model: Model::new(head, named.collect()), judged, is_by_site }
     }
 
-    /// Folds that keep all pages of a site together, if both classes have enough sites. What a model learns about a
-    /// site does not help on other sites, so testing on the same site would flatter it.
+    /// Folds that keep all pages of a site together, if both classes have enough sites. A model knows the
+    /// sites that it learned from, so a test on the same sites would flatter it.
     fn folds_of_sites(&self) -> Option<Vec<usize>> {
         let mut sizes: BTreeMap<u64, [usize; 2]> = BTreeMap::new();
         for example in &self.examples {

@@ -159,7 +159,7 @@ pub fn without<N: AsRef<str>>(path_and_query: &str, names: &[N]) -> Option<Strin
     let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
     let mut out = String::with_capacity(path_and_query.len());
     for (place, piece) in path.split(';').enumerate() {
-        // What follows a parameter in the path begins with a slash.
+        // The part of the path behind a parameter begins with a slash.
         let (parameter, behind) = piece.split_at(piece.find('/').unwrap_or(piece.len()));
         match place {
             0 => out.push_str(piece),

@@ -1,4 +1,4 @@
-//! What a host said lately: words of the host and of each pattern, and the marks of the host's last texts. Words are
+//! The recent texts of a host: words of the host and of each pattern, and the marks of the last texts. Words are
 //! kept in two Bloom filters; when the newer is full, the older is dropped.
 //!
 //! The host's filters fill up quickly. A calendar would then seem new again with each year. So a pattern has filters of

@@ -61,7 +61,7 @@ impl BulkSender {
         }
     }
 
-    /// Says when most documents are gone. Who may not count them is not told.
+    /// Reports when most documents are gone. Without the right to count them, it reports nothing.
     async fn count(&self) {
         let deleted_before = {
             let mut census = self.census.lock();

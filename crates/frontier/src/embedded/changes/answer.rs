@@ -23,7 +23,7 @@ impl Answer<'_> {
     }
 }
 
-/// What follows from an answer.
+/// The consequences of an answer.
 #[derive(Default)]
 pub struct Consequences {
     /// The URL itself must be rechecked at once.

@@ -29,7 +29,7 @@ pub struct LaterUrl {
     pub item: QueuedUrl,
 }
 
-/// What was added to a host's queues.
+/// The URLs that were added to a host's queues.
 #[derive(Debug, Clone, Copy)]
 pub struct Added {
     /// The first due time in `later`.

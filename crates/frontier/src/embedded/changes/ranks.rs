@@ -1,7 +1,7 @@
 //! Link scores: the links that led to URLs, the learned model, and the priorities of queued URLs.
 //!
-//! What is learned is written with the batch that it was learned from, and so with the validator's offset: a complete
-//! model now and then, and the lessons since. A URL keeps its number when its priority changes, because its source is
+//! Each batch contains the lessons that were learned from it, so they are stored with the validator's offset. Now and
+//! then a batch contains the complete model. A URL keeps its number when its priority changes, because its source is
 //! found by that number.
 
 use std::ops::Bound;

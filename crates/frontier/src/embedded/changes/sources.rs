@@ -1,4 +1,4 @@
-//! Who linked to a URL. The first link is stored, once for all new URLs of a page. The last link is kept in memory for
+//! The pages that linked to a URL. The first link is stored, once for all new URLs of a page. The last link is kept in memory for
 //! a while.
 //!
 //! New URLs of a page are numbered consecutively when they are proposed. So one [`Source`] in `sources`, under the

@@ -50,7 +50,7 @@ impl<'a> Targets<'a> {
     }
 
     /// Updates the role of a URL for its target. `reached`: the present end of its redirects, whatever the result. It
-    /// must be rechecked at once if it is an alias of a page that nobody delivers, or has a page that another URL
+    /// must be rechecked at once if it is an alias of a page without an owner, or has a page that another URL
     /// delivers. A fetch that left it unchanged decides nothing about that, and another fetch would not either.
     pub fn turn_to(
         &mut self,

@@ -23,7 +23,7 @@ pub fn leads_on(record: &PageRecord) -> bool {
     named_by_alias(record).is_some()
 }
 
-/// What an alias names or redirects to; its page may be further on.
+/// The URL that an alias names or redirects to. That URL may itself lead on to the page.
 pub fn named_by_alias(record: &PageRecord) -> Option<&str> {
     record.canonical.as_deref().or(record.target.as_deref()).filter(|_| record.state == PageState::Alias)
 }
@@ -33,7 +33,7 @@ pub fn canonical_of_alias(record: &PageRecord) -> Option<&str> {
     record.canonical.as_deref().filter(|_| record.state == PageState::Alias)
 }
 
-/// What a URL is for a page that names it.
+/// The state of a canonical URL, for a page that names it.
 #[derive(PartialEq)]
 pub enum Standing<'r> {
     None,

@@ -19,7 +19,7 @@ use seine_parse::page::{EpochMs, Withheld};
 /// A delivered page: the URL of its delivery, and its own URL.
 type Delivered = (String, String);
 
-/// Who fetches or owns which target, and who is an alias.
+/// Redirect targets with the URLs that fetch or own them, and decisions about aliases.
 pub struct AliasReservations {
     shelf: Arc<Shelf>,
     keys: Keys,
@@ -114,7 +114,7 @@ impl AliasReservations {
             let next = match (decision, store.page(key, split(&named)?.0)?) {
                 (Some(AliasDecision::Page { .. }), _) => return Ok(Some((named.clone(), named))),
                 (Some(AliasDecision::Alias(target)), _) if leaves_after.is_none() => Some(target),
-                // Another worker has just found where it leads. That counts if it has led there before.
+                // Another worker has just found where the URL leads. This counts if the URL led there before.
                 (Some(AliasDecision::Alias(target)), Some(page)) if named_by_alias(&page) != Some(&*target) => None,
                 (Some(AliasDecision::Alias(_)), None) => None,
                 (None, Some(page)) if is_delivered(&page) => return Ok(Some((named.clone(), named))),

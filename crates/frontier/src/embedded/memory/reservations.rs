@@ -69,7 +69,7 @@ impl Reservations {
     }
 }
 
-/// What the fetch of one URL holds, until the verdict on its event. It begins with a place in the budgets. It is
+/// The slots and budgets that the fetch of one URL holds, until the verdict on its event. It begins with a place in the budgets. It is
 /// [settled](Reservation::settle) when the event is on its way to the validator. Dropping it earlier gives everything
 /// back.
 pub struct Reservation {
