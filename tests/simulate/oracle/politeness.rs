@@ -66,7 +66,8 @@ pub fn stories(case: &Case) -> Vec<String> {
             let first = borrowed.remove(origin).filter(|_| asked.robots_of.is_some());
             hosts.insert(origin, Rested { rests: rests(case, asked, origin), or: first });
         }
-        let delay = address_delay(case, asked.at, origin);
+        // The host that asks for its robots.txt keeps its own delay, wherever the file is.
+        let delay = address_delay(case, asked.at, asked.robots_of.as_deref().unwrap_or(origin));
         if delay > 0 {
             let why = format!("it has one request at a time, and {} between them", span(delay));
             addresses.insert(asked.ip, Rest { after: asked, until: asked.ended + delay, why });

@@ -91,7 +91,9 @@ fn beginning(case: &Case) -> Vec<String> {
     if until > world.calm_ms || case.events_between(begins, until).next().is_some() {
         return stories;
     }
-    for (place, its) in world.places(&truths) {
+    // The page with the only link to another may go before it is fetched.
+    let stays = world.places(&world.truth(until));
+    for (place, its) in world.places(&truths).into_iter().filter(|(place, _)| stays.contains_key(place)) {
         let is_free = its.one_of.iter().chain(&its.none_of).all(|url| {
             let origin = split(url).0.to_owned();
             *free.entry(origin).or_insert_with(|| !is_troubled(case, url, begins, until)) && !truths[url].is_trap
