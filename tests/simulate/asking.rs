@@ -1,4 +1,4 @@
-//! What the program says of its crawl in the end: why single URLs are as they are, and whether its books balance once it has ended.
+//! Asks the program about its crawl at the end: `seine why` for single URLs, and `seine audit` after the process has ended.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::machine::{Machine, system};
 use crate::oracle::Told;
 use crate::world::MINUTE;
 
-/// URLs that are asked for.
+/// Number of URLs to ask about.
 const ASKED: usize = 60;
 
-/// What it says of some URLs, spread over all that were asked for.
+/// Asks `seine why` about some URLs, spread over all that were requested.
 pub fn whys(service: &dyn Service, urls: &[String]) -> Vec<Told> {
     let step = urls.len().div_ceil(ASKED).max(1);
     let told = |url: &String| {
@@ -25,8 +25,8 @@ pub fn whys(service: &dyn Service, urls: &[String]) -> Vec<Told> {
     urls.iter().step_by(step).filter_map(told).collect()
 }
 
-/// The crawl has ended, and `seine audit` adds up its books: what does not balance. Destinations are not asked: it has real clients of
-/// its own.
+/// Runs `seine audit` after the crawl has ended, and returns the counters that do not balance. It asks no destinations, because the audit
+/// has real clients of its own.
 pub fn audited(machine: &mut Machine, folder: &Path) -> Vec<String> {
     let found: Arc<Mutex<Option<Vec<String>>>> = Arc::default();
     let (answer, data) = (found.clone(), folder.join("data"));

@@ -1,18 +1,18 @@
-//! The whole crawl in one process, in virtual time, on generated worlds. docs/reliability.md says what for and what it cannot see.
+//! The whole crawl in one process, in virtual time, on generated worlds. docs/reliability.md says why, and what a simulation cannot see.
 //!
 //!     cargo test --features simulate --profile simulate --test simulate -- [OPTIONS]
 //!
-//!     --seed N       the first world (one by chance, which is printed)
-//!     --worlds N     so many worlds
-//!     --minutes N    or as many as fit in this time
-//!     --cpu-minutes N    or in this time of each processor
-//!     --story N      one world, told in words; every request, too, with --requests
-//!     --url URL      of a story: the requests for this URL, and what `seine why` says of it, whenever that changes
-//!     --log          of a story: what Seine logs, warnings and errors
+//!     --seed N       the first world (default: a random one, which is printed)
+//!     --worlds N     the number of worlds
+//!     --minutes N    or: as many worlds as fit into this time
+//!     --cpu-minutes N    or: as many as fit into this CPU time of each processor
+//!     --story N      prints the story of one world; with --requests every request, too
+//!     --url URL      in a story: the requests for this URL, and the answer of `seine why` whenever it changes
+//!     --log          in a story: warnings and errors that Seine logs
 //!     --plant NAME   with a planted bug
 //!     --shape NAME   worlds that suit a planted bug; without --plant they have no bug
-//!     --planted      plants each bug, one at a time, in the world that is recorded for it, or else in others that suit it, and fails
-//!                    if one is not found; with --plant that one alone, with --seed in other worlds, with --cpu-minutes for so long
+//!     --planted      plants one bug after the other, in the world recorded for it, or else in others that suit it. Fails if a bug is
+//!                    not found. With --plant only that bug; with --seed other worlds; with --cpu-minutes for this time
 //!
 //! Without options: a few fixed worlds, twice each, as a check that worlds repeat.
 
@@ -48,7 +48,7 @@ pub struct Options {
     plant: Option<String>,
     shape: Option<String>,
     planted: bool,
-    /// One of a team: crawls one world on this core, and tells what came of it.
+    /// A member of a team: crawls one world on this core, and prints its result.
     member: Option<usize>,
     shrink: Option<u64>,
 }
@@ -97,7 +97,7 @@ impl Options {
         options
     }
 
-    /// Of its members: what is planted, and in which worlds.
+    /// The options for members of a team: the planted bug, and the shape of the worlds.
     fn of_bug(&self) -> Vec<&str> {
         let both = [("--plant", &self.plant), ("--shape", &self.shape)];
         let given = both.into_iter().filter_map(|(option, value)| Some([option, value.as_deref()?]));
@@ -105,7 +105,7 @@ impl Options {
     }
 }
 
-/// A few worlds, twice: what happens in them follows from their seeds alone.
+/// Crawls a few worlds twice, as a check that a world depends only on its seed.
 fn check() -> ExitCode {
     let mut is_well = true;
     for seed in 1..=4 {
@@ -121,7 +121,7 @@ fn check() -> ExitCode {
     if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// One world with all that happens in it.
+/// Crawls one world and prints its story.
 fn tell(seed: u64, options: &Options) -> ExitCode {
     system::stay_on(0);
     let Some(world) = World::for_bug(seed, options.shape.as_deref()) else {

@@ -8,12 +8,12 @@ use crate::team;
 
 /// A bug in `src`.
 struct Bug {
-    /// Its name there (`planted::is`).
+    /// Its name in the code (`planted::is`).
     name: &'static str,
     what: &'static str,
-    /// One that shows it, when it was recorded.
+    /// A world that showed it when it was recorded.
     world: u64,
-    /// A story of it has one of these. Others may tell of something else that the bug has brought about.
+    /// One story must contain one of these texts. Other stories may be about other effects of the bug.
     shows: &'static [&'static str],
 }
 
@@ -27,7 +27,7 @@ const fn bug(name: &'static str, what: &'static str, world: u64, shows: &'static
     Bug { name, what, world, shows }
 }
 
-/// Something is not fetched, or comes too late.
+/// A URL is not fetched, or is fetched too late.
 const STALLS: &[&str] = &["was not fetched", "in flight from", "lacks the live page"];
 
 const BUGS: [Bug; 21] = [
@@ -93,7 +93,7 @@ const BUGS: [Bug; 21] = [
     bug("pause_forgotten", "a restart resumes what the operator has paused", 2005, &["while the crawl was paused"]),
     bug("refused_for_ever", "a URL that answered 404 at first is never fetched again", 2005, &["lacks the live page"]),
 ];
-/// Time of each processor for a bug.
+/// CPU time of each processor for one bug.
 const MINUTES: f64 = 5.0;
 
 pub fn all(options: &Options) -> ExitCode {
@@ -124,8 +124,8 @@ enum Found {
     Nothing { worlds: u64 },
 }
 
-/// A world in which something breaks as this bug breaks it, and nothing breaks so without the bug. Looks first at the world that is
-/// recorded, unless a seed is given.
+/// Finds a world that fails as this bug makes it fail, and that does not fail in this way without the bug. It tries the recorded world
+/// first, unless a seed is given.
 fn find(given: Option<u64>, minutes: f64, bug: &Bug) -> Found {
     let shape = Options { shape: Some(bug.name.to_owned()), ..Options::default() };
     let plant = Options { plant: Some(bug.name.to_owned()), ..shape.clone() };

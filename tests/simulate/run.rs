@@ -1,4 +1,4 @@
-//! One world from its beginning to its end: the crawl of it runs, is killed and started again, and is asked in the end.
+//! Runs one world from its beginning to its end: the crawl runs, is killed and started again, and is asked about at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -26,26 +26,26 @@ use crate::oracle::{Books, Broken, Ends, Oracle, Said};
 use crate::web::Web;
 use crate::world::{Event, HOUR, MINUTE, Order, SECOND, World};
 
-/// What came of a world.
+/// The result of a world.
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub broken: Vec<Broken>,
-    /// The same for two runs of the same world.
+    /// A digest that is the same for two runs of one world.
     pub trace: u64,
     pub requests: u64,
     pub turns: u64,
     pub lives: u32,
-    /// Of memory, the world's own and the destinations' included.
+    /// Peak memory, including that of the world and of the destinations.
     pub peak_bytes: u64,
 }
 
-/// How often the crawl is asked how it is.
+/// Time between two questions for the status of the crawl.
 const LOOK: u64 = 6 * HOUR;
-/// The crawl is told to end, and has so long.
+/// After SIGTERM the crawl must end within this time.
 const ENDING: u64 = 5 * MINUTE;
 const MUCH_ROOM: u64 = 1 << 50;
 
-/// Runs it, in a thread of its own: two worlds have nothing in common.
+/// Runs a world in a thread of its own, so that two worlds share nothing.
 pub fn run(world: World, tells: bool) -> Outcome {
     let running = std::thread::spawn(move || {
         let folder = PathBuf::from(format!("/dev/shm/seine-simulate-{}", std::process::id()));
@@ -58,7 +58,7 @@ pub fn run(world: World, tells: bool) -> Outcome {
     running.join().expect("the runner itself does not fail")
 }
 
-/// What happens next: an event of the script, the end of one, or a look.
+/// The next step: an event of the script begins or ends, or the crawl is asked for its status.
 enum Next {
     Begin(Event),
     Over(Event),
@@ -70,16 +70,16 @@ struct Episode {
     web: Arc<Web>,
     destinations: Destinations,
     folder: PathBuf,
-    /// Of a process that serves.
+    /// The API of the present process, once it serves.
     service: Arc<Mutex<Option<Arc<dyn Service>>>>,
     signals: Option<UnboundedSender<Received>>,
     /// How the process ended by itself.
     ended: Arc<Mutex<Option<String>>>,
-    /// The books in the last summary.
+    /// The counters in the last summary.
     summary: Arc<Mutex<Vec<Books>>>,
     free: Arc<AtomicU64>,
     is_disk_full: bool,
-    /// By time, and by the order in which they were noted.
+    /// The steps to come, by time, and for one time in the order in which they were added.
     agenda: BTreeMap<(u64, u64), Next>,
     noted: u64,
     broken: Vec<Broken>,
@@ -162,7 +162,7 @@ impl Episode {
         self.web.now_ms()
     }
 
-    /// Lets time pass until then. False when the crawl is beyond help.
+    /// Lets time pass until then. False if the crawl cannot go on.
     fn go_on(&mut self, until: u64) -> bool {
         let until = system::nanos() + until.saturating_sub(self.now()) * 1_000_000;
         let stop = self.machine.run(until);
@@ -185,7 +185,7 @@ impl Episode {
         self.broken.push(Broken { property, story });
     }
 
-    /// Starts the process with what is configured by now.
+    /// Starts the process with the present configuration.
     fn boot(&mut self) {
         let (now, mut web) = (self.now(), self.web.state.lock());
         let settings = web.world.settings_at(now);
@@ -228,7 +228,7 @@ impl Episode {
         self.web.state.lock().oracle.ended(now, is_clean);
     }
 
-    /// Tells the process to end, and waits for it. False when it does not.
+    /// Sends SIGTERM to the process, and waits for its end. False if it does not end.
     fn end(&mut self) -> bool {
         if let Some(signals) = &self.signals {
             let _ = signals.send(Received::End);
@@ -354,7 +354,7 @@ impl Episode {
         };
     }
 
-    /// The operator says something, and waits for the answer. True when it is yes.
+    /// The operator gives an order and waits for the answer. True if the order is accepted.
     fn tell(&mut self, order: Ordered) -> bool {
         let Some(service) = self.serving() else { return false };
         let tells = self.web.state.lock().tells;
@@ -390,7 +390,7 @@ impl Episode {
         self.machine.run(system::nanos() + 10 * SECOND * 1_000_000);
     }
 
-    /// Asks the crawl how it is.
+    /// Asks the crawl for its status.
     fn look(&mut self) {
         let Some(service) = self.service.lock().clone() else { return };
         let now = self.now();
@@ -441,10 +441,10 @@ impl Episode {
     }
 }
 
-/// What panicked, wherever it was.
+/// All panics, in any thread.
 pub static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Panics are noted instead of printed.
+/// Records panics instead of printing them.
 pub fn note_panics() {
     std::panic::set_hook(Box::new(|panic| {
         PANICS.lock().push(panic.to_string());

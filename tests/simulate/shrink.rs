@@ -1,4 +1,4 @@
-//! A world that fails, made smaller and smaller as long as it fails in the same way: then it can be told in a few sentences.
+//! Makes a failing world smaller as long as it fails in the same way. Then its story has only a few sentences.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use crate::run;
 use crate::team;
 use crate::world::World;
 
-/// Of real time.
+/// Limit of real time.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// `shape`: the world suits this bug.

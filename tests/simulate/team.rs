@@ -1,5 +1,4 @@
-//! Many worlds, two at a time, each in a process of its own. A process that hangs or dies takes one world with it, and that world has
-//! failed.
+//! Crawls many worlds, two at a time, each in a process of its own. If a process hangs or dies, one world is lost, and counts as failed.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -15,15 +14,15 @@ use crate::{Options, run};
 
 /// Processes at the same time.
 pub const MEMBERS: u64 = 2;
-/// Without a turn for so long (of real time) a world hangs.
+/// A world without a turn for this time (real time) hangs.
 const HANGS: Duration = Duration::from_secs(180);
 
-/// What a team found.
+/// The findings of a team.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Worlds that did not die.
+    /// Number of worlds whose process did not die.
     pub ends: Vec<End>,
-    /// Seeds of worlds in which something broke, and what.
+    /// Seeds of worlds in which a property broke, with the stories.
     pub failed: Vec<(u64, String)>,
 }
 
@@ -33,7 +32,7 @@ impl Found {
     }
 }
 
-/// Runs worlds until their number or their time is over. Says at once what breaks, and tells the first world that fails as a short
+/// Runs worlds until their number or their time is used up. Prints each failure at once, and the first world that fails as a short
 /// story.
 pub fn lead(options: &Options) -> ExitCode {
     let seed = options.seed.unwrap_or_else(|| fastrand::u64(..1 << 40));
@@ -68,7 +67,7 @@ pub fn search(seed: u64, options: &Options, first: bool) -> Found {
     search_telling(seed, options, first, &mut |_, _| ())
 }
 
-/// `tell`: hears of each failure at once.
+/// `tell`: called at once for each failure.
 fn search_telling(seed: u64, options: &Options, first: bool, tell: &mut dyn FnMut(u64, &str)) -> Found {
     let (sender, receiver) = channel();
     let is_over = AtomicBool::new(false);
@@ -85,7 +84,7 @@ fn search_telling(seed: u64, options: &Options, first: bool, tell: &mut dyn FnMu
     })
 }
 
-/// Crawls every second world from `seed` on, until their number or their time is over.
+/// Crawls every second world from `seed` on, until their number or their time is used up.
 fn crawl_worlds(core: u64, seed: u64, options: &Options, is_over: &AtomicBool, lines: &Sender<Line>) {
     let began = Instant::now();
     let duration = |minutes: f64| Duration::from_secs_f64(minutes * 60.0);
@@ -130,7 +129,7 @@ fn member(core: u64, seed: u64, options: &Options) -> Child {
     command.stdout(Stdio::piped()).spawn().expect("this program runs")
 }
 
-/// What a member prints.
+/// The output of a member.
 enum Line {
     Begin {
         seed: u64,
@@ -146,7 +145,7 @@ enum Line {
     },
 }
 
-/// What is the same whenever this world is crawled, except for the processor time.
+/// The results of a world. All of them repeat when this world is crawled again, except for the processor time.
 #[derive(Debug)]
 pub struct End {
     pub requests: u64,
@@ -232,8 +231,8 @@ fn myself() -> Command {
     Command::new(std::env::current_exe().expect("this program has a path"))
 }
 
-/// Crawls one world in this process. A second one would not be as it is alone: tokio draws its chance from the number of runtimes
-/// that the process has had.
+/// Crawls one world in this process. A second world in the same process would not repeat, because tokio's random seed depends on the
+/// number of runtimes that the process has had.
 pub fn crawl_one(core: usize, options: &Options) -> ExitCode {
     system::stay_on(core);
     std::thread::spawn(watch);

@@ -1,4 +1,4 @@
-//! The network of a world: what its web answers takes time, breaks off, or does not come.
+//! The network of a world: answers take time, break off, or do not come.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -147,7 +147,7 @@ fn failed(reason: FailureReason, message: &str) -> Failure {
 /// A body that comes slowly, or breaks off.
 struct Coming {
     body: Bytes,
-    /// Of it, so much comes before the connection breaks.
+    /// Bytes that arrive before the connection breaks.
     until: Option<usize>,
     sent: usize,
     /// Bytes for each step, and when the next one comes.

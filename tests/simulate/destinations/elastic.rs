@@ -106,7 +106,7 @@ impl ElasticServer for Elastic {
     ) -> BoxFuture<'static, Result<ServerReply, NoAnswer>> {
         let request = Request { method, path, body: body.unwrap_or_default() };
         let shared = self.0.clone();
-        // A task of its own: who does not wait for the answer does not take the request back.
+        // A task of its own, because a client that stops waiting does not cancel the request.
         Box::pin(async move {
             match tokio::spawn(shared.answer(request)).await {
                 Ok(answer) => answer,
@@ -152,7 +152,7 @@ impl State {
         }
     }
 
-    /// The answer, whether it is lost, and whether the connection then stays open. An error: the server went away meanwhile.
+    /// The answer, whether it is lost, and whether the connection then stays open. An error: the server went down meanwhile.
     fn carry_out(&mut self, request: &Request, now_ms: u64) -> Result<(Reply, bool, bool), NoAnswer> {
         if self.mishaps.away(now_ms).is_some() {
             return Err(NoAnswer::Broken("model: Connection reset by peer".into()));
@@ -175,7 +175,7 @@ impl State {
         reply
     }
 
-    /// Of the operations of a bulk only some are done.
+    /// Executes only some operations of a bulk.
     fn refuse_some(&mut self, request: &Request, status: u16, now_ms: u64) -> Reply {
         let operations = split(&request.body);
         let mut items = Vec::new();
@@ -194,7 +194,7 @@ impl State {
         Reply::ok(json!({ "took": 1, "errors": true, "items": items }))
     }
 
-    /// Keeps in the log what a bulk did.
+    /// Records the changes by a bulk in the log.
     fn note(&mut self, reply: &Reply, at_ms: u64) {
         let items = reply.body["items"].as_array().into_iter().flatten();
         for (action, item) in items.filter_map(|item| item.as_object()?.iter().next()) {

@@ -1,4 +1,4 @@
-//! What files of the FILES sink hold.
+//! Reads the files of the FILES sink.
 
 use std::collections::BTreeMap;
 use std::path::Path;

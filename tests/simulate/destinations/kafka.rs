@@ -1,8 +1,8 @@
 //! A Kafka cluster at the end of a network, and librdkafka's producer on this side of it.
 //!
-//! The producer does what librdkafka does with the sink's properties: it knows the number of partitions for some minutes, waits
-//! for a batch, sends each message until it is acknowledged, and without `enable.idempotence` a batch whose acknowledgement was
-//! lost is sent again behind what followed it.
+//! The producer does what librdkafka does with the sink's properties. It knows the number of partitions for some minutes, waits
+//! for a batch, and sends each message until it is acknowledged. Without `enable.idempotence`, a batch whose acknowledgement was
+//! lost is sent again behind later batches.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -29,11 +29,11 @@ use super::mishaps::Mishaps;
 use super::{TrueTime, files, note};
 use crate::world::{Change, Done, Held, Trouble};
 
-/// The topic's partitions are asked for again after so long (`topic.metadata.refresh.interval.ms`).
+/// Time between two queries of the topic's partitions (`topic.metadata.refresh.interval.ms`).
 const METADATA_MS: u64 = 300_000;
-/// A topic that is gone is waited for (`topic.metadata.propagation.max.ms`).
+/// How long to wait for a missing topic (`topic.metadata.propagation.max.ms`).
 const PROPAGATION: Duration = Duration::from_secs(30);
-/// A request without an answer is given up (`request.timeout.ms`, `socket.timeout.ms`).
+/// When to give up a request without an answer (`request.timeout.ms`, `socket.timeout.ms`).
 const REQUEST: Duration = Duration::from_secs(30);
 const BATCH_BYTES: usize = 1_000_000;
 const ID: i32 = 1;
@@ -72,9 +72,9 @@ struct Queue {
     bytes: usize,
     is_sending: bool,
     is_closed: bool,
-    /// How many partitions there are, and as of when.
+    /// The number of partitions, and when it was asked for.
     partitions: Option<(usize, u64)>,
-    /// The number of the next batch, by partition.
+    /// The sequence number of the next batch, by partition.
     batches: HashMap<usize, u64>,
 }
 
@@ -89,11 +89,11 @@ struct Waiting {
 /// How an attempt to deliver a batch ended.
 enum Sent {
     Done,
-    /// Again, at once.
+    /// The batch is sent again at once.
     Again,
-    /// The messages wait behind all others.
+    /// The messages are queued again, behind all others.
     Later,
-    /// No message was taken, and none will be.
+    /// The broker rejected the messages for good.
     Refused(Code),
 }
 
@@ -141,7 +141,7 @@ impl Kafka {
         }
     }
 
-    /// Of each key the last message in each partition. A reader of two partitions cannot tell which of two messages is the newer.
+    /// The last message of each key in each partition. A reader of two partitions cannot tell which of two messages is newer.
     pub fn contents(&self, topic: &str) -> BTreeMap<String, Held> {
         let broker = &self.0.state.lock().broker;
         let mut last = HashMap::new();
@@ -264,7 +264,7 @@ impl Drop for Link {
 }
 
 impl Shared {
-    /// A question that the caller's thread waits for. An error: there was no answer in time.
+    /// Asks a question and blocks the caller's thread. An error: there was no answer in time.
     fn ask(&self, patience: Duration, reports: &Reports) -> Result<(), Code> {
         let (away, delay) = {
             let state = &mut *self.state.lock();
@@ -283,7 +283,7 @@ impl Shared {
     }
 }
 
-/// Sends what waits until nothing does.
+/// Sends queued messages until none is left.
 async fn send_all(producer: Arc<Producer>) {
     loop {
         sleep(Duration::from_millis(20)).await;
@@ -331,7 +331,7 @@ impl Producer {
         }
     }
 
-    /// How many partitions the topic has, as far as the producer knows. None: there is no such topic.
+    /// The number of the topic's partitions as the producer knows it. None: there is no such topic.
     async fn partitions(&self, topic: &str) -> Option<usize> {
         let mut waited = false;
         loop {
@@ -362,7 +362,7 @@ impl Producer {
         }
     }
 
-    /// Waits until the broker can be reached, then for the way there.
+    /// Waits until the broker can be reached, then for the network's latency.
     async fn reach(&self) {
         loop {
             let (away, delay) = {
@@ -407,8 +407,8 @@ impl Producer {
         }
     }
 
-    /// The broker has not counted the batch that was sent last. Of an idempotent producer the next one has its number: librdkafka
-    /// begins a new epoch then.
+    /// The broker has not counted the last batch. So the next batch of an idempotent producer gets the same sequence number, as in
+    /// librdkafka, which begins a new epoch then.
     fn gives_back(&self, partition: usize) {
         if let Some(number) = self.queue.lock().batches.get_mut(&partition) {
             *number -= 1;
@@ -484,11 +484,11 @@ impl State {
         let next = |broker: &Broker| Some(broker.topics.get(topic)?.partitions.get(partition)?.next_offset);
         let before = next(&self.broker);
         let first = self.broker.produce(topic, partition, batch, now_ms)?;
-        // What an idempotent producer sends again is there once.
+        // The broker keeps only one copy of a batch that an idempotent producer repeats.
         if before != next(&self.broker) {
             for record in &batch.records {
                 let what = what(&record.headers, record.value.as_deref());
-                // The page has another partition now, and is there already.
+                // A tombstone for the old partition; the page is in its new one already.
                 if record.headers.iter().any(|(name, value)| name == "change" && value == b"moved") {
                     continue;
                 }
@@ -514,7 +514,7 @@ fn batches(messages: Vec<Waiting>) -> Vec<Vec<Waiting>> {
     all
 }
 
-/// What a message says of its page.
+/// The change of a page that a message announces.
 fn what(headers: &[(String, Vec<u8>)], value: Option<&[u8]>) -> Done {
     let header = |wanted: &str| headers.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_slice());
     let made = || seine_system::clock::time_of(std::str::from_utf8(header("event_id")?).ok()?);
@@ -532,7 +532,7 @@ fn what(headers: &[(String, Vec<u8>)], value: Option<&[u8]>) -> Done {
 }
 
 fn url_of(key: &[u8]) -> String {
-    // As forms write it.
+    // In the encoding of HTML forms.
     let key: Vec<u8> = key.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
     percent_decode(&key).decode_utf8_lossy().into_owned()
 }

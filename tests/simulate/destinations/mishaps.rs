@@ -1,8 +1,8 @@
-//! What goes wrong between the crawl and a server, for a time.
+//! Temporary faults between the crawl and a server.
 
 use crate::world::Trouble;
 
-/// Each until a time.
+/// Each lasts until a time.
 #[derive(Debug, Default)]
 pub struct Mishaps {
     away_until: u64,
@@ -12,7 +12,7 @@ pub struct Mishaps {
 }
 
 impl Mishaps {
-    /// False for what is no matter of time.
+    /// Begins a fault. False if the trouble is no temporary fault.
     pub fn begin(&mut self, trouble: &Trouble, now_ms: u64) -> bool {
         match trouble {
             Trouble::Away { lasts } => self.away_until = now_ms + lasts,
@@ -24,17 +24,17 @@ impl Mishaps {
         true
     }
 
-    /// Until when nobody answers, if so.
+    /// Until when the server does not answer; none: it answers.
     pub fn away(&self, now_ms: u64) -> Option<u64> {
         (now_ms < self.away_until).then_some(self.away_until)
     }
 
-    /// By how many milliseconds an answer is late.
+    /// The delay of an answer in milliseconds.
     pub fn late(&self, now_ms: u64) -> u64 {
         if now_ms < self.slow.1 { self.slow.0 } else { 0 }
     }
 
-    /// With which status requests are refused, and until when.
+    /// The status with which requests are refused, and until when.
     pub fn refused(&self, now_ms: u64) -> Option<(u16, u64)> {
         Some(self.refusing).filter(|(_, until)| now_ms < *until)
     }

@@ -1,7 +1,7 @@
-//! What stands in for the destinations: a model of an Elasticsearch server, one of a Kafka cluster, and the files on disk.
+//! Simulated destinations: a model of an Elasticsearch server, a model of a Kafka cluster, and the files on disk.
 //!
-//! * `elastic_model`, `kafka_model`: what the servers do, without time. `tests/elastic/model.rs` and `tests/kafka/model.rs` hold them
-//!   against the real servers.
+//! * `elastic_model`, `kafka_model`: the servers, without time. `tests/elastic/model.rs` and `tests/kafka/model.rs` compare them with
+//!   the real servers.
 //! * `elastic`, `kafka`: these servers at the end of a network, in virtual time, with mishaps.
 
 mod elastic;
@@ -41,7 +41,7 @@ impl Destinations {
         Destinations { elastic, kafka, data }
     }
 
-    /// Something happens to a destination. Replayed dead letters are none of its business: the crawl's operator sends them.
+    /// An event happens to a destination. Replayed dead letters are not handled here: the crawl's operator sends them.
     pub fn event(&self, event: &DestinationEvent, now_ms: u64) {
         match event.which {
             Kind::Elastic => self.elastic.happen(&event.what, Kind::Elastic.name(), now_ms),
@@ -50,7 +50,8 @@ impl Destinations {
         }
     }
 
-    /// What a search or a reader from the beginning finds, by URL. `sink`: its name, which is that of its index or topic, too.
+    /// The content of a destination, by URL, as a search or a reader from the beginning sees it. `sink`: the name of the sink, and of its
+    /// index or topic.
     pub fn contents(&self, sink: &str) -> BTreeMap<String, Held> {
         match sink {
             _ if sink == Kind::Elastic.name() => self.elastic.contents(sink),
@@ -59,7 +60,7 @@ impl Destinations {
         }
     }
 
-    /// All that the destination took.
+    /// All changes that the destination accepted.
     pub fn log(&self, sink: &str) -> Vec<Change> {
         match sink {
             _ if sink == Kind::Elastic.name() => self.elastic.log(),
@@ -69,7 +70,7 @@ impl Destinations {
     }
 }
 
-/// What time it is in the world, whatever the machine's clock says.
+/// The true time in the world; the machine's clock may be wrong.
 #[derive(Debug, Clone, Copy)]
 pub struct TrueTime {
     begins_ms: u64,
@@ -81,7 +82,7 @@ impl TrueTime {
     }
 }
 
-/// Notes what one place has of a URL. Of two that contradict each other the older counts: somebody will read it.
+/// Adds one document of a URL. If two indices or partitions have different ones, the older counts, because a reader may see it.
 fn note(all: &mut BTreeMap<String, Held>, url: String, held: Held) {
     match all.get(&url) {
         Some(other) if other.fetched_ms <= held.fetched_ms => {}

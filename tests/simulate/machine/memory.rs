@@ -1,4 +1,4 @@
-//! How many bytes are allocated, and at most were since a world began.
+//! Counts allocated bytes, and their maximum since a world began.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! A machine of its own for one process: virtual time, chance that repeats, and threads and tasks of which one runs at a time.
+//! A simulated machine for one process: virtual time, repeatable random numbers, and threads and tasks of which one runs at a time.
 
 pub mod memory;
 pub mod system;
@@ -28,26 +28,26 @@ pub struct Machine {
     are_awake: bool,
     /// Turns given since it began.
     pub turns: u64,
-    /// It is killed behind so many turns, if it lives until then.
+    /// The process is killed after this number of turns, if it still runs.
     pub kill_at: Option<u64>,
 }
 
-/// Why it stopped for now.
+/// Why [`Machine::run`] returned.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// It is that time.
+    /// The time is reached.
     Time,
-    /// The turn at which it is to be killed has come.
+    /// The turn at which the process is killed has come.
     Kill,
-    /// So much happened without any time passing that it will never end.
+    /// Too many turns passed without any time passing. With the names of the threads.
     Livelock(String),
 }
 
-/// Turns without time passing.
+/// Maximum number of turns without time passing.
 const MOST_TURNS: u64 = 100_000;
 
 impl Machine {
-    /// To be called in a thread of its own, which does everything from then on.
+    /// Must be called in a new thread, which then runs the whole simulation.
     pub fn new(seed: u64, wall_ms: u64) -> Machine {
         system::begin(wall_ms);
         system::enter(seed);
@@ -77,7 +77,7 @@ impl Machine {
         self.threads.thread("main", Box::new(main));
     }
 
-    /// The process ends here and now. What it has written stays; nothing is flushed, closed or said.
+    /// Kills the process at once. Written bytes stay; nothing is flushed, closed or reported.
     pub fn kill(&mut self) {
         outside::die(true);
         system::set_disk(Disk::Frozen);
@@ -116,7 +116,7 @@ impl Machine {
                 let next = self.chance.usize(..runnable);
                 self.turns += 1;
                 self.threads.give_turn(next);
-                // What a thread wakes stands in the queue for what comes from other threads.
+                // Tasks that a thread wakes are in tokio's global queue.
                 self.are_awake |= self.tasks().runtime.metrics().global_queue_depth() > 0;
                 continue;
             }
@@ -141,9 +141,9 @@ struct Tasks {
 
 #[derive(Default)]
 struct Parking {
-    /// Nothing is left to do now.
+    /// No task can go on now.
     is_idle: AtomicBool,
-    /// How often nothing may be left to do before that counts: once more when time is to pass.
+    /// How many more times the runtime may park before `is_idle` is set: once more if time must pass first.
     left: AtomicU32,
     waker: Mutex<Option<Waker>>,
 }
@@ -171,7 +171,7 @@ impl Tasks {
         tasks
     }
 
-    /// Runs tasks until none can go on; with a limit, lets time pass before, until a timer ends or the limit is reached.
+    /// Runs tasks until none can go on. With a limit, lets time pass first, until a timer ends or the limit is reached.
     fn rest(&self, limit: Option<u64>) {
         turns::SIGNS.fetch_add(1, Ordering::Relaxed);
         let parking = &self.parking;

@@ -1,9 +1,9 @@
-//! The few calls of the C library whose answers a simulated thread must not get from this machine: what time it is,
-//! chance, and what becomes of what it writes.
+//! Replaces the few calls of the C library whose results must not come from the real machine: time, random numbers, and writes to
+//! the disk.
 //!
-//! The linker takes these functions of the test's binary in place of the library's. A thread that takes no part in a simulation
-//! still gets the real answers, by system call. So `Instant::now()`, `SystemTime::now()` and the order of hash maps are virtual
-//! and repeatable, and the program need not know.
+//! The linker uses these functions of the test's binary instead of the library's. A thread outside a simulation still gets the real
+//! results, by system call. So `Instant::now()`, `SystemTime::now()` and the order of hash maps are virtual
+//! and repeatable, without any change in the program.
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
@@ -27,23 +27,23 @@ const CLOCK_REALTIME_COARSE: c_int = 5;
 const CLOCK_PROCESS_CPUTIME_ID: c_int = 2;
 
 thread_local! {
-    /// Whether this thread lives in virtual time; its chance is drawn from here, then.
+    /// Whether this thread lives in virtual time. If so, its random numbers come from here.
     static CHANCE: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Nanoseconds since this machine began, virtually.
 static NANOS: AtomicU64 = AtomicU64::new(BEGINNING);
-/// By how much the wall clock is ahead of that, in milliseconds.
+/// Difference of the wall clock to that time, in milliseconds.
 static WALL_MS: AtomicI64 = AtomicI64::new(0);
 
 const BEGINNING: u64 = 1_000_000_000_000;
 
-/// From now on this thread lives in virtual time, and its chance follows from `seed`.
+/// From now on this thread lives in virtual time, and its random numbers follow from `seed`.
 pub fn enter(seed: u64) {
     swap_chance(Chance::of(seed));
 }
 
-/// What comes next of the chance that a thread of the simulation draws: from the system, and from `fastrand`.
+/// The state of a simulated thread's random numbers: those of the system, and those of `fastrand`.
 #[derive(Debug, Clone, Copy)]
 pub struct Chance(u64, u64);
 
@@ -53,7 +53,7 @@ impl Chance {
     }
 }
 
-/// Draws from this one from now on; returns the one of before.
+/// Switches to this state and returns the old one.
 pub fn swap_chance(chance: Chance) -> Chance {
     let before = Chance(CHANCE.replace(chance.0), fastrand::get_seed());
     fastrand::seed(chance.1);
@@ -74,7 +74,7 @@ pub fn set_nanos(nanos: u64) {
     NANOS.store(nanos, Ordering::Relaxed);
 }
 
-/// What the machine's wall clock says, in milliseconds since 1970. Events of a world happen by true time: [`true_ms`].
+/// The machine's wall clock, in milliseconds since 1970. Events of a world follow the true time: [`true_ms`].
 pub fn wall_ms() -> u64 {
     (nanos() / 1_000_000).saturating_add_signed(WALL_MS.load(Ordering::Relaxed))
 }
@@ -87,12 +87,12 @@ pub fn jump_wall(by_ms: i64) {
     WALL_MS.fetch_add(by_ms, Ordering::Relaxed);
 }
 
-/// Milliseconds since the machine began, whatever its wall clock says.
+/// Milliseconds since the machine began, independent of its wall clock.
 pub fn true_ms() -> u64 {
     (nanos() - BEGINNING) / 1_000_000
 }
 
-/// All threads of this process run on one core: turns change hands within it.
+/// Keeps all threads of this process on one core, because only one of them runs at a time.
 pub fn stay_on(core: usize) {
     let mask = 1u64 << core;
     // SAFETY: the mask is as long as it says.
@@ -143,19 +143,19 @@ pub unsafe extern "C" fn getrandom(buffer: *mut c_void, length: usize, flags: c_
     length as isize
 }
 
-/// What the disk does.
+/// The state of the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Disk {
     Well = 0,
     /// Every write fails: no space is left.
     Full = 1,
-    /// The process is dead: what it still does is not done.
+    /// The process is dead: its writes have no effect.
     Frozen = 2,
 }
 
 static DISK: AtomicU8 = AtomicU8::new(Disk::Well as u8);
-/// How many more times the disk is written to before the process dies; 0: it does not die of that.
+/// The number of further writes before the process dies; 0: writes do not end it.
 static WRITES_LEFT: AtomicU64 = AtomicU64::new(0);
 
 pub fn set_disk(disk: Disk) {
@@ -163,7 +163,7 @@ pub fn set_disk(disk: Disk) {
     WRITES_LEFT.store(0, Ordering::Relaxed);
 }
 
-/// The process dies just before it writes for so many times more.
+/// The process will die just before its write with this number from now on.
 pub fn die_after_writes(count: u64) {
     WRITES_LEFT.store(count, Ordering::Relaxed);
 }
@@ -178,9 +178,9 @@ unsafe extern "C" {
     fn __errno_location() -> *mut c_int;
 }
 
-/// How an operation on the disk ends that is not done; none: it is to be done. `takes`: it needs room.
+/// The result of an operation that the disk does not execute; none: it is executed. `takes`: the operation needs room.
 fn undone(descriptor: c_int, done: isize, takes: bool) -> Option<isize> {
-    // Standard output and error are nobody's disk.
+    // Standard output and error are not on the disk.
     if (1..=2).contains(&descriptor) {
         return None;
     }
@@ -207,7 +207,7 @@ fn undone(descriptor: c_int, done: isize, takes: bool) -> Option<isize> {
     Some(-1)
 }
 
-/// Memory is nobody's disk: there is nothing to wait for.
+/// Does nothing, because the data folder is in memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn fsync(_file: c_int) -> c_int {
     0
@@ -288,7 +288,7 @@ pub unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
     undone(NOWHERE, 0, false).unwrap_or_else(|| result(unsafe { syscall(SYS_UNLINK, path) })) as c_int
 }
 
-/// It dies after some more writes.
+/// The process dies after some more writes.
 pub fn is_to_die() -> bool {
     WRITES_LEFT.load(Ordering::Relaxed) > 0
 }

@@ -1,5 +1,5 @@
-//! Threads of the simulated process. They are coroutines of the one thread that runs a world: one has the turn until it waits. To hand
-//! over a turn between real threads took a third of the time of a world.
+//! Threads of the simulated process. They are coroutines of the one real thread that runs a world. One has the turn until it waits.
+//! Handing over a turn between real threads took a third of the time of a world.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use seine_system::blocking::Turns;
 
 use super::system::{self, Chance};
 
-/// Bytes of the stack of each, as the standard library has it.
+/// Stack size of each thread in bytes, as in the standard library.
 const STACK: usize = 2 << 20;
 
 /// The threads of a world. All calls come from the thread that runs the world.
@@ -27,7 +27,7 @@ pub struct Threads {
     started: AtomicU64,
     events: AtomicU64,
     is_killed: AtomicBool,
-    /// By name, for who looks for what takes long: those of threads that have ended.
+    /// Turns of ended threads, by name, to find out which threads take long.
     pub turns: Mutex<BTreeMap<String, u64>>,
 }
 
@@ -48,14 +48,14 @@ enum State {
 
 thread_local! {
     static ALL: RefCell<Vec<Rc<Slot>>> = const { RefCell::new(Vec::new()) };
-    /// Who has the turn; none: a task, or the world itself.
+    /// The thread that has the turn; none: a task, or the world itself.
     static CURRENT: RefCell<Option<Rc<Slot>>> = const { RefCell::new(None) };
 }
 
-/// How a thread of a killed process ends.
+/// The payload of the panic that ends a thread of a killed process.
 struct Killed;
 
-/// Real time in which something must happen, or the simulation hangs.
+/// Counts turns. If the counter stands still for some real time, the simulation hangs.
 pub static SIGNS: AtomicU64 = AtomicU64::new(0);
 
 impl Threads {
@@ -74,18 +74,18 @@ impl Threads {
         self.events.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many could go on now.
+    /// Number of threads that could go on now.
     pub fn runnable(&self) -> usize {
         let now = system::nanos();
         ALL.with_borrow(|all| all.iter().filter(|slot| slot.is_runnable(now)).count())
     }
 
-    /// The next time at which one goes on whatever happens.
+    /// The next time at which the wait of a thread ends.
     pub fn next_deadline(&self) -> Option<u64> {
         ALL.with_borrow(|all| all.iter().filter_map(|slot| slot.deadline()).min())
     }
 
-    /// Lets one of those that could go on now do so, until it waits or ends.
+    /// Runs one of the threads that could go on now, until it waits or ends.
     pub fn give_turn(&self, number: usize) {
         let now = system::nanos();
         let next = ALL.with_borrow(|all| all.iter().filter(|slot| slot.is_runnable(now)).nth(number).cloned());
@@ -108,7 +108,7 @@ impl Threads {
         }
     }
 
-    /// Ends them all, wherever they are.
+    /// Ends all threads.
     pub fn kill(&self) {
         self.is_killed.store(true, Ordering::Relaxed);
         while let Some(slot) = ALL.with_borrow(|all| all.first().cloned()) {
@@ -117,7 +117,7 @@ impl Threads {
         self.is_killed.store(false, Ordering::Relaxed);
     }
 
-    /// For who looks at a simulation that hangs.
+    /// The names of all threads, to examine a simulation that hangs.
     pub fn names(&self) -> Vec<String> {
         ALL.with_borrow(|all| all.iter().map(|slot| slot.name.clone()).collect())
     }

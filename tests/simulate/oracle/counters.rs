@@ -1,4 +1,4 @@
-//! Properties 5 and 6: the books balance, what is said is true, and memory is bounded.
+//! Properties 5 and 6: the counters balance, reports are true, and memory is bounded.
 
 use super::{Books, Case, Event};
 use crate::world::{DAY, HOUR};
@@ -10,7 +10,7 @@ pub fn stories(case: &Case) -> Vec<String> {
         if *accepted != delivered + skipped + dead + damaged + pending {
             stories.push(format!("the books of {sink} do not balance: {books:?}"));
         }
-        // An event may have come just before the end: looks are six hours apart.
+        // An event may have come just before the end, because status questions are six hours apart.
         let looks = case.oracle.looks.iter().rev().take(4);
         let before: Vec<u64> = looks.filter_map(|(_, said)| said.pending.get(sink).copied()).collect();
         if *pending > 0 && !before.contains(&0) {
@@ -21,12 +21,12 @@ pub fn stories(case: &Case) -> Vec<String> {
     stories
 }
 
-/// A day after all is well, the program says so.
+/// A day after the last trouble, the program reports that all is well.
 fn restless(case: &Case) -> Option<String> {
     let calm = case.world.calm_ms + case.settings.backoff_max + DAY;
     let (at, said) = case.oracle.looks.iter().rev().find(|(at, _)| *at >= calm + HOUR)?;
     let is_stuck = !said.parts_stuck.is_empty() || !said.parts_failing.is_empty();
-    // An operator who changes an index or a topic may be told so for as long as it is.
+    // If the operator has changed an index or a topic, the program may report this as long as it lasts.
     let is_told = case.oracle.events.iter().any(|(_, _, event)| matches!(event, Event::Destination(_)));
     match &said.ready {
         _ if is_stuck => {
@@ -40,8 +40,8 @@ fn restless(case: &Case) -> Option<String> {
     }
 }
 
-/// A world has 2,000 pages at most, and its log is on disk. What the world itself, its destinations and the oracle take is counted, too:
-/// 16 to 50 MB together.
+/// A world has 2,000 pages at most, and its log is on disk. The memory of the world itself, its destinations and the oracle counts, too:
+/// together 16 to 50 MB.
 const MOST_BYTES: u64 = 128 << 20;
 
 pub fn memory(case: &Case) -> Vec<String> {

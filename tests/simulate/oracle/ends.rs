@@ -1,4 +1,4 @@
-//! Property 1: in the end every destination holds exactly the live pages, in their last whole version.
+//! Property 1: at the end every destination holds exactly the live pages, in their last complete version.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,20 +28,20 @@ pub fn stories(case: &Case) -> Vec<String> {
 
 /// URLs that the crawl knows.
 pub struct Known {
-    /// It must know these: they were asked for, or links lead there to the last.
+    /// URLs that it must know: it requested them, or links lead to them until the end.
     pub must: BTreeSet<String>,
-    /// And it may know these.
+    /// URLs that it may know; these include `must`.
     pub may_be: BTreeSet<String>,
 }
 
 pub fn known(case: &Case) -> Known {
     let (world, requests) = (case.world, &case.oracle.requests);
     let mut must = world.reachable(&case.settings, world.ends_ms);
-    // Pages that have not changed since do not lead to what was forgotten again.
+    // Pages that have not changed since are not read again for links to forgotten URLs.
     if case.oracle.events.iter().any(|(_, _, event)| matches!(event, Event::Order(Order::Forget { .. }))) {
         must.clear();
     }
-    // Where a redirect leads is not known by that alone.
+    // A request that only followed a redirect does not make its URL known.
     let asked = requests.by_url.iter().filter(|(url, at)| {
         let mut own = at.iter().map(|at| &requests.all[*at]).filter(|asked| asked.from.is_none());
         own.next_back().is_some_and(|last| !is_forgotten(case, split(url).0, last.at))
@@ -53,14 +53,14 @@ pub fn known(case: &Case) -> Known {
     Known { must, may_be }
 }
 
-/// The operator had the host forgotten after this time.
+/// Whether the operator ordered to forget the host after this time.
 pub fn is_forgotten(case: &Case, origin: &str, last: u64) -> bool {
     let forgets = |event: &Event| matches!(event, Event::Order(Order::Forget { origin: of }) if of == origin);
     case.oracle.events.iter().any(|(at, _, event)| *at >= last && forgets(event))
 }
 
-/// The written rule: a host in trouble for `give_up_after` is given up, until a link leads there again. Time between two mishaps in
-/// which nobody asked counts, too, as far as back-offs go.
+/// The written rule: a host in trouble for `give_up_after` is given up, until a link leads there again. A short time
+/// between two mishaps counts, too, because the program may not have asked the host meanwhile.
 pub fn may_be_given_up(case: &Case, url: &str) -> bool {
     let Some(host) = case.world.host_of(url) else { return false };
     let troubling = |mishap: &&crate::world::Mishap| mishap.may_trouble() && mishap.who.touches(host);
@@ -88,7 +88,7 @@ struct Seen<'s> {
 }
 
 impl Seen<'_> {
-    /// A page that ought to be held, and is not.
+    /// A page that the destination lacks.
     fn missing(&self, place: &str, its: &Place) -> Option<String> {
         if self.may_lack_pages() || its.one_of.iter().any(|url| self.held.contains_key(url)) {
             return None;
@@ -102,7 +102,7 @@ impl Seen<'_> {
         Some(format!("{} lacks the live page {url}{or}: {}", self.sink.name, self.past(url)))
     }
 
-    /// A page that is held under two URLs.
+    /// A page that the destination has under two URLs.
     fn twice(&self, its: &Place) -> Option<String> {
         if self.sink.removed == Removed::Keep || self.may_hold_more() {
             return None;
@@ -114,7 +114,7 @@ impl Seen<'_> {
         Some(format!("{} holds one page twice, as {first} and as {second}: {}", self.sink.name, self.past(second)))
     }
 
-    /// Something that is held, and ought not to be, or not as it is.
+    /// A document that the destination should not have, or has in a wrong version.
     fn wrong(&self, url: &str, held: &Held, places: &BTreeMap<String, Place>) -> Option<String> {
         let name = &self.sink.name;
         let Some(truth) = self.truths.get(url) else {
@@ -146,8 +146,8 @@ impl Seen<'_> {
         is_alias.then(|| format!("{name} holds {url}, whose page is that of {}: {}", truth.place, self.past(url)))
     }
 
-    /// The written rule (docs/consuming.md): with `removed: keep` a destination keeps what it had of a URL when its page is delivered
-    /// under another one. That other one must be held, in its last version.
+    /// The written rule (docs/consuming.md): with `removed: keep` a destination keeps the document of a URL whose page is now delivered
+    /// under another URL. The destination must have the last version under the other URL.
     fn keeps_alias(&self, url: &str, its: &Place) -> bool {
         let is_last = |digest: &String| its.digests.contains(digest);
         let has_last = |other: &String| {
@@ -161,13 +161,13 @@ impl Seen<'_> {
         self.sink.removed == Removed::Keep && others.any(has_last)
     }
 
-    /// The written rule (docs/consuming.md): with `removed: keep` a topic that gets more partitions keeps messages of keys that go to another
-    /// one now. The last message of the page must be right.
+    /// The written rule (docs/consuming.md): if a topic with `removed: keep` gets more partitions, old messages stay in the old partition.
+    /// The last message of the page must be right.
     fn keeps_partition(&self, url: &str, truth: &Truth) -> bool {
         self.last_in_new_partition(url) == Some(&truth.body_digest)
     }
 
-    /// What the last message of a page brought, where an earlier one may stay in another partition.
+    /// The digest in the last message of a page, if an earlier message may stay in another partition.
     fn last_in_new_partition(&self, url: &str) -> Option<&String> {
         let may_stay =
             self.sink.removed == Removed::Keep && self.befell(|what| matches!(what, Trouble::PartitionsAdded(_)));
@@ -178,7 +178,7 @@ impl Seen<'_> {
         })
     }
 
-    /// The written rule (README, `seine forget`): destinations keep what they have of URLs that are forgotten.
+    /// The written rule (README, `seine forget`): destinations keep their documents of forgotten URLs.
     fn is_of_before_forgetting(&self, url: &str, held: &Held) -> bool {
         let (origin, _) = split(url);
         let clock = if self.case.has_jumps() { 2 * DAY } else { 0 };
@@ -188,7 +188,7 @@ impl Seen<'_> {
         })
     }
 
-    /// What a digest is, for people.
+    /// Says which version of a page has this digest, for people.
     fn what(&self, url: &str, digest: &str) -> String {
         let came = |(first, last): &(&Asked, &Asked)| match &last.meant.says {
             Says::Page { digest: its, .. } => *its == *digest && first.at < u64::MAX,
@@ -208,8 +208,8 @@ impl Seen<'_> {
         past(self.case, url)
     }
 
-    /// Somebody else took documents away, and the destination is the same as before; or it came late, and what does not change is not
-    /// sent again.
+    /// Whether the destination may lack pages. Either its documents were deleted while it stayed the same destination, or it was added
+    /// late; unchanged pages are not sent again.
     fn may_lack_pages(&self) -> bool {
         let late = |event: &Event| matches!(event, Event::RestartWith(NewSettings::NewSink(sink)) if sink.name == self.sink.name);
         let is_late = !self.case.world.settings.sinks.iter().any(|sink| sink.name == self.sink.name);
@@ -260,7 +260,8 @@ fn one(case: &Case, first: &Asked, last: &Asked) -> String {
     format!("{}: {what}{at}{mishap}", case.day(first.at))
 }
 
-/// Names of hosts are kept from the crawl, or their answers, at this time; the world's own doing, or the machine's.
+/// Whether the name or the answers of the URL's host may be missing in this time, because of a mishap of the world or an event of the
+/// machine.
 pub fn is_troubled(case: &Case, url: &str, from: u64, to: u64) -> bool {
     let Some(host) = case.world.host_of(url) else { return true };
     let mishaps = case.world.mishaps.iter();
@@ -270,7 +271,7 @@ pub fn is_troubled(case: &Case, url: &str, from: u64, to: u64) -> bool {
     is_struck || case.events_between(from.saturating_sub(DAY), to).next().is_some()
 }
 
-/// When the last trouble was over that touches the URL's host, of those between two times; the first of these if there was none.
+/// The end of the last trouble between two times that concerns the URL's host; `from` if there was none.
 pub fn trouble_ends(case: &Case, url: &str, from: u64, to: u64) -> u64 {
     let touches = |mishap: &&crate::world::Mishap| case.world.host_of(url).is_none_or(|host| mishap.who.touches(host));
     let mishaps = case.world.mishaps.iter().filter(touches).map(|mishap| (mishap.when.from, mishap.when.until));

@@ -1,4 +1,4 @@
-//! Property 2, second half: what destinations take of a page is whole, of its own time, and nothing old follows something new.
+//! Property 2, second half: every delivered page is complete, has the time of its fetch, and no old version follows a newer one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,12 +30,12 @@ struct Page<'p> {
     sink: &'p str,
     url: &'p str,
     changes: Vec<&'p Change>,
-    /// The digest of nothing.
+    /// The digest of an empty body.
     empty: &'p str,
 }
 
 impl Page<'_> {
-    /// What was taken again after a restart is followed by what came behind it; in the end, and after an hour at most, the newest is last.
+    /// An older version may follow a newer one only if one at least as new comes within an hour: after a restart, a sink repeats events.
     fn old_after_new(&self) -> Option<String> {
         if self.was_replayed() {
             return None; // of letters that come late, a topic keeps both
@@ -62,7 +62,7 @@ impl Page<'_> {
         None
     }
 
-    /// A destination that is away, or a process that is, takes longer.
+    /// The hour is longer while the destination or the process is down.
     fn patience(&self, at: u64) -> u64 {
         let lasting = self
             .case
@@ -91,7 +91,7 @@ impl Page<'_> {
         })
     }
 
-    /// Bodies that were answered for the URL to their end.
+    /// Bodies that the web answered completely for the URL.
     fn whole(&self) -> BTreeSet<&str> {
         let whole = |(_, last): &(&super::requests::Asked, &super::requests::Asked)| last.got == Got::Whole;
         let of = self.case.oracle.requests.of(self.url).filter(whole);
@@ -129,7 +129,7 @@ impl Page<'_> {
         None
     }
 
-    /// An empty 200 takes a page's place only when a second one confirms it.
+    /// An empty 200 replaces a page only when a second one confirms it.
     fn empty_over_whole(&self) -> Option<String> {
         let mut holds_whole = false;
         for change in &self.changes {
@@ -153,7 +153,8 @@ impl Page<'_> {
         None
     }
 
-    /// With `removed: keep` nobody tells a destination that the page is delivered under another URL. What it has of it counts no more.
+    /// With `removed: keep` a destination does not hear that the page is delivered under another URL now. Its document of this URL does not
+    /// count any more.
     fn keeps_alias(&self, at: u64) -> bool {
         let settings = self.case.world.settings_at(at);
         let keeps = settings.sinks.iter().any(|sink| sink.name == self.sink && sink.removed == Removed::Keep);
@@ -170,7 +171,7 @@ impl Page<'_> {
         times.len() > 1 && (last + MINUTE >= first + self.case.settings.confirm_gone || self.case.has_jumps())
     }
 
-    /// What is delivered says when it was fetched, and it was fetched then.
+    /// A delivered page has a fetch time, and there was a fetch at that time.
     fn of_no_fetch(&self) -> Option<String> {
         if self.case.has_jumps() {
             return None;

@@ -1,5 +1,5 @@
-//! Whether the crawl of a world kept its promises. The oracle knows the world, every request, what each destination took, and what the
-//! program said of itself. It knows nothing of how the program works.
+//! Judges whether the crawl of a world kept its promises. The oracle knows the world, every request, what each destination accepted, and
+//! what the program reported. It does not know how the program works.
 
 mod counters;
 mod ends;
@@ -24,29 +24,29 @@ pub use said::{is_told_of, tell_of, tell_why};
 
 /// A promise that was not kept. The properties:
 ///
-/// 1. After a calm time each destination holds exactly the live pages, in their last whole version.
-/// 2. No live page was removed, except by a written rule with a time. Nothing old follows something new.
-/// 3. No host, address or robots.txt rule was offended, and no order of the operator.
-/// 4. What is due and not forbidden is fetched.
-/// 5. The books balance, and what is said is true.
-/// 6. Memory stays within what the configuration says.
+/// 1. After a calm time each destination holds exactly the live pages, in their last complete version.
+/// 2. No live page was removed, except by a written rule with a time. No old version follows a newer one.
+/// 3. The crawl obeyed the delays of hosts and addresses, robots.txt, and the orders of the operator.
+/// 4. Every URL that is due and not forbidden is fetched.
+/// 5. The counters balance, and all reports are true.
+/// 6. Memory stays within a bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
     pub property: u8,
     pub story: String,
 }
 
-/// What there is when the world has ended. By the names of sinks.
+/// The state when the world has ended; maps are by sink.
 #[derive(Debug, Default)]
 pub struct Ends {
     pub held: BTreeMap<String, BTreeMap<String, Held>>,
     pub log: BTreeMap<String, Vec<Change>>,
     pub books: Vec<Books>,
-    /// The books in the summary, behind SIGTERM.
+    /// The counters in the summary after SIGTERM.
     pub summary: Vec<Books>,
-    /// What `seine why` said of some URLs just before.
+    /// The answers of `seine why` about some URLs just before the end.
     pub told: Vec<Told>,
-    /// What `seine audit` found behind it.
+    /// The findings of `seine audit` after the end.
     pub audit: Vec<String>,
     pub panics: Vec<String>,
     /// 0: not measured.
@@ -56,16 +56,16 @@ pub struct Ends {
 #[derive(Debug, Clone)]
 pub struct Oracle {
     requests: Requests,
-    /// What happened, and when it was over.
+    /// Events of the script: begin, and end if it is over.
     events: Vec<(u64, Option<u64>, Event)>,
-    /// When processes began and ended, and whether they did so by themselves.
+    /// When each process began, when it ended, and whether it ended by itself.
     lives: Vec<(u64, Option<(u64, bool)>)>,
     looks: Vec<(u64, Said)>,
-    /// Orders that the program took, from when, and until when they held.
+    /// Orders that the program accepted, with the times from and until which they held.
     taken: Vec<(u64, Option<u64>, Order)>,
 }
 
-/// Stories of one property that are told.
+/// Maximum number of stories to print for one property.
 const TOLD: usize = 4;
 
 impl Oracle {
@@ -88,7 +88,7 @@ impl Oracle {
         self.events.push((at_ms, None, event.clone()));
     }
 
-    /// Something that lasts is over.
+    /// An event that lasts is over.
     pub fn over(&mut self, _: &World, at_ms: u64, event: &Event) {
         let lasting = self.events.iter_mut().find(|(_, until, it)| until.is_none() && it == event);
         if let Some((_, until, _)) = lasting {
@@ -96,17 +96,17 @@ impl Oracle {
         }
     }
 
-    /// Pages that were asked for at some time.
+    /// All URLs that were ever requested.
     pub fn urls(&self) -> Vec<String> {
         self.requests.by_url.keys().cloned().collect()
     }
 
-    /// The program said that it does as it was told.
+    /// The program accepted an order.
     pub fn took(&mut self, at_ms: u64, order: &Order) {
         self.taken.push((at_ms, None, order.clone()));
     }
 
-    /// The operator takes an order back, and with it all others of its kind for the same.
+    /// The operator takes an order back. This ends all orders of its kind for the same host or sink.
     pub fn takes_back(&mut self, at_ms: u64, order: &Order) {
         let is_of_it = |other: &Order| match (order, other) {
             (Order::Pause { .. }, Order::Pause { .. }) => true,
@@ -130,7 +130,7 @@ impl Oracle {
         }
     }
 
-    /// Now and then the program says how it is.
+    /// The program reported its status.
     pub fn look(&mut self, _: &World, at_ms: u64, said: &Said) {
         self.looks.push((at_ms, said.clone()));
     }

@@ -1,9 +1,9 @@
-//! What the operator has ordered is obeyed until it is taken back, restarts included.
+//! An order of the operator is obeyed until it is taken back, also after restarts.
 
 use super::{Case, Event};
 use crate::world::{DAY, MINUTE, Order, split};
 
-/// Visits that are under way end; a server may still take what it had been sent.
+/// Visits in progress may end, and a server may still process requests that were sent before.
 const MARGIN: u64 = 10 * MINUTE;
 
 pub fn stories(case: &Case) -> Vec<String> {
@@ -13,7 +13,7 @@ pub fn stories(case: &Case) -> Vec<String> {
         .collect()
 }
 
-/// The first thing that was done between two times although this was ordered.
+/// The first act between two times that broke this order.
 fn offence(case: &Case, order: &Order, from: u64, until: u64) -> Option<String> {
     let is_within = |at: u64| (from..until).contains(&at);
     let mut requests = case.oracle.requests.all.iter().filter(|asked| is_within(asked.at));

@@ -1,4 +1,4 @@
-//! Property 3: hosts and addresses get their rest, and robots.txt is obeyed as it was when it was last fetched.
+//! Property 3: hosts and addresses get their delays, and the last fetched robots.txt is obeyed.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -7,15 +7,15 @@ use super::Case;
 use super::requests::{Asked, RobotsSaid};
 use crate::world::{DAY, MINUTE, Order, Says, Settings, span, split};
 
-/// Clocks of whole milliseconds.
+/// Tolerance, because clocks are rounded to milliseconds.
 const ROUNDED: u64 = 2;
-/// Between an address's turn and its request lies the name's look-up.
+/// A DNS look-up may lie between the politeness slot of an address and its request.
 const LOOK_UP: u64 = 50;
-/// A robots.txt is used no longer than a day (RFC 9309 §2.4), and an old one for five minutes after the host answered with an error instead
-/// (docs/reliability.md); and a request may have waited for its turn.
+/// A robots.txt is used no longer than a day (RFC 9309 §2.4). If the host then answers with an error, the old rules hold for five more
+/// minutes (docs/reliability.md). A request may also have waited for its politeness slot.
 const STALE: u64 = 5 * MINUTE;
 const WAITED: u64 = 20 * MINUTE;
-/// Requests for a URL within a day. Retries of a URL in trouble, and those that show whether its host is well, are some tens.
+/// Maximum number of requests for a URL within a day. Retries, and requests that test whether the host is healthy, are some tens.
 const MOST_A_DAY: usize = 200;
 
 struct Rest<'a> {
@@ -24,12 +24,12 @@ struct Rest<'a> {
     why: String,
 }
 
-/// What a host wants after its last request.
+/// The delays of a host after its last request.
 #[derive(Default)]
 struct Rested<'a> {
     rests: Vec<Rest<'a>>,
-    /// Its robots.txt was asked for twice: by itself, and because another host's redirects there. Nobody can tell which was which. This
-    /// follows from the first one, if that came at the host's turn.
+    /// The delays if an earlier request counts instead. Its robots.txt was requested twice: for itself, and because the robots.txt of
+    /// another host redirects there. The oracle cannot tell which request was which.
     or: Option<Vec<Rest<'a>>>,
 }
 
@@ -50,7 +50,7 @@ pub fn stories(case: &Case) -> Vec<String> {
     sorted.sort_by_key(|asked| asked.at);
     for asked in sorted {
         let (origin, _) = split(&asked.url);
-        // Where another host's robots.txt redirects to is asked without this host's delay, at the address's turn.
+        // If another host's robots.txt redirects here, the request needs only the politeness slot of the address, not this host's delay.
         let is_borrowed = asked.robots_of.as_deref().is_some_and(|of| of != origin);
         let broken = hosts.get(origin).and_then(|rested| rested.is_broken_by(asked));
         match (is_borrowed, broken) {
@@ -88,7 +88,7 @@ fn tell(case: &Case, asked: &Asked, rest: &Rest, whose: &str) -> String {
     )
 }
 
-/// What the host wants after a request.
+/// The delays of a host after a request.
 fn rests<'a>(case: &Case, asked: &'a Asked, origin: &str) -> Vec<Rest<'a>> {
     let settings = settings_around(case, asked.ended);
     let delay = settings.iter().map(|settings| settings.host_delay).min().unwrap_or_default();
@@ -111,12 +111,12 @@ fn rests<'a>(case: &Case, asked: &'a Asked, origin: &str) -> Vec<Rest<'a>> {
     rests.into_iter().map(|(rest, why)| Rest { after: asked, until: asked.ended + rest, why }).collect()
 }
 
-/// Those of now and, where a restart has just changed them, those before.
+/// The settings at this time, and a minute before and after, in case a restart changes them.
 fn settings_around(case: &Case, at: u64) -> [Settings; 3] {
     [case.world.settings_at(at), case.world.settings_at(at.saturating_sub(MINUTE)), case.world.settings_at(at + MINUTE)]
 }
 
-/// However bad a day is, back-off keeps a URL from being asked for again and again. A request that a redirect caused does not count.
+/// Back-off limits how often a URL is requested, even when everything fails. Requests that a redirect caused do not count.
 fn repeated(case: &Case) -> impl Iterator<Item = String> {
     case.oracle.requests.by_url.iter().filter_map(|(url, at)| {
         let asked: Vec<u64> =
@@ -126,7 +126,7 @@ fn repeated(case: &Case) -> impl Iterator<Item = String> {
     })
 }
 
-/// What an operator ordered for a host; just after the order either holds.
+/// The delay that the operator ordered for a host. Just after an order the old and the new delay are both right.
 fn ordered_delay(case: &Case, at: u64, origin: &str) -> Option<u64> {
     let orders = case.oracle.taken.iter().filter_map(|(when, _, order)| match order {
         Order::Delay { origin: of, ms } if of == origin && *when <= at + MINUTE => Some((*when, *ms)),
@@ -146,7 +146,7 @@ fn address_delay(case: &Case, at: u64, origin: &str) -> u64 {
     settings.iter().map(of).min().unwrap_or_default()
 }
 
-/// What the host's robots.txt said last, as far as it could be had: all that it may be.
+/// The last known states of the host's robots.txt. Several are possible if the oracle cannot tell which one the program has.
 fn known_rules<'c>(case: &'c Case, origin: &str, at: u64) -> Vec<&'c RobotsSaid> {
     let seen = case.oracle.requests.robots.get(origin).map(Vec::as_slice).unwrap_or_default();
     let mut known = Vec::new();

@@ -1,4 +1,4 @@
-//! Who was in trouble is asked again soon when that is over, and who takes a page's place is delivered soon.
+//! A host is requested again soon after its trouble is over, and a page that replaces another one is delivered soon.
 
 use super::ends::{is_troubled, may_be_given_up, trouble_ends};
 use super::requests::{Asked, Got};
@@ -17,7 +17,7 @@ pub fn stories(case: &Case) -> Vec<String> {
     stories
 }
 
-/// An outage of this machine is nobody's trouble. When it has passed, no host rests for it: what was known before is asked for soon.
+/// An outage of this machine is charged to no host. After it, no host is in back-off, and URLs that were known before are requested soon.
 fn after_outages(case: &Case) -> Vec<String> {
     let mut stories = Vec::new();
     for (from, until, event) in &case.oracle.events {
@@ -32,7 +32,7 @@ fn after_outages(case: &Case) -> Vec<String> {
             let (first, _) = case.oracle.requests.of(url).next()?;
             let is_late = first.at > until + 2 * HOUR + queue(case, url) && is_linked(case, url, *from);
             let settings = case.world.settings_at(*until);
-            // As of a robots.txt that may be a day old.
+            // The program may still use a robots.txt that is a day old.
             let is_late = is_late
                 && [before.saturating_sub(DAY), *until]
                     .into_iter()
@@ -49,19 +49,19 @@ fn after_outages(case: &Case) -> Vec<String> {
     stories
 }
 
-/// A page of the same host that was fetched before that time links there for as long as it exists.
+/// Whether a page of the same host always links to the URL, and was fetched before that time.
 fn is_linked(case: &Case, url: &str, before: u64) -> bool {
     let Some((host, page)) = case.world.page_at(url) else { return false };
     let links =
         |from: &&Page| from.links.iter().any(|it| it.to == To::Page(page.id) && it.from == 0 && it.until == u64::MAX);
-    // A copy has the links of the page that it copies, so its own ones say nothing.
+    // A twin shows the links of the page that it copies, so its own list of links does not count.
     host.pages.iter().filter(|from| from.twin_of.is_none()).filter(links).any(|from| {
         let url = format!("{}{}", host.origin(), from.path);
         case.oracle.requests.of(&url).any(|(_, last)| last.ended < before && last.is_alive() && last.url == url)
     })
 }
 
-/// A connection that a whole host refuses is the host's trouble. When that has passed, no URL waits for its next round.
+/// If a whole host refuses connections, this is host trouble. After it, no URL waits until its next recheck would be due.
 fn refused(case: &Case, url: &str) -> Option<String> {
     let fetches: Vec<(&Asked, &Asked)> = case.oracle.requests.of(url).collect();
     for (nth, (_, last)) in fetches.iter().enumerate() {
@@ -86,7 +86,7 @@ fn refuses_all(mishap: &Mishap) -> bool {
         && mishap.when.which == Which::All
 }
 
-/// A page that leaves has its place taken by another URL that is the same page, if there is one: that is asked for soon.
+/// If a page leaves, and other pages name it as their canonical URL, one of them is delivered soon instead.
 fn orphans(case: &Case, sink: &Sink) -> Vec<String> {
     let Some(log) = case.ends.log.get(&sink.name) else { return Vec::new() };
     let removals = log.iter().filter(|change| matches!(change.what, Done::Removed { .. }));
@@ -99,7 +99,7 @@ fn orphan(case: &Case, sink: &Sink, log: &[Change], change: &Change) -> Option<S
     if page.is_there(at) {
         return None;
     }
-    // Those that named it as their canonical page.
+    // The pages that named it as their canonical URL.
     let heirs = host.pages.iter().filter(|other| other.canonical == Some(page.id));
     let heirs = heirs.map(|other| format!("{}{}", host.origin(), other.path));
     let until = at + DAY + case.settings.backoff_max + queue(case, &change.url);
@@ -113,7 +113,7 @@ fn orphan(case: &Case, sink: &Sink, log: &[Change], change: &Change) -> Option<S
         heirs.filter(|url| was_fetched(url) && is_one(url, at) && is_one(url, until.min(world.ends_ms))).collect();
     let heir = heirs.first()?;
     let is_quiet = until < world.ends_ms && !is_troubled(case, heir, at.saturating_sub(DAY), until);
-    // One that has the place already, or gets it: an heir, or a URL that redirects to one.
+    // A URL that is delivered instead: an heir, or a URL that redirects to one.
     let mut looks = Default::default();
     let mut has_it = |it: &Change| {
         let is_delivered = it.at_ms <= until && matches!(it.what, Done::Delivered { .. });

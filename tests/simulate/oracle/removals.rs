@@ -1,8 +1,8 @@
 //! Property 2, first half: no live page was removed, except by a written rule with a time.
 //!
-//! The rules (README): a page goes when its URL answers 404 or 410, and does so again `confirm_gone` later. The same holds for a robots.txt
-//! that forbids it, for noindex, for a redirect to elsewhere, and for an empty body. A URL goes at once when the scope or the operator puts
-//! it out, and when its page is delivered under another URL.
+//! The rules (README): a page is removed when its URL answers 404 or 410, and does so again `confirm_gone` later. The same holds for a
+//! robots.txt that forbids it, for noindex, for a redirect to elsewhere, and for an empty body. It is removed at once when the scope or the
+//! operator excludes it, and when it is delivered under another URL.
 
 use super::ends::past;
 use super::requests::{Asked, Got, RobotsSaid};
@@ -32,13 +32,13 @@ pub fn stories(case: &Case) -> Vec<String> {
     stories
 }
 
-/// It was not there, or a rule was followed.
+/// Whether the removal is right: the page was not live, or a rule was followed.
 fn is_right(case: &Case, change: &Change) -> bool {
     let (url, at) = (change.url.as_str(), change.at_ms);
     is_not_live(case, url, at) || is_confirmed(case, url, at) || is_forbidden(case, url, at)
 }
 
-/// At the last fetch before, or by now.
+/// Whether the page was not live, either at the last fetch before the removal or at the removal.
 fn is_not_live(case: &Case, url: &str, at: u64) -> bool {
     let last = case.oracle.requests.of(url).rev().find(|(first, _)| first.at <= at).map(|(_, last)| last.at);
     [Some(at), last].into_iter().flatten().any(|at| {
@@ -48,7 +48,7 @@ fn is_not_live(case: &Case, url: &str, at: u64) -> bool {
     })
 }
 
-/// It was asked for twice, `confirm_gone` apart, and was no page to keep either time; in between it was none, too.
+/// Whether two answers, `confirm_gone` apart, spoke against the page, and no answer between them spoke for it.
 fn is_confirmed(case: &Case, url: &str, at: u64) -> bool {
     let mut since: Option<u64> = None;
     for (_, last) in case.oracle.requests.of(url).filter(|(_, last)| last.ended <= at) {
@@ -66,7 +66,7 @@ fn is_confirmed(case: &Case, url: &str, at: u64) -> bool {
     false
 }
 
-/// Whether the answer speaks against the page; none: it says nothing of it.
+/// Whether the answer speaks against the page; none: it says nothing about the page.
 fn is_bad(url: &str, last: &Asked) -> Option<bool> {
     if last.got != Got::Whole {
         return None;
@@ -103,8 +103,8 @@ fn is_forbidden(case: &Case, url: &str, at: u64) -> bool {
     false
 }
 
-/// The page is that of another URL, which the destination has, or gets soon: by now, or at the last fetch, since a new destination
-/// gets what was decided then.
+/// Whether the page is delivered under another URL, which the destination has, or gets soon. This may be true at the removal or at the
+/// last fetch, because a new destination gets what was decided at that fetch.
 fn is_delivered_elsewhere(case: &Case, log: &[Change], change: &Change) -> bool {
     let led = case.oracle.requests.of(&change.url).rfind(|(first, _)| first.at <= change.at_ms);
     let fetched = led.map(|(_, last)| last.at);
@@ -117,7 +117,7 @@ fn is_anothers(case: &Case, log: &[Change], change: &Change, led: Option<(&Asked
     let settings = case.world.settings_at(decided);
     let mut looks = Default::default();
     let own = case.world.judge(url, &settings, at, &mut looks);
-    // What a redirect led to, or leads to, or is named as canonical, or leads here.
+    // The other URL is the target of a redirect, now or at the last fetch, or it has the same page.
     let leads_to = led.map(|(first, last)| (first.leads_to(), last.url.clone()));
     let is_the_same = |other: &str, looks: &mut crate::world::Looks| {
         let truth = case.world.judge(other, &settings, at, looks);

@@ -1,4 +1,4 @@
-//! The requests of a crawl, and which of them belong together: redirects to what they lead to, and files to the host whose they are.
+//! The requests of a crawl, and which of them belong together: a redirect and its target, and a robots.txt and the host that it is for.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -6,24 +6,24 @@ use std::net::IpAddr;
 use crate::world::web::Rules;
 use crate::world::{Answer, MINUTE, Meant, Reply, Request, SECOND, Says, World, split};
 
-/// Who asks waits no longer for an answer to begin.
+/// The client waits this long for the beginning of an answer.
 const HEADER_TIMEOUT: u64 = 20 * SECOND;
-/// A body that brings less than 1 KiB a second over such a time is given up.
+/// The client gives up a body with less than 1 KiB per second over this time.
 const MIN_RATE: (u64, u64) = (1024, 20 * SECOND);
 /// A redirect is followed within this time, or not at all.
 const FOLLOWED: u64 = 10 * MINUTE;
-/// Redirects of a robots.txt that are followed.
+/// Maximum number of redirects of a robots.txt that are followed.
 const ROBOTS_HOPS: u32 = 5;
 
 #[derive(Debug, Clone, Default)]
 pub struct Requests {
     /// In the order in which they were sent.
     pub all: Vec<Asked>,
-    /// By URL; those of redirects' targets, too.
+    /// Indices into `all`, by URL; requests for redirect targets included.
     pub by_url: BTreeMap<String, Vec<usize>>,
-    /// What hosts said of robots, by origin.
+    /// The answers for robots.txt, by origin.
     pub robots: BTreeMap<String, Vec<RobotsSeen>>,
-    /// URLs that redirects lead to: from which request.
+    /// Targets of redirects that were not requested yet, with the request that redirected.
     leads_to: HashMap<String, usize>,
 }
 
@@ -32,15 +32,15 @@ pub struct Asked {
     pub url: String,
     pub ip: IpAddr,
     pub at: u64,
-    /// Not before this time.
+    /// The earliest time at which the answer can have ended.
     pub ended: u64,
     pub got: Got,
     pub meant: Meant,
     /// The request whose answer redirected here, if one did just before.
     pub from: Option<usize>,
-    /// What redirects led to from here in the end: the last request of them, or this one.
+    /// The last request of the chain of redirects that begins here; without redirects, this request.
     pub last: usize,
-    /// It is for this host's robots.txt, wherever that is.
+    /// The host for whose robots.txt it was sent, possibly after redirects to another host.
     pub robots_of: Option<String>,
     hops: u32,
 }
@@ -53,12 +53,12 @@ pub enum Got {
     Nothing,
 }
 
-/// What a host's robots.txt said when it was fetched.
+/// A fetched robots.txt of a host.
 #[derive(Debug, Clone)]
 pub struct RobotsSeen {
     pub at: u64,
     pub said: RobotsSaid,
-    /// It may have been asked for as another host's, which redirects here.
+    /// The request may have been for another host, whose robots.txt redirects here.
     pub is_unsure: bool,
 }
 
@@ -66,7 +66,7 @@ pub struct RobotsSeen {
 pub enum RobotsSaid {
     Rules(Rules),
     Everything,
-    /// It could not be had.
+    /// It could not be fetched.
     Unreachable,
 }
 
@@ -97,7 +97,7 @@ impl Requests {
         if let Some(of) = &asked.robots_of {
             let seen = RobotsSeen { at: ended, said: asked.says_of_robots(), is_unsure: false };
             let known = self.robots.entry(of.clone()).or_default();
-            // The target of a redirect says it instead of the redirect.
+            // The target of the redirect counts instead of the redirect.
             if hops > 0 && known.last().is_some_and(|last| last.at <= ended) {
                 known.pop();
             }
@@ -114,7 +114,7 @@ impl Requests {
         debug_assert!(world.begins_ms <= request.at_ms);
     }
 
-    /// The process ended: what was under way brought nothing.
+    /// The process ended, so requests in progress got no answer.
     pub fn break_off(&mut self, at: u64) {
         for asked in self.all.iter_mut().rev().take(1000).filter(|asked| asked.ended > at) {
             (asked.ended, asked.got) = (at, Got::Nothing);
@@ -125,7 +125,7 @@ impl Requests {
         self.leads_to.clear();
     }
 
-    /// The fetches of a URL, in order: the first request, and what came in the end.
+    /// The fetches of a URL, in order: the first request, and the last one after redirects.
     pub fn of(&self, url: &str) -> impl DoubleEndedIterator<Item = (&Asked, &Asked)> {
         self.by_url.get(url).into_iter().flatten().map(|at| (&self.all[*at], &self.all[self.all[*at].last]))
     }
@@ -144,12 +144,12 @@ impl Asked {
             (_, Got::Nothing | Got::Cut) | (Says::Nothing, _) => RobotsSaid::Unreachable,
             (Says::Rules(rules), _) => RobotsSaid::Rules(rules.clone()),
             (Says::Status(status), _) if *status >= 500 || *status == 429 => RobotsSaid::Unreachable,
-            // RFC 9309: what is not there forbids nothing; of another page no line is a rule.
+            // RFC 9309: a missing file forbids nothing, and another page contains no rules.
             _ => RobotsSaid::Everything,
         }
     }
 
-    /// The page came, whole and not empty, and is to be indexed; or the server says that it is as it was.
+    /// Whether the answer shows a live page: complete, not empty and without noindex, or a 304 without noindex.
     pub fn is_alive(&self) -> bool {
         self.got == Got::Whole
             && match &self.meant.says {
@@ -160,7 +160,7 @@ impl Asked {
     }
 }
 
-/// When an answer has ended at the earliest, and what came of it. The client gives up what takes too long.
+/// The earliest time at which an answer can have ended, and how much of it the client got. The client gives up slow answers.
 fn ending(at: u64, answer: &Answer) -> (u64, Got) {
     let after = answer.after.as_millis() as u64;
     let Reply::Head { status, body, cut_at, bytes_per_second, .. } = &answer.what else {
@@ -176,7 +176,7 @@ fn ending(at: u64, answer: &Answer) -> (u64, Got) {
     if bytes_per_second.is_some_and(|rate| rate < least) && time >= over {
         return (at + after + over, if *status == 200 { Got::Cut } else { Got::Whole });
     }
-    // Of any other status the body says nothing.
+    // The body of any other status does not matter.
     let is_cut = *status == 200 && cut_at.is_some_and(|at| at < body.len() || answer.meant.is_cut);
     let got = if is_cut { Got::Cut } else { Got::Whole };
     (at + after + time, got)

@@ -1,4 +1,4 @@
-//! What the program says of itself, as far as the oracle listens.
+//! The reports of the program that the oracle reads.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub struct Said {
     pub now_ms: u64,
     pub next_due_ms: Option<u64>,
     pub in_flight: u64,
-    /// Events that each sink has still to take.
+    /// Events that each sink has still to deliver.
     pub pending: BTreeMap<String, u64>,
     pub is_paused: bool,
     /// Ready, with notes; or not, with reasons.
@@ -24,16 +24,16 @@ pub struct Said {
     pub live: u64,
 }
 
-/// What it says of one URL.
+/// Its answer about one URL (`seine why`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Told {
     pub url: String,
     pub state: String,
-    /// Sinks, and where it says that the page is with them.
+    /// The state of the page at each sink.
     pub sinks: BTreeMap<String, String>,
 }
 
-/// A sink's books.
+/// The counters of a sink.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Books {
     pub sink: String,
@@ -84,7 +84,7 @@ impl Books {
     }
 }
 
-/// A story is about this URL alone; and what was said of it last.
+/// The only URL that a story is about, and the last answer about it.
 static TOLD_OF: Mutex<(Option<String>, String)> = Mutex::new((None, String::new()));
 
 pub fn tell_of(url: Option<String>) {
@@ -95,7 +95,7 @@ pub fn is_told_of(url: &str) -> bool {
     TOLD_OF.lock().0.as_ref().is_none_or(|told| told == url)
 }
 
-/// What the program knows of the URL that is told of, if that is news.
+/// The program's answer about that URL, if it is new.
 pub fn tell_why(service: &dyn Service, day: &str) {
     let Some(url) = TOLD_OF.lock().0.clone() else { return };
     let why = match service.why(&url, false) {

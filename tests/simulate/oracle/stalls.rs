@@ -1,4 +1,5 @@
-//! Property 4: what is due and not forbidden is fetched. Judged where nothing is in the way: in the calm, and in a beginning without mishaps.
+//! Property 4: every URL that is due and not forbidden is fetched. It is judged when nothing fails: in the calm at the end, and at a
+//! beginning without mishaps.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ pub fn stories(case: &Case) -> Vec<String> {
     stories
 }
 
-/// Once all is calm, every page is fetched again in its time.
+/// In the calm, every page is fetched again within its interval.
 fn calm(case: &Case) -> Vec<String> {
     let world = case.world;
     let known = known(case);
@@ -45,7 +46,7 @@ fn was_fetched(case: &Case, its: &Place, from: u64, until: u64) -> bool {
         || requests.all.iter().any(|asked| (from..=until).contains(&asked.at) && its.one_of.contains(&asked.url))
 }
 
-/// How long a host's pages take, one after the other, at three requests for each and ten more.
+/// The time that a host's pages need, one after the other: three requests for each page, and ten more.
 pub fn queue(case: &Case, url: &str) -> u64 {
     let Some(host) = case.world.host_of(url) else { return 0 };
     let asks = host.robots.iter().map(|(_, robots)| match robots {
@@ -72,7 +73,7 @@ fn ordered(case: &Case, origin: &str) -> u64 {
     of.max().unwrap_or_default()
 }
 
-/// Without mishaps all that can be reached is fetched once, soon.
+/// Without mishaps every URL that links lead to is fetched soon.
 fn beginning(case: &Case) -> Vec<String> {
     let world = case.world;
     let begins = world.begins_ms;
@@ -86,7 +87,7 @@ fn beginning(case: &Case) -> Vec<String> {
         .map(|url| queue(case, &url))
         .max()
         .unwrap_or_default();
-    // Hosts wait for others to lead to them.
+    // A host is known only after another one has linked to it.
     let until = begins + 6 * HOUR + 3 * all;
     if until > world.calm_ms || case.events_between(begins, until).next().is_some() {
         return stories;
@@ -108,20 +109,20 @@ fn beginning(case: &Case) -> Vec<String> {
     stories
 }
 
-/// What broke off is fetched again soon, and a page that is missing once `confirm_gone` has passed: neither waits for its next round.
+/// A truncated page is fetched again soon, and a missing page after `confirm_gone`. Neither waits for its usual recheck.
 fn second_looks(case: &Case) -> Vec<String> {
     let mut stories = Vec::new();
     for url in case.oracle.requests.by_url.keys() {
         let fetches: Vec<(&Asked, &Asked)> = case.oracle.requests.of(url).collect();
-        // Of a page that robots.txt took away nothing needs to be confirmed.
+        // If robots.txt has removed the page, a missing answer needs no confirmation.
         let has_one_robots = case.world.host_of(url).is_some_and(|host| host.robots.len() == 1)
             && !case.world.mishaps.iter().any(|mishap| matches!(mishap.what, What::Robots(_)));
         let (mut was_alive, mut cut_since): (bool, Option<u64>) = (false, None);
         for (first, last) in fetches {
             let is_missing =
                 was_alive && has_one_robots && matches!(last.meant.says, Says::Missing) && last.got == Got::Whole;
-            // What others redirect to is not known by that. Nor can anybody tell whether a redirect was followed, or whether its target
-            // was asked for just afterwards for another reason.
+            // A URL does not become known because others redirect to it. And the oracle cannot tell whether a redirect was followed, or its
+            // target was requested just afterwards for another reason.
             let is_by_itself = first.from.is_none() && first.url == last.url;
             if last.got == Got::Whole && !matches!(last.meant.says, Says::Status(_)) {
                 was_alive = last.is_alive() && (was_alive || is_by_itself);
@@ -157,7 +158,7 @@ fn second_looks(case: &Case) -> Vec<String> {
     stories
 }
 
-/// What the program says of itself: URLs that are due are fetched.
+/// The program's own status shows that due URLs are fetched.
 fn looks(case: &Case) -> Vec<String> {
     let mut stories = Vec::new();
     for pair in case.oracle.looks.windows(2) {

@@ -1,4 +1,4 @@
-//! Property 5: what is said of single URLs, of the whole in the end, and by `seine audit` is what is there.
+//! Property 5: `seine why`, the last summary and `seine audit` report the true state.
 
 use super::ends::is_forgotten;
 use super::{Case, Event, Told};
@@ -25,7 +25,7 @@ pub fn stories(case: &Case) -> Vec<String> {
     stories
 }
 
-/// What `seine why` says that a destination has, and what it has.
+/// Compares the answer of `seine why` about each destination with its content.
 fn lies(case: &Case, told: &Told) -> Vec<String> {
     let sinks =
         case.settings.sinks.iter().filter(|sink| sink.removed == Removed::Delete && is_as_it_was_left(case, sink));
@@ -37,7 +37,7 @@ fn lies(case: &Case, told: &Told) -> Vec<String> {
             "delivered" => !has,
             // The written rule (`seine forget`): as if no link had led there.
             "not_yet" => has && !is_forgotten_now(case, &told.url),
-            // By the same rule it keeps what it had, and what comes later need not be a page.
+            // By the same rule the destination keeps its document, and a later answer need not be a page.
             "removed" => held.get(&told.url).is_some_and(|it| !is_forgotten(case, split(&told.url).0, it.fetched_ms)),
             _ => false,
         };
@@ -49,13 +49,13 @@ fn lies(case: &Case, told: &Told) -> Vec<String> {
     sinks.filter_map(lie).collect()
 }
 
-/// Its host was forgotten, and it was not fetched since.
+/// Whether its host was forgotten and the URL was not fetched since.
 fn is_forgotten_now(case: &Case, url: &str) -> bool {
     let last = case.oracle.requests.of(url).map(|(first, _)| first.at).max().unwrap_or_default();
     is_forgotten(case, split(url).0, last)
 }
 
-/// Nobody but the crawl has changed what it holds, and nobody has copied it.
+/// Whether no event of the script has touched the destination.
 fn is_as_it_was_left(case: &Case, sink: &Sink) -> bool {
     !case.oracle.events.iter().any(|(_, _, event)| matches!(event, Event::Destination(it) if it.which == sink.to))
 }

@@ -19,7 +19,7 @@ struct Operation {
 }
 
 impl Operation {
-    /// Of deletions only those that a version orders.
+    /// For deletions: only those with a version.
     fn makes_index(&self) -> bool {
         self.name != "delete" || matches!(self.condition, Condition::Newer(_) | Condition::NotOlder(_))
     }
@@ -31,7 +31,7 @@ impl Server {
             Ok(operations) => operations,
             Err(reply) => return reply,
         };
-        // Before anything is done, whichever operation needs it.
+        // Checked for all operations before any is executed.
         for operation in operations.iter().filter(|operation| operation.makes_index()) {
             if let Target::Nothing = self.write_target(&operation.index) {
                 self.create_by_itself(&operation.index, now_ms);
@@ -104,7 +104,7 @@ fn failed(index: &str, id: &str, status: u16, kind: &str, reason: &str) -> Value
     json!({ "_index": index, "_id": id, "status": status, "error": { "type": kind, "reason": reason } })
 }
 
-/// An error refuses the whole request, and nothing of it is done.
+/// An error refuses the whole request; no operation is executed.
 fn parse(default_index: Option<&str>, body: &[u8], random: &mut fastrand::Rng) -> Result<Vec<Operation>, Reply> {
     let malformed = |reason: &str| Err(Reply::error(400, "illegal_argument_exception", reason));
     if body.last() != Some(&b'\n') {

@@ -1,4 +1,4 @@
-//! One index: documents, their versions, and what is remembered of deleted ones.
+//! One index: documents, their versions, and the remembered versions of deleted ones.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::mapping::{self, Misfit};
 
-/// `index.refresh_interval` where nothing is said.
+/// The default of `index.refresh_interval`.
 const REFRESH_MS: u64 = 1000;
 
 /// One index of a server.
@@ -19,7 +19,7 @@ pub struct Index {
     documents: BTreeMap<String, Document>,
     deleted: BTreeMap<String, Deletion>,
     next_seq_no: u64,
-    /// What searches still see of documents that were written since the last refresh; none: nothing.
+    /// For documents written since the last refresh: the old state that searches still see; none: no document.
     unrefreshed: BTreeMap<String, Option<Document>>,
     refreshed_ms: u64,
 }
@@ -37,7 +37,7 @@ struct Deletion {
     at_ms: u64,
 }
 
-/// Under which condition an operation is done.
+/// The condition of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
     /// The document gets the next version.
@@ -74,7 +74,7 @@ pub enum Done {
         seq_no: u64,
     },
     Conflict(String),
-    /// An update of what is not there.
+    /// An update of a missing document.
     Missing,
     Misfit(Misfit),
 }
@@ -98,7 +98,7 @@ impl Index {
         self.settings.get("index.gc_deletes").and_then(|text| millis(text)).unwrap_or(60_000)
     }
 
-    /// Why no operation can be done: status, type and reason.
+    /// Why no operation is possible: status, type and reason.
     pub fn block(&self, name: &str) -> Option<(u16, &'static str, String)> {
         let is_set = |block: &str| self.settings.get(&format!("index.blocks.{block}")).is_some_and(|it| it == "true");
         let blocked = |status: u16, what: &str| {
@@ -141,7 +141,7 @@ impl Index {
         self.refreshed_ms = now_ms;
     }
 
-    /// All documents are deleted as by hand, one by one, and nothing is remembered of them.
+    /// Deletes all documents as if by hand, one by one. No version of them is remembered.
     pub fn clear(&mut self) {
         self.documents.clear();
         self.deleted.clear();
@@ -211,7 +211,7 @@ impl Index {
         self.next_seq_no - 1
     }
 
-    /// What searches go on seeing until the next refresh.
+    /// Remembers the state of a document that searches see until the next refresh.
     fn remember(&mut self, id: &str) {
         let before = || self.documents.get(id).cloned();
         if !self.unrefreshed.contains_key(id) {
@@ -220,7 +220,7 @@ impl Index {
         }
     }
 
-    /// The version that is known: of the document, or of its deletion as long as that is remembered.
+    /// The known version: that of the document, or that of its deletion as long as the index remembers it.
     fn known_version(&self, id: &str, now_ms: u64) -> Option<u64> {
         let deleted = || {
             let deletion = self.deleted.get(id)?;
@@ -272,7 +272,7 @@ impl Index {
     }
 }
 
-/// Merges a part into a document; false if that changes nothing.
+/// Merges a partial document into a document; false if this changes nothing.
 fn merge(into: &mut Value, part: &Value) -> bool {
     match (into, part) {
         (Value::Object(into), Value::Object(part)) => {

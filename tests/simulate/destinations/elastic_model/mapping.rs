@@ -1,19 +1,19 @@
-//! Mappings: what an index guesses of a document's fields, and which documents contradict it.
+//! Mappings: the types that an index guesses for fields, and documents that contradict them.
 
 use serde_json::{Map, Value, json};
 
 /// Fields of one index, objects below objects counted.
 const MOST_FIELDS: usize = 1000;
 
-/// Why a document does not fit.
+/// Why a document contradicts the mapping.
 #[derive(Debug)]
 pub struct Misfit {
     pub kind: &'static str,
     pub reason: String,
 }
 
-/// Adds what `document` brings to `properties` (the index's, by name), or says why it cannot be taken. `properties` may hold
-/// more fields afterwards even if the document is refused: so does a server's, field by field, at worst. Here it does not.
+/// Adds the fields of `document` to `properties` (those of the index, by name), or says why the document is refused. A real
+/// server may keep some new fields of a refused document. This model does not.
 pub fn take(properties: &mut Map<String, Value>, document: &Value) -> Result<(), Misfit> {
     let Some(fields) = document.as_object() else { return Ok(()) };
     let mut new = Vec::new();
@@ -125,7 +125,7 @@ fn is_date(text: &str) -> bool {
     is_slashed || (is_day && (text.len() == 10 || (at(10, b'T') && digits(11, 13))))
 }
 
-/// The field that a server makes for a value that it has not met before.
+/// The field that a server creates for the first value of a new name.
 fn guess(value: &Value) -> Option<Value> {
     Some(match value {
         Value::Null => return None,
@@ -153,7 +153,7 @@ fn guess(value: &Value) -> Option<Value> {
     })
 }
 
-/// Puts a field where its path says.
+/// Inserts a field at its path.
 fn add(properties: &mut Map<String, Value>, path: &[String], field: Value) {
     match path {
         [] => {}
@@ -181,7 +181,7 @@ fn count(properties: &Map<String, Value>) -> usize {
     properties.values().map(of).sum()
 }
 
-/// `PUT /index/_mapping`: fields are added; one that is there keeps its type, or the whole is refused.
+/// `PUT /index/_mapping`: adds fields. If an existing field would change its type, the whole request is refused.
 pub fn merge(properties: &mut Map<String, Value>, more: &Map<String, Value>) -> Result<(), Misfit> {
     for (name, field) in more {
         let Some(known) = properties.get(name) else { continue };

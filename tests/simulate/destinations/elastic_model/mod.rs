@@ -1,5 +1,5 @@
-//! A model of an Elasticsearch server, held against the real one by `tests/elastic/model.rs`: indices with mappings and external
-//! versions, aliases, templates, bulks. One node; every request is answered at once, at a time that is handed in.
+//! A model of an Elasticsearch server: indices with mappings and external versions, aliases, templates, bulks. It has one node and
+//! answers every request at once; the time is a parameter. `tests/elastic/model.rs` compares it with the real server.
 
 // Each test binary uses its own part of this.
 #![allow(dead_code, unused_imports)]

@@ -94,7 +94,7 @@ impl Server {
         })
     }
 
-    /// Of an alias with no index, or a name that means nothing: 404.
+    /// 404 for an alias without an index, or an unknown name.
     fn each(&self, name: &str, show: impl Fn(&Server, &str) -> Value) -> Reply {
         let indices = self.behind(name);
         if indices.is_empty() {
@@ -147,7 +147,7 @@ impl Server {
         })
     }
 
-    /// All of the changes or none.
+    /// Applies all of the changes or none.
     fn change_aliases(&mut self, body: &Value) -> Reply {
         let mut changed = self.clone();
         for action in body["actions"].as_array().into_iter().flatten() {
@@ -230,7 +230,7 @@ impl Server {
         Reply::ok(json!({ "count": count, "_shards": { "total": 1, "successful": 1, "skipped": 0, "failed": 0 } }))
     }
 
-    /// All documents by a sort on `_doc`, `_id` or nothing, a page at a time behind `search_after`. Queries are not looked at.
+    /// Lists all documents, sorted by `_doc`, `_id` or nothing, a page at a time after `search_after`. Queries are ignored.
     fn search(&mut self, name: &str, body: &Value, query: &str, now_ms: u64) -> Reply {
         let indices = self.behind(name);
         if indices.is_empty() {

@@ -24,9 +24,9 @@ pub struct Server {
 #[derive(Debug, Clone, Default)]
 pub struct Alias {
     pub indices: BTreeSet<String>,
-    /// Where writes go.
+    /// The index that writes go to.
     pub write: Option<String>,
-    /// Those that are said not to be written to.
+    /// Indices that are declared not to be the write index.
     refused: BTreeSet<String>,
 }
 
@@ -37,7 +37,7 @@ impl Alias {
         self.write.take_if(|write| write == index);
     }
 
-    /// None: no index is to be written to.
+    /// The write index; none: there is no write index.
     fn writes_to(&self) -> Option<String> {
         let only = self.indices.first().filter(|only| self.indices.len() == 1 && !self.refused.contains(*only));
         self.write.clone().or_else(|| only.cloned())
@@ -78,7 +78,7 @@ impl Reply {
     }
 }
 
-/// Where an operation on one document goes.
+/// The index for an operation on one document.
 pub enum Target {
     Index(String),
     Nothing,
@@ -100,7 +100,7 @@ impl Server {
         }
     }
 
-    /// The indices that a name means: its own, or those behind an alias.
+    /// The indices of a name: the index itself, or those behind an alias.
     pub fn behind(&self, name: &str) -> Vec<String> {
         match self.aliases.get(name) {
             Some(alias) => alias.indices.iter().cloned().collect(),
@@ -108,7 +108,7 @@ impl Server {
         }
     }
 
-    /// Where a write goes.
+    /// The index for a write.
     pub fn write_target(&self, name: &str) -> Target {
         let Some(alias) = self.aliases.get(name) else {
             return match self.indices.contains_key(name) {
@@ -125,7 +125,7 @@ impl Server {
         }
     }
 
-    /// Where a read of one document goes.
+    /// The index for a read of one document.
     pub fn read_target(&self, name: &str) -> Target {
         match self.behind(name).as_slice() {
             [] => Target::Nothing,
@@ -172,7 +172,7 @@ impl Server {
         Reply::ok(json!({ "acknowledged": true, "shards_acknowledged": true, "index": name }))
     }
 
-    /// `is_write`: none where nothing is said, which makes the only index of an alias the one that is written to.
+    /// `is_write`: none if not declared; the only index of an alias is then its write index.
     pub fn add_alias(&mut self, index: &str, alias: &str, is_write: Option<bool>) {
         let alias = self.aliases.entry(alias.to_owned()).or_default();
         alias.remove(index);
@@ -190,7 +190,7 @@ impl Server {
         self.indices.remove(name).is_some()
     }
 
-    /// Of the templates that fit, the one with the highest priority.
+    /// The matching template with the highest priority.
     fn template_of(&self, name: &str) -> Option<Value> {
         let fits = |template: &&Value| {
             let patterns = template["index_patterns"].as_array().into_iter().flatten();
@@ -200,7 +200,7 @@ impl Server {
         Some(best["template"].clone())
     }
 
-    /// As a write to an index that is not there does. None: it is not allowed.
+    /// Creates an index, as a write to a missing index does. None: this is not allowed.
     pub(super) fn create_by_itself(&mut self, name: &str, now_ms: u64) -> Option<()> {
         if !self.auto_create {
             return None;
@@ -210,7 +210,7 @@ impl Server {
     }
 }
 
-/// With `*` for anything.
+/// Matches a pattern, in which `*` is any text.
 pub fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,

@@ -6,7 +6,7 @@ use rdkafka::error::RDKafkaErrorCode as Code;
 
 use super::topic::{Batch, Record, Topic};
 
-/// Settings that a topic may have, of those that matter here.
+/// The settings of topics that matter here.
 const KNOWN: [&str; 9] = [
     "cleanup.policy",
     "delete.retention.ms",
@@ -75,7 +75,7 @@ impl Broker {
         self.topics.remove(name).map(drop).ok_or(Code::UnknownTopicOrPartition)
     }
 
-    /// `total`: how many there are then.
+    /// `total`: the new number of partitions.
     pub fn add_partitions(&mut self, name: &str, total: usize) -> Result<(), Code> {
         let topic = self.topics.get_mut(name).ok_or(Code::UnknownTopicOrPartition)?;
         if total <= topic.partitions.len() {
@@ -96,7 +96,7 @@ impl Broker {
         topic.append(partition, batch, now_ms)
     }
 
-    /// What a consumer gets that reads from the beginning, partition by partition.
+    /// The records that a consumer reads from the beginning, partition by partition.
     pub fn read<'t>(&'t self, topic: &str) -> impl Iterator<Item = (usize, &'t Record)> + use<'t> {
         let partitions = self.topics.get(topic).map(|topic| topic.partitions.iter().enumerate());
         partitions

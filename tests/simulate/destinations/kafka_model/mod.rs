@@ -1,6 +1,6 @@
-//! A model of a Kafka cluster with one broker, held against the real one by `tests/kafka/model.rs`: topics with partitions,
-//! settings, offsets, idempotent producers, retention of deletions by compaction. Every request is answered at once, at a time
-//! that is handed in.
+//! A model of a Kafka cluster with one broker: topics with partitions, settings, offsets, idempotent producers, retention of
+//! tombstones by compaction. It answers every request at once; the time is a parameter. `tests/kafka/model.rs` compares it with a
+//! real cluster.
 
 // Each test binary uses its own part of this.
 #![allow(dead_code, unused_imports)]

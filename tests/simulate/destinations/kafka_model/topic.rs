@@ -1,4 +1,4 @@
-//! One topic: its partitions, and what becomes of the records in them.
+//! One topic: its partitions, and how records are appended and compacted.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,7 +7,7 @@ use rdkafka::error::RDKafkaErrorCode as Code;
 /// One topic of a broker.
 #[derive(Debug, Clone)]
 pub struct Topic {
-    /// Another one if it is deleted and made again.
+    /// A new id after the topic was deleted and created again.
     pub id: u64,
     pub settings: BTreeMap<String, String>,
     pub partitions: Vec<Partition>,
@@ -17,7 +17,7 @@ pub struct Topic {
 pub struct Partition {
     pub records: Vec<Record>,
     pub next_offset: i64,
-    /// Of each producer the last batches: sequence and offset.
+    /// The last batches of each producer: sequence and offset.
     producers: HashMap<u64, Vec<(u64, i64)>>,
     /// When a tombstone was first met by compaction, and how long it stays.
     horizons: HashMap<i64, u64>,
@@ -33,7 +33,7 @@ pub struct Record {
     pub headers: Vec<(String, Vec<u8>)>,
 }
 
-/// A record before the broker has it.
+/// A record that is sent to the broker.
 #[derive(Debug, Clone)]
 pub struct NewRecord {
     pub timestamp_ms: i64,
@@ -43,16 +43,16 @@ pub struct NewRecord {
     pub headers: Vec<(String, Vec<u8>)>,
 }
 
-/// What a producer sends to a partition in one go.
+/// Records that a producer sends to a partition in one request.
 #[derive(Debug, Clone)]
 pub struct Batch {
-    /// Of an idempotent producer: its number, and the batch's.
+    /// For an idempotent producer: its id, and the sequence number of the batch.
     pub producer: Option<(u64, u64)>,
     pub records: Vec<NewRecord>,
 }
 
 impl NewRecord {
-    /// Bytes in a batch, roughly.
+    /// Approximate size in a batch, in bytes.
     pub fn size(&self) -> usize {
         let headers: usize = self.headers.iter().map(|(name, value)| name.len() + value.len() + 3).sum();
         self.key.len() + self.value.as_ref().map_or(0, Vec::len) + headers + 12
@@ -101,7 +101,7 @@ impl Topic {
         partition.append(batch, by_broker.then_some(now))
     }
 
-    /// What the cleaner does when it comes round. Without the setting `compact`, nothing.
+    /// Runs the log cleaner. It does nothing without the setting `compact`.
     pub fn compact(&mut self, now_ms: u64) {
         if !self.is_compacted() {
             return;
@@ -110,7 +110,7 @@ impl Topic {
         self.partitions.iter_mut().for_each(|partition| partition.compact(now_ms, retention));
     }
 
-    /// All records are deleted (`kafka-delete-records`); offsets go on.
+    /// Deletes all records (`kafka-delete-records`); offsets continue.
     pub fn clear(&mut self) {
         self.partitions.iter_mut().for_each(|partition| partition.records.clear());
     }
@@ -140,7 +140,7 @@ impl Partition {
         Ok(first)
     }
 
-    /// The last record stays whatever it is: it is in the segment that is being written.
+    /// The last record always stays, because it is in the active segment.
     fn compact(&mut self, now_ms: u64, retention: u64) {
         let Some(active) = self.records.pop() else { return };
         let last: HashMap<Vec<u8>, i64> =
