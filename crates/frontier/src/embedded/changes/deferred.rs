@@ -1,5 +1,4 @@
-//! Defers URLs and releases them ([`crate::deferred`]). A deferred URL is in `later`, with a due time that never
-//! comes.
+//! Defers URLs and releases them ([`crate::deferred`]). A deferred URL is in `later`, with a due time that never comes.
 
 use std::ops::Range;
 
@@ -23,7 +22,7 @@ pub fn note(host: HostKey) -> Vec<u8> {
     [b"traps:", host.to_be_bytes().as_slice()].concat()
 }
 
-/// `records`: trap statistics to write, by the keys of their notes.
+/// Applies the changes of a batch at one host. `records` gets the trap statistics to write, by the keys of their notes.
 pub fn change_traps(
     urls: &mut Urls,
     records: &mut Vec<(Vec<u8>, Vec<u8>)>,
@@ -48,8 +47,7 @@ pub fn change_traps(
     Ok(done)
 }
 
-/// Also defers URLs that were queued before their pattern was deferred. Returns where to continue; none: at the
-/// end.
+/// Also defers URLs that were queued before their pattern was deferred. Returns where to continue; none: at the end.
 fn sweep(
     urls: &mut Urls,
     (host, origin): (HostKey, &str),
@@ -148,8 +146,8 @@ fn release_evenly(
     Ok(released)
 }
 
-/// Deferred URLs of a mirror that the other host has too stay deferred. The others are deferred by their pattern,
-/// or not at all.
+/// Deferred URLs of a mirror that the other host has too stay deferred. The others are deferred by their pattern, or
+/// not at all.
 fn drain_mirror(
     urls: &mut Urls,
     host: HostKey,

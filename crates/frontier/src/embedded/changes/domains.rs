@@ -8,7 +8,7 @@ use crate::FrontierError;
 use crate::embedded::disk::store::Store;
 use crate::keys::{DomainKey, part, tagged};
 
-/// In `accounts`: the kind of key for a domain's number of hosts, besides those of [`crate::embedded::memory::ledger::AccountKey`].
+/// In `accounts`: the kind of key for a domain's number of hosts, besides those of `AccountKey`.
 const HOSTS: u8 = 3;
 
 /// The number of known hosts of a domain.

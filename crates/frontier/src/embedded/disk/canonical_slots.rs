@@ -12,8 +12,8 @@ pub fn is_page(record: &PageRecord) -> bool {
     record.state.is_found() && record.kind.is_delivered()
 }
 
-/// Whether it has a page under its own URL that destinations get. A canonical URL that asks not to be indexed has none: the pages
-/// that name it do not ask so.
+/// Whether it has a page under its own URL that destinations get. A canonical URL that asks not to be indexed has none:
+/// the pages that name it do not ask so.
 pub fn is_delivered(record: &PageRecord) -> bool {
     is_page(record) && record.state.is_live()
 }

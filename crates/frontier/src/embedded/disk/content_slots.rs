@@ -1,6 +1,6 @@
-//! Duplicates: pages with the same content or nearly the same main text ([`seine_policies::duplicates`]). The first page with a
-//! content has its content slot, and the others are duplicates of it. A page is only compared with pages that have a
-//! slot. So two duplicates of one page differ by at most twice the distance, and there are no chains of similar pages.
+//! Duplicates: pages with the same content or nearly the same main text ([`seine_policies::duplicates`]). The first page
+//! with a content has its content slot, and the others are duplicates of it. A page is only compared with pages that have
+//! a slot. So two duplicates of one page differ by at most twice the distance, and there are no chains of similar pages.
 //!
 //! In `copies`, each key begins with a kind. 0 and the beginning of a digest, or 1 and a simhash: the owner of that
 //! slot. The same with 2 and a duplicate's key: no value. `near` has the simhashes of the owners in the order of

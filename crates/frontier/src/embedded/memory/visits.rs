@@ -107,7 +107,8 @@ impl Visits {
         }
     }
 
-    /// Writes the whole list in one batch. The caller holds `host_writes`. Afterwards the hosts may be leased, even after an error.
+    /// Writes the whole list in one batch. The caller holds `host_writes`. Afterwards the hosts may be leased, even after
+    /// an error.
     pub fn write(&self) -> Result<(), FrontierError> {
         let visits: Vec<(HostKey, u64)> = self.owed.lock().iter().map(|(host, owed)| (*host, owed.visit)).collect();
         if visits.is_empty() {
