@@ -1,5 +1,5 @@
-//! A crawler of a few lines that keeps all promises, to try the oracle with: it finds nothing wrong with it, and finds each mistake that
-//! the crawler is told to make. No machine of it ever fails; the web does.
+//! A small crawler that keeps all promises, to test the oracle: the oracle must find nothing wrong with it, and must find each mistake
+//! that the crawler makes on request. Its machine never fails; the web does.
 
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::net::IpAddr;
@@ -15,31 +15,31 @@ use crate::world::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mistake {
     None,
-    /// Half pages are delivered, and not fetched again before their time.
+    /// Truncated pages are delivered, and not fetched again before their usual recheck.
     HalfPages,
-    /// A page that is not there is removed at once.
+    /// A page is removed at its first bad answer.
     OneBadHour,
-    /// What was not there at first is never fetched again.
+    /// A URL whose first answer is bad is never fetched again.
     RefusedForEver,
-    /// From the fifth day on nothing of the largest host is fetched.
+    /// From the fifth day on no URL of the largest host is fetched.
     Stall,
-    /// Somebody empties the destination, and nobody notices.
+    /// The destination is emptied, and the crawler does not notice.
     Emptied,
     /// One event in a hundred is not delivered.
     CursorMovedEarly,
     /// One removal in three is not delivered.
     LostTombstone,
-    /// Once in a while the host's rest is forgotten.
+    /// Now and then the delay of a host is forgotten.
     ForgottenSlot,
-    /// Once in a while the address's is.
+    /// Now and then the delay of an address is forgotten.
     ForgottenAddress,
-    /// Pages are dated an hour ahead.
+    /// Fetch times are an hour ahead.
     WrongClock,
     /// A robots.txt is kept for good.
     OldRobots,
     /// An older event follows a newer one.
     OldAfterNew,
-    /// Retry-After is not listened to.
+    /// Retry-After is ignored.
     NoRetryAfter,
 }
 
@@ -54,7 +54,7 @@ pub struct Crawler {
     addresses: HashMap<IpAddr, u64>,
     agenda: BinaryHeap<Reverse<(u64, String)>>,
     log: Vec<Change>,
-    /// The last that was sent of each page.
+    /// The last digest that was sent for each page.
     sent: BTreeMap<String, String>,
 }
 
@@ -70,24 +70,24 @@ struct HostState {
     robots: Option<(u64, Rules)>,
 }
 
-/// What a visit brought.
+/// The result of a visit.
 enum Brought {
     Page {
         digest: String,
         links: Vec<String>,
     },
-    /// What speaks against a page; links of it count all the same.
+    /// An answer that speaks against the page. Its links are followed all the same.
     Bad {
         links: Vec<String>,
     },
-    /// Nothing that says something: again later.
+    /// No meaningful answer; the URL is tried again later.
     Nothing,
 }
 
 const NAME: &str = "pages-index";
 
 impl Crawler {
-    /// Of a world in which each URL has a page of its own, and only the web changes and fails.
+    /// Crawls the world with settings under which each URL has a page of its own. Only the web changes and fails.
     pub fn new(mut world: World, mistake: Mistake) -> Crawler {
         let settings = Settings {
             redirects: Redirects::Follow,
@@ -143,7 +143,7 @@ impl Crawler {
         if is_stalled && self.world.host_of(&url).is_some_and(|host| host.id == 0) {
             return;
         }
-        // Whoever comes too early comes again.
+        // The visit is too early, so it is repeated later.
         let free = self.free(&origin);
         if free > at {
             self.agenda.push(Reverse((free, url)));
@@ -232,7 +232,7 @@ impl Crawler {
         Some(rules)
     }
 
-    /// One request, when the host and its address are free. Whether the answer came whole.
+    /// Sends one request when the host and its address are free. Returns whether the answer is complete.
     fn ask(&mut self, now: &mut u64, url: &str, robots_of: Option<&str>) -> Option<(Answer, bool)> {
         let origin = split(url).0.to_owned();
         let name = origin.rsplit('/').next().unwrap_or_default().to_owned();
@@ -268,7 +268,7 @@ impl Crawler {
         Some((answer, whole))
     }
 
-    /// What becomes of a URL. Returns when it is fetched again.
+    /// Applies the result to a URL. Returns when it is fetched again.
     fn judge(&mut self, url: &str, brought: Brought, now: u64) -> Option<u64> {
         let (confirm, interval) = (self.settings.confirm_gone, self.settings.interval);
         match brought {
@@ -295,7 +295,7 @@ impl Crawler {
                     self.remove(url, now);
                     return Some(now + interval);
                 }
-                // By then robots.txt is asked for again, too.
+                // By then robots.txt is fetched again, too.
                 Some(now + confirm.max(DAY) + SECOND)
             }
         }
@@ -310,7 +310,7 @@ impl Crawler {
         }
     }
 
-    /// What is as it was is not sent again.
+    /// Delivers a page. An unchanged page is not sent again.
     fn deliver(&mut self, url: &str, digest: String, now: u64) {
         if self.sent.insert(url.to_owned(), digest.clone()).as_ref() == Some(&digest) {
             return;
@@ -334,7 +334,7 @@ impl Crawler {
     }
 }
 
-/// How long an answer takes at most, and whether it comes whole.
+/// The maximum duration of an answer, and whether it arrives completely.
 fn took(answer: &Answer) -> (u64, bool) {
     let after = (answer.after.as_millis() as u64).min(20_000);
     let Reply::Head { body, cut_at, bytes_per_second, .. } = &answer.what else { return (21_000, false) };

@@ -1,4 +1,4 @@
-//! The worlds of the simulation, by themselves: what they generate, and what their oracle says.
+//! Tests of the simulation's worlds alone: what they generate, and what their oracle finds.
 
 mod crawler;
 
@@ -22,7 +22,7 @@ fn get(world: &mut World, url: &str, at_ms: u64) -> Answer {
     world.answer(&Request { url: url.to_owned(), ip: IpAddr::V4(Ipv4Addr::LOCALHOST), headers: Vec::new(), at_ms })
 }
 
-/// URLs that a crawl which makes no mistakes finds on one quiet day: every link is followed once, redirects to their ends.
+/// URLs that a perfect crawl finds on one quiet day. It follows every link once, and redirects to their ends.
 fn walk(world: &mut World, at: u64) -> BTreeSet<String> {
     let (mut seen, mut waiting) = (BTreeSet::new(), world.seeds());
     seen.extend(waiting.iter().cloned());

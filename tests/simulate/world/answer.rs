@@ -1,4 +1,4 @@
-//! What the web answers: what it should, or what a mishap makes of it.
+//! The answers of the web: the right ones, or those that a mishap changes.
 
 use std::net::IpAddr;
 use std::time::{Duration, UNIX_EPOCH};
@@ -50,21 +50,21 @@ pub enum Reply {
         status: u16,
         headers: Vec<(String, String)>,
         body: Bytes,
-        /// The connection breaks after so many bytes of the body.
+        /// The connection breaks after this number of bytes of the body.
         cut_at: Option<usize>,
         bytes_per_second: Option<u64>,
     },
 }
 
-/// What an answer means, if it comes whole.
+/// The meaning of an answer that arrives completely.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Meant {
-    /// Which mishap made it what it is.
+    /// The mishap that changed the answer.
     pub mishap: Option<usize>,
     pub says: Says,
     /// The body breaks off.
     pub is_cut: bool,
-    /// The server asks for so much rest, in milliseconds.
+    /// `Retry-After` in milliseconds.
     pub retry_after: Option<u64>,
 }
 
@@ -74,7 +74,7 @@ pub enum Says {
     Nothing,
     /// A robots.txt.
     Rules(Rules),
-    /// A 2xx. `version`: of the page that the URL has; none: it is a mishap's page.
+    /// A 2xx. `version`: that of the page; none: the page of a mishap.
     Page {
         version: Option<u32>,
         digest: String,
@@ -92,7 +92,7 @@ pub enum Says {
     Status(u16),
 }
 
-/// An answer while it is made.
+/// An answer that is being built.
 struct Draft {
     status: u16,
     headers: Vec<(String, String)>,
@@ -139,7 +139,7 @@ impl World {
         answer
     }
 
-    /// What the web answers on a day when all is well.
+    /// The answer of the web without mishaps.
     fn usual(&self, request: &Request) -> Draft {
         let (url, at) = (&request.url, request.at_ms);
         let Some(host) = self.host_of(url) else { return Draft::status(404) };
@@ -199,7 +199,7 @@ impl World {
         path.strip_prefix(host.trap.as_ref()?.prefix.as_str())?.parse().ok()
     }
 
-    /// What a mishap makes of an answer.
+    /// Changes an answer as a mishap demands.
     fn unusual(&self, request: &Request, what: &What) -> Answer {
         let nothing = |what: Reply| Answer { after: Duration::from_millis(30), what, meant: Meant::of(Says::Nothing) };
         let host = self.host_of(&request.url);

@@ -1,4 +1,4 @@
-//! Bodies, made when somebody asks for them: the same page and version give the same bytes.
+//! Bodies are generated on request. The same page and version give the same bytes.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ const WORDS: [&str; 64] = [
 ];
 
 impl World {
-    /// What `page` of `host` says in a version.
+    /// The body of `page` of `host` in a version.
     pub fn body(&self, host: &Host, page: &Page, version: u32) -> String {
         let mut body = String::with_capacity(page.size as usize + 400);
         let text = mix(u64::from(page.near.unwrap_or(page.id)), u64::from(version));
@@ -52,7 +52,7 @@ impl World {
         body
     }
 
-    /// A page of a trap without end.
+    /// A page of an endless trap.
     pub fn trap_body(&self, host: &Host, number: u64) -> String {
         let Some(trap) = &host.trap else { return String::new() };
         let mut body = String::from("<!doctype html><title>calendar</title><p>");
@@ -80,7 +80,7 @@ impl World {
     }
 }
 
-/// A page that is not the one asked for: the site is being worked on, or shows something else. Of `own`, each URL has another.
+/// A wrong page, such as a notice of maintenance. With `own`, each URL has a different one.
 pub fn wrong(text: &str, own: Option<&str>) -> String {
     let number = own.map_or(0, |url| url.bytes().fold(7, |hash, byte| mix(hash, u64::from(byte))));
     let mut body = format!("<!doctype html><title>{text}</title><p>{text}. ");
@@ -88,7 +88,7 @@ pub fn wrong(text: &str, own: Option<&str>) -> String {
     body + "</p>\n"
 }
 
-/// So many bytes of words, and another word in some places for whoever is nearly the same.
+/// Appends words up to a number of bytes. `differs`: changes some of the words, for a near duplicate.
 fn words(body: &mut String, seed: u64, bytes: usize, differs: Option<u32>) {
     let (end, mut state, mut count) = (body.len() + bytes, seed, 0u32);
     while body.len() < end {

@@ -15,8 +15,8 @@ impl World {
         let mut rng = fastrand::Rng::with_seed(seed);
         let pages = ((200.0 * (1.0 - rng.f64()).powf(-0.6)) as usize).clamp(200, 2000);
         let settings = Settings::generate(&mut rng, pages);
-        // Robots.txt may be a day old, hosts rest for a day at most; then each page is fetched, what that finds too, and what is gone
-        // is confirmed.
+        // Long enough for an old robots.txt (a day), the longest back-off, two rechecks of each page (the second for pages that the first
+        // finds), and the confirmation of removals.
         let calm = 2 * DAY + settings.backoff_max + 2 * settings.max_interval + 2 * settings.confirm_gone;
         let mut world = World {
             seed,
@@ -54,7 +54,7 @@ impl World {
     }
 
     fn host_with(&self, id: u32, size: usize, number: &mut u32, rng: &mut fastrand::Rng) -> Host {
-        // Some hosts share a domain with the one before, some its address.
+        // Some hosts share a domain with the host before, some an address.
         let before = self.hosts.last();
         let (name, domain) = match before.filter(|_| rng.u32(..4) == 0) {
             Some(before) => {
@@ -118,7 +118,7 @@ impl World {
             has_last_modified: rng.bool(),
         };
         if nth > 0 {
-            // Somebody before it links to it, mostly one of the first: every page can be reached from the first.
+            // A page with a smaller number links to it, mostly one of the first. So every page can be reached from the first.
             page.links.push(link(To::Page(first + rng.usize(..nth).min(rng.usize(..nth)) as u32)));
         }
         page.changes = self.changes(rng);
@@ -144,7 +144,7 @@ impl World {
         }
     }
 
-    /// Some hosts do nothing but lead to the same path of another.
+    /// Some hosts redirect all URLs to the same path of another host.
     fn forwarding(&mut self, rng: &mut fastrand::Rng) {
         let (count, mut next) = (self.hosts.len(), self.hosts.len() as u32);
         for at in 0..count {
@@ -170,7 +170,7 @@ impl World {
         }
     }
 
-    /// Turns the link that every page has to one before it around, and adds links from host to host and some more.
+    /// Reverses the link that every page has to an earlier page, and adds links between hosts and some more.
     fn link_hosts(&mut self, rng: &mut fastrand::Rng) {
         self.index();
         let firsts: Vec<u32> = self.hosts.iter().filter_map(|host| host.pages.first()).map(|page| page.id).collect();
@@ -193,7 +193,7 @@ impl World {
             }
         }
         for (nth, first) in firsts.iter().enumerate().skip(1) {
-            // A page of any host before it.
+            // From a page of any earlier host.
             links.push((rng.u32(..firsts[nth]), link(To::Page(*first))));
         }
         let forwarding: Vec<(u32, u32)> =
@@ -213,7 +213,7 @@ impl World {
         }
     }
 
-    /// Pages appear, vanish, move, ask not to be indexed, name others as canonical, say what others say.
+    /// Pages appear, vanish, move, get noindex, name canonical pages, and become duplicates.
     fn alter(&mut self, rng: &mut fastrand::Rng) {
         let troubled = self.calm_ms - self.begins_ms;
         let ids: Vec<(usize, Vec<u32>)> =
@@ -258,7 +258,7 @@ impl World {
             self.vary_robots(at, rng);
         }
         self.plain_twins();
-        // Who names a canonical page links to it, too; what has links or marks is HTML.
+        // A page that names a canonical page also links to it. A page with links or noindex is HTML.
         for page in self.hosts.iter_mut().flat_map(|host| &mut host.pages) {
             page.links.extend(page.canonical.map(|id| link(To::Page(id))));
             if !page.links.is_empty() || page.noindex.is_some() {
@@ -267,7 +267,7 @@ impl World {
         }
     }
 
-    /// The links to a page stand in others only for some time; these others change then.
+    /// Limits all links to a page to some time. The pages with these links change at its beginning and end.
     fn links_to_appear(&mut self, id: u32, from: u64, until: u64) {
         for page in self.hosts.iter_mut().flat_map(|host| &mut host.pages) {
             let mut changes = Vec::new();
@@ -288,7 +288,7 @@ impl World {
         }
     }
 
-    /// Whose content is another's, or whom others name as canonical, is plain otherwise: it neither moves, hides nor names a third.
+    /// A page that others duplicate or name as canonical is plain otherwise: it does not move, has no noindex, and names no other page.
     fn plain_twins(&mut self) {
         let pages = self.hosts.iter().flat_map(|host| &host.pages);
         let of: HashSet<u32> = pages.flat_map(|page| [page.twin_of, page.near, page.canonical]).flatten().collect();
@@ -336,7 +336,7 @@ fn host_home(firsts: &[u32], id: u32) -> u32 {
     firsts[firsts.partition_point(|first| *first <= id) - 1]
 }
 
-/// So many pages on hosts: the first has a third of them or more, most others have one.
+/// Distributes pages over hosts. The first host has a third of them or more, and most others have one.
 fn sizes(pages: usize, rng: &mut fastrand::Rng) -> Vec<usize> {
     let mut sizes = vec![(pages as f64 * (0.3 + 0.4 * rng.f64())) as usize];
     let mut left = pages - sizes[0];
@@ -356,7 +356,7 @@ fn robots(size: usize, rng: &mut fastrand::Rng) -> Robots {
         _ => Robots::Rules(Rules {
             disallow: if rng.u32(..3) == 0 { vec!["/private/".to_owned()] } else { Vec::new() },
             allow: if rng.u32(..8) == 0 { vec!["/private/1".to_owned()] } else { Vec::new() },
-            // A large host that wants to rest for long would take days.
+            // A large host with a long delay would take days.
             delay: (rng.u32(..5) == 0).then(|| if size < 40 { rng.u64(1..90) * 500 } else { rng.u64(1..8) * 500 }),
             names_sitemap: rng.bool(),
         }),

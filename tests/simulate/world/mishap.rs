@@ -1,4 +1,4 @@
-//! Mishaps: who is struck, by what, and when. A sentence describes each, so that a world can be told as a story.
+//! Mishaps: which URLs or hosts are struck, by what, and when. Each has a sentence for the story of a world.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -27,21 +27,21 @@ pub enum Who {
     Everybody,
 }
 
-/// What is answered instead of what should be.
+/// The fault of a mishap: the answer, or the lack of one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum What {
     /// With Retry-After, in seconds.
     Status(u16, Option<u64>),
-    /// The body breaks off after so many percent of it.
+    /// The body breaks off after this percentage of it.
     Cut(u8),
     Empty,
-    /// Each URL has another page than it should.
+    /// Each URL has a wrong page of its own.
     WrongBody,
     /// All URLs have the same page.
     SameBody,
-    /// To this path of the same host, or to this URL.
+    /// A redirect to this path of the same host, or to this URL.
     RedirectTo(String),
-    /// robots.txt alone is another one.
+    /// Only robots.txt is wrong.
     Robots(WrongRobots),
     /// Every page asks not to be indexed, in a header.
     Noindex,
@@ -55,7 +55,7 @@ pub enum What {
     Reset,
     Tls,
     NoRoute,
-    /// Connections are taken and nothing is answered.
+    /// Connections are accepted, and no answer comes.
     Hang,
     /// Bytes per second.
     SlowBody(u64),
@@ -70,9 +70,9 @@ pub enum WrongRobots {
     /// All but these rules: a delay of so many seconds.
     Delay(u64),
     Status(u16),
-    /// The file breaks off in its middle.
+    /// The file is truncated in its middle.
     Cut,
-    /// An HTML page stands in its place.
+    /// An HTML page is answered instead.
     Html,
 }
 
@@ -82,9 +82,9 @@ pub enum WrongHeaders {
     OneEtag,
     /// Pages were last modified next year.
     ModifiedLater,
-    /// Whoever asks with conditions hears that nothing has changed.
+    /// Every conditional request is answered with 304.
     NeverModified,
-    /// It says gzip, and is not.
+    /// The header says gzip, but the body is not compressed.
     NotGzip,
     /// No Content-Type.
     Untyped,
@@ -93,27 +93,27 @@ pub enum WrongHeaders {
 #[derive(Debug, Clone, PartialEq)]
 pub struct When {
     pub from: u64,
-    /// The end excluded.
+    /// The end, excluded.
     pub until: u64,
     pub which: Which,
 }
 
-/// Which of the answers to a URL in this time.
+/// The answers in this time that are struck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
     All,
-    /// The first so many that a URL ever has.
+    /// The first answers that each URL ever gets, up to this number.
     First(u32),
-    /// Only those to URLs that were asked for before.
+    /// Only answers for URLs that were requested before.
     Known,
-    /// One in so many.
+    /// Every n-th answer of a URL.
     Every(u32),
-    /// This many of them all together.
+    /// This number of answers in all.
     Some(u32),
 }
 
 impl Mishap {
-    /// Whether a URL is struck. `asked`: how often it was asked for before; `struck`: how often this mishap struck before.
+    /// Whether a URL is struck. `asked`: the number of earlier requests for it. `struck`: how often this mishap struck before.
     pub fn strikes(&self, host: Option<&Host>, url: &str, ip: IpAddr, at: u64, (asked, struck): (u32, u32)) -> bool {
         let is_now = (self.when.from..self.when.until).contains(&at);
         is_now
@@ -127,13 +127,13 @@ impl Mishap {
             }
     }
 
-    /// It keeps connections or whole answers from coming, whatever is asked for.
+    /// Whether it prevents connections or any answer, for all URLs.
     pub fn is_of_connection(&self) -> bool {
         use What::*;
         matches!(self.what, NxDomain | ServFail | NoName | Refused | Reset | Tls | NoRoute | Hang)
     }
 
-    /// The host may be held to be in trouble for it.
+    /// Whether the program may charge it to the host.
     pub fn may_trouble(&self) -> bool {
         let may = |status: u16| status == 429 || status >= 500;
         match self.what {
@@ -169,7 +169,7 @@ impl Who {
     }
 }
 
-/// So many mishaps, all over before the calm begins.
+/// Generates mishaps, which all end before the calm begins.
 pub fn generate(world: &World, rng: &mut fastrand::Rng) -> Vec<Mishap> {
     let count = match rng.u32(..10) {
         0 => 0,
@@ -185,7 +185,7 @@ fn one(world: &World, rng: &mut fastrand::Rng) -> Option<Mishap> {
     let who = who(host, rng);
     let when = when(world, rng);
     let what = what(&who, host, rng);
-    // A name is away for whole hosts.
+    // Faults of names strike whole hosts.
     let is_of_names = matches!(what, What::NxDomain | What::ServFail | What::NoName);
     let who = match who {
         Who::Page(_) | Who::Pattern(_) | Who::Address(_) if is_of_names => Who::Host(host.name.clone()),
@@ -195,7 +195,7 @@ fn one(world: &World, rng: &mut fastrand::Rng) -> Option<Mishap> {
     Some(Mishap { who, what, when })
 }
 
-/// Large hosts are struck more often: they have more to lose.
+/// Large hosts are struck more often, because they have more pages to lose.
 fn some_host<'w>(world: &'w World, rng: &mut fastrand::Rng) -> Option<&'w Host> {
     let pages = world.hosts.iter().map(|host| host.pages.len()).sum::<usize>();
     if rng.bool() && pages > 0 {
@@ -236,14 +236,14 @@ fn when(world: &World, rng: &mut fastrand::Rng) -> When {
     };
     let troubled = world.calm_ms - world.begins_ms;
     let from = match rng.u32(..4) {
-        // While everything is fetched for the first time …
+        // During the first fetches …
         0 => world.begins_ms + rng.u64(..20 * MINUTE),
-        // … when it is fetched again …
+        // … during the first rechecks …
         1 => {
             let round = rng.u64(1..=(troubled / world.settings.interval).max(1));
             world.begins_ms + (round * world.settings.interval).saturating_sub(rng.u64(..HOUR))
         }
-        // … or some time.
+        // … or at any time.
         _ => world.begins_ms + rng.u64(..troubled),
     };
     let from = from.min(world.calm_ms - 1);
@@ -271,7 +271,7 @@ fn what(who: &Who, host: &Host, rng: &mut fastrand::Rng) -> What {
         14 => What::WrongBody,
         15..17 => What::SameBody,
         17..19 => What::RedirectTo("/login".to_owned()),
-        // Of many hosts at once, nobody could tell which redirect was followed.
+        // If many hosts redirected at once, the oracle could not tell which redirect was followed.
         19 if matches!(who, Who::Page(_) | Who::Pattern(_)) => What::RedirectTo(format!("{}/", host.origin())),
         20..24 => What::Robots(match rng.u32(..8) {
             0..3 => WrongRobots::DisallowAll,

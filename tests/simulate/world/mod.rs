@@ -1,4 +1,4 @@
-//! A world: a web that changes for 30 days, what goes wrong with it, and what its crawl is configured to do. Plain data, generated from
+//! A world: a web that changes for 30 days, its mishaps, and the configuration of its crawl. It is plain data, generated from
 //! a seed. Times are milliseconds since 1970 of the world's own clock, which never jumps.
 
 mod answer;
@@ -54,7 +54,7 @@ pub struct World {
     past: Past,
 }
 
-/// Where hosts and pages stand in `hosts`.
+/// Indices of hosts and pages in `hosts`.
 #[derive(Debug, Clone, Default)]
 struct Places {
     hosts: HashMap<String, usize>,
@@ -63,14 +63,14 @@ struct Places {
     pages: HashMap<u32, (usize, usize)>,
 }
 
-/// What was asked so far.
+/// The requests so far.
 #[derive(Debug, Clone, Default)]
 struct Past {
     asked: HashMap<String, u32>,
     struck: Vec<u32>,
 }
 
-/// What a destination holds of a URL.
+/// The document of a URL at a destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
     /// SHA-256 of the body in lower-case hexadecimal digits.
@@ -79,7 +79,7 @@ pub struct Held {
     pub fetched_ms: u64,
 }
 
-/// What a destination took, in order.
+/// A change that a destination accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     pub at_ms: u64,
@@ -97,14 +97,14 @@ pub enum Done {
     Removed {
         fetched_ms: u64,
     },
-    /// The page is as it was.
+    /// The page is unchanged.
     Touched {
         fetched_ms: u64,
     },
 }
 
 impl World {
-    /// To be called after hosts or pages were changed.
+    /// Must be called after hosts or pages were changed.
     fn index(&mut self) {
         let mut places = Places::default();
         for (at, host) in self.hosts.iter().enumerate() {
@@ -120,7 +120,7 @@ impl World {
         self.past = Past { asked: HashMap::new(), struck: vec![0; self.mishaps.len()] };
     }
 
-    /// Where the crawl begins.
+    /// The URLs from which the crawl starts.
     pub fn seeds(&self) -> Vec<String> {
         self.seeds.clone()
     }
@@ -157,7 +157,7 @@ impl World {
         self.page(id).map(|(host, page)| format!("{}{}", host.origin(), page.path))
     }
 
-    /// Where a link leads; none when that was taken out of the world.
+    /// The URL of a link; none if its page was removed from the world.
     pub fn url_of_link(&self, to: &To) -> Option<String> {
         match to {
             To::Page(id) => self.url_of(*id),
@@ -183,7 +183,7 @@ impl World {
         lines.collect()
     }
 
-    /// Whose content a page shows.
+    /// The page whose content a page shows: itself, or the page that it is a twin of.
     fn content<'w>(&'w self, host: &'w Host, page: &'w Page) -> (&'w Host, &'w Page) {
         page.twin_of.and_then(|twin| self.page(twin)).unwrap_or((host, page))
     }
@@ -195,7 +195,7 @@ impl World {
         format!("day {}, {hours:02}:{minutes:02}:{seconds:02}", passed / DAY)
     }
 
-    /// The whole of it for people, in a few lines and one for each thing that goes wrong.
+    /// Describes the world for people, in a few lines, and one line for each mishap and event.
     pub fn story(&self) -> String {
         let Settings { scope, interval, confirm_gone, redirects, canonical, .. } = &self.settings;
         let mut story = format!(
@@ -237,7 +237,7 @@ pub fn span(ms: u64) -> String {
     }
 }
 
-/// Two numbers to one that has little to do with either.
+/// Mixes two numbers into a hash.
 pub fn mix(one: u64, other: u64) -> u64 {
     let mut x = one.wrapping_mul(0x9E37_79B9_7F4A_7C15)
         ^ other.wrapping_add(0xD1B5_4A32_D192_ED03).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,4 +1,4 @@
-//! What happens to the machine, to the destinations, and what the operator does: events in time.
+//! The script: events of the machine, of the destinations and of the operator, in time.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub struct Scripted {
 pub enum Event {
     /// The process is killed, and started again at once with the same configuration.
     Kill,
-    /// It is told to end, and started again with [`World::settings_at`].
+    /// The process ends after SIGTERM, and is started again with [`World::settings_at`].
     RestartWith(NewSettings),
     DiskFull {
         lasts: u64,
@@ -29,7 +29,7 @@ pub enum Event {
     ClockJump {
         by: i64,
     },
-    /// The machine's name servers answer nothing.
+    /// The machine's name servers do not answer.
     NoResolver {
         lasts: u64,
     },
@@ -45,17 +45,17 @@ pub enum Event {
 pub enum NewSettings {
     Nothing,
     Scope(Scope),
-    /// Another destination besides those that there are.
+    /// A further destination.
     NewSink(Sink),
     Redirects,
     Canonical,
     Delay(u64),
 }
 
-/// What the operator says.
+/// An order of the operator.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Order {
-    /// Fetching stops for so long.
+    /// Fetching pauses for this time.
     Pause {
         lasts: u64,
     },
@@ -63,7 +63,7 @@ pub enum Order {
         origin: String,
         lasts: u64,
     },
-    /// At least so long between two requests to the host.
+    /// A delay between two requests to the host.
     Delay {
         origin: String,
         ms: u64,
@@ -75,7 +75,7 @@ pub enum Order {
     },
     /// The crawl reads its configuration again; nothing in it is new.
     Reload,
-    /// A sink takes nothing for so long.
+    /// A sink is paused for this time.
     PauseSink {
         sink: String,
         lasts: u64,
@@ -93,7 +93,7 @@ pub enum Trouble {
     Away {
         lasts: u64,
     },
-    /// Every answer takes so long.
+    /// Every answer is late by this time.
     Slow {
         by: u64,
         lasts: u64,
@@ -103,7 +103,7 @@ pub enum Trouble {
         status: u16,
         lasts: u64,
     },
-    /// Requests are done, and their answers do not arrive.
+    /// Requests are executed, but their answers get lost.
     LostAcknowledgements {
         lasts: u64,
     },
@@ -113,7 +113,7 @@ pub enum Trouble {
     Replaced,
     /// The index or topic is deleted and made again by somebody else, with other settings.
     Recreated,
-    /// A topic gets so many more.
+    /// A topic gets this number of further partitions.
     PartitionsAdded(u32),
     AliasRolledOver,
     DeadLettersReplayed,
@@ -122,7 +122,7 @@ pub enum Trouble {
 }
 
 impl World {
-    /// What happens, in order.
+    /// The events in order.
     pub fn script(&self) -> Vec<(u64, Event)> {
         self.events.iter().map(|it| (it.at, it.event.clone())).collect()
     }
@@ -158,7 +158,7 @@ impl Settings {
     }
 }
 
-/// Some worlds have none, some a few, some many kills.
+/// Adds kills: none, a few, or many.
 pub fn generate(world: &World, rng: &mut fastrand::Rng) -> Vec<Scripted> {
     let count = match rng.u32(..10) {
         0..3 => 0,
@@ -168,7 +168,7 @@ pub fn generate(world: &World, rng: &mut fastrand::Rng) -> Vec<Scripted> {
     };
     let mut events: Vec<Scripted> = (0..count).filter_map(|_| one(world, rng)).collect();
     if rng.u32(..4) == 0 {
-        // Kills while the first pages come, one soon after the other.
+        // Several kills during the first fetches, one soon after the other.
         let mut at = world.begins_ms + rng.u64(..5 * MINUTE);
         for _ in 0..rng.u32(1..6) {
             events.push(Scripted { at, event: Event::Kill });
@@ -255,7 +255,7 @@ fn destination(world: &World, rng: &mut fastrand::Rng, lasts: u64) -> Option<Des
 }
 
 impl Event {
-    /// For how long it goes on after it begins.
+    /// The duration of the event.
     pub fn lasts(&self) -> u64 {
         match self {
             Event::DiskFull { lasts }

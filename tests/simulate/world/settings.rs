@@ -1,4 +1,4 @@
-//! How a world's crawl is configured: plain data that is written as the YAML file a user would write.
+//! The configuration of a world's crawl: plain data, written as the YAML file that a user would write.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use super::{DAY, HOUR, LASTS_MS, MINUTE, SECOND};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     pub scope: Scope,
-    /// Rest between two requests to a host, in milliseconds, as all times here.
+    /// Delay between two requests to a host, in milliseconds, as all times here.
     pub host_delay: u64,
     /// The same for an address; none: as for a host.
     pub address_delay: Option<u64>,
@@ -17,7 +17,7 @@ pub struct Settings {
     pub backoff_max: u64,
     pub retry_after_max: u64,
     pub give_up_after: u64,
-    /// From one fetch of a page to the next, on average; never more than `max_interval`.
+    /// Average time from one fetch of a page to the next; never more than `max_interval`.
     pub interval: u64,
     pub max_interval: u64,
     pub confirm_gone: u64,
@@ -47,7 +47,7 @@ pub enum Scope {
 pub enum Redirects {
     /// A page that several URLs redirect to is delivered once.
     First,
-    /// It is delivered under each of them.
+    /// The page is delivered under each of them.
     Follow,
 }
 
@@ -86,7 +86,7 @@ pub enum Unchanged {
     Skip,
 }
 
-/// Fetches of pages in a world, but where even the longest interval brings more.
+/// Maximum number of page fetches in a world; more only if even the longest interval needs more.
 const MOST_FETCHES: u64 = 2400;
 
 impl Settings {

@@ -1,4 +1,4 @@
-//! What makes a planted bug matter: a generated world gets the mishap or the event without which the bug would do no harm.
+//! Shapes worlds for planted bugs: a generated world gets the mishap or the event without which the bug would do no harm.
 
 use super::mishap::{Mishap, What, When, Which, Who};
 use super::script::{DestinationEvent, Event, Order, Scripted, Trouble};
@@ -6,8 +6,8 @@ use super::settings::{Canonical, Kind, Removed, Sink, Unchanged};
 use super::{DAY, HOUR, MINUTE, SECOND, World};
 
 impl World {
-    /// The world of this seed as it suits a bug; none: it cannot show the bug. Without a bug it is as generated. Every second one has
-    /// nothing that goes wrong but what suits: its story is short.
+    /// The world of this seed, shaped for a bug; none: it cannot show the bug. Without a bug the world is as generated. Every second world
+    /// has only the mishaps and events of its shape, so its story is short.
     pub fn for_bug(seed: u64, bug: Option<&str>) -> Option<World> {
         let mut world = World::generate(seed);
         let Some(bug) = bug else { return Some(world) };
@@ -65,7 +65,7 @@ impl World {
                 self.happens_to(Kind::Elastic, Trouble::LostAcknowledgements { lasts: 2 * DAY }, middle);
             }
             "lost_tombstone" | "new_links_lost" => self.sinks_remove(),
-            // Nothing is due for as long as that.
+            // With the bug nothing is due for 20 days.
             "wall_clock" => self.happens(middle, Event::ClockJump { by: -20 * DAY as i64 }),
             "page_pays_for_host" => {
                 self.settings.backoff_max = HOUR;
@@ -76,7 +76,7 @@ impl World {
             "outage_unnoticed" => {
                 self.settings.backoff_max = DAY;
                 let event = [Event::NoNetwork { lasts: 20 * HOUR }, Event::NoResolver { lasts: 20 * HOUR }];
-                // Most pages are known, and not fetched yet.
+                // At this time most pages are known, but not fetched yet.
                 self.happens(begins + 2 * MINUTE, event[rng.usize(..2)].clone());
             }
             "retry_after_ignored" => {
@@ -101,13 +101,13 @@ impl World {
         self.mishaps.push(Mishap { who, what, when: When { from, until: until.min(self.calm_ms), which } });
     }
 
-    /// The host that has most to lose.
+    /// Strikes the host with the most pages.
     fn strike_largest(&mut self, what: What, when: (u64, u64), which: Which) {
         let largest = self.hosts.iter().max_by_key(|host| host.pages.len()).map(|host| host.name.clone());
         self.strike(Who::Host(largest.unwrap_or_default()), what, when, which);
     }
 
-    /// A host with more than a few pages. With the largest the oracle would have too much to look at.
+    /// Strikes the largest host with less than 100 pages. Larger hosts would cost the oracle too much time.
     fn strike_some(&mut self, what: What, when: (u64, u64), which: Which) {
         let some = self.hosts.iter().filter(|host| host.pages.len() < 100).max_by_key(|host| host.pages.len());
         let name = some.map(|host| host.name.clone()).unwrap_or_default();
@@ -128,7 +128,7 @@ impl World {
         }
     }
 
-    /// What is gone leaves the destinations.
+    /// Makes all sinks delete pages that are gone.
     fn sinks_remove(&mut self) {
         self.settings
             .sinks

@@ -1,15 +1,15 @@
-//! Smaller worlds of a world, to tell a failure as a short story. Whatever is taken out leaves the rest as it was.
+//! Makes smaller worlds from a world, so that a failure has a short story. Removing a part does not change the rest.
 
 use super::World;
 
 impl World {
-    /// All worlds that are a little smaller, those first that have lost most.
+    /// All worlds with one part removed, those with the largest removed part first.
     pub fn smaller(&self) -> Vec<World> {
         let mut smaller = Vec::new();
         let halves = |length: usize| (length > 1).then_some([0..length / 2, length / 2..length]).into_iter().flatten();
         smaller.extend(halves(self.events.len()).map(|range| self.with(|world| _ = world.events.drain(range))));
         smaller.extend(halves(self.mishaps.len()).map(|range| self.with(|world| _ = world.mishaps.drain(range))));
-        // The first host has a seed.
+        // The first host has a seed, so it stays.
         smaller.extend(
             halves(self.hosts.len().saturating_sub(1))
                 .map(|range| self.with(|world| _ = world.hosts.drain(range.start + 1..range.end + 1))),

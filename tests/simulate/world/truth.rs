@@ -1,4 +1,4 @@
-//! What a crawl of the world ought to hold in the end: the world's own knowledge, not the program's.
+//! The right result of a crawl, from the world's own knowledge and not from the program's.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -7,12 +7,12 @@ use super::settings::{Canonical, Redirects, Scope, Settings};
 use super::web::Host;
 use super::{World, split};
 
-/// What a URL is on a day when nothing goes wrong.
+/// The answer for a URL without mishaps.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Look {
     Page(Seen),
     Sitemap,
-    /// An absolute URL; none: to what cannot be fetched.
+    /// The target, an absolute URL; none: the target cannot be fetched.
     Redirect(Option<String>),
     Missing,
 }
@@ -25,45 +25,45 @@ pub struct Seen {
     pub noindex: bool,
     pub canonical: Option<String>,
     pub links: Vec<String>,
-    /// One of a trap without end.
+    /// Whether it belongs to an endless trap.
     pub is_trap: bool,
 }
 
-/// What is true of a URL at some time.
+/// The right state of a URL at some time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Truth {
-    /// It is to be delivered: its answer is a page, redirects followed, which may be fetched and indexed.
+    /// Whether it must be delivered: after redirects, the answer is a page that may be fetched and indexed.
     pub is_page: bool,
-    /// Why not.
+    /// The reason if it must not be delivered.
     pub why: &'static str,
     pub version: u32,
     pub body_digest: String,
-    /// Where its page is, redirects followed.
+    /// The URL of its page after redirects.
     pub found_at: String,
-    /// Which page it is: URLs of one place are delivered once.
+    /// The URL that identifies its page. Of all URLs with the same place, one is delivered.
     pub place: String,
     pub is_trap: bool,
 }
 
-/// URLs whose page is the same one: it is held under one of them.
+/// URLs with the same page. A destination must have it under one of them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Place {
-    /// One of these is held, if there are any.
+    /// The destination must have exactly one of these, if there are any.
     pub one_of: BTreeSet<String>,
-    /// Of these none is held: their page is that of `one_of`.
+    /// The destination must have none of these, because their page is that of `one_of`.
     pub none_of: BTreeSet<String>,
-    /// Bodies that may be held, by their digests.
+    /// Digests of the right bodies.
     pub digests: BTreeSet<String>,
 }
 
-/// Looks that were taken, by URL: bodies are made once.
+/// A cache of answers by URL, so that each body is generated once.
 #[derive(Default)]
 pub struct Looks(HashMap<String, Look>);
 
 const MAX_HOPS: usize = 10;
 
 impl World {
-    /// What all URLs are that lead from the seeds at a time, if nothing went wrong then and the settings were these.
+    /// The right state of all URLs that can be reached from the seeds at a time, without mishaps and with the settings of that time.
     pub fn truth(&self, at: u64) -> BTreeMap<String, Truth> {
         self.truth_of(self.reachable(&self.settings_at(at), at), &self.settings_at(at), at)
     }
@@ -73,7 +73,7 @@ impl World {
         urls.into_iter().map(|url| (url.clone(), self.judge(&url, settings, at, &mut looks))).collect()
     }
 
-    /// URLs that whoever follows all links from the seeds comes to. What is only redirected to is not one of them.
+    /// URLs that can be reached by links from the seeds. Targets of redirects that nothing links to are not included.
     pub fn reachable(&self, settings: &Settings, at: u64) -> BTreeSet<String> {
         let mut looks = Looks::default();
         let mut reached: BTreeSet<String> = self.seeds.iter().cloned().collect();
@@ -98,7 +98,7 @@ impl World {
         reached
     }
 
-    /// Where the page links that the URL leads to; but for those into a trap.
+    /// The links of the page at a URL, after redirects. Pages of a trap have none here.
     fn links(&self, url: &str, settings: &Settings, at: u64, looks: &mut Looks) -> Vec<String> {
         let mut url = url.to_owned();
         for _ in 0..=MAX_HOPS {
@@ -111,19 +111,19 @@ impl World {
         Vec::new()
     }
 
-    /// Whether its sitemap is found: where robots.txt says, or in the usual place.
+    /// Whether its sitemap is read. robots.txt names it, or it has the usual path.
     fn reads_sitemap(&self, host: &Host, settings: &Settings, at: u64) -> bool {
         settings.sitemaps && host.has_sitemap && host.forwards.is_none() && host.robots_at(at).allow("/sitemap.xml")
     }
 
-    /// In scope, and allowed by its host's robots.txt.
+    /// Whether the URL is in scope, and allowed by its host's robots.txt.
     pub fn is_asked_for(&self, url: &str, settings: &Settings, at: u64) -> bool {
         let (_, path) = split(url);
         let allows = |host: &Host| self.robots_of(host).robots_at(at).allow(path);
         self.is_in_scope(url, settings) && self.host_of(url).is_some_and(allows)
     }
 
-    /// The host whose robots.txt holds for this one: where all of it redirects to (RFC 9309 §2.3.1.2).
+    /// The host whose robots.txt counts for this host. It is another one if all URLs redirect there (RFC 9309 §2.3.1.2).
     fn robots_of<'w>(&'w self, host: &'w Host) -> &'w Host {
         host.forwards.and_then(|id| self.host(id)).unwrap_or(host)
     }
@@ -145,7 +145,7 @@ impl World {
             }
     }
 
-    /// What the URL itself answers.
+    /// The answer of the URL itself.
     pub fn look<'l>(&self, url: &str, at: u64, looks: &'l mut Looks) -> &'l Look {
         if !looks.0.contains_key(url) {
             let look = self.look_anew(url, at);
@@ -189,7 +189,7 @@ impl World {
         })
     }
 
-    /// What is true of a URL, redirects followed.
+    /// The right state of a URL, after redirects.
     pub fn judge(&self, url: &str, settings: &Settings, at: u64, looks: &mut Looks) -> Truth {
         let mut truth = Truth {
             is_page: false,
@@ -246,11 +246,11 @@ impl World {
             && self.is_in_scope(named, settings)
     }
 
-    /// What a destination ought to hold of these URLs, by their places.
+    /// The documents of these URLs that a destination must have, by place.
     pub fn places(&self, truths: &BTreeMap<String, Truth>) -> BTreeMap<String, Place> {
         let mut places: BTreeMap<String, Place> = BTreeMap::new();
         for (url, truth) in truths.iter().filter(|(_, truth)| truth.is_page) {
-            // The canonical page itself comes before those that name it.
+            // The canonical page itself has precedence over pages that name it.
             let own = truths.get(&truth.place).filter(|own| own.is_page && own.place == truth.place);
             let is_its_own = truth.found_at == truth.place || *url == truth.place;
             let place = places.entry(truth.place.clone()).or_default();

@@ -1,5 +1,5 @@
-//! What the web of a world consists of: hosts, their pages, and how these change. Pages point at each other by number, so a page
-//! that is taken out leaves the others as they were: links to it lead to a 404.
+//! The web of a world: hosts, their pages, and how these change. Pages refer to each other by number. So removing a page leaves the
+//! others as they were, and links to it lead to a 404.
 
 use std::net::IpAddr;
 
@@ -10,18 +10,18 @@ pub struct Host {
     pub name: String,
     /// The registrable domain of `name`.
     pub domain: String,
-    /// What its name resolves to.
+    /// The address of its name.
     pub address: IpAddr,
     pub pages: Vec<Page>,
-    /// Its robots.txt from each of these times on; the first from the beginning.
+    /// Versions of its robots.txt, each with the time of its beginning; the first holds from the start of the world.
     pub robots: Vec<(u64, Robots)>,
     /// It has a /sitemap.xml that names its pages.
     pub has_sitemap: bool,
-    /// Every URL of it redirects to the same path of this host.
+    /// All of its URLs redirect to the same path of this host.
     pub forwards: Option<u32>,
-    /// URLs without end.
+    /// An endless trap.
     pub trap: Option<Trap>,
-    /// What it answers for a page that it does not have.
+    /// The status for a page that it does not have.
     pub missing: u16,
     /// From the request to the first byte of the answer, in milliseconds.
     pub latency: u64,
@@ -34,16 +34,16 @@ pub struct Page {
     pub id: u32,
     /// With the query.
     pub path: String,
-    /// From when to when the page is there; the ends excluded.
+    /// Times between which the page exists; the ends are excluded.
     pub lives: Vec<(u64, u64)>,
-    /// When its content changes.
+    /// Times at which its content changes.
     pub changes: Vec<u64>,
     /// From this time on the URL redirects.
     pub moved: Option<Moved>,
     pub links: Vec<Link>,
-    /// It names that page as its canonical one.
+    /// The page that it names as canonical.
     pub canonical: Option<u32>,
-    /// From when to when it asks not to be indexed.
+    /// The times between which it has noindex.
     pub noindex: Option<(u64, u64)>,
     /// Its content is that of this page, byte for byte.
     pub twin_of: Option<u32>,
@@ -80,7 +80,7 @@ pub struct Link {
 #[derive(Debug, Clone, PartialEq)]
 pub enum To {
     Page(u32),
-    /// The page as it is called at a host that forwards to the page's own.
+    /// The page under its path at a host that forwards to the page's own host.
     Via {
         host: u32,
         page: u32,
@@ -88,12 +88,12 @@ pub enum To {
     Url(String),
 }
 
-/// What a host says of who may fetch what.
+/// The robots.txt of a host.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Robots {
     /// There is no robots.txt: 404.
     Missing,
-    /// Another status instead. 4xx forbids nothing (RFC 9309), but for 429.
+    /// Another status instead. 4xx forbids nothing (RFC 9309), except 429.
     Error(u16),
     Rules(Rules),
 }
@@ -112,7 +112,7 @@ pub struct Rules {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trap {
     pub prefix: String,
-    /// Every page says the same.
+    /// Every page has the same text.
     pub is_monotonous: bool,
 }
 
@@ -158,7 +158,7 @@ impl Page {
 }
 
 impl Rules {
-    /// The longest rule that the path begins with decides; an allowing one among equals.
+    /// The longest rule that the path begins with decides; of two equally long ones, the allowing one.
     pub fn allow(&self, path: &str) -> bool {
         let longest = |rules: &[String]| rules.iter().filter(|rule| path.starts_with(*rule)).map(String::len).max();
         longest(&self.disallow).is_none_or(|forbids| longest(&self.allow).is_some_and(|allows| allows >= forbids))
