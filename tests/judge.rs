@@ -270,7 +270,7 @@ fn the_page_of_another_url_is_an_alias() {
     assert!(!verdict.has_page());
 }
 
-/// What the frontier knows comes as the answer to a question.
+/// The judge asks a question, and the answer comes from the frontier.
 #[test]
 fn a_canonical_url_is_looked_up_and_a_new_one_is_a_doubt() {
     let mut config = config();

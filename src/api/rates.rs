@@ -69,7 +69,7 @@ struct Request {
     counts: bool,
 }
 
-/// What each client has used. `governor` itself has no question that counts nothing.
+/// The rate that each client has used. `governor` itself has no question that counts nothing.
 #[derive(Default)]
 struct Requests(HashMapStateStore<String>);
 

@@ -11,7 +11,7 @@ use seine_parse::url::{origin, path_and_query};
 use crate::config::Config;
 use crate::judge::withheld::standing;
 
-/// What a host states about the use of its pages, from its files when they were last fetched.
+/// The statements of a host about the use of its pages, from its files when they were last fetched.
 #[derive(Default)]
 pub(super) struct HostSays {
     file: Option<RobotsTxt>,

@@ -36,7 +36,7 @@ pub struct Check {
     pub total: Figure,
     pub parts: Vec<Figure>,
     pub rule: Rule,
-    /// What to do if it does not balance.
+    /// Advice if it does not balance.
     pub remedy: &'static str,
 }
 

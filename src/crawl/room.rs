@@ -43,7 +43,7 @@ impl Room {
         Room { frontier, log, supervisor, state: Mutex::default(), busy: AtomicBool::new(false) }
     }
 
-    /// What waits for free space, and why; none if there is enough.
+    /// The parts that wait for free space, and why; none if there is enough.
     pub fn lacks(&self) -> Option<String> {
         self.lack(self.is_reported_to_lack())
     }

@@ -74,7 +74,7 @@ const RECRAWL: Saved = Saved {
     },
 };
 
-/// What is done with redirects. With `redirects: follow`, aliases are queued that were never requested, because another
+/// The handling of redirects. With `redirects: follow`, aliases are queued that were never requested, because another
 /// URL redirected to their page.
 const REDIRECTS: Saved = Saved {
     note: "redirects",

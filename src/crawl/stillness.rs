@@ -91,7 +91,7 @@ fn moves(running: &Running, sink: &str) -> u64 {
     running.watches.get(sink).map_or(0, |watch| watch.moves())
 }
 
-/// What a sink waits for, or its last error.
+/// The reason why a sink waits, or its last error.
 pub(super) fn trouble(running: &Running, sink: &str) -> Option<String> {
     let shown = running.watches.get(sink).and_then(|watch| watch.trouble());
     let failed_of = || {

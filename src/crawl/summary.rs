@@ -60,7 +60,7 @@ pub struct SinkSummary {
     pub of_this_run: bool,
     /// Dead letters that were neither delivered nor deleted, of all runs.
     pub letters: u64,
-    /// What it waits for, if events are pending.
+    /// The reason why it waits, if events are pending.
     pub trouble: Option<String>,
 }
 

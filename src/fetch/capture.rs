@@ -31,7 +31,7 @@ impl Recording {
     }
 }
 
-/// What was received of one response.
+/// The received bytes of one response.
 pub(super) struct Capture {
     request: Bytes,
     head: Bytes,

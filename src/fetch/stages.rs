@@ -20,7 +20,7 @@ pub struct Stages {
     body: Histogram,
 }
 
-/// What a request did to get a connection; none for steps it did not need.
+/// The steps of a request to get a connection; none for steps it did not need.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct StageTimes {
     dns: Option<Duration>,

@@ -9,7 +9,7 @@ use super::withheld::is_noindex;
 use super::{Answers, Case, Question};
 use crate::config::{Canonical, FrontierConfig};
 
-/// What a response says about its page. For a 304: what the last complete response said.
+/// The statements of a response about its page. For a 304: what the last complete response said.
 #[derive(Default)]
 pub(super) struct Says<'a> {
     pub canonical: Option<&'a str>,

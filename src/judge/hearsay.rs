@@ -1,4 +1,4 @@
-//! What is believed from a remote worker: which of its outcomes, and whether its page is the same as ours.
+//! Decides what to believe from a remote worker: which of its outcomes, and whether its page is the same as ours.
 
 use seine_parse::page::{FailureReason, Outcome, Response};
 use seine_parse::{Derived, media_type, simhash};

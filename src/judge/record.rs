@@ -59,7 +59,7 @@ pub enum Recheck {
 }
 
 impl Seen<'_> {
-    /// What earlier fetches showed; none if the record is from this very event.
+    /// The history of earlier fetches; none if the record is from this very event.
     pub fn known(&self) -> Option<History> {
         self.before.filter(|before| before.event_id != self.event.id)?.history()
     }

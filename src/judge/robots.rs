@@ -1,4 +1,4 @@
-//! What an answer to `GET /robots.txt` or to `GET /.well-known/tdmrep.json` means, and how long it is kept.
+//! Decides what an answer to `GET /robots.txt` or `GET /.well-known/tdmrep.json` means, and how long it is kept.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub fn trouble(access: &RobotsAccess) -> Option<&Failure> {
     }
 }
 
-/// What a response to `GET /robots.txt` means (RFC 9309 §2.3.1).
+/// The meaning of a response to `GET /robots.txt` (RFC 9309 §2.3.1).
 pub fn judge(outcome: &Outcome, max_decoded_bytes: u64, now: EpochMs) -> Robots {
     let (access, kept) = match outcome {
         Outcome::Response(response) if response.is_success() => match text(response, max_decoded_bytes) {
@@ -47,7 +47,7 @@ pub fn judge(outcome: &Outcome, max_decoded_bytes: u64, now: EpochMs) -> Robots 
     Robots { fetched_ms: now, expires_ms: now + kept, access, tdm: None }
 }
 
-/// What a response to `GET /.well-known/tdmrep.json` means: its text, empty if the host has no such file (TDMRep §6.1).
+/// The meaning of a response to `GET /.well-known/tdmrep.json`: its text, empty if the host has no such file (TDMRep §6.1).
 /// None if the host may have one but did not return it now.
 pub fn judge_tdm(outcome: &Outcome, max_decoded_bytes: u64) -> Option<String> {
     match outcome {

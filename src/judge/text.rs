@@ -1,4 +1,4 @@
-//! What the text of a page tells: the distance from its last version, its relevance, and whether it is a duplicate
+//! Decides from the text of a page: the distance from its last version, its relevance, and whether it is a duplicate
 //! (`duplicates.enabled`).
 
 use std::sync::Arc;

@@ -81,7 +81,7 @@ pub struct TopicToCreate<'a> {
     pub settings: &'a [(&'a str, &'a str)],
 }
 
-/// What a broker reports about its cluster.
+/// The report of a broker about its cluster.
 #[derive(Debug, Clone, Default)]
 pub struct ClusterMetadata {
     pub brokers: Vec<i32>,

@@ -22,7 +22,7 @@ pub(super) trait LocalStore: Send {
     }
 }
 
-/// What happened to an entry.
+/// The result for an entry.
 pub(super) enum Disposition {
     Delivered,
     /// The format does not store it, or it is not wanted.

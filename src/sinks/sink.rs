@@ -12,7 +12,7 @@ use crate::shutdown::Shutdown;
 /// A destination. One thread drives it. After a failed call it must not be used again, since its state no longer
 /// matches what was acknowledged. Build a new one from the saved state.
 pub trait Sink: Send {
-    /// Takes entries in order. Blocks while it writes. Returns what is durable at the destination now. That may be less
+    /// Takes entries in order. Blocks while it writes. Returns what is durable at the destination now. It may be less
     /// than what was taken; the rest is in flight until a later `deliver` or `flush`.
     fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError>;
 
@@ -66,7 +66,7 @@ pub struct Delivered {
     pub delivered: u64,
     pub skipped: u64,
     pub dead: u64,
-    /// What the sink needs to be built again (FILES: the open file and its length).
+    /// The state from which the sink is built again (FILES: the open file and its length).
     pub state: serde_json::Value,
 }
 

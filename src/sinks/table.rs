@@ -48,7 +48,7 @@ pub(crate) struct Row {
     pub missing: &'static str,
 }
 
-/// What the count of a destination is compared with.
+/// The number with which the count of a destination is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counted {
     /// Every delivery.

@@ -110,7 +110,7 @@ impl Focus {
         Ranking { state: self.state.lock(), min_rank: self.config.min_rank as f32, source, origin, words }
     }
 
-    /// What was learned since the last call, for the batch.
+    /// The lessons since the last call, for the batch.
     pub fn learned(&self) -> Learned {
         let mut state = self.state.lock();
         let lessons = std::mem::take(&mut state.lessons);

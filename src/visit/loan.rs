@@ -30,7 +30,7 @@ pub(crate) struct Loan {
     pub renewed: watch::Receiver<EpochMs>,
 }
 
-/// What a worker may fetch from a host: one URL after the other, with the delay between the end of a request and the
+/// The URLs of a host that a worker may fetch: one after the other, with the delay between the end of a request and the
 /// start of the next.
 #[derive(Debug)]
 pub(crate) struct Offer {

@@ -32,7 +32,7 @@ pub enum Sign {
     NoFiles,
 }
 
-/// What a request shows about this machine.
+/// The evidence of a request about this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Says {
     /// Somebody answered, even if only to refuse or break the connection, so the network works.

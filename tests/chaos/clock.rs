@@ -27,7 +27,7 @@ impl Clock {
 
     /// Off by so many seconds.
     pub fn set(&self, offset: i64) {
-        // In place of the old one at once: nobody reads half of it.
+        // Replaced in one step, so that nobody reads half of it.
         let new = self.file.with_extension("new");
         std::fs::write(&new, format!("{offset:+}\n")).expect("the offset is written");
         std::fs::rename(&new, &self.file).expect("the offset is put in place");

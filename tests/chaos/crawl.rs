@@ -1,4 +1,4 @@
-//! The crawl, life after life: started the same way each time, killed, its memory and what it said watched over.
+//! The crawl, life after life: started in the same way each time and killed, with its peak memory and its output.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -85,7 +85,7 @@ impl Crawl {
         assert!(status.success(), "{status}: {}", self.last_words());
     }
 
-    /// The end of what the present life has said.
+    /// The end of the present life's output.
     pub fn last_words(&self) -> String {
         let said = std::fs::read_to_string(self.said(self.lives)).unwrap_or_default();
         let start = said.len().saturating_sub(4000);
@@ -115,7 +115,7 @@ impl Drop for Crawl {
     }
 }
 
-/// The most memory that any life took, by the kernel's own mark.
+/// The peak memory of any life, as the kernel recorded it (VmHWM).
 pub struct Memory {
     shared: Arc<Watched>,
     thread: Option<JoinHandle<()>>,

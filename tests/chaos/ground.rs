@@ -67,7 +67,7 @@ impl Ground {
         self.folder.path().join(name)
     }
 
-    /// The program, with the small disk in its sight.
+    /// The program, started so that it sees the small disk.
     pub fn seine<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Command {
         let plain = command(arguments);
         let Some(keeper) = &self.keeper else { return plain };
@@ -97,7 +97,7 @@ impl Ground {
         std::fs::remove_file(self.seen("filler")).expect("it was full");
     }
 
-    /// Keeps everything for whoever looks for the reason of a failure, and says where.
+    /// Keeps all files, to find the reason of a failure, and prints where they are.
     pub fn keep(&self) -> PathBuf {
         let kept = std::env::temp_dir().join(format!("seine-chaos-{}", std::process::id()));
         let copied = Command::new("cp").arg("-r").arg(self.data_seen()).arg(&kept).status();

@@ -52,7 +52,7 @@ use web::{MAX_DECODED, Target, Web};
 
 /// Longer than any wait of a passing test.
 const LONG: Duration = Duration::from_secs(90);
-/// The most memory that any life may take.
+/// The most memory that any life may use.
 const MOST_MEMORY_MIB: u64 = 512;
 
 #[test]
@@ -61,7 +61,7 @@ fn a_short_campaign() {
     Campaign::start(size, "256m").run(Duration::from_secs(120));
 }
 
-/// `SEINE_CHAOS_KILLS`: how long it is; 520 when it is not said.
+/// The number of kills, `SEINE_CHAOS_KILLS`; 520 by default.
 #[test]
 #[ignore = "takes half an hour: make chaos"]
 fn a_long_campaign() {

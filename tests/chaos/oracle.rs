@@ -119,7 +119,7 @@ impl Oracle {
         self.complain(&format!("{sink}: missing"), missing);
     }
 
-    /// `kills`: whoever is killed has ended its visits.
+    /// `kills`: the times of the kills, which ended all visits.
     pub fn politeness(&mut self, visits: &[Visit], kills: &[Instant]) {
         let mut hosts: BTreeMap<_, Vec<&Visit>> = BTreeMap::new();
         let mut addresses: BTreeMap<_, Vec<&Visit>> = BTreeMap::new();
@@ -174,7 +174,7 @@ impl Oracle {
         self.complain("hosts never asked", unasked);
     }
 
-    /// The crawl's books, against the web and the destinations.
+    /// Compares the crawl's counters with the web and the destinations.
     pub fn books(&mut self, crawl: &Crawl) {
         let stats: Value = serde_json::from_str(&crawl.books()).expect("stats are JSON");
         let pages = self.contents.len() as u64;

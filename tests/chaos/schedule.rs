@@ -11,13 +11,13 @@ use crate::support::dns::Say;
 use crate::tail::Damage;
 use crate::weather::HostMood;
 
-/// How much of it there is.
+/// The size of a campaign.
 #[derive(Debug, Clone, Copy)]
 pub struct Size {
     pub hosts: usize,
     pub pages: usize,
     pub kills: usize,
-    /// Every so many steps an outage begins, when what it concerns has none.
+    /// Number of steps from the begin of one outage to the next. A part has one outage at a time.
     pub outage_every: usize,
 }
 
@@ -27,15 +27,15 @@ pub struct Step {
     pub begins: Option<Begins>,
     /// The outage begins before this life does, rather than in the middle of it.
     pub begins_early: bool,
-    /// The life ends after so many answers to it …
+    /// The life ends after this number of answers …
     pub answers: usize,
-    /// … or after so long.
+    /// … or after this time.
     pub at_most: Duration,
-    /// Damage after it.
+    /// Damage to the page log after the life.
     pub damage: Option<Damage>,
     /// The clock's offset in seconds from the middle of this life on; 0 is right.
     pub clock: i64,
-    /// Of all else that is drawn in this step.
+    /// The seed of all other random choices of this step.
     pub seed: u64,
 }
 
@@ -49,7 +49,7 @@ pub struct Begins {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outage {
     Resolver(Say),
-    /// Of so many hosts in a hundred.
+    /// An outage of this percentage of the hosts.
     Hosts(HostMood, u64),
     Kafka(stores::Trouble),
     Elastic(stores::Trouble),
@@ -141,7 +141,7 @@ pub fn schedule(seed: u64, size: Size, is_had: impl Fn(Outage) -> bool) -> Vec<S
             rng.shuffle(&mut bag);
             waiting.extend(bag);
         }
-        // The last steps are for those that are under way.
+        // In the last steps, outages in progress end and no new ones begin.
         let may_begin = number > 0 && number.is_multiple_of(size.outage_every) && number + LONGEST < size.kills;
         let is_free = |outage: &Outage| busy.iter().all(|(part, _)| *part != outage.part());
         let next = waiting.iter().position(is_free).filter(|_| may_begin);

@@ -41,7 +41,7 @@ struct Shared {
     web: Web,
     sky: watch::Sender<Sky>,
     visits: Mutex<Vec<Visit>>,
-    /// How often each URL was asked for while its host was well.
+    /// Number of requests for each URL while its host was healthy.
     asked: Mutex<HashMap<(usize, String), u32>>,
     answered: AtomicUsize,
 }
@@ -65,7 +65,7 @@ impl Servers {
         self.shared.sky.send_replace(sky);
     }
 
-    /// Requests for pages answered so far, with whatever.
+    /// Number of requests for pages answered so far, with any status.
     pub fn answered(&self) -> usize {
         self.shared.answered.load(Ordering::SeqCst)
     }
@@ -198,7 +198,7 @@ impl<'a> Noted<'a> {
         Noted { shared, number: visits.len() - 1, has_ended: false }
     }
 
-    /// An answer is about to be there whole.
+    /// The last bytes of an answer are about to be sent.
     fn says(&self, answer: &[u8]) {
         let mut visits = self.shared.visits.lock();
         let status = std::str::from_utf8(&answer[9..12]).ok().and_then(|status| status.parse().ok());

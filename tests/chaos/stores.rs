@@ -1,4 +1,4 @@
-//! Real Kafka and Elasticsearch behind proxies, in trouble on command, and what they hold in the end.
+//! Real Kafka and Elasticsearch behind proxies. They fail on command, and their content is read at the end.
 
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ pub enum Trouble {
     Reset,
     /// Each connection breaks after so many bytes.
     Cut,
-    /// It hears what it is told, and nobody hears it.
+    /// Requests arrive, but answers do not.
     Unheard,
     /// SIGSTOP.
     Stopped,

@@ -13,7 +13,7 @@ pub enum HostMood {
     Refused,
     /// Every request is answered with a reset.
     Reset,
-    /// Every request is read, and nothing said.
+    /// Every request is read, and no answer is sent.
     Silent,
     /// 500 for everything.
     Error500,

@@ -1,5 +1,5 @@
-//! The web that is crawled, as a pure function of its seed: hosts, pages, what is on them, and which of them are in
-//! trouble of their own. Page `n` is `/p/n` on host `n % hosts`; all are reached from the first.
+//! The web that is crawled, as a pure function of its seed: hosts, pages, their content, and pages with troubles of
+//! their own. Page `n` is `/p/n` on host `n % hosts`; all are reached from the first.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -40,7 +40,7 @@ pub enum Target {
     Bomb(usize),
 }
 
-/// A page's own trouble: what its first answers are like, while its host is well.
+/// A page's own trouble: the fault of its first answers, while its host is healthy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
     ResetInBody,

@@ -40,7 +40,7 @@ pub struct Crawl {
     pending_at_kills: Vec<u64>,
 }
 
-/// Its exit status when it is told to end before it is done.
+/// Its exit status after a signal before it is done.
 const STOPPED: i32 = 6;
 /// … and when a page is not delivered, or a dead letter.
 const UNDELIVERED: i32 = 5;

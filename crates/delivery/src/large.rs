@@ -28,7 +28,7 @@ static TAKEN: Mutex<Line> = Mutex::new(Line { taken: 0, last_ticket: 0, serving:
 static GIVEN_BACK: Condvar = Condvar::new();
 static WORKERS: Semaphore = Semaphore::const_new(1);
 
-/// What `read` makes of the decoded body. A large page waits until there is room for it, and has that until the last of
+/// The result of `read` for the decoded body. A large page waits until there is room for it, and has that until the last of
 /// its body is dropped: that must not wait for a server, nor for another large page.
 pub fn derive(event: &PageEvent, options: &DeriveOptions, read: impl FnOnce(Decoded) -> Derived) -> Derived {
     if let Some(decoded) = decode_small(event, options) {

@@ -1,4 +1,4 @@
-//! What a page says about itself, as additional fields of ELASTICSEARCH documents. A field is absent if the page says
+//! Additional fields of ELASTICSEARCH documents: statements of a page about itself. A field is absent if the page says
 //! nothing.
 
 use ::url::Url as BaseUrl;

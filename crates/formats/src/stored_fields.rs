@@ -50,7 +50,7 @@ pub enum Stored {
     No,
 }
 
-/// What is left of a field that is stored in part.
+/// The remaining part of a field that is stored in part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reduction {
     /// Headers: values of the same name are grouped.

@@ -24,7 +24,7 @@ pub struct Lease {
     pub work: Vec<Work>,
 }
 
-/// What the frontier knows of a host; all of it survives a restart.
+/// The record of a host; all of it survives a restart.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Host {
     /// Scheme, name, and port if it is not the default: `https://example.com`, `http://127.0.0.1:8080`.

@@ -188,7 +188,7 @@ impl PageRecord {
         self.history.is_some_and(|history| history.hinted.is_some() || history.tells.is_some())
     }
 
-    /// What the change from `before` to this record shows about the hints of the page's host.
+    /// The evidence of the change from `before` to this record about the hints of the page's host.
     pub fn lesson(&self, before: &PageRecord) -> Option<Lesson> {
         let (before, now) = (before.history?, self.history?);
         let has_changed = now.changes > before.changes;

@@ -21,7 +21,7 @@ use seine_delivery::{Cursor, Deriver, Offset};
 use seine_parse::DeriveOptions;
 use seine_system::blocking::Signal;
 
-/// What opening the log found.
+/// The result of opening the log.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Recovery {
     /// The rest of records that were never accepted. It was cut off.
@@ -129,7 +129,7 @@ fn known_readers(dir: &Path, recovery: &mut Recovery) -> Result<BTreeMap<String,
     Ok(readers)
 }
 
-/// What an earlier process left.
+/// The segments that an earlier process left.
 struct Recovered {
     segments: VecDeque<Segment>,
     /// Of the log.

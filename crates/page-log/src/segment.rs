@@ -81,7 +81,7 @@ pub(super) fn remove(freed: &[PathBuf]) {
     }
 }
 
-/// What is stored at a position of a segment.
+/// The content at a position of a segment.
 pub(super) enum Found {
     Record {
         payload: Bytes,

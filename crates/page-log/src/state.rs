@@ -35,7 +35,7 @@ pub(super) struct Segment {
     pub bytes: u64,
 }
 
-/// What the log knows of a reader, whether open or not.
+/// The log's record of a reader, whether open or not.
 #[derive(Debug, Clone)]
 pub(super) struct Slot {
     /// The last committed or released cursor.

@@ -1,4 +1,4 @@
-//! What a reader sees of a page: text, headings, link texts and image descriptions. Also collects the facts that the
+//! The visible content of a page: text, headings, link texts and image descriptions. Also collects the facts that the
 //! page states about itself, in one pass over its markup.
 
 use std::borrow::Cow;

@@ -13,7 +13,7 @@ pub struct RecoveryReport {
     pub records: u64,
     /// Length of the damaged file in bytes.
     pub length: u64,
-    /// What was lost: the first ranges, the number of ranges, and their total bytes.
+    /// The lost parts: the first ranges, the number of ranges, and their total bytes.
     pub lost: Vec<LostRange>,
     pub ranges: u64,
     pub lost_bytes: u64,

@@ -1,4 +1,4 @@
-//! What a URL's publisher states about its use.
+//! The statements of a URL's publisher about its use.
 
 use seine_frontier::{PageRecord, RobotsAccess};
 use seine_parse::page::Withheld;

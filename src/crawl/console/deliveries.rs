@@ -1,4 +1,4 @@
-//! What became of a page at each sink.
+//! The state of a page at each sink.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(super) struct Deliveries {
 }
 
 impl Deliveries {
-    /// What each sink did with the last event of the page; none: the URL has no page.
+    /// The result of each sink for the last event of the page; none: the URL has no page.
     pub fn of(&self, page: Option<&PageRecord>) -> Vec<SinkStory> {
         let log = self.log.status();
         let sinks = log.readers.iter().filter(|reader| reader.counters.is_some());

@@ -44,7 +44,7 @@ pub(crate) use retry::reasons;
 pub(crate) use status::LiveStatus;
 pub(crate) use why::no_url;
 
-/// What a crawl has, running or stopped.
+/// The data of a crawl, running or stopped.
 pub(crate) struct Parts {
     pub folder: PathBuf,
     /// Of this run, or of the last one.

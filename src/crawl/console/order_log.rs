@@ -66,7 +66,7 @@ impl OrderLog {
         Some(format!("done, but not recorded in the log of orders: cannot write {}: {error}", path.display()))
     }
 
-    /// Who added the seeds at that second: the author of the first such order since, if it is in the list.
+    /// The person who added the seeds at that second: the author of the first such order since, if it is in the list.
     pub(super) fn who_added_seeds(&self, at: EpochMs) -> Option<String> {
         let orders = self.latest().ok()?;
         // The latest are first.

@@ -20,7 +20,7 @@ pub(super) struct IndexIdentity {
     uuids: BTreeMap<String, String>,
 }
 
-/// What the server has under the configured name.
+/// The index or alias that the server has under the configured name.
 pub(super) enum Found {
     Index(IndexIdentity),
     Nothing,

@@ -60,7 +60,7 @@ async fn ask(client: &Client, index: &str, beside: Option<&str>) -> ProbeResult 
     }
 }
 
-/// What an operator can do about a server that rejects every page, judged by its message.
+/// Advice to the operator about a server that rejects every page, judged by its message.
 pub(super) fn remedy(reason: &str) -> &'static str {
     let says = |words: &[&str]| words.iter().any(|word| reason.contains(word));
     if says(&["data stream"]) {

@@ -42,7 +42,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
     recovery: RecoveryMethod::Nothing,
 });
 
-/// What a `META` file lists, judged by its last folders; none for other files.
+/// The kind of list in a `META` file, judged by its last folders; none for other files.
 pub fn meta_path(path: &Path) -> Option<StorePath> {
     let names: Vec<&str> = path.components().rev().take(5).map(|it| it.as_os_str().to_str()).collect::<Option<_>>()?;
     let tail = |count: usize| {

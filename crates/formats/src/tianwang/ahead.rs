@@ -15,7 +15,7 @@ const LONG: u64 = 1 << 10;
 /// After this many new ones, old heads are forgotten.
 const MANY: usize = 64 << 10;
 
-/// What is at a position.
+/// The content at a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ahead {
     /// A well-formed record, with the blank line that ends it.

@@ -64,7 +64,7 @@ struct Open {
     length: Option<u64>,
 }
 
-/// What a line means for the lines before it.
+/// The meaning of a line for the lines before it.
 pub(super) enum Step {
     GoesOn,
     /// Not a property, so the lines before it are not a head.

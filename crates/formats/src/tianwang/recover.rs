@@ -60,7 +60,7 @@ pub struct FoundRecord {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gap {
     pub range: Range<u64>,
-    /// What is wrong with a record, if its bounds are known.
+    /// The fault of a record whose bounds are known.
     pub record: Option<String>,
 }
 

@@ -112,7 +112,7 @@ impl HostRecord {
     }
 }
 
-/// What the counters need of a host.
+/// The facts of a host that the counters need.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counted {
     pub work: u64,

@@ -50,7 +50,7 @@ impl Block {
     }
 }
 
-/// What a tag does to the text around it.
+/// The effect of a tag on the text around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// The tag and its content are skipped.

@@ -225,7 +225,7 @@ impl PageEvent {
     }
 }
 
-/// What a crawl's pages are for.
+/// The purposes of a crawl's pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {

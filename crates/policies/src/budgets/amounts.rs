@@ -1,4 +1,4 @@
-//! What an event adds to budgets.
+//! The amounts that an event adds to budgets.
 
 use std::ops::{AddAssign, SubAssign};
 
@@ -24,7 +24,7 @@ pub struct Amounts {
 }
 
 impl Amounts {
-    /// What a request is expected to add, reserved before it is sent.
+    /// The amounts that a request is expected to add, reserved before it is sent.
     pub fn expected(kind: Kind) -> Amounts {
         Amounts { pages: u64::from(kind.is_delivered()), ..Amounts::default() }
     }

@@ -27,7 +27,7 @@ pub(super) const NEW_HOST: u16 = 41;
 /// Number of words of a URL that count.
 const TOKENS: usize = 12;
 
-/// What a weight stands for, for people.
+/// The meaning of a weight, for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
     /// The page with the link.

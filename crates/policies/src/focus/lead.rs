@@ -1,4 +1,4 @@
-//! What is stored about a link together with its target URL.
+//! The data about a link that is stored with its target URL.
 
 use minicbor::{Decode, Encode};
 

@@ -18,7 +18,7 @@ const HOSTS: usize = 1 << 14;
 /// The estimate for a host starts as if it had one page of this relevance.
 const BELIEVED: f32 = 0.2;
 
-/// What a page teaches: the weights of the link that led to it, and its relevance.
+/// The lesson of a page: the weights of the link that led to it, and its relevance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lesson {
     host: u16,
@@ -75,7 +75,7 @@ impl Learner {
         self.sum(features::of(lead, url, self.harvest(host_of(url))).into_iter().map(|(number, _)| number))
     }
 
-    /// What each group of features adds to the score of a link, and the score.
+    /// The part of each group of features in the score of a link, and the score.
     pub fn reasons(&self, lead: &Lead, url: &str) -> (BTreeMap<Group, f32>, f32) {
         let features: Features = features::of(lead, url, self.harvest(host_of(url)));
         let scale = scale(features.len());
@@ -103,7 +103,7 @@ impl Learner {
         is_news
     }
 
-    /// What a page teaches about the link that led to it. Without a link, only about its host. `relevance`: 0 to 1.
+    /// The lesson of a page about the link that led to it. Without a link, only about its host. `relevance`: 0 to 1.
     pub fn lesson(&self, lead: Option<&Lead>, url: &str, relevance: f64, is_relevant: bool) -> Lesson {
         let host = host_of(url);
         let label = (relevance.clamp(0.0, 1.0) as f32 + f32::from(u8::from(is_relevant))) / 2.0;

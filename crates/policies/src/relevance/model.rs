@@ -183,7 +183,7 @@ impl Model {
     }
 }
 
-/// What to do about an invalid model.
+/// Advice about an invalid model.
 pub const REMEDY: &str = "make one from your examples with seine build-model -t EXAMPLES -o MODEL";
 
 /// The weight factor of a feature that occurs `count` times.

@@ -19,7 +19,7 @@ const TELLING: f64 = 0.1;
 /// Above this excess a change is assumed to have happened at the time given by the hint.
 const EXACT: f64 = 0.3;
 
-/// What revisits showed about the hints of a host. Old counts fade, all at the same rate.
+/// The evidence of revisits about the hints of a host. Old counts fade, all at the same rate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Encode, Decode)]
 pub struct Trust {
     /// Revisits of pages with a hint.
@@ -36,7 +36,7 @@ pub struct Trust {
     missed: f32,
 }
 
-/// What one revisit showed about the hints of its host.
+/// The evidence of one revisit about the hints of its host.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Lesson {
     /// The page had a hint. `expected`: probability of a change without the hint.

@@ -20,7 +20,7 @@ use seine_parse::page::{Doubt, EpochMs, PageChange};
 const NO_HINT: u32 = 0;
 const MINUTE_MS: u64 = 60_000;
 
-/// What the fetches of a page showed so far.
+/// The history of the fetches of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Encode, Decode)]
 pub struct History {
     /// When the page last existed.
@@ -100,7 +100,7 @@ impl History {
         self.hinted.is_some_and(|hinted| hinted != NO_HINT)
     }
 
-    /// What a fetch that found the page shows about the hints of its host.
+    /// The evidence of a fetch that found the page, about the hints of its host.
     pub fn lesson(&self, now: EpochMs, change: PageChange) -> Option<Lesson> {
         let has_changed = change == PageChange::Changed;
         match self.hinted? {

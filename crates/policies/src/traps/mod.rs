@@ -62,7 +62,7 @@ pub const MIRRORED: u32 = u32::MAX - 2;
 const SESSIONS: u32 = u32::MAX - 1;
 pub const MIRROR: u32 = u32::MAX;
 
-/// What is stored for a host, at most about 10 KB. Only for hosts with enough URLs.
+/// The stored statistics of a host, at most about 10 KB. Only for hosts with enough URLs.
 #[derive(Debug, Clone, Default, PartialEq, Encode, Decode)]
 pub struct HostTraps {
     #[n(0)]

@@ -23,7 +23,7 @@ pub fn leads_on(record: &PageRecord) -> bool {
     named_by_alias(record).is_some()
 }
 
-/// The URL that an alias names or redirects to. That URL may itself lead on to the page.
+/// The URL that an alias names or redirects to. Its page may be further on, behind other aliases.
 pub fn named_by_alias(record: &PageRecord) -> Option<&str> {
     record.canonical.as_deref().or(record.target.as_deref()).filter(|_| record.state == PageState::Alias)
 }

@@ -1,4 +1,4 @@
-//! What is on disk: the store, how its values are encoded, and reads of several of them.
+//! Everything on disk: the store, how its values are encoded, and reads of several of them.
 
 pub mod canonical_slots;
 pub mod content_slots;

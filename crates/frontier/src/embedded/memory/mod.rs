@@ -1,4 +1,4 @@
-//! What the frontier keeps in memory beside its store. Each part owns its data and its lock.
+//! The parts of the frontier that are in memory, beside its store. Each part owns its data and its lock.
 
 mod alias_reservations;
 pub mod budget_reservations;

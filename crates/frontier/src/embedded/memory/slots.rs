@@ -28,7 +28,7 @@ const LONGEST_REQUEST_MS: u64 = 24 * 3_600_000;
 /// Delays are in milliseconds, so a delay that starts late in one would end up to 1 ms early.
 const ROUNDING_MS: u64 = 1;
 
-/// What the next start must know about the slots of this run.
+/// The slots of this run that the next start must know.
 struct Rest {
     note: String,
     /// Slots of earlier runs that have ended, to be deleted.

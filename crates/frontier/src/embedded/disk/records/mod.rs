@@ -93,7 +93,7 @@ pub struct Owner {
 
 impl Record for Owner {}
 
-/// Who linked to some URLs. See `changes/sources.rs`.
+/// The pages that linked to some URLs. See `changes/sources.rs`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Source {
     /// None: unknown.
