@@ -45,7 +45,7 @@ pub struct Transfer {
     pub read: Arc<AtomicU64>,
 }
 
-/// Gets told how a transfer goes.
+/// Receives the progress of a transfer.
 pub trait TransferObserver {
     /// A problem with a record, or with an unreadable input (record 0). Reading continues.
     fn problem(&mut self, problem: &Problem);

@@ -14,7 +14,7 @@ pub(super) enum Rule {
     Silent,
     /// Part of a trust store, key store or login. These are translated together.
     Store,
-    /// Has no counterpart; the user is told.
+    /// Has no counterpart; Seine tells the user.
     None(&'static str),
 }
 

@@ -74,8 +74,8 @@ fn tried_with_others(
     (age < config.give_up_after).then(|| ended_ms + millis(wait))
 }
 
-/// The URL was not answered in time, although the host answered the last 16 URLs that it was asked for the first time. Such
-/// requests are long, and while they last nothing else is fetched from the host.
+/// The URL was not answered in time, although the host answered the last 16 URLs that were requested for the first time.
+/// Such requests take long, and meanwhile nothing else is fetched from the host.
 fn hangs_by_itself(outcome: &Outcome, errors: Errors) -> bool {
     let is_timeout = matches!(outcome, Outcome::Failure(failure) if failure.reason == FailureReason::Timeout);
     is_timeout && errors.recent == 0

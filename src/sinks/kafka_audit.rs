@@ -16,7 +16,7 @@ use crate::shutdown::Shutdown;
 /// Ids kept in memory at once.
 const IDS_AT_ONCE: u64 = 16 << 20;
 
-/// How many distinct events the topic holds, whoever wrote them, and how many of `expected` (distinct hashes).
+/// How many distinct events the topic holds, from any producer, and how many of `expected` (distinct hashes).
 pub(super) fn count_messages(config: &KafkaConfig, expected: &[u64]) -> Result<SinkCount, SinkError> {
     client::require_topic(config, &Shutdown::default())?;
     let failed = |error: ReadError| {

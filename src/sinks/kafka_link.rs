@@ -61,7 +61,7 @@ pub struct OutgoingMessage<'a> {
 /// The delivery report of a message.
 pub struct Report {
     pub sequence: usize,
-    /// Partition and offset, if the broker told them; or why the message was not delivered.
+    /// Partition and offset, if the broker reported them; or why the message was not delivered.
     pub delivered: Result<Option<(i32, i64)>, RDKafkaErrorCode>,
 }
 

@@ -13,7 +13,7 @@ use seine_system::clock::now_ms;
 use super::{ValidateError, Validator};
 use crate::supervisor::panic_message;
 
-/// URLs whose events were lost by damage. They are in flight, and without this would stay so until a restart.
+/// URLs whose events were lost by damage. Without this list they would stay in flight until a restart.
 #[derive(Default)]
 pub(super) struct Lost {
     /// Number of damaged events so far.

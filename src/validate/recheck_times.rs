@@ -129,7 +129,7 @@ impl RecheckTimes {
     }
 
     /// A changed page links to URLs that were not pages at their last fetch; they may be pages now. The longer a URL
-    /// was none, the longer its recheck waits.
+    /// has not been a page, the longer its recheck waits.
     pub(super) fn add_linked(
         &self,
         frontier: &dyn Validation,

@@ -20,7 +20,7 @@ const SOON_MS: EpochMs = 250;
 #[derive(Clone)]
 pub(super) struct UrlReservation(Arc<Reserved>);
 
-/// The fields are dropped in this order: whoever is notified finds the reservation given back.
+/// The fields are dropped in this order, so a notified worker finds the reservation given back.
 struct Reserved {
     reservation: Reservation,
     _notifies: Notifies,

@@ -53,8 +53,8 @@ pub struct Services {
     pub crawler_id: Arc<str>,
 }
 
-/// A worker. One for the whole crawl, or one per configuration since the start. They share everything else, and a visit
-/// keeps the one that it began with. Each part of it has only what it needs of the services.
+/// A worker with its configuration. There is one for each configuration since the start, and they share everything else. A
+/// visit keeps the one with which it began. Each part has only the services that it needs.
 pub struct Visitor {
     pub services: Services,
     /// Asks for URLs: leases of hosts, robots.txt, politeness slots, requests.

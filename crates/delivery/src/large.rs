@@ -1,4 +1,4 @@
-//! Pages that are large once decoded: only so many bytes of them at a time in the whole process, whoever reads them.
+//! Limits the bytes of large decoded pages that exist at a time in the whole process, for all readers together.
 //!
 //! 20 KB may decode to 20 MB, and the validator and every sink decode for themselves what they read from the log. Queues and
 //! batches bound what was received; this bounds what becomes of it. A large page is read, written on and forgotten: it is
@@ -59,7 +59,7 @@ pub async fn turn() -> Option<SemaphorePermit<'static>> {
     WORKERS.acquire().await.ok()
 }
 
-/// Room for a body that is longer than [`SMALL`] and may come to `at_most` bytes. It is to be held until the page log has
+/// Room for a body that is longer than [`SMALL`] and may come to `at_most` bytes. The caller keeps it until the page log has
 /// taken the body: by then that is counted there.
 pub async fn body_room(at_most: u64) -> Option<BodyRoom> {
     let bytes = usize::try_from(at_most).unwrap_or(BODIES).min(BODIES);

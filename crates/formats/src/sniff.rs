@@ -1,4 +1,4 @@
-//! The beginning of a file, by which formats are told apart.
+//! The beginning of a file, by which formats are recognised.
 
 use std::cell::OnceCell;
 use std::io::Read;

@@ -1,5 +1,5 @@
 //! A zlib stream (RFC 1950) that can be closed long after it was cut. Header, deflate data and Adler-32 are written
-//! separately. So whoever knows the checksum of a flushed stream can append its ending.
+//! separately. So a program that knows the checksum of a flushed stream can append its ending.
 
 use flate2::{Compress, CompressError, Compression, FlushCompress, Status};
 use zlib_rs::adler32::adler32;

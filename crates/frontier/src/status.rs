@@ -42,7 +42,7 @@ pub struct Counts {
     pub over_hosts: u64,
     /// Hosts with queued URLs.
     pub hosts_with_work: u64,
-    /// Hosts with URLs that have no answer yet and never failed, neither in trouble nor blocked. For the end of a run; not told.
+    /// Hosts with URLs that have no answer yet and never failed, neither in trouble nor blocked. For the end of a run; not reported.
     #[serde(skip)]
     pub hosts_fresh: u64,
     /// Hosts leased now, and URLs leased or fetched without a verdict.

@@ -1,4 +1,4 @@
-//! Appending: events wait in a queue, limited in bytes, until the writer takes them. Their senders are told when they
+//! Appending: events wait in a queue, limited in bytes, until the writer takes them. Their senders are notified when they
 //! are accepted.
 
 use std::sync::Arc;

@@ -312,7 +312,7 @@ fn is_alias(event: &PageEvent) -> bool {
     matches!(event.withheld, Some(Withheld::Alias { .. }))
 }
 
-/// The number of documents in the index, whoever wrote them.
+/// The number of documents in the index, from any writer.
 pub(super) fn count_documents(config: &ElasticConfig) -> Result<SinkCount, SinkError> {
     let count = runtime(&mut Builder::new_current_thread())?
         .block_on(index::count(&client::Client::new(config)?, &config.index))?;

@@ -130,7 +130,7 @@ fn add_page(
     urls.put_page(subject.key(), PageRecord { url_history, must_refetch, ..record.clone() })
 }
 
-/// Whether the host's hints told the truth about this page.
+/// Whether the host's hints were right about this page.
 fn learn_trust(urls: &mut Urls, subject: &Subject, record: &PageRecord) -> Result<(), FrontierError> {
     let Some(lesson) = subject.page.as_ref().and_then(|before| record.lesson(before)) else { return Ok(()) };
     let host = &mut urls.hosts.change(subject.url.host, subject.origin)?.record;

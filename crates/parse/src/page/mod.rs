@@ -242,7 +242,7 @@ impl Headers {
         self.0.iter().any(|(name, _)| is_secret(name))
     }
 
-    /// The same headers with `***` in place of cookies and credentials.
+    /// The same headers with `***` instead of cookies and credentials.
     #[must_use]
     pub fn redacted(mut self) -> Headers {
         for (_, value) in self.0.iter_mut().filter(|(name, _)| is_secret(name)) {

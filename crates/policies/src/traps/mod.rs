@@ -91,7 +91,7 @@ pub struct Fetched<'f> {
     pub is_text: bool,
 }
 
-/// What a fetch brought.
+/// The result of a fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Worth {
     marks: Marks,
@@ -132,7 +132,7 @@ impl HostTraps {
         Worth { marks: self.marks(&pattern::of(path_and_query)), is_barren: false, feeds_itself: false }
     }
 
-    /// Counts what a fetch brought. Adds to `tell` what people should know.
+    /// Counts the result of a fetch. Adds to `tell` what people should know.
     pub fn see(&mut self, fetched: &Fetched, tell: &mut Vec<String>) -> Worth {
         let news = match fetched.words {
             None => News::None,

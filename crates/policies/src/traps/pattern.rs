@@ -21,7 +21,7 @@ const RANDOM: usize = 16;
 /// A segment of at least this many words is a title.
 const TITLE_WORDS: usize = 3;
 
-/// Identifies a pattern within its host. Never 0, which stands for all patterns that are not counted separately.
+/// Identifies a pattern within its host. Never 0, which represents all patterns that are not counted separately.
 pub fn mark(pattern: &str) -> u32 {
     (xxh3_64(pattern.as_bytes()) as u32).max(1)
 }

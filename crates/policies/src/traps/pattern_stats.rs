@@ -1,4 +1,4 @@
-//! Counts what the fetches of one pattern brought, and decides whether it is cool.
+//! Counts the results of the fetches of one pattern, and decides whether it is cool.
 
 use minicbor::{Decode, Encode};
 
@@ -8,7 +8,7 @@ use super::seen::{News, OfPattern};
 /// A pattern becomes cool after about this many fetches with a text seen before, or with no new word.
 pub const SAME: u16 = 12;
 pub const STALE: u16 = 24;
-/// One fetch that brings something cancels this many of the first kind, and twice as many of the second.
+/// One fetch with new content cancels this many of the first kind, and twice as many of the second.
 const OUTWEIGHS: u16 = 6;
 /// A pattern counts as a dead end after this many pages that lead to no more URLs.
 const LEADS: u8 = 8;
@@ -22,7 +22,7 @@ pub(super) struct PatternStats {
     pub(super) mark: u32,
     #[n(2)]
     pub(super) fetches: u32,
-    /// Fetches that brought something.
+    /// Fetches with new content.
     #[n(3)]
     pub(super) news: u32,
     /// Fetches with a text seen before, and with no new word, minus those cancelled.

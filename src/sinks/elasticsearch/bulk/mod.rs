@@ -114,7 +114,8 @@ impl BulkSender {
         Backoff::new()
     }
 
-    /// Returns when every document is judged. `before`: of the bulk before this one. `written` is told when this one is.
+    /// Returns when every document is judged. `before`: of the bulk before this one. `written` is notified when this bulk
+    /// is judged.
     pub async fn push(
         self: Arc<Self>,
         bulk: Bulk,

@@ -13,7 +13,7 @@ use seine_delivery::Offset;
 pub struct DurableCursor {
     shelf: Arc<Shelf>,
     durable: Mutex<Option<Offset>>,
-    /// The store was reopened with less than it had; the validator must be told.
+    /// The store was reopened with less than it had, so the validator must be notified.
     went_back: AtomicBool,
 }
 

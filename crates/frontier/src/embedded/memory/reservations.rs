@@ -116,7 +116,7 @@ impl Reservation {
     }
 
     /// The event is on its way to the validator, before any event of the URLs that wait for the target. `has_page`: the
-    /// event makes the URL the owner of the target, and others may be told.
+    /// event makes the URL the owner of the target, and other fetches may learn it.
     pub fn settle(&self, has_page: bool) -> Settled {
         self.is_settled.store(true, Ordering::Relaxed);
         self.all.aliases.settle(self.key, has_page);
