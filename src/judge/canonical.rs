@@ -83,7 +83,8 @@ fn may_be_an_alias(case: &Case) -> bool {
     is_obeyed && is_page && case.is_final() && case.event.kind.is_delivered()
 }
 
-/// Whether a live page has begun to name another canonical URL only now or recently, which may be a mistake of the site.
+/// Whether a live page has begun to name another canonical URL only now or recently, which may be a mistake of the
+/// site.
 fn is_news(named: Option<&str>, case: &Case) -> bool {
     let since = named_since(named, &case.known.known, &case.reading.digest, case.event.ended_ms);
     let confirm_gone = case.policy.config.frontier.revisit.confirm_gone.as_millis() as u64;

@@ -1,4 +1,5 @@
-//! The part of an answer that the record keeps: validators and facts for the next comparison, and the history of its changes.
+//! The part of an answer that the record keeps: validators and facts for the next comparison, and the history of its
+//! changes.
 
 use seine_frontier::{JudgedBy, PageRecord};
 use seine_parse::Derived;

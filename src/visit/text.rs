@@ -87,7 +87,7 @@ impl Bench {
                     let ask = move |reserved: &Reservation| reserved.reserve_content(content, within);
                     answers.content_slot = Some(claimed.reserved.ask(ask).await?);
                 }
-                // A URL that reserves nothing has nobody beside it.
+                // Without a reservation the frontier is not asked: no other page has the slot.
                 (Step::Ask(Question::CanonicalSlot { .. }), None) => answers.canonical_slot = Some(None),
                 (Step::Ask(Question::ContentSlot { .. }), None) => answers.content_slot = Some(None),
             }

@@ -53,8 +53,8 @@ pub struct Services {
     pub crawler_id: Arc<str>,
 }
 
-/// A worker with its configuration. There is one for each configuration since the start, and they share everything else. A
-/// visit keeps the one with which it began. Each part has only the services that it needs.
+/// A worker with its configuration. There is one for each configuration since the start, and they share everything
+/// else. A visit keeps the one with which it began. Each part has only the services that it needs.
 pub struct Visitor {
     pub services: Services,
     /// Asks for URLs: leases of hosts, robots.txt, politeness slots, requests.

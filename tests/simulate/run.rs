@@ -1,4 +1,5 @@
-//! Runs one world from its beginning to its end: the crawl runs, is killed and started again, and is asked about at the end.
+//! Runs one world from its beginning to its end: the crawl runs, is killed and started again, and is asked about at the
+//! end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

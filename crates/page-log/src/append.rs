@@ -1,5 +1,5 @@
-//! Appending: events wait in a queue, limited in bytes, until the writer takes them. Their senders are notified when they
-//! are accepted.
+//! Appending: events wait in a queue, limited in bytes, until the writer takes them. Their senders are notified when
+//! they are accepted.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

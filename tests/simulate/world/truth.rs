@@ -63,7 +63,8 @@ pub struct Looks(HashMap<String, Look>);
 const MAX_HOPS: usize = 10;
 
 impl World {
-    /// The right state of all URLs that can be reached from the seeds at a time, without mishaps and with the settings of that time.
+    /// The right state of all URLs that can be reached from the seeds at a time, without mishaps and with the settings
+    /// of that time.
     pub fn truth(&self, at: u64) -> BTreeMap<String, Truth> {
         self.truth_of(self.reachable(&self.settings_at(at), at), &self.settings_at(at), at)
     }
@@ -123,7 +124,8 @@ impl World {
         self.is_in_scope(url, settings) && self.host_of(url).is_some_and(allows)
     }
 
-    /// The host whose robots.txt counts for this host. It is another one if all URLs redirect there (RFC 9309 §2.3.1.2).
+    /// The host whose robots.txt counts for this host. It is another one if all URLs redirect there (RFC 9309
+    /// §2.3.1.2).
     fn robots_of<'w>(&'w self, host: &'w Host) -> &'w Host {
         host.forwards.and_then(|id| self.host(id)).unwrap_or(host)
     }

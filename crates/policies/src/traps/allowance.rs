@@ -6,9 +6,9 @@
 //! most, since such a set comes to an end. Of the other portions, as many URLs are charged to the allowance as they
 //! discovered.
 //!
-//! An allowance that was charged comes back in two ways. The last portion of a set that came to its end is given back. And in a crawl
-//! that fetches its pages again and again, the allowance is renewed once per interval, so that a long finite set is
-//! complete after some intervals.
+//! An allowance that was charged comes back in two ways. The last portion of a set that came to its end is given back.
+//! And in a crawl that fetches its pages again and again, the allowance is renewed once per interval, so that a long
+//! finite set is complete after some intervals.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The pages that linked to a URL. The first link is stored, once for all new URLs of a page. The last link is kept in memory for
-//! a while.
+//! The pages that linked to a URL. The first link is stored, once for all new URLs of a page. The last link is kept in
+//! memory for a while.
 //!
 //! New URLs of a page are numbered consecutively when they are proposed. So one [`Source`] in `sources`, under the
 //! number of the first, serves all of them: a URL's source is the last one at or before its number.

@@ -69,9 +69,9 @@ impl Reservations {
     }
 }
 
-/// The slots and budgets that the fetch of one URL holds, until the verdict on its event. It begins with a place in the budgets. It is
-/// [settled](Reservation::settle) when the event is on its way to the validator. Dropping it earlier gives everything
-/// back.
+/// The slots and budgets that the fetch of one URL holds, until the verdict on its event. It begins with a place in the
+/// budgets. It is [settled](Reservation::settle) when the event is on its way to the validator. Dropping it earlier
+/// gives everything back.
 pub struct Reservation {
     all: Arc<Reservations>,
     url: String,
