@@ -13,8 +13,8 @@ use super::read::Page;
 /// How many pages of each format got which field filled in.
 pub type Filled = BTreeMap<(Format, Field), u64>;
 
-/// The fields that can be filled in, and with what: the other URL, the usual status, the modification time of the
-/// archive's file (for a topic the present time), or the relevance as without a classifier.
+/// The fields that can be filled in, and their values. The time is the modification time of the archive's file, or for a
+/// topic the present time. The relevance is that without a classifier.
 const FILLINGS: [(Field, &str); 5] = [
     (Field::Url, "the final one"),
     (Field::FinalUrl, "the requested one"),

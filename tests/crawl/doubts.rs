@@ -244,8 +244,8 @@ fn a_page_that_names_another_url_is_its_alias_when_it_says_so_twice() {
     }
 }
 
-/// Every page names a URL that nobody knew. The first of them is delivered for it until it has a page of its own. That
-/// page is no reason to leave at once.
+/// All live pages begin to name one unknown URL as canonical, and that URL gets a page of its own. No page leaves at once
+/// because of that.
 #[test]
 fn nobody_leaves_at_once_for_an_unknown_canonical_url() {
     let (site, mishap) = site();
@@ -272,7 +272,7 @@ fn nobody_leaves_at_once_for_an_unknown_canonical_url() {
     assert!(gone.is_empty(), "{gone:?}");
 }
 
-/// The PDF answers 304 to whoever knows it. The list of types becomes shorter, and longer again.
+/// The PDF answers 304 to conditional requests. The list of types becomes shorter, and longer again.
 #[test]
 fn a_page_of_a_type_that_is_accepted_no_more_leaves() {
     let site = Running::start(

@@ -34,7 +34,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 struct Bench {
     frontier: Arc<EmbeddedFrontier>,
     end: Offset,
-    /// Its own time: the clock of the process is that of all tests.
+    /// Its own time, because the clock of the process is shared by all tests.
     now: u64,
     /// URLs in the order of their requests.
     asked: Vec<String>,
@@ -142,7 +142,7 @@ fn numbered(
     (1..=count).map(page).chain(first).collect()
 }
 
-/// Years of months with days, on pages that say nothing else.
+/// A calendar of years, months and days, whose pages have no other text.
 fn calendar(years: usize) -> BTreeMap<String, String> {
     let mut pages = BTreeMap::from([("/".to_owned(), links(&["/cal/2000/1"]))]);
     for month in 0..years * 12 {
@@ -179,9 +179,9 @@ fn sorted(things: usize, orders: usize) -> BTreeMap<String, String> {
     pages
 }
 
-/// Pages of several kinds with the same few words in ever other orders. Each is linked from an earlier page, of the first
-/// `FIRST` mostly from one of the first, of those after it mostly from one that came on the same day. Each links to some
-/// earlier pages. More pages leave the earlier ones as they are, but for links to them.
+/// Pages of several kinds with the same few words in different orders. An earlier page links to each of them: to the
+/// first `FIRST` mostly one of the first pages, to later ones mostly a page of the same day. Each page links to some
+/// earlier pages. With more pages, the earlier ones stay the same, except for links to new ones.
 fn few_words(count: usize, seed: u64) -> BTreeMap<String, String> {
     let dictionary = text(1);
     let dictionary: Vec<&str> = dictionary.split(' ').take(64).collect();
@@ -314,7 +314,8 @@ fn a_small_site_with_a_trap_costs_a_bounded_number_of_requests() {
     }
 }
 
-/// A crawl that goes on, of `/` and what it leads to. `site`: what a URL says after so many days. Returns the paths of each day.
+/// Crawls `/` and the pages behind it, day after day. `site`: the page at a path on a day. Returns the requested paths
+/// of each day.
 fn crawl_daily(days: usize, site: &dyn Fn(usize, &str) -> Option<String>) -> (Vec<Vec<String>>, u64) {
     let mut bench = Bench::new();
     bench.every = Some(DAY);
@@ -327,7 +328,7 @@ fn crawl_daily(days: usize, site: &dyn Fn(usize, &str) -> Option<String>) -> (Ve
     (asked, bench.frontier.counts().deferred)
 }
 
-/// The site says nothing new for long, so its new pages are deferred. It ends each day.
+/// For a long time the site has no new words, so its new pages are deferred. The crawl reaches its end on each day.
 #[test]
 fn new_pages_of_a_site_of_few_words_come_in_a_crawl_that_goes_on() {
     let days = 10;
@@ -350,7 +351,7 @@ fn a_long_gallery_is_complete_in_a_crawl_that_goes_on() {
     assert!(of_each[0] < pages.len(), "it was complete on the first day, so this tests nothing");
 }
 
-/// Photos that all say the same, found after a trap without end has used up the allowance.
+/// Photos with equal texts, found after an endless trap has used up the allowance.
 #[test]
 fn a_few_new_pages_come_beside_a_trap_without_end() {
     let pages = |day: usize, path: &str| {

@@ -1,8 +1,8 @@
 //! Limits the bytes of large decoded pages that exist at a time in the whole process, for all readers together.
 //!
-//! 20 KB may decode to 20 MB, and the validator and every sink decode for themselves what they read from the log. Queues and
-//! batches bound what was received; this bounds what becomes of it. A large page is read, written on and forgotten: it is
-//! never kept with its entry.
+//! 20 KB may decode to 20 MB. The validator and every sink decode for themselves what they read from the log. Queues and
+//! batches bound received bytes; this module bounds decoded bytes. A large page is decoded, used and dropped, and is never
+//! kept with its entry.
 
 use bytes::Bytes;
 use parking_lot::{Condvar, Mutex};

@@ -6,9 +6,11 @@
 //! records are read one after the other as long as they are well formed. Then the search continues after the end of the
 //! last one. At the first byte of the file no search is needed: a record there counts.
 //!
-//! So a complete record is found in each of these cases: it belongs to three or more consecutive complete records; or
-//! to fewer at the beginning of the file; or to fewer that reach to the end of the file or to a record that is cut
-//! there.
+//! So a complete record is found if it belongs to one of these:
+//!
+//! - three or more consecutive complete records,
+//! - fewer complete records at the beginning of the file,
+//! - fewer complete records that reach to the end of the file, or to a record that is cut there.
 //!
 //! Another head or the end of the file behind a record shows that it ends where its length says. If damage
 //! follows, a cut inside its own DATA could by chance have put an LF there. In this case, compressed DATA must inflate
