@@ -6,7 +6,7 @@
 
 pub mod api;
 pub mod archive;
-pub mod backup;
+pub(crate) mod backup;
 pub mod cli;
 pub mod config;
 pub mod crawl;

@@ -15,7 +15,7 @@
 //! * [`verify`]: checks whether an archive is intact. [`recover`]: saves records from a damaged file.
 
 pub mod detect;
-pub mod fill;
+pub(crate) mod fill;
 pub(crate) mod filter;
 pub mod inputs;
 pub mod migrate;
@@ -23,7 +23,7 @@ mod name_order;
 mod pace;
 pub mod read;
 mod readers;
-pub mod record_position;
+pub(crate) mod record_position;
 pub mod recover;
 pub(crate) mod topic;
 pub mod transfer;

@@ -2,24 +2,24 @@
 //! I/O, no clock, no frontier. The worker asks [`judge`] about what it fetched; the validator asks [`record::judge`]
 //! about what it reads from the log. See README.md.
 
-pub mod alias;
+pub(crate) mod alias;
 pub mod blame;
 mod canonical;
 pub mod change;
 mod doubt;
-pub mod hearsay;
+pub(crate) mod hearsay;
 mod keep;
 mod preferences;
 pub mod reading;
-pub mod record;
-pub mod redirect;
+pub(crate) mod record;
+pub(crate) mod redirect;
 pub mod retry;
 pub mod robots;
 mod text;
 pub mod trouble;
 pub(crate) mod upkeep;
 mod verdict;
-pub mod withheld;
+pub(crate) mod withheld;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

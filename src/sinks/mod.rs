@@ -3,7 +3,7 @@
 mod count;
 pub mod dead_letters;
 pub mod elasticsearch;
-pub mod filesystem;
+pub(crate) mod filesystem;
 pub(crate) mod folder;
 pub mod kafka;
 mod kafka_audit;
@@ -28,7 +28,7 @@ mod sink;
 pub(crate) mod staging;
 pub mod stdout;
 mod table;
-pub mod watch;
+pub(crate) mod watch;
 pub(crate) mod whole_file;
 
 pub use self::sink::{Delivered, Sink, SinkContext, SinkError};

@@ -2,7 +2,7 @@
 
 pub(crate) mod fetch_log;
 mod gauges;
-pub mod harvest;
+pub(crate) mod harvest;
 pub(crate) mod logging;
 pub(crate) mod manager;
 pub(crate) mod metrics;

@@ -2,7 +2,7 @@
 
 mod orders;
 mod why;
-pub mod work;
+pub(crate) mod work;
 
 use std::collections::BTreeMap;
 
