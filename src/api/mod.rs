@@ -19,5 +19,5 @@ mod uploads;
 mod work;
 
 pub use problem::{Problem, Refusal};
-pub use server::{ListenError, Port, Presence, Socket, is_answered, listen, listen_in};
+pub use server::{ListenError, Presence, is_answered, listen, listen_in};
 pub use service::{Service, WorkDesk};

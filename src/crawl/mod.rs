@@ -57,8 +57,6 @@ use start_room::StartRoom;
 pub use ending::Ended;
 pub use error::CrawlError;
 pub(crate) use open::clock_is_ahead;
-pub use patience::Waits;
-pub use spending::SpentBudgets;
 pub use summary::Summary;
 pub(crate) use summary::meaning;
 

@@ -24,8 +24,4 @@ mod visitor;
 mod waits;
 mod witnesses;
 
-pub use outage::Outage;
-pub use parking::Parking;
 pub use visitor::{Services, Visitor};
-pub use waits::Waits;
-pub use witnesses::Witnesses;

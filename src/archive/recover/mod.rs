@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use seine_formats::recovery::{DamagedFile, RecoveryError, RecoveryMethod, Salvage};
 use seine_formats::{Format, pagestore};
 
-pub use self::report::{LostRange, RecoveryReport};
+pub use self::report::RecoveryReport;
 use super::detect::{self, Detected};
 use super::trees::Trees;
 use crate::sinks::whole_file::WholeFile;
