@@ -213,7 +213,7 @@ impl Asker {
     /// Requests another page of the host that is known to exist; none if there is no such page. The response is not
     /// kept, and the request has the conditions of that page.
     ///
-    /// The last answer counts for a while, but not for the last attempt of a URL.
+    /// The last answer counts for a while.
     ///
     /// Pages that answer 500 for months are common. If only such pages are left, nothing else tells them from a host
     /// that is down.
@@ -221,8 +221,7 @@ impl Asker {
         if host.witness.is_some() {
             return Ok(host.witness);
         }
-        let is_last = work.attempt >= self.config.frontier.max_retries;
-        if !is_last && self.witnesses.answered_lately(host.origin(), now_ms()) {
+        if self.witnesses.answered_lately(host.origin(), now_ms()) {
             return Ok(Some(true));
         }
         let (origin, except) = (host.origin().to_owned(), work.url.clone());
