@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Case;
+use super::removals::is_confirmed;
 use super::requests::Got;
 use crate::world::mishap::{What, WrongHeaders};
 use crate::world::settings::{Kind, Removed};
@@ -129,13 +130,17 @@ impl Page<'_> {
         None
     }
 
-    /// An empty 200 replaces a page only when a second one confirms it.
+    /// An empty 200 replaces a page only when a second one confirms it, or when the page was gone: with `removed: keep` a destination does
+    /// not hear of that.
     fn empty_over_whole(&self) -> Option<String> {
         let mut holds_whole = false;
+        let mut came = 0;
         for change in &self.changes {
             match &change.what {
                 Done::Delivered { digest, .. } if digest == self.empty => {
-                    if holds_whole && !self.is_confirmed_empty(change.at_ms) && !self.keeps_alias(change.at_ms) {
+                    let was_gone = is_confirmed(self.case, self.url, (came, change.at_ms));
+                    let is_right = was_gone || self.is_confirmed_empty(change.at_ms) || self.keeps_alias(change.at_ms);
+                    if holds_whole && !is_right {
                         return Some(format!(
                             "{} had {} whole, and at {} got an empty body that nothing had confirmed",
                             self.sink,
@@ -145,7 +150,7 @@ impl Page<'_> {
                     }
                     holds_whole = false;
                 }
-                Done::Delivered { .. } => holds_whole = true,
+                Done::Delivered { .. } => (holds_whole, came) = (true, change.at_ms),
                 Done::Removed { .. } => holds_whole = false,
                 Done::Touched { .. } => {}
             }

@@ -57,7 +57,9 @@ fn is_linked(case: &Case, url: &str, before: u64) -> bool {
     // A twin shows the links of the page that it copies, so its own list of links does not count.
     host.pages.iter().filter(|from| from.twin_of.is_none()).filter(links).any(|from| {
         let url = format!("{}{}", host.origin(), from.path);
-        case.oracle.requests.of(&url).any(|(_, last)| last.ended < before && last.is_alive() && last.url == url)
+        // While something is wrong, a page may not show its links.
+        let shows = |last: &Asked| last.is_alive() && last.url == url && last.meant.mishap.is_none();
+        case.oracle.requests.of(&url).any(|(_, last)| last.ended < before && shows(last))
     })
 }
 

@@ -35,7 +35,7 @@ pub fn stories(case: &Case) -> Vec<String> {
 /// Whether the removal is right: the page was not live, or a rule was followed.
 fn is_right(case: &Case, change: &Change) -> bool {
     let (url, at) = (change.url.as_str(), change.at_ms);
-    is_not_live(case, url, at) || is_confirmed(case, url, at) || is_forbidden(case, url, at)
+    is_not_live(case, url, at) || is_confirmed(case, url, (0, at)) || is_forbidden(case, url, at)
 }
 
 /// Whether the page was not live, either at the last fetch before the removal or at the removal.
@@ -49,9 +49,9 @@ fn is_not_live(case: &Case, url: &str, at: u64) -> bool {
 }
 
 /// Whether two answers, `confirm_gone` apart, spoke against the page, and no answer between them spoke for it.
-fn is_confirmed(case: &Case, url: &str, at: u64) -> bool {
+pub(super) fn is_confirmed(case: &Case, url: &str, (from, until): (u64, u64)) -> bool {
     let mut since: Option<u64> = None;
-    for (_, last) in case.oracle.requests.of(url).filter(|(_, last)| last.ended <= at) {
+    for (_, last) in case.oracle.requests.of(url).filter(|(_, last)| (from..=until).contains(&last.ended)) {
         match is_bad(url, last) {
             Some(true) => {
                 let first = *since.get_or_insert(last.ended);
