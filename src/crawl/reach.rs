@@ -196,6 +196,8 @@ impl Change<'_> {
     /// The recheck that a page needs, and why.
     fn recheck_of(&self, page: &PageRecord) -> Option<(&'static str, Recheck)> {
         let (is_there, depth) = (page.state.is_found(), page.depth);
+        // An alias whose page names a canonical URL has links of its own.
+        let is_read = is_there || (page.state == PageState::Alias && page.had_page());
         let is_kept = self.scope.keeps(&page.url, page.kind, depth, self.max_depth);
         // It is gone without an answer: robots.txt forbids it.
         let was_forbidden = page.state == PageState::Gone && page.status == 0;
@@ -203,7 +205,7 @@ impl Change<'_> {
         Some(match page.state {
             _ if is_there && !is_kept => (LEAVE, Recheck::First),
             _ if !is_kept => return None,
-            _ if is_there && (self.is_wider || self.deeper_from.is_some_and(|limit| depth >= limit)) => {
+            _ if is_read && (self.is_wider || self.deeper_from.is_some_and(|limit| depth >= limit)) => {
                 (REREAD, Recheck::Refetch)
             }
             _ if by_use == Some(Recheck::Refetch) => (USE, Recheck::Refetch),

@@ -213,6 +213,22 @@ fn another_scope_is_for_what_is_known_already() {
 }
 
 #[test]
+fn a_wider_scope_also_counts_for_the_links_of_a_page_that_names_another_url() {
+    let (site, _) = site(|ask, _| match ask.path() {
+        "/" => Answer::html(links(&["/named", "/naming"])),
+        "/naming" => Answer::html("<link rel=canonical href='/named'><a href='/c/1'>a page</a>"),
+        _ => Answer::html("a page"),
+    });
+    let place = Place::with(&format!("{ONCE}crawler_manager.downloader.canonical: obey\n"));
+    place.set(BLACKLIST, "['.*/c/.*']");
+    go_on(&place, &[site.origin(0) + "/"]);
+    assert_eq!((states(&place), frontier(&place, "alias")), ([2, 0, 0], 1));
+    place.set(BLACKLIST, "[]");
+    assert_eq!(told(&go_on(&place, &[]), "refetched"), Some(3));
+    assert_eq!((states(&place), frontier(&place, "alias")), ([3, 0, 0], 1));
+}
+
+#[test]
 fn what_is_queued_and_out_of_scope_now_is_not_asked_for() {
     let (site, answers) = site(tree);
     let place = Place::with(ONCE);
