@@ -86,7 +86,7 @@ const BUGS: [Bug; 21] = [
         "address_ignored",
         "hosts that share an address do not wait for each other",
         2005,
-        &["requests to an address begin"],
+        &["it has one request at a time"],
     ),
     bug("new_links_lost", "links of a page that has changed are not followed", 2005, &["never asked for"]),
     bug("aliases_asleep", "aliases of a page that leaves are not fetched again", 2011, &["has nobody's page instead"]),
