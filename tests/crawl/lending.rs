@@ -115,6 +115,8 @@ fn a_client_that_brings_a_page_now_and_then_does_not_keep_its_host() {
     let crawl = Crawl::start("work.prove_after: 1\nwork.verify_share: 0\nwork.lease: 2s\n");
     let root = crawl.lease(ALICE);
     crawl.send(ALICE, &crawl.page(&root, &urls(&root)[0]));
+    // Until then a lease has only a few URLs.
+    crate::support::program::eventually("she is trusted", || crawl.client("alice")["is_proven"] == true);
     let lease = crawl.lease(ALICE);
     let given = urls(&lease);
     assert!(given.len() > 4, "{lease}");
@@ -292,6 +294,8 @@ fn a_host_whose_lease_a_full_log_ends_is_left_alone_until_the_clients_time_is_ov
     let crawl = Crawl { site, place, address, process };
     let root = crawl.lease(ALICE);
     crawl.send(ALICE, &crawl.page(&root, &urls(&root)[0]));
+    // Until then a lease has only a few URLs, and the log takes all of them.
+    eventually("she is trusted", || crawl.client("alice")["is_proven"] == true);
     let lease = crawl.lease(ALICE);
     let end = end_of(&lease);
     let refused = urls(&lease).iter().find_map(|url| {
