@@ -116,6 +116,13 @@ impl Crawl {
         clients.as_array().unwrap().iter().find(|client| client["name"] == name).unwrap().clone()
     }
 
+    /// Alice sends the root, the only page so far, and is trusted (`work.prove_after: 1`). Before that, her leases have only a few URLs.
+    pub fn has_alice_trusted(&self) {
+        let root = self.lease(ALICE);
+        self.send(ALICE, &self.page(&root, &urls(&root)[0]));
+        eventually("alice is trusted", || self.client("alice")["is_proven"] == true);
+    }
+
     /// Sends the true page of each leased URL until `is_enough`.
     fn work(&self, token: &str, is_enough: impl Fn(&Crawl) -> bool) {
         while !is_enough(self) {

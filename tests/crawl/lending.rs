@@ -16,8 +16,7 @@ use crate::support::{Running, links};
 #[test]
 fn a_host_that_is_blocked_or_forgotten_is_not_lent_any_longer() {
     let crawl = Crawl::start("work.prove_after: 1\nwork.verify_share: 0\n");
-    let root = crawl.lease(ALICE);
-    crawl.send(ALICE, &crawl.page(&root, &urls(&root)[0]));
+    crawl.has_alice_trusted();
     let data = crawl.place.data();
     let data = data.to_str().unwrap();
     let lease = crawl.lease(ALICE);
@@ -113,10 +112,7 @@ fn a_client_that_leases_and_gives_back_in_a_loop_has_to_wait() {
 #[test]
 fn a_client_that_brings_a_page_now_and_then_does_not_keep_its_host() {
     let crawl = Crawl::start("work.prove_after: 1\nwork.verify_share: 0\nwork.lease: 2s\n");
-    let root = crawl.lease(ALICE);
-    crawl.send(ALICE, &crawl.page(&root, &urls(&root)[0]));
-    // Until then a lease has only a few URLs.
-    crate::support::program::eventually("she is trusted", || crawl.client("alice")["is_proven"] == true);
+    crawl.has_alice_trusted();
     let lease = crawl.lease(ALICE);
     let given = urls(&lease);
     assert!(given.len() > 4, "{lease}");
@@ -238,8 +234,7 @@ fn is_left_alone(crawl: &Crawl, origin: &Value, since: Instant, end: Instant) {
 #[test]
 fn a_renewal_holds_over_a_kill_right_behind_its_answer() {
     let crawl = Crawl::start("work.prove_after: 1\nwork.verify_share: 0\nwork.lease: 6s\n");
-    let root = crawl.lease(ALICE);
-    crawl.send(ALICE, &crawl.page(&root, &urls(&root)[0]));
+    crawl.has_alice_trusted();
     let lease = crawl.lease(ALICE);
     let first_end = end_of(&lease);
     let given = urls(&lease);
@@ -292,10 +287,7 @@ fn a_host_whose_lease_a_full_log_ends_is_left_alone_until_the_clients_time_is_ov
     let is_busy = |visit: &Visit| visit.path == "/" && visit.host == "127.0.0.11";
     eventually("the server is busy with its own host", || site.visits.all().iter().any(is_busy));
     let crawl = Crawl { site, place, address, process };
-    let root = crawl.lease(ALICE);
-    crawl.send(ALICE, &crawl.page(&root, &urls(&root)[0]));
-    // Until then a lease has only a few URLs, and the log takes all of them.
-    eventually("she is trusted", || crawl.client("alice")["is_proven"] == true);
+    crawl.has_alice_trusted();
     let lease = crawl.lease(ALICE);
     let end = end_of(&lease);
     let refused = urls(&lease).iter().find_map(|url| {

@@ -161,7 +161,7 @@ fn a_pattern_is_warm_again_when_its_known_pages_no_longer_say_the_same() {
     assert!(traps.visited().iter().any(|(_, count)| *count > 1), "what was deferred is released");
 }
 
-/// What differs at each fetch of a page says nothing of its pattern.
+/// Words that differ at each fetch of a page are no news about its pattern.
 #[test]
 fn new_numbers_on_known_pages_of_a_trap_do_not_release_it() {
     let mut traps = HostTraps::default();

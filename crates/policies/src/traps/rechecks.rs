@@ -1,4 +1,4 @@
-//! What a crawl that goes on learns after the first fetch of a page.
+//! Rechecks of known pages teach more about the patterns of a host.
 
 use std::time::Duration;
 
