@@ -289,8 +289,9 @@ impl Schedule {
         let rests = |host: &HostKey| self.hosts.get(host).is_some_and(|state| state.busy().spent.is_some());
         let later = self.due.between((now + 1, DEFERRED), at_most, |host| !rests(host));
         let later = later.into_iter().filter_map(|(until, host)| self.waiting_host(host, until));
-        // A host in trouble is not well because it is being visited.
-        let visited = self.leases.values().filter_map(|lease| self.waiting_host(lease.host, now));
+        // A host in trouble is not well because it is being visited, or because the end of its visit is not written yet.
+        let visited = self.leases.values().map(|lease| &lease.host).chain(&self.unwritten);
+        let visited = visited.filter_map(|host| self.waiting_host(*host, now));
         let mut next: Vec<_> = visited.filter(|host| host.trouble.is_some() && host.urls > 0).collect();
         next.sort_by(|one, other| one.origin.cmp(&other.origin));
         next.extend(later);

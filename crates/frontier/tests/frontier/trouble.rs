@@ -14,6 +14,7 @@ on_every_frontier!(
     wakes_a_host_while_it_is_still_given_up_lease_by_lease,
     forgets_the_trouble_of_a_host_that_had_nothing_to_do,
     says_who_waits_for_what,
+    names_a_host_in_trouble_before_its_visit_is_written,
     remembers_that_a_url_was_put_off,
 );
 
@@ -126,6 +127,18 @@ fn forgets_the_trouble_of_a_host_that_had_nothing_to_do(make: Make) {
     frontier.propose(&[page("http://a.example/2")], 5).unwrap();
     let lease = lease_one(&*frontier, 5, 9);
     assert_eq!((urls(&lease), lease.host.trouble), (vec!["http://a.example/2"], None));
+}
+
+/// Each visit's end is written a moment later. Meanwhile the host is neither visited nor in the queue of hosts that wait.
+fn names_a_host_in_trouble_before_its_visit_is_written(make: Make) {
+    let frontier = make(plain());
+    frontier.propose(&[page("http://a.example/1")], 0).unwrap();
+    let lease = lease_one(&*frontier, 0, 9);
+    let release = Release { not_before: 1000, health: health(trouble(2)), ..Release::default() };
+    frontier.give_back(lease, release);
+    let origin = "http://a.example".to_owned();
+    let waits = vec![WaitingHost { origin, until: 5, urls: 1, trouble: Some(trouble(2)) }];
+    assert_eq!(frontier.waiting(5, 9).next, waits);
 }
 
 fn says_who_waits_for_what(make: Make) {

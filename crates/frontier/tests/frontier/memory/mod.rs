@@ -173,7 +173,8 @@ impl Scheduler for MemoryFrontier {
             }
             let due = volatile.due(&kept, origin).map(|due| due.max(host.not_before));
             let later = due.filter(|due| (now + 1..WHEN_MET_AGAIN).contains(due));
-            let is_visited = volatile.leases.values().any(|(visited, _)| visited == origin);
+            let is_visited =
+                volatile.leases.values().any(|(visited, _)| visited == origin) || kept.unwritten.contains_key(origin);
             if let Some(until) = later.or((is_visited && trouble.is_some() && urls > 0).then_some(now)) {
                 let number = if until == now { 0 } else { host.number };
                 next.push((number, WaitingHost { origin: origin.clone(), until, urls, trouble }));
