@@ -38,7 +38,8 @@ pub fn health_after(
     }
 }
 
-/// The host has failed again. Time without requests does not count towards giving it up.
+/// The host has failed again. Time without requests does not count towards giving it up, but a host that was given up
+/// is tried again at intervals that grow with all of its time.
 pub fn failed_again(before: Option<Trouble>, cause: Cause, ended_ms: EpochMs, config: &FrontierConfig) -> Trouble {
     let new = Trouble {
         since: ended_ms,
@@ -53,8 +54,9 @@ pub fn failed_again(before: Option<Trouble>, cause: Cause, ended_ms: EpochMs, co
     let Some(before) = before.filter(|before| before.failures > 0) else {
         return Trouble { suspect: before.and_then(|before| before.suspect), ..new };
     };
+    let unasked = if before.given_up { 0 } else { unasked(&before, ended_ms, config) };
     Trouble {
-        since: before.since + unasked(&before, ended_ms, config),
+        since: before.since + unasked,
         failures: before.failures.saturating_add(1),
         cause,
         last: ended_ms,

@@ -37,6 +37,8 @@ pub struct LeasedHost {
     pub patience: Duration,
     /// Its trouble, if any.
     pub trouble: Option<Trouble>,
+    /// It was given up long ago, so its next URL is requested nevertheless. Ends with the first failure.
+    is_tried_again: bool,
     /// Set if the DNS servers answered for the second time that its name has no address, while they know other names.
     /// The host was never reached.
     pub(super) unknown_name: Option<String>,
@@ -79,7 +81,8 @@ impl LeasedHost {
     /// A host that is due.
     pub fn new(lease: Lease) -> LeasedHost {
         let trouble = lease.host.trouble;
-        LeasedHost { lease, patience: SHORT_PATIENCE, trouble, ..LeasedHost::default() }
+        let is_tried_again = trouble.is_some_and(|trouble| trouble.given_up && trouble.tried_again_at() <= now_ms());
+        LeasedHost { lease, patience: SHORT_PATIENCE, trouble, is_tried_again, ..LeasedHost::default() }
     }
 
     /// The host of a redirect target.
@@ -212,9 +215,12 @@ impl LeasedHost {
         }
     }
 
-    /// The server asked for a pause (Retry-After).
+    /// The server asked for a pause (Retry-After). It stays after a restart, also if the host was in trouble before.
     pub(super) fn rests_until(&mut self, asked_until: Option<EpochMs>) {
         self.not_before = self.not_before.max(asked_until.unwrap_or_default());
+        if let Some(trouble) = &mut self.trouble {
+            trouble.asked_until = trouble.asked_until.max(asked_until);
+        }
     }
 
     /// The host answers, so its trouble is over.
@@ -223,6 +229,7 @@ impl LeasedHost {
     }
 
     fn is_now(&mut self, health: Health, outcome: &Outcome, ended: EpochMs, config: &FrontierConfig) {
+        self.is_tried_again = false;
         self.last_words = match outcome {
             Outcome::Failure(failure) => Some(failure.message.clone()),
             Outcome::Response(_) => None,
@@ -241,6 +248,11 @@ impl LeasedHost {
         let (delay, trouble) = (self.delay(config), self.trouble.as_ref());
         let rested = trouble::host_not_before(outcome, ended, delay, trouble, self.origin(), config);
         self.not_before = self.not_before.max(rested);
+    }
+
+    /// Its URLs fail without a request.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.trouble.is_some_and(|trouble| trouble.given_up) && !self.is_tried_again
     }
 
     /// Whether it has failed for so long that it is given up. Returns the reason for the user.

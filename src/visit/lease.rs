@@ -192,7 +192,6 @@ impl Visitor {
 
     /// The host is given up: its URLs fail without a request, lease by lease.
     fn is_given_up(&self, host: &LeasedHost) -> Option<Failure> {
-        host.trouble.filter(|trouble| trouble.given_up)?;
-        host.is_hopeless(&self.services.config.frontier)
+        if host.is_given_up() { host.is_hopeless(&self.services.config.frontier) } else { None }
     }
 }

@@ -226,9 +226,8 @@ impl Visitor {
         if is_hearsay(&exchange.outcome) {
             let asked_until =
                 trouble::asked_until(&exchange.outcome, exchange.ended_ms, &self.services.config.frontier);
-            if let Some(until) = asked_until.filter(|_| is_believed) {
-                let mut host = host.lock().await;
-                host.not_before = host.not_before.max(until);
+            if is_believed {
+                host.lock().await.rests_until(asked_until);
             }
             ours.work.push(lent.work);
             say(Taken::Refetch);

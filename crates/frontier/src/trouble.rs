@@ -7,11 +7,15 @@ use minicbor::{Decode, Encode};
 
 use seine_parse::page::{EpochMs, FailureReason};
 
-/// The due time of URLs that failed because their host was given up: when the host is met again, and not before.
+/// The due time of URLs that failed because their host was given up: when a link or a seed leads to the host again, or
+/// when it is tried again ([`Trouble::tried_again_at`]).
 pub const WHEN_MET_AGAIN: EpochMs = EpochMs::MAX - 1;
 
 /// A link does not cause another lookup of a name without address for this long.
 const UNKNOWN_MS: u64 = 600_000;
+
+/// A host that was given up is not tried again sooner than this after its last failure.
+const TRIED_AGAIN_MS: u64 = 24 * 3_600_000;
 
 /// The trouble of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
@@ -35,7 +39,8 @@ pub struct Trouble {
     /// End of the pause that the server asked for (Retry-After); none: it asked for none, and the back-off is our own.
     #[n(6)]
     pub asked_until: Option<EpochMs>,
-    /// It has failed for too long: its URLs fail without a request, until a link or a seed leads to it again.
+    /// It has failed for too long: its URLs fail without a request, until a link or a seed leads to it again, or until
+    /// it is tried again.
     #[n(4)]
     pub given_up: bool,
     #[cbor(n(7), default, skip_if = "Errors::is_none")]
@@ -162,6 +167,16 @@ impl Trouble {
     pub fn over(self) -> Option<Trouble> {
         let over = Trouble { since: self.last, failures: 0, suspect: None, asked_until: None, given_up: false, ..self };
         Some(over).filter(|over| !over.errors.is_none())
+    }
+
+    /// When one URL of a host that was given up is requested again: after as long as the host had failed by then, so
+    /// the intervals double. 0 if it was not given up.
+    pub fn tried_again_at(&self) -> EpochMs {
+        if self.given_up {
+            self.last.saturating_add(self.last.saturating_sub(self.since).max(TRIED_AGAIN_MS))
+        } else {
+            0
+        }
     }
 
     /// Its name has no address, confirmed by a second lookup.

@@ -47,7 +47,8 @@ impl Schedule {
             later_first: state.record.later_first,
             reads_ready: state.has_ready(),
             reads_later: state.record.later > 0,
-            reads_parked: state.record.reads_parked(),
+            reads_parked: state.record.parked_due() <= now,
+            is_tried_again: state.record.is_tried_again(now),
             in_flight_ready: state.busy().in_flight_ready,
             in_flight_later: state.busy().in_flight_later,
             epoch: state.epoch,
@@ -125,6 +126,8 @@ impl Schedule {
         self.take(chosen_host, &chosen);
         if let Some(state) = self.hosts.get_mut(&chosen_host.host) {
             let is_current = state.epoch == chosen_host.epoch;
+            let next_later =
+                if chosen_host.reads_parked { next_later } else { next_later.min(state.record.parked_due()) };
             if chosen_host.reads_later {
                 state.next_later = if is_current { next_later } else { next_later.min(state.next_later) };
             }
@@ -184,7 +187,7 @@ impl Schedule {
         record.has_robots |= release.robots.is_some();
         self.count(host, Some(record.counted()));
         let state = self.hosts.get_mut(&host)?;
-        if record.reads_parked() != state.record.reads_parked() {
+        if record.parked_due() != state.record.parked_due() {
             state.next_later = record.first_later();
         }
         state.record = record.clone().into();

@@ -1,6 +1,6 @@
 //! A host's record in little memory, because a crawl may know millions of hosts. Rare fields are boxed.
 
-use super::record::{Counted, HostRecord};
+use super::record::{Counted, HostRecord, NEVER, parked_due};
 use crate::Trouble;
 use crate::keys::Rank;
 use seine_parse::page::EpochMs;
@@ -94,14 +94,19 @@ impl Packed {
         self.rare.as_ref().map_or(0, |rare| rare.deferred)
     }
 
-    /// See [`HostRecord::reads_parked`].
-    pub fn reads_parked(&self) -> bool {
-        self.rare.as_ref().is_some_and(|rare| rare.parked > 0 && !rare.trouble.is_some_and(|trouble| trouble.given_up))
+    /// See [`HostRecord::parked_due`].
+    pub fn parked_due(&self) -> EpochMs {
+        self.rare.as_ref().map_or(NEVER, |rare| parked_due(rare.parked, rare.trouble.as_ref()))
+    }
+
+    /// The host was given up, and is tried again now.
+    pub fn is_tried_again(&self, now: EpochMs) -> bool {
+        self.trouble().is_some_and(|trouble| trouble.given_up && trouble.tried_again_at() <= now)
     }
 
     /// See [`HostRecord::first_later`].
     pub fn first_later(&self) -> EpochMs {
-        if self.reads_parked() { 0 } else { self.later_first }
+        self.later_first.min(self.parked_due())
     }
 
     pub fn counted(&self) -> Counted {

@@ -32,6 +32,8 @@ pub struct ChosenHost {
     pub reads_ready: bool,
     pub reads_later: bool,
     pub reads_parked: bool,
+    /// It was given up, and one URL shows whether it answers again.
+    pub is_tried_again: bool,
     pub in_flight_ready: usize,
     pub in_flight_later: usize,
     pub(super) epoch: u32,

@@ -39,7 +39,7 @@ pub struct HostRecord {
     /// The first due time in `later`; [`NEVER`] if it is empty.
     #[n(8)]
     pub later_first: EpochMs,
-    /// The part of `later` that is due when the host is no longer given up ([`crate::WHEN_MET_AGAIN`]).
+    /// The part of `later` that waits because the host was given up ([`crate::WHEN_MET_AGAIN`]).
     #[n(9)]
     pub parked: u64,
     #[n(10)]
@@ -94,11 +94,12 @@ impl HostRecord {
 
     /// When the first URL of `later` is due, as far as the store knows.
     pub(super) fn first_later(&self) -> EpochMs {
-        if self.reads_parked() { 0 } else { self.later_first }
+        self.later_first.min(self.parked_due())
     }
 
-    pub(super) fn reads_parked(&self) -> bool {
-        self.parked > 0 && !self.is_given_up()
+    /// When parked URLs are due: at once if the host is not given up any more.
+    pub(super) fn parked_due(&self) -> EpochMs {
+        parked_due(self.parked, self.trouble.as_ref())
     }
 
     pub(super) fn counted(&self) -> Counted {
@@ -110,6 +111,11 @@ impl HostRecord {
             has_deferred: self.deferred > 0,
         }
     }
+}
+
+/// See [`HostRecord::parked_due`].
+pub(super) fn parked_due(parked: u64, trouble: Option<&Trouble>) -> EpochMs {
+    if parked == 0 { NEVER } else { trouble.map_or(0, Trouble::tried_again_at) }
 }
 
 /// The facts of a host that the counters need.

@@ -128,7 +128,7 @@ impl Schedule {
     ) {
         self.count(host, Some(record.counted()));
         let state = self.hosts.entry(host).or_insert_with(|| Box::new(HostState::new(record.clone())));
-        let was_met_again = record.reads_parked() && !state.record.reads_parked();
+        let was_met_again = record.parked_due() < state.record.parked_due();
         let later_added = if later_added == WHEN_MET_AGAIN { record.first_later() } else { later_added };
         state.record = record.into();
         state.best = state.best.min(best_added);

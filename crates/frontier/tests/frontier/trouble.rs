@@ -11,6 +11,7 @@ on_every_frontier!(
     gives_the_rest_of_a_host_that_is_given_up_at_once,
     wakes_every_url_of_a_host_that_is_met_again,
     gives_more_than_a_lease_of_a_host_that_is_met_again,
+    tries_a_host_that_is_given_up_again_at_growing_intervals,
     wakes_a_host_while_it_is_still_given_up_lease_by_lease,
     forgets_the_trouble_of_a_host_that_had_nothing_to_do,
     says_who_waits_for_what,
@@ -71,10 +72,11 @@ fn wakes_every_url_of_a_host_that_is_met_again(make: Make) {
     let names = given_up_host(&*frontier, 3);
     let counts = frontier.counts();
     assert_eq!((counts.failed, counts.first_time, counts.hosts_with_work), (3, 0, 1));
-    assert!(!frontier.has_work(u64::MAX / 2), "nothing is left to do");
-    assert_eq!(frontier.next_due(), None);
+    let tried_again = given_up().tried_again_at();
+    assert!(!frontier.has_work(tried_again - 1), "nothing is left to do until it is tried again");
+    assert_eq!(frontier.next_due(), Some(tried_again));
     frontier.reopen(10);
-    assert!(frontier.lease(u64::MAX / 2, LeaseLimits::new(9, 9)).unwrap().is_empty());
+    assert!(frontier.lease(tried_again - 1, LeaseLimits::new(9, 9)).unwrap().is_empty());
 
     // Any link to the host is enough, even to a known URL.
     assert_eq!(frontier.propose(&[page(&names[1])], 20).unwrap().known, 1);
@@ -88,6 +90,34 @@ fn wakes_every_url_of_a_host_that_is_met_again(make: Make) {
     let counts = frontier.counts();
     assert_eq!((counts.live, counts.failed, counts.work_proposed, counts.in_flight), (3, 0, 0, 0));
     frontier.check_counters();
+}
+
+/// One URL shows whether it answers again. Then the others follow.
+fn tries_a_host_that_is_given_up_again_at_growing_intervals(make: Make) {
+    const DAY: u64 = 24 * 3_600_000;
+    let mut frontier = make(plain());
+    let names = given_up_host(&*frontier, 3);
+    let (since, last) = (given_up().since, given_up().last);
+    assert_eq!(frontier.next_due(), Some(last + DAY), "the shortest interval");
+    let lease = lease_one(&*frontier, last + DAY, 9);
+    assert_eq!((lease.work.len(), lease.host.trouble), (1, Some(given_up())));
+    let failed = Trouble { last: last + DAY, ..given_up() };
+    let url = lease.work[0].url.clone();
+    end(&*frontier, lease, health(failed));
+    frontier.apply(&batch(2, vec![unreachable(&url, 9)], vec![]), last + DAY).unwrap();
+    let next = failed.last + (failed.last - since);
+    frontier.reopen(last + DAY);
+    assert_eq!(frontier.next_due(), Some(next), "as long as it has failed");
+    assert!(frontier.lease(next - 1, LeaseLimits::new(9, 9)).unwrap().is_empty());
+    // A worker that does not come to its request changes nothing.
+    let lease = lease_one(&*frontier, next, 9);
+    frontier.release(lease, Release::default()).unwrap();
+    let lease = lease_one(&*frontier, next, 9);
+    let found = lease.work[0].url.clone();
+    end(&*frontier, lease, Some(Health::Well));
+    let rest = lease_one(&*frontier, next, 9);
+    assert_eq!((rest.work.len(), rest.host.trouble), (2, None), "it answers, so all of its URLs are due");
+    assert!(!urls(&rest).contains(&&*found) && urls(&rest).iter().all(|url| names.iter().any(|name| name == url)));
 }
 
 fn gives_more_than_a_lease_of_a_host_that_is_met_again(make: Make) {

@@ -109,7 +109,11 @@ impl Leases {
         now: EpochMs,
         max_urls: usize,
     ) -> Result<Option<Lease>, FrontierError> {
-        let max_urls = if chosen_host.has_deferred { max_urls.min(BESIDE_DEFERRED) } else { max_urls };
+        let max_urls = match chosen_host {
+            ChosenHost { is_tried_again: true, .. } => 1,
+            ChosenHost { has_deferred: true, .. } => max_urls.min(BESIDE_DEFERRED),
+            _ => max_urls,
+        };
         let found = self.read_queues(store, chosen_host, now, max_urls)?;
         let (chosen, record) = {
             let mut schedule = self.schedule.lock();
@@ -165,7 +169,8 @@ impl Leases {
         Ok(found)
     }
 
-    /// Reads the queue `later` from a due time on. Parked URLs are due at once, because their host was met again.
+    /// Reads the queue `later` from a due time on. Parked URLs are due at once, because their host was met or
+    /// is tried again.
     fn read_later(
         &self,
         store: &Store,

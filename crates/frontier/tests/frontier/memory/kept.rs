@@ -214,7 +214,10 @@ impl Url {
     /// 0 for a URL that may be fetched any time.
     pub fn due(&self, kept: &Kept) -> EpochMs {
         match self.queue {
-            Queue::Later(WHEN_MET_AGAIN) if !kept.hosts.get(&self.origin).is_some_and(KeptHost::is_given_up) => 0,
+            Queue::Later(WHEN_MET_AGAIN) => {
+                let trouble = kept.hosts.get(&self.origin).and_then(|host| host.trouble);
+                trouble.map_or(0, |trouble| trouble.tried_again_at())
+            }
             Queue::Later(due) => due,
             Queue::Ready | Queue::None => 0,
         }
