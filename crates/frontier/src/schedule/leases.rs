@@ -116,7 +116,9 @@ impl Schedule {
         due.extend(found.later.iter().filter(is_due).filter(free).take(LATER_WINDOW));
         due.sort_by_key(|candidate| (candidate.waits_for_fresh(now), candidate.rank));
         due.dedup_by_key(|candidate| candidate.url);
-        let (again, new) = due.into_iter().partition(|candidate| candidate.is_revisit);
+        let (mut again, new): (Vec<_>, Vec<_>) = due.into_iter().partition(|candidate| candidate.is_revisit);
+        // By rank, the last ones would never be rechecked on a host that has more due rechecks than requests.
+        again.sort_by_key(|candidate| candidate.queue.due());
         let chosen = shared(new, again, max_urls, self.revisit_share, now);
         let taken: HashSet<UrlKey> = chosen.iter().map(|candidate| candidate.url).collect();
         let is_left = |candidate: &&Candidate<T>| free(candidate) && !taken.contains(&candidate.url);

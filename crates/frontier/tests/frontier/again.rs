@@ -5,7 +5,12 @@ use seine_parse::page::{EpochMs, FailureReason, Kind, PageChange};
 
 use crate::support::*;
 
-on_every_frontier!(tries_again_whatever_became_of_it, leaves_alone_what_is_due_or_unknown, survives_a_restart);
+on_every_frontier!(
+    tries_again_whatever_became_of_it,
+    leaves_alone_what_is_due_or_unknown,
+    survives_a_restart,
+    rechecks_every_page_of_a_host_that_is_too_slow_for_all,
+);
 
 const GONE: &str = "https://a.example/gone";
 const FAILED: &str = "https://a.example/failed";
@@ -26,6 +31,27 @@ fn answered(frontier: &dyn Model) {
     ];
     frontier.apply(&batch(1, verdicts, vec![]), 0).unwrap();
     all_fetched(frontier, lease);
+}
+
+/// Each page is due again as soon as it was fetched, and a lease has room for few. Pages that were found last, and have
+/// the lowest rank, get their turn too.
+fn rechecks_every_page_of_a_host_that_is_too_slow_for_all(make: Make) {
+    const PAGES: usize = 60;
+    let frontier = make(plain());
+    let names: Vec<String> = (0..PAGES).map(|n| format!("https://a.example/{n}")).collect();
+    frontier.propose(&names.iter().map(|url| page(url)).collect::<Vec<_>>(), 0).unwrap();
+    let mut fetches = std::collections::HashMap::<String, usize>::new();
+    for now in 1..=40 {
+        let lease = lease_one(&*frontier, now, 6);
+        let urls: Vec<_> = lease.work.iter().map(|work| work.url.clone()).collect();
+        let verdicts = urls.iter().map(|url| fetched(url, now, Some(now + 1))).collect();
+        frontier.apply(&batch(now, verdicts, vec![]), now).unwrap();
+        all_fetched(&*frontier, lease);
+        urls.into_iter().for_each(|url| *fetches.entry(url).or_default() += 1);
+    }
+    // 240 fetches are four for each page. The first pages have some more, which new pages left to them.
+    assert_eq!(fetches.len(), PAGES);
+    assert!(fetches.values().all(|times| *times >= 3), "{fetches:?}");
 }
 
 fn all() -> Vec<String> {
