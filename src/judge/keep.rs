@@ -1,6 +1,8 @@
 //! The part of an answer that the record keeps: validators and facts for the next comparison, and the history of its
 //! changes.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use seine_frontier::{JudgedBy, PageRecord};
 use seine_parse::Derived;
 use seine_parse::page::preferences::{Source, Statement, of_the_page};
@@ -18,7 +20,7 @@ pub(super) fn keep_validators(record: &mut PageRecord, event: &PageEvent, respon
         }
         record.digest = Some(derived.digest).filter(|_| whole());
         record.etag = response.headers.get("etag").filter(|_| whole()).map(str::to_owned);
-        record.last_modified = response.headers.get("last-modified").filter(|_| whole()).map(str::to_owned);
+        record.last_modified = last_modified(event, response).filter(|_| whole()).map(str::to_owned);
         record.must_refetch = false;
         record.judged = JudgedBy::of(event);
         record.final_url = Some(event.final_url.clone()).filter(|_| !event.hops.is_empty());
@@ -29,6 +31,16 @@ pub(super) fn keep_validators(record: &mut PageRecord, event: &PageEvent, respon
     if is_unlisted || is_opted_out {
         (record.etag, record.last_modified) = (None, None);
     }
+}
+
+/// `Last-Modified`, if no later version can have the same one. It counts whole seconds, so a page may change again in the
+/// second of its answer (RFC 9110 §8.8.2.2).
+fn last_modified<'r>(event: &PageEvent, response: &'r Response) -> Option<&'r str> {
+    let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let parsed = |text: &str| httpdate::parse_http_date(text).ok().map(seconds);
+    let answered = response.headers.get("date").and_then(parsed).unwrap_or(event.ended_ms / 1000);
+    let is_over = |text: &&str| parsed(text).is_none_or(|modified| modified < answered);
+    response.headers.get("last-modified").filter(is_over)
 }
 
 /// The page's changes so far, including this response. `tells`: number of other pages for which it gives dates.
