@@ -11,6 +11,7 @@ mod dispatch;
 mod ending;
 mod error;
 mod focus;
+pub mod letters;
 mod limits;
 mod open;
 mod parts;

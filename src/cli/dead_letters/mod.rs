@@ -14,9 +14,10 @@ use seine_formats::text::{IsoTime, text_of};
 use seine_parse::page::{Outcome, PageEvent, Response};
 use serde_json::json;
 
-use self::selection::{LetterSelection, SinkArgs, lock, lock_all};
+use self::selection::{LetterSelection, SinkArgs, lock};
 use super::destination::Destination;
 use super::{is_closed_pipe, print};
+use crate::crawl::letters::lock_all;
 use crate::sinks::dead_letters::{self, LetterAction};
 use crate::telemetry::progress::grouped;
 

@@ -61,26 +61,15 @@ impl LetterSelection {
     }
 }
 
-/// Locks the dead letters of a sink, because two replays would delete each other's refusals. None if the sink has no
-/// dead letters.
-pub(super) fn lock_all(sink_folder: &Path) -> anyhow::Result<Option<File>> {
-    if dead_letters::files(sink_folder)?.is_empty() {
-        return Ok(None);
-    }
-    match dead_letters::lock_all(sink_folder)? {
-        None => bail!(
-            "another `seine dead-letters replay` or `drop` is using the dead letters in {}; wait until it ends, and \
-             try again",
-            sink_folder.display()
-        ),
-        lock => Ok(lock),
-    }
-}
-
+/// Locks a file, or says that it is left out.
 pub(super) fn lock(path: &Path) -> anyhow::Result<Option<File>> {
     let lock = dead_letters::lock(path)?;
     if lock.is_none() {
-        say("ERROR", &format!("skipped {}: a running crawl writes to it", path.display()));
+        tell_in_use(path);
     }
     Ok(lock)
+}
+
+pub(super) fn tell_in_use(path: &Path) {
+    say("ERROR", &format!("skipped {}: a running crawl writes to it", path.display()));
 }
