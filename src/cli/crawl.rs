@@ -128,7 +128,7 @@ pub(super) fn start(crawl: Crawl) -> anyhow::Result<ExitCode> {
     let summary = match crawl.run() {
         Err(error @ CrawlError::Stopped) => {
             screen.print(&format!("{error}\n"));
-            return Ok(exit::stopped(stays));
+            return Ok(exit::stopped(stays).into());
         }
         ran => ran?,
     };
@@ -144,7 +144,7 @@ pub(super) fn start(crawl: Crawl) -> anyhow::Result<ExitCode> {
             screen.print(&format!("\n  This {goes_on}:\n    {}\n", exit::this_command()));
         }
     }
-    Ok(exit::status(&summary, stays))
+    Ok(exit::status(&summary, stays).into())
 }
 
 /// Seeds from the command line and from a file, normalised.

@@ -62,7 +62,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let summary = crawl.run()?;
     screen.print(&summary.to_string());
-    Ok(exit::status(&summary, false))
+    Ok(exit::status(&summary, false).into())
 }
 
 /// The configuration of the demo: keys that override the defaults, like a user's options.

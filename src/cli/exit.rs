@@ -1,9 +1,9 @@
 //! The exit status of a crawl. `--help` and the documentation list the same values.
 
-use std::process::ExitCode;
-
 use crate::crawl::{Ended, Summary};
 
+/// Everything is fetched and delivered, or a limit is reached.
+pub const DONE: u8 = 0;
 /// No seed could be fetched.
 pub const NO_SEED: u8 = 3;
 /// All remaining URLs wait for hosts, DNS or the network.
@@ -28,22 +28,21 @@ Exit status:
   130  stopped at once by a second signal; the same command continues";
 
 /// `stays`: the crawl was started with `--stay`, so only a signal can end it.
-pub fn status(summary: &Summary, stays: bool) -> ExitCode {
-    let code = match summary.ended {
-        Ended::Stopped => return stopped(stays),
+pub fn status(summary: &Summary, stays: bool) -> u8 {
+    match summary.ended {
+        Ended::Stopped => stopped(stays),
         Ended::ReaderGone => STOPPED,
         _ if summary.has_no_seed() => NO_SEED,
         _ if summary.is_pending() || summary.has_letters() => UNDELIVERED,
         Ended::LogFull => UNDELIVERED,
         Ended::Waiting(_) => WAITING,
-        Ended::Done | Ended::PageLimit | Ended::BudgetSpent(_) => return ExitCode::SUCCESS,
-    };
-    ExitCode::from(code)
+        Ended::Done | Ended::PageLimit | Ended::BudgetSpent(_) => DONE,
+    }
 }
 
 /// For a crawl that was stopped. With `stays` this is its normal end.
-pub fn stopped(stays: bool) -> ExitCode {
-    if stays { ExitCode::SUCCESS } else { ExitCode::from(STOPPED) }
+pub fn stopped(stays: bool) -> u8 {
+    if stays { DONE } else { STOPPED }
 }
 
 /// The command line of this process, quoted for a shell.

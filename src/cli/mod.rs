@@ -15,7 +15,7 @@ mod dead_letters;
 mod demo;
 mod destination;
 mod examples;
-mod exit;
+pub mod exit;
 mod folder;
 mod forget;
 mod health;

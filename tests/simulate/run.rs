@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use seine::api::Service;
 use seine::api::schema::{Forget, Order as Ordered, Retry};
+use seine::cli::exit;
 use seine::config::{self, StartedWith};
 use seine::crawl::{Crawl, Operator};
 use seine::fetch::network::Network;
@@ -23,9 +25,9 @@ use crate::asking;
 use crate::destinations::Destinations;
 use crate::machine::system::{self, Disk};
 use crate::machine::{Machine, Stop, memory};
-use crate::oracle::{Books, Broken, Ends, Oracle, Said};
+use crate::oracle::{Books, Broken, Ends, Oracle, Report, Said};
 use crate::web::Web;
-use crate::world::{Event, HOUR, MINUTE, Order, SECOND, World};
+use crate::world::{Event, HOUR, Held, MINUTE, Order, SECOND, World};
 
 /// The result of a world.
 #[derive(Debug, Default)]
@@ -44,6 +46,10 @@ pub struct Outcome {
 const LOOK: u64 = 6 * HOUR;
 /// After SIGTERM the crawl must end within this time.
 const ENDING: u64 = 5 * MINUTE;
+/// A crawl without `--stay` that can fetch everything must end within this time.
+const RUNNING_OUT: u64 = 12 * HOUR;
+/// `--patience` of a crawl without `--stay`: the default.
+const PATIENCE: Duration = Duration::from_secs(60);
 const MUCH_ROOM: u64 = 1 << 50;
 
 /// Runs a world in a thread of its own, so that two worlds share nothing.
@@ -74,10 +80,8 @@ struct Episode {
     /// The API of the present process, once it serves.
     service: Arc<Mutex<Option<Arc<dyn Service>>>>,
     signals: Option<UnboundedSender<Received>>,
-    /// How the process ended by itself.
-    ended: Arc<Mutex<Option<String>>>,
-    /// The counters in the last summary.
-    summary: Arc<Mutex<Vec<Books>>>,
+    /// The last words of the process, once it has ended by itself.
+    ended: Arc<Mutex<Option<Report>>>,
     free: Arc<AtomicU64>,
     is_disk_full: bool,
     /// The steps to come, by time, and for one time in the order in which they were added.
@@ -113,7 +117,6 @@ impl Episode {
             service,
             signals: None,
             ended: Arc::default(),
-            summary: Arc::default(),
             free,
             is_disk_full: false,
             agenda: BTreeMap::new(),
@@ -171,9 +174,9 @@ impl Episode {
             self.break_off(4, format!("the crawl turns in a circle without any time passing ({threads})"));
             return false;
         }
-        let how = self.ended.lock().take();
-        if let Some(how) = how {
-            self.break_off(5, format!("the crawl ended by itself: {how}"));
+        let ended = self.ended.lock().take();
+        if let Some(report) = ended {
+            self.break_off(5, format!("the crawl ended by itself: {report}"));
             return false;
         }
         true
@@ -188,6 +191,11 @@ impl Episode {
 
     /// Starts the process with the present configuration.
     fn boot(&mut self) {
+        self.start(None);
+    }
+
+    /// `patience`: the process runs without `--stay`.
+    fn start(&mut self, patience: Option<Duration>) {
         let (now, mut web) = (self.now(), self.web.state.lock());
         let settings = web.world.settings_at(now);
         self.sinks.extend(settings.sinks.iter().map(|sink| sink.name.clone()));
@@ -204,20 +212,16 @@ impl Episode {
         self.signals = Some(sender);
         self.lives += 1;
         *self.ended.lock() = None;
-        let (folder, ended, books) = (self.folder.join("data"), self.ended.clone(), self.summary.clone());
+        let (folder, ended) = (self.folder.join("data"), self.ended.clone());
         if self.is_disk_full {
             system::set_disk(Disk::Full);
         }
         self.machine.boot(move || {
-            let crawl = Crawl { loaded, started_with, folder, seeds, patience: None, screen: Screen::new(true) };
-            let how = crawl.run().map_or_else(
-                |error| error.to_string(),
-                |summary| {
-                    *books.lock() = summary.sinks.iter().map(|it| Books::in_the_end(&it.name, &it.counters)).collect();
-                    format!("{:?}", summary.ended)
-                },
-            );
-            *ended.lock() = Some(how);
+            let crawl = Crawl { loaded, started_with, folder, seeds, patience, screen: Screen::new(true) };
+            *ended.lock() = Some(match crawl.run() {
+                Err(error) => Report::of_failure(&error),
+                Ok(summary) => Report::of(&summary, exit::status(&summary, patience.is_none())),
+            });
         });
     }
 
@@ -229,26 +233,48 @@ impl Episode {
         self.web.state.lock().oracle.ended(now, is_clean);
     }
 
-    /// Sends SIGTERM to the process, and waits for its end. False if it does not end.
-    fn end(&mut self) -> bool {
+    /// Sends SIGTERM to the process, and waits for its end. None: it does not end, or not as it should.
+    fn end(&mut self) -> Option<Report> {
         if let Some(signals) = &self.signals {
             let _ = signals.send(Received::End);
         }
-        let until = self.now() + ENDING;
+        let report = self.await_end(ENDING);
+        match &report {
+            None => self.break_off(5, "the crawl does not end within five minutes of SIGTERM".to_owned()),
+            Some(report) if report.status != exit::DONE => {
+                self.break_off(5, format!("told to end, the crawl ended so: {report}"));
+            }
+            Some(_) => {}
+        }
+        self.kill(report.is_some());
+        report
+    }
+
+    /// Runs the crawl without `--stay`, after a time in which pages have become due. It fetches these, and ends by itself.
+    fn run_out(&mut self) -> Option<Report> {
+        let interval = self.web.state.lock().world.settings.interval;
+        self.machine.boot(|| {});
+        self.machine.run(system::nanos() + interval / 4 * 1_000_000);
+        self.machine.kill();
+        self.start(Some(PATIENCE));
+        let report = self.await_end(RUNNING_OUT);
+        if report.is_none() {
+            self.break_off(5, "without --stay, the crawl does not end within twelve hours".to_owned());
+        }
+        self.kill(report.is_some());
+        report
+    }
+
+    /// Lets time pass until the process has ended by itself, but at most this long.
+    fn await_end(&mut self, patience: u64) -> Option<Report> {
+        let until = self.now() + patience;
         while self.ended.lock().is_none() && self.now() < until {
             let stop = self.machine.run(system::nanos() + SECOND * 1_000_000);
             if stop != Stop::Time {
                 break;
             }
         }
-        let has_ended = self.ended.lock().take();
-        match &has_ended {
-            None => self.break_off(5, "the crawl does not end within five minutes of SIGTERM".to_owned()),
-            Some(how) if how != "Stopped" => self.break_off(5, format!("told to end, the crawl ended so: {how}")),
-            Some(_) => {}
-        }
-        self.kill(has_ended.is_some());
-        has_ended.is_some()
+        self.ended.lock().take()
     }
 
     fn begin(&mut self, event: Event) {
@@ -264,7 +290,7 @@ impl Episode {
         match &event {
             Event::Kill => self.kill_somewhere(),
             Event::RestartWith(_) => {
-                if self.end() {
+                if self.end().is_some() {
                     self.boot();
                 }
             }
@@ -410,16 +436,18 @@ impl Episode {
         if self.broken.is_empty() {
             let urls = self.web.state.lock().oracle.urls();
             ends.told = service.map(|service| asking::whys(&*service, &urls)).unwrap_or_default();
-            if self.end() {
-                ends.summary = std::mem::take(&mut *self.summary.lock());
+            ends.stopped = self.end();
+            self.gather(&mut ends);
+            if self.broken.is_empty() {
+                ends.ran_out_from = self.now();
+                ends.ran_out = self.run_out().map(|report| (report, self.contents()));
                 ends.audit = asking::audited(&mut self.machine, &self.folder);
             }
         }
         if self.signals.is_some() {
             self.kill(true);
+            self.gather(&mut ends);
         }
-        ends.held = self.sinks.iter().map(|sink| (sink.clone(), self.destinations.contents(sink))).collect();
-        ends.log = self.sinks.iter().map(|sink| (sink.clone(), self.destinations.log(sink))).collect();
         ends.panics = std::mem::take(&mut *PANICS.lock());
         ends.peak_bytes = memory::peak();
         let web = &mut *self.web.state.lock();
@@ -439,6 +467,18 @@ impl Episode {
             lives: self.lives,
             peak_bytes: ends.peak_bytes,
         }
+    }
+}
+
+impl Episode {
+    fn gather(&self, ends: &mut Ends) {
+        ends.held = self.contents();
+        ends.log = self.sinks.iter().map(|sink| (sink.clone(), self.destinations.log(sink))).collect();
+    }
+
+    /// What each destination holds.
+    fn contents(&self) -> BTreeMap<String, BTreeMap<String, Held>> {
+        self.sinks.iter().map(|sink| (sink.clone(), self.destinations.contents(sink))).collect()
     }
 }
 

@@ -8,6 +8,7 @@ mod orders;
 mod politeness;
 mod recovery;
 mod removals;
+mod reports;
 mod requests;
 mod said;
 mod stalls;
@@ -17,7 +18,7 @@ use std::collections::BTreeMap;
 
 use crate::world::{Answer, Change, Event, Held, Order, Request, Settings, World};
 use requests::Requests;
-pub use said::{Books, Said, Told};
+pub use said::{Books, Report, Said, Told};
 // The simulation of whole crawls alone prints stories.
 #[allow(unused_imports)]
 pub use said::{is_told_of, tell_of, tell_why};
@@ -42,8 +43,12 @@ pub struct Ends {
     pub held: BTreeMap<String, BTreeMap<String, Held>>,
     pub log: BTreeMap<String, Vec<Change>>,
     pub books: Vec<Books>,
-    /// The counters in the summary after SIGTERM.
-    pub summary: Vec<Books>,
+    /// How the crawl ended after SIGTERM.
+    pub stopped: Option<Report>,
+    /// How it ended by itself afterwards, without `--stay`, and what each destination held then.
+    pub ran_out: Option<(Report, BTreeMap<String, BTreeMap<String, Held>>)>,
+    /// When that crawl began.
+    pub ran_out_from: u64,
     /// The answers of `seine why` about some URLs just before the end.
     pub told: Vec<Told>,
     /// The findings of `seine audit` after the end.
@@ -141,7 +146,7 @@ impl Oracle {
 
     pub fn judge(&self, world: &World, ends: &Ends) -> Vec<Broken> {
         let case = Case { world, oracle: self, ends, settings: world.settings_at(world.ends_ms) };
-        let stories: [(u8, Vec<String>); 11] = [
+        let stories: [(u8, Vec<String>); 12] = [
             (1, ends::stories(&case)),
             (2, removals::stories(&case)),
             (2, letters::stories(&case)),
@@ -152,6 +157,7 @@ impl Oracle {
             (4, recovery::stories(&case)),
             (5, counters::stories(&case)),
             (5, told::stories(&case)),
+            (5, reports::stories(&case)),
             (6, counters::memory(&case)),
         ];
         let told = |(property, stories): (u8, Vec<String>)| {

@@ -1,10 +1,12 @@
 //! The reports of the program that the oracle reads.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use parking_lot::Mutex;
 use seine::api::Service;
 use seine::api::schema::{SinkStatus, Status};
+use seine::crawl::{CrawlError, Summary};
 use seine::supervisor::Phase;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -64,9 +66,55 @@ impl Said {
     }
 }
 
+/// The end of a process: its exit status, and what its summary says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Report {
+    /// 0 to 6, as the command line ends; 1: it failed.
+    pub status: u8,
+    /// How it ended, in the words of the summary, or the error.
+    pub how: String,
+    pub books: Vec<Books>,
+    /// Dead letters on disk, by sink.
+    pub letters: BTreeMap<String, u64>,
+    /// Number of live pages.
+    pub live: u64,
+    /// Attempts of this process by outcome: a class of statuses (`2xx`), or a reason of a failure.
+    pub attempts: BTreeMap<String, u64>,
+    /// Number of seeds, and the failed ones.
+    pub seeds: u64,
+    pub failed_seeds: Vec<String>,
+}
+
+impl Report {
+    pub fn of(summary: &Summary, status: u8) -> Report {
+        let letters = summary.sinks.iter().map(|sink| (sink.name.clone(), sink.letters));
+        Report {
+            status,
+            how: summary.how(),
+            books: summary.sinks.iter().map(|sink| Books::in_the_end(&sink.name, &sink.counters)).collect(),
+            letters: letters.collect(),
+            live: summary.counts.live,
+            attempts: summary.outcomes.iter().cloned().collect(),
+            seeds: summary.seeds,
+            failed_seeds: summary.failed_seeds.iter().map(|(seed, why)| format!("{seed} ({why})")).collect(),
+        }
+    }
+
+    /// Of a process that ended with an error.
+    pub fn of_failure(error: &CrawlError) -> Report {
+        Report { status: 1, how: error.to_string(), ..Report::default() }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        write!(out, "exit status {}, {:?}", self.status, self.how)
+    }
+}
+
 impl Books {
     /// Of the summary.
-    pub fn in_the_end(sink: &str, books: &seine_page_log::Counters) -> Books {
+    fn in_the_end(sink: &str, books: &seine_page_log::Counters) -> Books {
         let seine_page_log::Counters { accepted, delivered, skipped, dead, damaged, pending } = *books;
         Books { sink: sink.to_owned(), accepted, delivered, skipped, dead, damaged, pending }
     }

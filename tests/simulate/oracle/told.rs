@@ -1,4 +1,4 @@
-//! Property 5: `seine why`, the last summary and `seine audit` report the true state.
+//! Property 5: `seine why` and `seine audit` report the true state.
 
 use super::ends::is_forgotten;
 use super::{Case, Event, Told};
@@ -8,20 +8,6 @@ use crate::world::split;
 pub fn stories(case: &Case) -> Vec<String> {
     let mut stories: Vec<String> = case.ends.told.iter().flat_map(|told| lies(case, told)).collect();
     stories.extend(case.ends.audit.iter().cloned());
-    for last in &case.ends.summary {
-        let before = case.ends.books.iter().find(|books| books.sink == last.sink);
-        if last.accepted != last.delivered + last.skipped + last.dead + last.damaged + last.pending {
-            stories.push(format!("the summary's books of {} do not balance: {last:?}", last.sink));
-        }
-        if let Some(before) =
-            before.filter(|before| last.accepted < before.accepted || last.delivered < before.delivered)
-        {
-            stories.push(format!(
-                "the summary's books of {} are those of an earlier time: {last:?}, and before {before:?}",
-                last.sink
-            ));
-        }
-    }
     stories
 }
 
@@ -56,6 +42,6 @@ fn is_forgotten_now(case: &Case, url: &str) -> bool {
 }
 
 /// Whether no event of the script has touched the destination.
-fn is_as_it_was_left(case: &Case, sink: &Sink) -> bool {
+pub(super) fn is_as_it_was_left(case: &Case, sink: &Sink) -> bool {
     !case.oracle.events.iter().any(|(_, _, event)| matches!(event, Event::Destination(it) if it.which == sink.to))
 }
