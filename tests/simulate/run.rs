@@ -12,6 +12,7 @@ use seine::api::Service;
 use seine::api::schema::{Forget, Order as Ordered, Retry};
 use seine::cli::exit;
 use seine::config::{self, StartedWith};
+use seine::crawl::letters::Replay;
 use seine::crawl::{Crawl, Operator};
 use seine::fetch::network::Network;
 use seine::signals::{Received, SimulatedSignals};
@@ -50,6 +51,8 @@ const ENDING: u64 = 5 * MINUTE;
 const RUNNING_OUT: u64 = 12 * HOUR;
 /// `--patience` of a crawl without `--stay`: the default.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// A replay of dead letters may take this long.
+const REPLAYING: u64 = 10 * MINUTE;
 const MUCH_ROOM: u64 = 1 << 50;
 
 /// Runs a world in a thread of its own, so that two worlds share nothing.
@@ -306,6 +309,12 @@ impl Episode {
             Event::NoNetwork { .. } => self.web.state.lock().machine.no_network = true,
             Event::ClockJump { by } => system::jump_wall(*by),
             Event::Order(order) => self.order(order.clone()),
+            Event::ReplayLetters { sink, is_stopped: true } => self.replay_alone(sink),
+            Event::ReplayLetters { sink, is_stopped: false } => {
+                let replay = self.replaying(sink);
+                self.machine.threads.thread("replay", Box::new(replay));
+                self.settle();
+            }
             Event::Destination(event) => {
                 self.destinations.event(event, now);
                 lasts = 0; // they know themselves
@@ -367,6 +376,51 @@ impl Episode {
         if self.tell(ordered) {
             let now = self.now();
             self.web.state.lock().oracle.took(now, &order);
+        }
+    }
+
+    /// Ends the crawl, replays the dead letters of a sink, and starts the crawl again. The replay may be killed; then it is repeated.
+    fn replay_alone(&mut self, sink: &str) {
+        if self.end().is_none() {
+            return;
+        }
+        let is_killed = self.chance.u32(..4) == 0;
+        for is_killed in [true, false].into_iter().skip(usize::from(!is_killed)) {
+            if self.is_disk_full {
+                system::set_disk(Disk::Full);
+            }
+            if is_killed {
+                system::die_after_writes(self.chance.u64(1..20));
+            }
+            let (is_over, replay) = (Arc::new(AtomicBool::new(false)), self.replaying(sink));
+            let over = is_over.clone();
+            self.machine.boot(move || {
+                replay();
+                over.store(true, Ordering::Relaxed);
+            });
+            // If the destination does not answer, the operator gives up.
+            let until = self.now() + REPLAYING;
+            while !is_over.load(Ordering::Relaxed) && self.now() < until {
+                if self.machine.run(system::nanos() + SECOND * 1_000_000) != Stop::Time {
+                    break;
+                }
+            }
+            self.machine.kill();
+        }
+        self.boot();
+    }
+
+    /// What `seine dead-letters replay --all` does.
+    fn replaying(&self, sink: &str) -> impl FnOnce() + Send + 'static {
+        let (data, sink, tells) = (self.folder.join("data"), sink.to_owned(), self.web.state.lock().tells);
+        move || {
+            let started_with = StartedWith::load(&data).expect("the crawl has started");
+            let loaded = started_with.configuration(None, &[], &[]).unwrap_or_else(|error| panic!("{error}"));
+            let Some(sink) = loaded.config.sinks.iter().find(|it| it.name() == sink) else { return };
+            let replayed = Replay::new(&data, sink, &loaded.config).and_then(|mut replay| replay.run(&|_| true));
+            if tells {
+                eprintln!("  the operator hears: {replayed:?}");
+            }
         }
     }
 
@@ -474,6 +528,7 @@ impl Episode {
     fn gather(&self, ends: &mut Ends) {
         ends.held = self.contents();
         ends.log = self.sinks.iter().map(|sink| (sink.clone(), self.destinations.log(sink))).collect();
+        ends.refused = self.sinks.iter().map(|sink| (sink.clone(), self.destinations.refused(sink))).collect();
     }
 
     /// What each destination holds.

@@ -33,6 +33,8 @@ struct State {
     mishaps: Mishaps,
     chance: fastrand::Rng,
     log: Vec<Change>,
+    /// Documents that were refused for good.
+    refused: Vec<Change>,
 }
 
 /// A request on its way.
@@ -49,6 +51,7 @@ impl Elastic {
             mishaps: Mishaps::default(),
             chance: fastrand::Rng::with_seed(seed ^ 0xe1a5),
             log: Vec::new(),
+            refused: Vec::new(),
         };
         Elastic(Arc::new(Shared { clock, state: Mutex::new(state) }))
     }
@@ -94,6 +97,10 @@ impl Elastic {
 
     pub fn log(&self) -> Vec<Change> {
         self.0.state.lock().log.clone()
+    }
+
+    pub fn refused(&self) -> Vec<Change> {
+        self.0.state.lock().refused.clone()
     }
 }
 
@@ -163,6 +170,7 @@ impl State {
                 self.refuse_some(request, status, now_ms)
             }
             Some((status, _)) => refusal(status),
+            None if is_bulk && self.mishaps.is_rejecting(now_ms) => self.reject_some(request, now_ms),
             None => self.do_all(request, now_ms),
         };
         let is_lost = self.mishaps.loses(now_ms) && self.chance.u32(..3) > 0;
@@ -177,21 +185,48 @@ impl State {
 
     /// Executes only some operations of a bulk.
     fn refuse_some(&mut self, request: &Request, status: u16, now_ms: u64) -> Reply {
+        self.do_some(request, now_ms, |state, operation| {
+            (state.chance.u32(..3) > 0).then(|| refused_item(operation, status))
+        })
+    }
+
+    /// Refuses some documents for good.
+    fn reject_some(&mut self, request: &Request, now_ms: u64) -> Reply {
+        self.do_some(request, now_ms, |state, operation| {
+            let (url, held) = document(operation)?;
+            state.mishaps.rejects(url.as_bytes(), now_ms).then(|| {
+                let what = Done::Delivered { fetched_ms: held.fetched_ms, digest: held.body_digest };
+                state.refused.push(Change { at_ms: now_ms, url, what });
+                refused_item(operation, 400)
+            })
+        })
+    }
+
+    /// Executes the operations of a bulk that `refuse` has no answer for.
+    fn do_some(
+        &mut self,
+        request: &Request,
+        now_ms: u64,
+        refuse: impl Fn(&mut State, &Bytes) -> Option<Value>,
+    ) -> Reply {
         let operations = split(&request.body);
         let mut items = Vec::new();
+        let mut has_errors = false;
         for operation in operations {
-            if self.chance.u32(..3) > 0 {
-                items.push(refused_item(&operation, status));
+            if let Some(item) = refuse(self, &operation) {
+                has_errors = true;
+                items.push(item);
                 continue;
             }
             let alone = Request { method: request.method, path: request.path.clone(), body: operation };
             let mut reply = self.do_all(&alone, now_ms);
+            has_errors |= reply.body["errors"] == true;
             match reply.body["items"].as_array_mut() {
                 Some(done) => items.append(done),
                 None => return reply,
             }
         }
-        Reply::ok(json!({ "took": 1, "errors": true, "items": items }))
+        Reply::ok(json!({ "took": 1, "errors": has_errors, "items": items }))
     }
 
     /// Records the changes by a bulk in the log.
@@ -247,6 +282,14 @@ fn held(source: &Value) -> Option<(String, Held)> {
     Some((document.url.into_owned(), Held { body_digest, fetched_ms: document.retrieved }))
 }
 
+/// The document that an operation of a bulk writes; none if it only deletes or asks.
+fn document(operation: &[u8]) -> Option<(String, Held)> {
+    let mut lines = operation.split(|byte| *byte == b'\n');
+    let action: Value = serde_json::from_slice(lines.next()?).ok()?;
+    action["index"]["version"].as_u64()?;
+    held(&serde_json::from_slice(lines.next()?).ok()?)
+}
+
 fn name(method: Method) -> &'static str {
     match method {
         Method::Get => "GET",
@@ -264,6 +307,7 @@ fn refusal(status: u16) -> Reply {
 
 fn words(status: u16) -> (&'static str, &'static str) {
     match status {
+        400 => ("document_parsing_exception", "failed to parse field [text]"),
         401 => ("security_exception", "missing authentication credentials for REST request"),
         403 => ("cluster_block_exception", "index blocked by: [FORBIDDEN/8/index write (api)];"),
         429 => ("es_rejected_execution_exception", "rejected execution of coordinating operation"),

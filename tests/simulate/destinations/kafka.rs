@@ -50,6 +50,8 @@ struct State {
     mishaps: Mishaps,
     chance: fastrand::Rng,
     log: Vec<Change>,
+    /// Messages that were refused for good.
+    refused: Vec<Change>,
 }
 
 /// One producer.
@@ -95,6 +97,8 @@ enum Sent {
     Later,
     /// The broker rejected the messages for good.
     Refused(Code),
+    /// The broker rejected the batch, because of these messages.
+    Invalid(Vec<bool>),
 }
 
 impl Kafka {
@@ -104,6 +108,7 @@ impl Kafka {
             mishaps: Mishaps::default(),
             chance: fastrand::Rng::with_seed(seed ^ 0x0ca7),
             log: Vec::new(),
+            refused: Vec::new(),
         };
         Kafka(Arc::new(Shared { clock, state: Mutex::new(state) }))
     }
@@ -159,6 +164,10 @@ impl Kafka {
 
     pub fn log(&self) -> Vec<Change> {
         self.0.state.lock().log.clone()
+    }
+
+    pub fn refused(&self) -> Vec<Change> {
+        self.0.state.lock().refused.clone()
     }
 }
 
@@ -399,6 +408,11 @@ impl Producer {
                     self.gives_back(partition);
                     return messages.iter().for_each(|message| self.report(message, Err(code)));
                 }
+                Sent::Invalid(which) => {
+                    self.gives_back(partition);
+                    let code = |is_invalid| if is_invalid { Code::InvalidRecord } else { Code::InvalidDifferentRecord };
+                    return messages.iter().zip(which).for_each(|(it, which)| self.report(it, Err(code(which))));
+                }
                 Sent::Later => {
                     self.gives_back(partition);
                     return self.queue.lock().waiting.extend(messages);
@@ -421,17 +435,23 @@ impl Producer {
             return Sent::Done;
         }
         let now = self.shared.clock.now_ms();
-        let (refused, appended, is_lost, back) = {
+        let (refused, invalid, appended, is_lost, back) = {
             let state = &mut *self.shared.state.lock();
             let refused = state.mishaps.refused(now);
-            let appended = match (refused, state.mishaps.away(now)) {
-                (None, None) => Some(state.append(topic, partition, batch, now)),
+            let away = state.mishaps.away(now);
+            let invalid = if refused.is_none() && away.is_none() { state.reject(batch, now) } else { None };
+            let appended = match (refused, away) {
+                (None, None) if invalid.is_none() => Some(state.append(topic, partition, batch, now)),
                 _ => None,
             };
             let is_lost = state.mishaps.loses(now) && state.chance.u32(..3) > 0;
             let back = Duration::from_millis(state.chance.u64(1..10) + state.mishaps.late(now) / 2);
-            (refused, appended, is_lost || back > REQUEST, back)
+            (refused, invalid, appended, is_lost || back > REQUEST, back)
         };
+        if let Some(which) = invalid {
+            sleep(back).await;
+            return Sent::Invalid(which);
+        }
         match (refused, appended) {
             (Some((401 | 403, _)), _) => {
                 sleep(back).await;
@@ -480,6 +500,15 @@ impl Producer {
 }
 
 impl State {
+    /// Which records of a batch are refused for good; none if none is. Tombstones are not.
+    fn reject(&mut self, batch: &Batch, now_ms: u64) -> Option<Vec<bool>> {
+        let is_one = |it: &NewRecord| it.value.is_some() && self.mishaps.rejects(&it.key, now_ms);
+        let which: Vec<bool> = batch.records.iter().map(is_one).collect();
+        let refused = batch.records.iter().zip(&which).filter(|(_, is_refused)| **is_refused);
+        self.refused.extend(refused.map(|(it, _)| change(it, now_ms)));
+        which.contains(&true).then_some(which)
+    }
+
     fn append(&mut self, topic: &str, partition: usize, batch: &Batch, now_ms: u64) -> Result<i64, Code> {
         let next = |broker: &Broker| Some(broker.topics.get(topic)?.partitions.get(partition)?.next_offset);
         let before = next(&self.broker);
@@ -487,12 +516,11 @@ impl State {
         // The broker keeps only one copy of a batch that an idempotent producer repeats.
         if before != next(&self.broker) {
             for record in &batch.records {
-                let what = what(&record.headers, record.value.as_deref());
                 // A tombstone for the old partition; the page is in its new one already.
                 if record.headers.iter().any(|(name, value)| name == "change" && value == b"moved") {
                     continue;
                 }
-                self.log.push(Change { at_ms: now_ms, url: url_of(&record.key), what });
+                self.log.push(change(record, now_ms));
             }
         }
         Ok(first)
@@ -512,6 +540,10 @@ fn batches(messages: Vec<Waiting>) -> Vec<Vec<Waiting>> {
         all.last_mut().expect("one was just pushed").push(message);
     }
     all
+}
+
+fn change(record: &NewRecord, at_ms: u64) -> Change {
+    Change { at_ms, url: url_of(&record.key), what: what(&record.headers, record.value.as_deref()) }
 }
 
 /// The change of a page that a message announces.

@@ -41,7 +41,7 @@ impl Destinations {
         Destinations { elastic, kafka, data }
     }
 
-    /// An event happens to a destination. Replayed dead letters are not handled here: the crawl's operator sends them.
+    /// An event happens to a destination.
     pub fn event(&self, event: &DestinationEvent, now_ms: u64) {
         match event.which {
             Kind::Elastic => self.elastic.happen(&event.what, Kind::Elastic.name(), now_ms),
@@ -65,6 +65,15 @@ impl Destinations {
         match sink {
             _ if sink == Kind::Elastic.name() => self.elastic.log(),
             _ if sink == Kind::Kafka.name() => self.kafka.log(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// All pages that the destination refused for good.
+    pub fn refused(&self, sink: &str) -> Vec<Change> {
+        match sink {
+            _ if sink == Kind::Elastic.name() => self.elastic.refused(),
+            _ if sink == Kind::Kafka.name() => self.kafka.refused(),
             _ => Vec::new(),
         }
     }

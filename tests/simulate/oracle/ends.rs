@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Case;
 use super::requests::{Asked, Got};
 use crate::world::mishap::What;
-use crate::world::settings::{Removed, Sink};
+use crate::world::settings::{Kind, Removed, Sink};
 use crate::world::{DAY, Done, Event, HOUR, Held, NewSettings, Order, Place, Says, Trouble, Truth, split};
 
 pub fn stories(case: &Case) -> Vec<String> {
@@ -79,6 +79,9 @@ pub fn may_be_given_up(case: &Case, url: &str) -> bool {
     longest + 2 * gap >= case.settings.give_up_after && longest > 0
 }
 
+/// `index.gc_deletes` of an index that Seine creates.
+const REMEMBERED: u64 = 7 * DAY;
+
 struct Seen<'s> {
     case: &'s Case<'s>,
     sink: &'s Sink,
@@ -107,7 +110,9 @@ impl Seen<'_> {
         if self.sink.removed == Removed::Keep || self.may_hold_more() {
             return None;
         }
-        let is_held = |url: &&String| self.held.get(*url).is_some_and(|held| !self.is_of_before_forgetting(url, held));
+        let counts =
+            |url: &str, held: &Held| !self.is_of_before_forgetting(url, held) && !self.is_late_letter(url, held);
+        let is_held = |url: &&String| self.held.get(*url).is_some_and(|held| counts(url, held));
         let held: Vec<&String> = its.one_of.iter().filter(is_held).collect();
         let first = held.first()?;
         let second = held.get(1)?;
@@ -120,7 +125,7 @@ impl Seen<'_> {
         let Some(truth) = self.truths.get(url) else {
             return Some(format!("{name} holds {url}, which was never asked for"));
         };
-        if self.is_of_before_forgetting(url, held) {
+        if self.is_of_before_forgetting(url, held) || self.is_late_letter(url, held) {
             return None;
         }
         if truth.is_page && truth.body_digest != held.body_digest {
@@ -186,6 +191,24 @@ impl Seen<'_> {
             let forgets = matches!(event, Event::Order(Order::Forget { origin: of }) if of == origin);
             forgets && held.fetched_ms <= at + clock
         })
+    }
+
+    /// The written rules (docs/consuming.md): a topic keeps a dead letter that is replayed behind newer messages. An index keeps it if the
+    /// page was deleted since, and the index has forgotten this: after a week, or because it is another one, or an operator's doing.
+    fn is_late_letter(&self, url: &str, held: &Held) -> bool {
+        let Some(replayed) = self.case.replayed(&self.sink.name, url, held.fetched_ms) else { return false };
+        let last = self.case.ends.log.get(&self.sink.name).and_then(|log| log.iter().rfind(|it| it.url == url));
+        let was_last = last.is_some_and(|last| last.fetched_ms() == held.fetched_ms);
+        match self.sink.to {
+            Kind::Kafka => was_last,
+            Kind::Elastic => {
+                let truth = self.truths.get(url);
+                let is_gone = truth.is_none_or(|truth| !truth.is_page || truth.place != url);
+                let has_forgotten = replayed > held.fetched_ms + REMEMBERED || self.befell(|what| what.lasts() == 0);
+                is_gone && has_forgotten
+            }
+            Kind::Files => false,
+        }
     }
 
     /// Says which version of a page has this digest, for people.

@@ -7,7 +7,7 @@ use super::removals::is_confirmed;
 use super::requests::Got;
 use crate::world::mishap::{What, WrongHeaders};
 use crate::world::settings::{Kind, Removed};
-use crate::world::{Change, Done, Event, HOUR, MINUTE, SECOND, Says, Trouble};
+use crate::world::{Change, Done, Event, HOUR, MINUTE, SECOND, Says};
 
 pub fn stories(case: &Case) -> Vec<String> {
     let mut stories = Vec::new();
@@ -16,6 +16,11 @@ pub fn stories(case: &Case) -> Vec<String> {
         let mut by_url: BTreeMap<&str, Vec<&Change>> = BTreeMap::new();
         log.iter().for_each(|change| by_url.entry(&change.url).or_default().push(change));
         for (url, changes) in by_url {
+            // The written rule (docs/consuming.md): a dead letter that is replayed late can stand behind newer messages of a topic.
+            let is_late = |change: &&Change| {
+                sink == Kind::Kafka.name() && case.replayed(sink, url, change.fetched_ms()).is_some()
+            };
+            let changes = changes.into_iter().filter(|change| !is_late(change)).collect();
             let page = Page { case, sink, url, changes, empty: &empty };
             stories.extend(page.old_after_new());
             stories.extend(page.half_over_whole());
@@ -38,16 +43,13 @@ struct Page<'p> {
 impl Page<'_> {
     /// An older version may follow a newer one only if one at least as new comes within an hour: after a restart, a sink repeats events.
     fn old_after_new(&self) -> Option<String> {
-        if self.was_replayed() {
-            return None; // of letters that come late, a topic keeps both
-        }
         for (nth, change) in self.changes.iter().enumerate() {
-            let newest = self.changes[..nth].iter().map(|it| fetched(it)).max().unwrap_or_default();
-            let old = fetched(change);
+            let newest = self.changes[..nth].iter().map(|it| it.fetched_ms()).max().unwrap_or_default();
+            let old = change.fetched_ms();
             let is_made_good = || {
                 self.changes[nth + 1..]
                     .iter()
-                    .any(|it| fetched(it) >= newest && it.at_ms <= change.at_ms + self.patience(change.at_ms))
+                    .any(|it| it.fetched_ms() >= newest && it.at_ms <= change.at_ms + self.patience(change.at_ms))
             };
             if old < newest && !is_made_good() {
                 return Some(format!(
@@ -83,13 +85,6 @@ impl Page<'_> {
             )
         });
         if is_slow { 4 * 24 * HOUR } else { HOUR }
-    }
-
-    fn was_replayed(&self) -> bool {
-        self.case.oracle.events.iter().any(|(_, _, event)| match event {
-            Event::Destination(it) => it.which == Kind::Kafka && it.what == Trouble::DeadLettersReplayed,
-            _ => false,
-        })
     }
 
     /// Bodies that the web answered completely for the URL.
@@ -183,7 +178,7 @@ impl Page<'_> {
         }
         let fetches: Vec<u64> = self.case.oracle.requests.of(self.url).map(|(_, last)| last.ended).collect();
         let wrong = self.changes.iter().find_map(|change| {
-            let fetched_ms = fetched(change);
+            let fetched_ms = change.fetched_ms();
             let is_one = fetches.iter().any(|at| at.abs_diff(fetched_ms) <= 30 * SECOND);
             let is_ahead = fetched_ms > change.at_ms + SECOND;
             let is_delivered = matches!(change.what, Done::Delivered { .. });
@@ -197,11 +192,5 @@ impl Page<'_> {
             self.case.day(at),
             self.case.day(fetched_ms)
         ))
-    }
-}
-
-fn fetched(change: &Change) -> u64 {
-    match change.what {
-        Done::Delivered { fetched_ms, .. } | Done::Removed { fetched_ms } | Done::Touched { fetched_ms } => fetched_ms,
     }
 }

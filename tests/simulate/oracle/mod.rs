@@ -42,6 +42,8 @@ pub struct Broken {
 pub struct Ends {
     pub held: BTreeMap<String, BTreeMap<String, Held>>,
     pub log: BTreeMap<String, Vec<Change>>,
+    /// Pages that a destination refused for good.
+    pub refused: BTreeMap<String, Vec<Change>>,
     pub books: Vec<Books>,
     /// How the crawl ended after SIGTERM.
     pub stopped: Option<Report>,
@@ -180,6 +182,15 @@ struct Case<'c> {
 }
 
 impl Case<'_> {
+    /// When the dead letter of a page was replayed: of the version that was fetched then. None: it was not.
+    fn replayed(&self, sink: &str, url: &str, fetched_ms: u64) -> Option<u64> {
+        let refused = self.ends.refused.get(sink)?;
+        let of = |it: &&Change| it.url == url && it.fetched_ms() == fetched_ms;
+        let since = refused.iter().find(of)?.at_ms;
+        let is_of = |event: &Event| matches!(event, Event::ReplayLetters { sink: of, .. } if of == sink);
+        self.oracle.events.iter().rfind(|(at, _, event)| *at >= since && is_of(event)).map(|(at, ..)| *at)
+    }
+
     fn day(&self, at: u64) -> String {
         self.world.day(at)
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::told::is_as_it_was_left;
 use super::{Books, Case, Event, Report};
 use crate::world::settings::Removed;
-use crate::world::{Held, Order};
+use crate::world::{Held, Order, Trouble};
 
 /// The exit statuses of docs/explain/how-it-works.md.
 const DONE: u8 = 0;
@@ -22,6 +22,7 @@ pub fn stories(case: &Case) -> Vec<String> {
     if let Some((report, held)) = ran_out {
         stories.extend(counters(report, stopped.map_or(&[], |stopped| &stopped.books)));
         stories.extend(status(report));
+        stories.extend(letters(case, report));
         stories.extend(seeds(case, report));
         stories.extend(attempts(case, report));
         stories.extend(live(case, report, held));
@@ -68,6 +69,22 @@ fn status(report: &Report) -> Option<String> {
             report.seeds
         )
     })
+}
+
+/// Dead letters are of pages that the destination refused, and when all are replayed, none is left.
+fn letters(case: &Case, report: &Report) -> Vec<String> {
+    let events = || case.oracle.events.iter().map(|(_, _, event)| event);
+    let stories = report.letters.iter().filter(|(_, letters)| **letters > 0).filter_map(|(sink, letters)| {
+        // It may fail at single pages of many, again and again.
+        let fails = |event: &Event| matches!(event, Event::Destination(it) if it.which.name() == sink && matches!(it.what, Trouble::Refusing { .. }));
+        if events().any(fails) {
+            return None;
+        }
+        let has_refused = case.ends.refused.get(sink).is_some_and(|refused| !refused.is_empty());
+        let why = if has_refused { "the operator has replayed all when all was well" } else { "it has refused nothing" };
+        Some(format!("the summary has {letters} dead letters of {sink}, but {why}"))
+    });
+    stories.collect()
 }
 
 /// The crawl has fetched each seed, and reports those that have no page.

@@ -35,6 +35,8 @@ impl World {
         world.index();
         world.mishaps = mishap::generate(&world, &mut rng);
         world.events = script::generate(&world, &mut rng);
+        world.events.extend(script::letters(&world));
+        world.events.sort_by_key(|it| it.at);
         world.index();
         world
     }

@@ -103,6 +103,16 @@ pub enum Done {
     },
 }
 
+impl Change {
+    pub fn fetched_ms(&self) -> u64 {
+        match self.what {
+            Done::Delivered { fetched_ms, .. } | Done::Removed { fetched_ms } | Done::Touched { fetched_ms } => {
+                fetched_ms
+            }
+        }
+    }
+}
+
 impl World {
     /// Must be called after hosts or pages were changed.
     fn index(&mut self) {

@@ -38,6 +38,11 @@ pub enum Event {
         lasts: u64,
     },
     Order(Order),
+    /// `seine dead-letters replay` for this sink: beside the running crawl, or after it has ended by SIGTERM; then it is started again.
+    ReplayLetters {
+        sink: String,
+        is_stopped: bool,
+    },
     Destination(DestinationEvent),
 }
 
@@ -103,6 +108,10 @@ pub enum Trouble {
         status: u16,
         lasts: u64,
     },
+    /// Some pages are refused for good, in each of their versions.
+    Rejecting {
+        lasts: u64,
+    },
     /// Requests are executed, but their answers get lost.
     LostAcknowledgements {
         lasts: u64,
@@ -116,7 +125,6 @@ pub enum Trouble {
     /// A topic gets this number of further partitions.
     PartitionsAdded(u32),
     AliasRolledOver,
-    DeadLettersReplayed,
     /// A compacted topic is compacted; an index forgets its deletions.
     Compacted,
 }
@@ -199,9 +207,31 @@ fn one(world: &World, rng: &mut fastrand::Rng) -> Option<Scripted> {
         10 => Event::NoResolver { lasts },
         11 => Event::NoNetwork { lasts },
         12..15 => Event::Order(order(world, rng, lasts)?),
-        _ => Event::Destination(destination(world, rng, lasts)?),
+        _ => destination(world, rng, lasts)?,
     };
     Some(Scripted { at, event })
+}
+
+/// In some worlds a destination refuses some pages for good, so they become dead letters. The operator replays them now and then, and when
+/// all is calm. The random numbers are its own, so other worlds stay as they are.
+pub fn letters(world: &World) -> Vec<Scripted> {
+    let rng = &mut fastrand::Rng::with_seed(world.seed ^ 0x1e77e4);
+    let remote: Vec<Kind> = world.settings.sinks.iter().map(|sink| sink.to).filter(|to| *to != Kind::Files).collect();
+    let Some(which) = rng.choice(&remote).copied().filter(|_| rng.u32(..5) == 0) else { return Vec::new() };
+    let (begins, calm) = (world.begins_ms, world.calm_ms);
+    let mut events = Vec::new();
+    for _ in 0..rng.u32(1..4) {
+        let at = begins + if rng.u32(..3) == 0 { rng.u64(..HOUR) } else { rng.u64(..calm - begins) };
+        let lasts = rng.u64(HOUR..8 * DAY).min(calm - at);
+        let event = Event::Destination(DestinationEvent { which, what: Trouble::Rejecting { lasts } });
+        events.push(Scripted { at, event });
+    }
+    let replay = |is_stopped| Event::ReplayLetters { sink: which.name().to_owned(), is_stopped };
+    for _ in 0..rng.u32(..4) {
+        events.push(Scripted { at: begins + rng.u64(..calm - begins), event: replay(rng.bool()) });
+    }
+    events.push(Scripted { at: calm, event: replay(true) });
+    events
 }
 
 fn change(world: &World, rng: &mut fastrand::Rng) -> NewSettings {
@@ -235,7 +265,7 @@ fn order(world: &World, rng: &mut fastrand::Rng, lasts: u64) -> Option<Order> {
     })
 }
 
-fn destination(world: &World, rng: &mut fastrand::Rng, lasts: u64) -> Option<DestinationEvent> {
+fn destination(world: &World, rng: &mut fastrand::Rng, lasts: u64) -> Option<Event> {
     let remote: Vec<Kind> = world.settings.sinks.iter().map(|sink| sink.to).filter(|to| *to != Kind::Files).collect();
     let which = *rng.choice(&remote)?;
     let what = match (which, rng.u32(..12)) {
@@ -245,13 +275,13 @@ fn destination(world: &World, rng: &mut fastrand::Rng, lasts: u64) -> Option<Des
         (_, 5) => Trouble::LostAcknowledgements { lasts },
         (_, 6) => Trouble::Replaced,
         (_, 7) => Trouble::Compacted,
-        (_, 8) => Trouble::DeadLettersReplayed,
+        (_, 8) => return Some(Event::ReplayLetters { sink: which.name().to_owned(), is_stopped: false }),
         (_, 9) => Trouble::Recreated,
         (Kind::Kafka, 10) => Trouble::PartitionsAdded(rng.u32(1..4)),
         (Kind::Elastic, 10) => Trouble::AliasRolledOver,
         _ => Trouble::Emptied,
     };
-    Some(DestinationEvent { which, what })
+    Some(Event::Destination(DestinationEvent { which, what }))
 }
 
 impl Event {
@@ -277,6 +307,7 @@ impl Trouble {
             Trouble::Away { lasts }
             | Trouble::Slow { lasts, .. }
             | Trouble::Refusing { lasts, .. }
+            | Trouble::Rejecting { lasts }
             | Trouble::LostAcknowledgements { lasts } => *lasts,
             _ => 0,
         }
@@ -297,6 +328,10 @@ impl fmt::Display for Event {
             Event::NoResolver { lasts } => write!(out, "the name servers are away for {}", span(*lasts)),
             Event::NoNetwork { lasts } => write!(out, "the machine has no network for {}", span(*lasts)),
             Event::Order(order) => write!(out, "the operator orders {order}"),
+            Event::ReplayLetters { sink, is_stopped } => {
+                let how = if *is_stopped { "ends the crawl, replays" } else { "replays" };
+                write!(out, "the operator {how} the dead letters of {sink}")
+            }
             Event::Destination(it) => write!(out, "{:?}: {}", it.which, it.what),
         }
     }
@@ -324,6 +359,7 @@ impl fmt::Display for Trouble {
             Trouble::Refusing { status, lasts } => {
                 write!(out, "it refuses everything with {status} for {}", span(*lasts))
             }
+            Trouble::Rejecting { lasts } => write!(out, "it refuses some pages for good, for {}", span(*lasts)),
             Trouble::LostAcknowledgements { lasts } => {
                 write!(out, "its acknowledgements are lost for {}", span(*lasts))
             }
@@ -332,7 +368,6 @@ impl fmt::Display for Trouble {
             Trouble::Recreated => write!(out, "somebody deletes it and makes it again with other settings"),
             Trouble::PartitionsAdded(more) => write!(out, "the topic gets {more} more partitions"),
             Trouble::AliasRolledOver => write!(out, "the alias is rolled over to a new index"),
-            Trouble::DeadLettersReplayed => write!(out, "the dead letters are replayed"),
             Trouble::Compacted => write!(out, "it forgets its deletions"),
         }
     }
