@@ -26,9 +26,9 @@ use crate::asking;
 use crate::destinations::Destinations;
 use crate::machine::system::{self, Disk};
 use crate::machine::{Machine, Stop, memory};
-use crate::oracle::{Books, Broken, Ends, Oracle, Report, Said};
+use crate::oracle::{Books, Broken, Contents, Ends, Oracle, Report, Said};
 use crate::web::Web;
-use crate::world::{Event, HOUR, Held, MINUTE, Order, SECOND, World};
+use crate::world::{Event, HOUR, MINUTE, Order, SECOND, World};
 
 /// The result of a world.
 #[derive(Debug, Default)]
@@ -532,7 +532,7 @@ impl Episode {
     }
 
     /// What each destination holds.
-    fn contents(&self) -> BTreeMap<String, BTreeMap<String, Held>> {
+    fn contents(&self) -> Contents {
         self.sinks.iter().map(|sink| (sink.clone(), self.destinations.contents(sink))).collect()
     }
 }

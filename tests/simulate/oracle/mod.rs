@@ -37,10 +37,13 @@ pub struct Broken {
     pub story: String,
 }
 
+/// What destinations hold, by sink and URL.
+pub type Contents = BTreeMap<String, BTreeMap<String, Held>>;
+
 /// The state when the world has ended; maps are by sink.
 #[derive(Debug, Default)]
 pub struct Ends {
-    pub held: BTreeMap<String, BTreeMap<String, Held>>,
+    pub held: Contents,
     pub log: BTreeMap<String, Vec<Change>>,
     /// Pages that a destination refused for good.
     pub refused: BTreeMap<String, Vec<Change>>,
@@ -48,7 +51,7 @@ pub struct Ends {
     /// How the crawl ended after SIGTERM.
     pub stopped: Option<Report>,
     /// How it ended by itself afterwards, without `--stay`, and what each destination held then.
-    pub ran_out: Option<(Report, BTreeMap<String, BTreeMap<String, Held>>)>,
+    pub ran_out: Option<(Report, Contents)>,
     /// When that crawl began.
     pub ran_out_from: u64,
     /// The answers of `seine why` about some URLs just before the end.

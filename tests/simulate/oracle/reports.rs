@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::told::is_as_it_was_left;
-use super::{Books, Case, Event, Report};
+use super::{Books, Case, Contents, Event, Report};
 use crate::world::settings::Removed;
-use crate::world::{Held, Order, Trouble};
+use crate::world::{Order, Trouble};
 
 /// The exit statuses of docs/explain/how-it-works.md.
 const DONE: u8 = 0;
@@ -139,7 +139,7 @@ fn attempts(case: &Case, report: &Report) -> Vec<String> {
 }
 
 /// A destination that holds all live pages, and nothing else, has as many as the summary says.
-fn live(case: &Case, report: &Report, held: &BTreeMap<String, BTreeMap<String, Held>>) -> Vec<String> {
+fn live(case: &Case, report: &Report, held: &Contents) -> Vec<String> {
     let forgets = |event: &Event| matches!(event, Event::Order(Order::Forget { .. }));
     if case.oracle.events.iter().any(|(_, _, event)| forgets(event)) {
         return Vec::new(); // destinations keep what they have
