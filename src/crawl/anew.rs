@@ -9,11 +9,13 @@ use seine_delivery::BegunAnew;
 use seine_frontier::{EmbeddedFrontier, Fetching, FrontierError, Notes, PageRecord, Recheck};
 use seine_system::blocking;
 use seine_system::clock::now_ms;
+use serde_json::Value;
 
 use super::backfill;
 use super::error::CrawlError;
 use super::running::Running;
 use crate::config::SinkConfig;
+use crate::sinks;
 use crate::telemetry::progress::grouped;
 
 /// This note exists while pages are still to be marked. Its value says when they are to be fetched.
@@ -26,7 +28,8 @@ pub(super) fn refill(running: &Running, sink: &str, archives: &[String]) -> Resu
     let is_refetch = archives.is_empty();
     let from = if is_refetch { "the web".to_owned() } else { archives.join(", ") };
     let anew = BegunAnew { at_ms: now_ms(), why: format!("the operator ordered a backfill from {from}") };
-    let missed = running.log.begin_anew(sink, anew, |missed| -> Result<(), CrawlError> {
+    let kept = |state: &Value| running.config().sink(sink).map_or(Value::Null, |sink| sinks::kept_state(sink, state));
+    let missed = running.log.begin_anew(sink, anew, kept, |missed| -> Result<(), CrawlError> {
         match is_refetch || missed == 0 {
             true => Ok(()),
             false => backfill::note(&running.folder, sink, archives, missed),
@@ -45,7 +48,8 @@ pub(super) fn begin(running: &Running, sink: &SinkConfig, why: &str) -> Result<(
     let name = sink.name();
     let filled_from = backfill::names_unfinished(&running.folder, &running.log, name)?;
     let anew = BegunAnew { at_ms: now_ms(), why: why.to_owned() };
-    let missed = running.log.begin_anew(name, anew, |missed| -> Result<(), CrawlError> {
+    let kept = |state: &Value| sinks::kept_state(sink, state);
+    let missed = running.log.begin_anew(name, anew, kept, |missed| -> Result<(), CrawlError> {
         match &filled_from {
             Some(names) if missed > 0 => backfill::note(&running.folder, name, names, missed),
             _ => Ok(()),

@@ -30,6 +30,10 @@ pub(super) struct KnownTopic {
     /// All numbers of partitions so far, the present one last.
     #[serde(default)]
     partitions: Vec<u32>,
+    /// Those from before the sink started again. The topic may be the same. If another one took its place, the producer
+    /// used the earlier number until it noticed that.
+    #[serde(default)]
+    before: Vec<u32>,
 }
 
 /// Watches the topic of one sink.
@@ -43,16 +47,34 @@ pub(super) struct TopicWatch {
 type Partitioner = fn(&[u8]) -> u32;
 
 impl KnownTopic {
-    /// None if nothing was delivered, or if the state is from a version without this.
-    pub fn from_state(state: &Value) -> Option<KnownTopic> {
-        KnownTopic::deserialize(state).ok().filter(|known| !known.partitions.is_empty())
+    /// Empty if nothing was delivered, or if the state is from a version without this.
+    pub fn from_state(state: &Value) -> KnownTopic {
+        KnownTopic::deserialize(state).unwrap_or_default()
+    }
+
+    /// See [`super::kept_state`].
+    pub fn kept_state(state: &Value) -> Value {
+        let KnownTopic { partitions, mut before, .. } = KnownTopic::from_state(state);
+        before.extend(partitions);
+        before.sort_unstable();
+        before.dedup();
+        serde_json::to_value(KnownTopic { before, ..KnownTopic::default() }).unwrap_or_default()
+    }
+
+    /// Messages went to it, so it must be there.
+    pub fn has_messages(&self) -> bool {
+        !self.partitions.is_empty()
+    }
+
+    fn counts(&self) -> impl Iterator<Item = u32> {
+        self.before.iter().chain(&self.partitions).copied()
     }
 }
 
 impl TopicWatch {
     /// For an existing topic. Fails if it is not the topic that messages went to.
     pub fn open(
-        known: Option<KnownTopic>,
+        known: KnownTopic,
         config: &KafkaConfig,
         producer: &Producer,
         shutdown: &Shutdown,
@@ -62,7 +84,7 @@ impl TopicWatch {
             "consistent" | "consistent_random" => Some(crc32fast::hash as Partitioner),
             _ => None,
         };
-        let mut watch = TopicWatch { known: known.unwrap_or_default(), partitioner, checked: Instant::now() };
+        let mut watch = TopicWatch { known, partitioner, checked: Instant::now() };
         watch.check(&config.topic, producer, shutdown)?;
         Ok(watch)
     }
@@ -138,7 +160,7 @@ impl TopicWatch {
     ) -> Result<Vec<i32>, SinkError> {
         let Some(hash) = self.partitioner.map(|partitioner| partitioner(key.as_bytes())) else { return Ok(Vec::new()) };
         let lies_in = |count: u32| (hash % count.max(1)) as i32;
-        let is_known = |watch: &TopicWatch| watch.known.partitions.iter().any(|count| lies_in(*count) == partition);
+        let is_known = |watch: &TopicWatch| watch.known.counts().any(|count| lies_in(count) == partition);
         if !is_known(self) {
             self.check_partitions(topic, producer, shutdown)?;
             if !is_known(self) {
@@ -147,8 +169,9 @@ impl TopicWatch {
                 return Ok(Vec::new());
             }
         }
-        let former: BTreeSet<i32> = self.known.partitions.iter().map(|count| lies_in(*count)).collect();
-        Ok(former.into_iter().filter(|former| *former != partition).collect())
+        let now = self.known.partitions.last().map_or(0, |count| *count as i32);
+        let former: BTreeSet<i32> = self.known.counts().map(lies_in).collect();
+        Ok(former.into_iter().filter(|former| *former != partition && *former < now).collect())
     }
 
     pub fn to_state(&self) -> Value {

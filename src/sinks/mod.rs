@@ -39,3 +39,8 @@ use crate::config::SinkConfig;
 pub fn open(config: &SinkConfig, context: &SinkContext, state: &serde_json::Value) -> Result<Box<dyn Sink>, SinkError> {
     (row(config).open)(config, context, state)
 }
+
+/// The part of a sink's state that stays valid when it starts again with empty counters.
+pub fn kept_state(config: &SinkConfig, state: &serde_json::Value) -> serde_json::Value {
+    (row(config).kept_state)(state)
+}

@@ -31,6 +31,8 @@ pub(crate) struct Row {
     /// Builds the sink, from the state of its last committed [`Delivered`](super::Delivered); null for a sink that has
     /// delivered nothing.
     pub open: Open,
+    /// See [`super::kept_state`].
+    pub kept_state: fn(&Value) -> Value,
     /// Counted what is there; none if that is not cheap. It gets the [`Row::key`] of each event that must be there, each
     /// once and in order.
     pub count: Count,
@@ -62,6 +64,7 @@ pub(crate) enum Counted {
 /// A destination that can only be opened.
 const UNSEEN: Row = Row {
     open: |config, _, _| Err(no_format(config)),
+    kept_state: |_| Value::Null,
     count: |_, _, _| Ok(None),
     key: |_, _| None,
     pages: |_, _| Ok(None),
@@ -133,6 +136,7 @@ const KAFKA: Row = Row {
         }
         _ => Err(no_format(config)),
     },
+    kept_state: KafkaSink::kept_state,
     count: |config, _, expected| match &config.destination {
         Destination::Kafka(kafka) => kafka_audit::count_messages(kafka, expected).map(Some),
         _ => Ok(None),

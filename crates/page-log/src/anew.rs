@@ -5,10 +5,11 @@ use super::error::LogError;
 use super::log::PageLog;
 use super::state::Slot;
 use seine_delivery::{BegunAnew, Cursor};
+use serde_json::Value;
 
 impl PageLog {
     /// Sets a reader that is not open back to the oldest event in the log, with counters at zero and without its own
-    /// state. Durable when it returns. Returns the index before the oldest event.
+    /// state, except what `kept` makes of it. Durable when it returns. Returns the index before the oldest event.
     ///
     /// `before` is called with that number before anything changes, and while no segment can be removed. If it fails,
     /// nothing changes.
@@ -16,6 +17,7 @@ impl PageLog {
         &self,
         name: &str,
         anew: BegunAnew,
+        kept: impl FnOnce(&Value) -> Value,
         before: impl FnOnce(u64) -> Result<(), E>,
     ) -> Result<u64, E> {
         cursor_file::check_name(name)?;
@@ -25,11 +27,20 @@ impl PageLog {
         }
         let (oldest, dir) = (state.oldest(), cursors_dir(&self.inner.dir));
         before(oldest.index)?;
-        let cursor = Cursor { position: oldest, from: oldest.index, anew: Some(anew), ..Cursor::default() };
-        match CursorFile::load(&dir, name)? {
-            Some(mut file) => file.write(&cursor)?,
-            None => drop(CursorFile::create(&dir, name, false, cursor.clone())?),
-        }
+        let begin =
+            |state| Cursor { position: oldest, from: oldest.index, anew: Some(anew), state, ..Cursor::default() };
+        let cursor = match CursorFile::load(&dir, name)? {
+            Some(mut file) => {
+                let cursor = begin(kept(&file.stored().cursor.state));
+                file.write(&cursor)?;
+                cursor
+            }
+            None => {
+                let cursor = begin(Value::Null);
+                CursorFile::create(&dir, name, false, cursor.clone())?;
+                cursor
+            }
+        };
         state.readers.insert(name.to_owned(), Slot::new(cursor, false));
         Ok(oldest.index)
     }

@@ -97,7 +97,7 @@ impl KafkaSink {
         state: &serde_json::Value,
     ) -> Result<KafkaSink, SinkError> {
         let known = KnownTopic::from_state(state);
-        let producer = client::connect(config, known.is_some(), &context.shutdown)?;
+        let producer = client::connect(config, known.has_messages(), &context.shutdown)?;
         Ok(KafkaSink {
             topic: TopicWatch::open(known, config, &producer, &context.shutdown)?,
             producer,
@@ -120,6 +120,11 @@ impl KafkaSink {
             shutdown: context.shutdown.clone(),
             watch: context.watch.clone(),
         })
+    }
+
+    /// See [`super::kept_state`].
+    pub fn kept_state(state: &serde_json::Value) -> serde_json::Value {
+        KnownTopic::kept_state(state)
     }
 
     /// Returns false if the entry was not taken because the process is shutting down.
