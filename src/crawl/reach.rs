@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use seine_frontier::ScopeRule;
 use seine_frontier::scope::Scope;
 use seine_frontier::{Fetching, FrontierError, PageRecord, PageState, Recheck, Verdicts};
-use seine_parse::page::FailureReason;
 use seine_parse::page::preferences::Purposes;
+use seine_parse::page::{FailureReason, Kind};
 use seine_parse::requisites::Requisites;
 use seine_system::clock::now_ms;
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,9 @@ struct Reach {
     max_depth: Option<u16>,
     obey_robots: bool,
     /// Missing in older notes.
+    #[serde(default = "yes")]
+    sitemaps: bool,
+    /// Missing in older notes.
     #[serde(default)]
     obey_canonical: bool,
     /// Which requisites are fetched, and whether forms are followed. Missing in older notes.
@@ -59,6 +62,10 @@ struct Reach {
     was_narrowed: bool,
 }
 
+fn yes() -> bool {
+    true
+}
+
 /// The differences between the saved settings and the configuration.
 struct Change<'a> {
     scope: &'a Scope,
@@ -73,6 +80,8 @@ struct Change<'a> {
     robots_count: bool,
     /// … or the other way round.
     robots_are_free: bool,
+    /// Sitemaps are read now, and were not.
+    sitemaps_return: bool,
     /// Canonical URLs are obeyed now, and were not recorded before.
     canonical_counts: bool,
     /// The purposes changed.
@@ -135,6 +144,7 @@ impl Reach {
             link_filters: config.scope.link_filters.clone(),
             max_depth: config.frontier.max_depth,
             obey_robots: config.fetch.obey_robots,
+            sitemaps: config.frontier.sitemaps,
             obey_canonical: config.frontier.canonical == Canonical::Obey,
             requisites: config.scope.requisites,
             forms: config.scope.forms,
@@ -176,6 +186,7 @@ impl Reach {
             may_return: may_return && before.was_narrowed,
             robots_count: self.obey_robots && !before.obey_robots,
             robots_are_free: before.obey_robots && !self.obey_robots,
+            sitemaps_return: self.sitemaps && !before.sitemaps,
             canonical_counts: self.obey_canonical && !before.obey_canonical,
             asks: (self.purposes != before.purposes || self.left_out_by != before.left_out_by)
                 .then(|| AsksChange::new(now.frontier, now.config)),
@@ -185,6 +196,7 @@ impl Reach {
             || is_wider
             || is_deeper
             || change.may_return
+            || change.sitemaps_return
             || change.canonical_counts
             || change.asks.is_some()
             || change.is_softer;
@@ -201,6 +213,7 @@ impl Change<'_> {
         let is_kept = self.scope.keeps(&page.url, page.kind, depth, self.max_depth);
         // It is gone without an answer: robots.txt forbids it.
         let was_forbidden = page.state == PageState::Gone && page.status == 0;
+        let may_return = self.may_return || (self.sitemaps_return && page.kind == Kind::Sitemap);
         let by_use = self.asks.as_ref().and_then(|asks| asks.recheck_of(page));
         Some(match page.state {
             _ if is_there && !is_kept => (LEAVE, Recheck::First),
@@ -213,8 +226,8 @@ impl Change<'_> {
             _ if is_there && self.robots_count => (ASKED, Recheck::First),
             _ if by_use == Some(Recheck::First) => (USE, Recheck::First),
             _ if is_there && self.canonical_counts => (NAMED, Recheck::RefetchInTime),
-            _ if was_forbidden && (self.may_return || self.robots_are_free) => (RETURN, Recheck::First),
-            PageState::Failed(FailureReason::OutOfScope) if self.may_return => (RETURN, Recheck::TryAgain),
+            _ if was_forbidden && (may_return || self.robots_are_free) => (RETURN, Recheck::First),
+            PageState::Failed(FailureReason::OutOfScope) if may_return => (RETURN, Recheck::TryAgain),
             PageState::Failed(FailureReason::RobotsDenied) if self.robots_are_free => (RETURN, Recheck::TryAgain),
             _ => return None,
         })

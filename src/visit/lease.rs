@@ -8,7 +8,7 @@ use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
 use seine_frontier::{FrontierError, Lease, Settled, Work};
 use seine_page_log::Ticket;
-use seine_parse::page::{Failure, FailureReason, Outcome, Truncated};
+use seine_parse::page::{Failure, FailureReason, Kind, Outcome, Truncated};
 use seine_policies::budgets::Amounts;
 
 use super::faults::At;
@@ -16,6 +16,7 @@ use super::follow::Fetched;
 use super::host::LeasedHost;
 use super::url_reservation::UrlReservation;
 use super::visitor::{Interrupted, Shared, Visitor};
+use crate::config::FrontierConfig;
 use crate::judge;
 
 /// URLs whose events are being written.
@@ -96,17 +97,21 @@ impl Visitor {
         }
     }
 
-    /// URLs that scope and depth no longer admit fail without a request, even for robots.txt.
+    /// URLs that the configuration no longer admits fail without a request, even for robots.txt.
     async fn turn_away(&self, host: &mut LeasedHost, tickets: &Tickets) -> Result<(), Interrupted> {
-        let max_depth = self.services.config.frontier.max_depth;
+        let FrontierConfig { max_depth, sitemaps, .. } = self.services.config.frontier;
         let scope = self.services.scope.now();
-        let is_kept = |work: &Work| scope.keeps(&work.url, work.kind, work.depth, max_depth);
+        let is_read = |kind: Kind| sitemaps || kind != Kind::Sitemap;
+        let is_kept = |work: &Work| is_read(work.kind) && scope.keeps(&work.url, work.kind, work.depth, max_depth);
         let (kept, refused): (Vec<_>, _) = std::mem::take(&mut host.lease.work).into_iter().partition(is_kept);
         host.lease.work = kept;
         for work in refused {
             self.journal.await_log().await?;
             let message = match max_depth.filter(|deepest| work.depth > *deepest) {
                 Some(deepest) => format!("{} links away from a seed; the maximum depth is {deepest}", work.depth),
+                None if !is_read(work.kind) => {
+                    "sitemaps are not read (link_storage.download_sitemap_xml: false)".to_owned()
+                }
                 None => "no longer in scope".to_owned(),
             };
             let failure = Failure { reason: FailureReason::OutOfScope, message };

@@ -106,6 +106,13 @@ fn parsed<T>(files: &Parsed<T>, host: &Host, robots: &Robots, text: &str, parse:
 }
 
 impl Rules {
+    /// Whether robots.txt names this URL as a sitemap.
+    pub fn names_sitemap(&self, url: &url::Url) -> bool {
+        let Rules::File(file) = self else { return false };
+        let url = seine_parse::url::normalize(url);
+        file.sitemaps().iter().any(|named| seine_parse::url::parse(named) == url)
+    }
+
     /// Whether a URL's path and query may be fetched. A redirect target is judged both as requested and normalised,
     /// because the server may treat them as one page.
     pub fn allows(&self, url: &url::Url) -> bool {

@@ -234,3 +234,54 @@ fn a_host_known_with_another_port_is_found_by_its_name() {
     seine(&place, &["host", "127.0.0.11", "block"]).fails_naming(&["several hosts"]);
     seine(&place, &["host", "127.0.0.99"]).fails_naming(&["https://127.0.0.99 is unknown"]);
 }
+
+/// A site with this robots.txt (`ORIGIN` stands for its own), whose page and sitemap are known and due again.
+fn known_with_sitemap(robots: &'static str) -> (Running, Place) {
+    let site = Running::start_with(1, move |port| {
+        let robots = robots.replace("ORIGIN", &format!("http://127.0.0.11:{port}"));
+        Arc::new(move |ask| match ask.path() {
+            "/robots.txt" => Answer::text(robots.clone()),
+            "/sitemap.xml" => Answer::new(200, "<urlset><url><loc>/listed</loc></url></urlset>")
+                .header("content-type", "application/xml"),
+            _ => Answer::html("a page"),
+        })
+    });
+    let place = Place::with("link_storage.recrawl.interval: 1s");
+    crawl(&site, &place, &["--delay", "0"]);
+    (site, place)
+}
+
+fn requests(site: &Running, path: &str) -> usize {
+    site.visits.all().iter().filter(|visit| visit.path == path).count()
+}
+
+/// Whether a run, one interval later, requests the home page and the sitemap again.
+fn rechecks(site: &Running, place: &Place) -> (bool, bool) {
+    let (page, sitemap) = (requests(site, "/"), requests(site, "/sitemap.xml"));
+    let began = Instant::now();
+    eventually("the interval is over", || began.elapsed() > Duration::from_secs(2));
+    // A run that may not fetch anything says so by its exit status.
+    Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait();
+    (requests(site, "/") > page, requests(site, "/sitemap.xml") > sitemap)
+}
+
+#[test]
+fn a_known_sitemap_is_forbidden_like_a_page_unless_robots_txt_names_it() {
+    for (robots, is_named) in [
+        ("User-agent: newbot\nDisallow: /\n", false),
+        ("User-agent: newbot\nDisallow: /\n\nSitemap: ORIGIN/sitemap.xml\n", true),
+    ] {
+        let (site, place) = known_with_sitemap(robots);
+        place.set("crawler_manager.downloader.user_agent.name", "Newbot");
+        assert_eq!(rechecks(&site, &place), (false, is_named), "{robots}");
+    }
+}
+
+#[test]
+fn sitemaps_that_are_switched_off_are_not_requested_until_they_are_switched_on() {
+    let (site, place) = known_with_sitemap("");
+    for is_on in [false, true] {
+        place.set("link_storage.download_sitemap_xml", &is_on.to_string());
+        assert_eq!(rechecks(&site, &place), (true, is_on));
+    }
+}
