@@ -6,7 +6,7 @@ use super::Case;
 use super::requests::{Asked, Got};
 use crate::world::mishap::What;
 use crate::world::settings::{Kind, Removed, Sink};
-use crate::world::{DAY, Done, Event, HOUR, Held, NewSettings, Order, Place, Says, Trouble, Truth, split};
+use crate::world::{DAY, Done, Event, HOUR, Held, Order, Place, Says, Trouble, Truth, split};
 
 pub fn stories(case: &Case) -> Vec<String> {
     let known = known(case);
@@ -234,10 +234,7 @@ impl Seen<'_> {
     /// Whether the destination may lack pages. Either its documents were deleted while it stayed the same destination, or it was added
     /// late; unchanged pages are not sent again.
     fn may_lack_pages(&self) -> bool {
-        let late = |event: &Event| matches!(event, Event::RestartWith(NewSettings::NewSink(sink)) if sink.name == self.sink.name);
-        let is_late = !self.case.world.settings.sinks.iter().any(|sink| sink.name == self.sink.name);
-        self.befell(|what| matches!(what, Trouble::Emptied))
-            || (is_late && self.case.oracle.events.iter().any(|(_, _, event)| late(event)))
+        self.befell(|what| matches!(what, Trouble::Emptied)) || self.case.was_added_later(&self.sink.name)
     }
 
     fn may_hold_more(&self) -> bool {

@@ -16,7 +16,7 @@ mod told;
 
 use std::collections::BTreeMap;
 
-use crate::world::{Answer, Change, Event, Held, Order, Request, Settings, World};
+use crate::world::{Answer, Change, Event, Held, NewSettings, Order, Request, Settings, World};
 use requests::Requests;
 pub use said::{Books, Report, Said, Told};
 // The simulation of whole crawls alone prints stories.
@@ -185,6 +185,13 @@ struct Case<'c> {
 }
 
 impl Case<'_> {
+    /// Whether the operator added this destination during the crawl.
+    fn was_added_later(&self, name: &str) -> bool {
+        let adds = |event: &Event| matches!(event, Event::RestartWith(NewSettings::NewSink(sink)) if sink.name == name);
+        let is_late = !self.world.settings.sinks.iter().any(|sink| sink.name == name);
+        is_late && self.oracle.events.iter().any(|(_, _, event)| adds(event))
+    }
+
     /// When the dead letter of a page was replayed: of the version that was fetched then. None: it was not.
     fn replayed(&self, sink: &str, url: &str, fetched_ms: u64) -> Option<u64> {
         let refused = self.ends.refused.get(sink)?;

@@ -19,7 +19,7 @@ pub fn stories(case: &Case) -> Vec<String> {
             let Done::Removed { .. } = change.what else { continue };
             let before = log[..nth].iter().rev().find(|it| it.url == change.url);
             let was_held = before.is_some_and(|it| !matches!(it.what, Done::Removed { .. }));
-            if was_held && !is_right(case, change) && !is_delivered_elsewhere(case, log, change) {
+            if was_held && !is_right(case, change) && !is_delivered_elsewhere(case, (sink, log), change) {
                 stories.push(format!(
                     "{sink} lost the live page {} at {}: {}",
                     change.url,
@@ -105,14 +105,20 @@ fn is_forbidden(case: &Case, url: &str, at: u64) -> bool {
 
 /// Whether the page is delivered under another URL, which the destination has, or gets soon. This may be true at the removal or at the
 /// last fetch, because a new destination gets what was decided at that fetch.
-fn is_delivered_elsewhere(case: &Case, log: &[Change], change: &Change) -> bool {
+fn is_delivered_elsewhere(case: &Case, delivered: (&str, &[Change]), change: &Change) -> bool {
     let led = case.oracle.requests.of(&change.url).rfind(|(first, _)| first.at <= change.at_ms);
     let fetched = led.map(|(_, last)| last.at);
-    let is_anothers = |decided| is_anothers(case, log, change, led, decided);
+    let is_anothers = |decided| is_anothers(case, delivered, change, led, decided);
     [Some(change.at_ms), fetched].into_iter().flatten().any(is_anothers)
 }
 
-fn is_anothers(case: &Case, log: &[Change], change: &Change, led: Option<(&Asked, &Asked)>, decided: u64) -> bool {
+fn is_anothers(
+    case: &Case,
+    (sink, log): (&str, &[Change]),
+    change: &Change,
+    led: Option<(&Asked, &Asked)>,
+    decided: u64,
+) -> bool {
     let (url, at) = (change.url.as_str(), change.at_ms);
     let settings = case.world.settings_at(decided);
     let mut looks = Default::default();
@@ -127,5 +133,7 @@ fn is_anothers(case: &Case, log: &[Change], change: &Change, led: Option<(&Asked
     };
     let others = log.iter().filter(|it| it.url != url && it.at_ms <= at + DAY);
     let mut delivered = others.filter(|it| matches!(it.what, Done::Delivered { .. }));
-    delivered.any(|it| is_the_same(&it.url, &mut looks))
+    // A destination that was added later lacks a page that has not changed since, also under its other URL.
+    let is_lacking = own.place != url && case.was_added_later(sink);
+    is_lacking || delivered.any(|it| is_the_same(&it.url, &mut looks))
 }
