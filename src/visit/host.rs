@@ -127,7 +127,7 @@ impl LeasedHost {
         match self.rules.as_ref().filter(|_| obeys_robots)? {
             Rules::Unreachable(failure) => Some(failure.clone()),
             // A sitemap that robots.txt names is meant to be read.
-            rules if !rules.allows(url) && !(kind == Kind::Sitemap && rules.names_sitemap(url)) => {
+            rules if !(rules.allows(url) || (kind == Kind::Sitemap && rules.names_sitemap(url))) => {
                 Some(Failure { reason: FailureReason::RobotsDenied, message: "robots.txt disallows it".to_owned() })
             }
             _ => None,

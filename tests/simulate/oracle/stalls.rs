@@ -18,7 +18,8 @@ pub fn stories(case: &Case) -> Vec<String> {
     stories
 }
 
-/// In the calm, every page is fetched again within its interval.
+/// In the calm, every page is fetched again within its interval. A page that was unknown before is left to property 1: if it is found by a
+/// chain of links that changed, each page of the chain waits for its own recheck.
 fn calm(case: &Case) -> Vec<String> {
     let world = case.world;
     let known = known(case);
@@ -29,7 +30,9 @@ fn calm(case: &Case) -> Vec<String> {
     for its in world.places(&truths).values() {
         let until = world.calm_ms + round + its.one_of.iter().map(|url| queue(case, url)).max().unwrap_or_default();
         let is_free = |url: &String| !may_be_given_up(case, url) && !truths[url].is_trap;
-        if until > world.ends_ms || !its.one_of.iter().all(is_free) || was_fetched(case, its, world.calm_ms, until) {
+        let is_new = !was_fetched(case, its, world.begins_ms, world.calm_ms);
+        let is_late = until > world.ends_ms || is_new;
+        if is_late || !its.one_of.iter().all(is_free) || was_fetched(case, its, world.calm_ms, until) {
             continue;
         }
         if let Some(url) = its.one_of.iter().next() {
