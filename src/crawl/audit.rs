@@ -102,8 +102,8 @@ const MISCOUNTED: &str =
     "another program changed log/cursors, or this is a bug to report; restore log/cursors from a backup";
 const LETTERS_GONE: &str = "files below dead_letters/ are gone or damaged: restore them, and remove letters only \
     with seine dead-letters";
-const FRONTIER_OFF: &str = "frontier/ is damaged, or this is a bug to report: restore it from a backup, or remove \
-    it and start a new crawl";
+const FRONTIER_OFF: &str = "frontier/ is damaged, or this is a bug to report: restore the whole data folder from a \
+    backup (seine restore), or begin anew: move frontier/ and log/ away";
 
 const DOCUMENTS_LEFT: &str = "a replay or another program wrote them: delete them by their ids";
 

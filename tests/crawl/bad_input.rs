@@ -1,5 +1,6 @@
 //! Mistakes of users and damage on disks: each is reported with its name and a remedy, and nothing crashes.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::net::UnixListener;
@@ -22,6 +23,13 @@ fn finished_in(place: &Place) -> TestSite {
 
 fn crawl_again(site: &TestSite, place: &Place) -> Ran {
     Process::start(place.crawl(&site.seeds(), &["--delay", "0"])).wait()
+}
+
+/// A crawl that began anew has fetched and delivered every page.
+#[track_caller]
+fn all_pages_came_again(place: &Place, before: &BTreeMap<String, usize>) {
+    let kept = place.kept();
+    assert!(before.iter().all(|(url, times)| kept[url] > *times), "{before:?}\n{kept:?}");
 }
 
 fn files_in(folder: &Path) -> Vec<PathBuf> {
@@ -140,15 +148,20 @@ fn a_damaged_frontier() {
         let ran = crawl_again(&site, &place);
         if !ran.status.success() {
             refused += 1;
-            ran.fails_naming(&[store.to_str().unwrap(), ";"]);
+            ran.fails_naming(&[store.to_str().unwrap(), "seine restore", "move this folder and log/ beside it away"]);
         }
-        fs::write(&file, whole).unwrap();
         if refused == 3 {
             break; // every start takes a while
         }
+        fs::write(&file, whole).unwrap();
     }
     assert!(refused > 0, "no damage was noticed");
     assert_eq!(place.kept(), pages);
+    // The advice works.
+    fs::rename(&store, place.data().join("frontier.old")).unwrap();
+    fs::rename(place.data().join("log"), place.data().join("log.old")).unwrap();
+    crawl_again(&site, &place).ok();
+    all_pages_came_again(&place, &pages);
 }
 
 #[test]
@@ -185,6 +198,8 @@ fn a_damaged_or_foreign_log() {
     let ran =
         Process::start(place.crawl(&site.seeds(), &["--delay", "0"])).wait_for(std::time::Duration::from_secs(30));
     ran.fails_naming(&[cursor.to_str().unwrap(), "delete the file"]);
+    fs::remove_file(&cursor).unwrap();
+    crawl_again(&site, &place).ok();
     fs::write(&cursor, whole).unwrap();
 
     // And a foreign file where the log should be.
@@ -192,6 +207,24 @@ fn a_damaged_or_foreign_log() {
     fs::write(&log, "diary").unwrap();
     crawl_again(&site, &place).fails_naming(&[log.to_str().unwrap()]);
     assert_eq!(fs::read_to_string(&log).unwrap(), "diary");
+}
+
+/// The validator is no sink, and the frontier has its offset. So this file is made anew, and nobody needs to do anything.
+#[test]
+fn a_damaged_offset_of_the_validator() {
+    let (_site, place) = finished();
+    let kept = place.kept();
+    let cursor = place.data().join("log/cursors/validator.cursor");
+    let whole = fs::read(&cursor).unwrap();
+    fs::write(&cursor, "scribble").unwrap();
+    run(&["audit".as_ref(), place.data().as_os_str()]).ok();
+    let goes_on = || Process::start(place.crawl(&[], &["--delay", "0"])).wait().ok().stderr;
+    let said = goes_on();
+    assert!(said.contains(cursor.to_str().unwrap()) && said.contains("makes it anew"), "{said}");
+    assert!(!said.contains("sinks remove") && !said.contains("cannot be read"), "{said}");
+    assert_eq!(fs::read(&cursor).unwrap().len(), whole.len());
+    assert!(!goes_on().contains("validator.cursor"));
+    assert_eq!(place.kept(), kept);
 }
 
 #[test]
@@ -232,6 +265,12 @@ fn a_data_folder_with_half_of_a_crawl_is_refused() {
         assert!(!place.data().join(missing).exists(), "{missing} was made anew");
         fs::rename(&away, place.data().join(missing)).unwrap();
         crawl_again(&site, &place).ok();
+        // The other advice works, too: without both, the crawl begins anew.
+        fs::remove_dir_all(place.data().join(missing)).unwrap();
+        fs::rename(place.data().join(there), &away).unwrap();
+        let before = place.kept();
+        crawl_again(&site, &place).ok();
+        all_pages_came_again(&place, &before);
     }
     // A crash between the two left a log without anything in it.
     let (site, place) = (TestSite::start(Plan { pages: 3, hosts: 1, ..Plan::default() }), Place::new());

@@ -15,7 +15,7 @@ use super::queue::{Active, Writer};
 use super::queue::{KEPT_BYTES, QUEUE_BYTES};
 use super::segment::{self, FILE_HEADER, Found, SegmentFile};
 use super::state::{MOST_DAMAGE, Segment, Slot, State, Tail};
-use super::status::Damage;
+use super::status::{Damage, VALIDATOR};
 use crate::LogConfig;
 use seine_delivery::{Cursor, Deriver, Offset};
 use seine_parse::DeriveOptions;
@@ -119,6 +119,14 @@ fn known_readers(dir: &Path, recovery: &mut Recovery) -> Result<BTreeMap<String,
                 Slot::new(file.stored().cursor.clone(), file.stored().follower)
             }
             Ok(None) => continue,
+            // The frontier has the validator's offset, so its file here is written anew when the validator starts.
+            Err(LogError::Cursor { path, problem }) if name == VALIDATOR => {
+                tracing::warn!(
+                    "page log: {}: {problem}; nothing is lost, the next crawl makes it anew",
+                    path.display()
+                );
+                Slot::new(Cursor::default(), true)
+            }
             Err(e) => {
                 recovery.unreadable.push((name.clone(), e.to_string()));
                 Slot::new(Cursor::default(), false)

@@ -26,8 +26,8 @@ const RESTORING_CACHE: u64 = 16 << 20;
 
 const REMEDY_FOREIGN: &str = "this version of Seine cannot read it: open it with the version that made it, or \
     choose another data folder";
-const REMEDY_CORRUPT: &str = "its files are damaged: restore the folder from a backup, or remove it, so that Seine \
-    validates the page log again";
+const REMEDY_CORRUPT: &str = "its files are damaged or missing: restore the whole data folder from a backup (seine \
+    restore), or begin anew: move this folder and log/ beside it away";
 const REMEDY_IO: &str = "check the disk's space, permissions and health, then start again; no accepted event is \
     lost";
 
@@ -59,6 +59,8 @@ pub struct Store {
 enum Problem {
     #[error("it has the format {0:?} instead of {FORMAT:?}")]
     Format(String),
+    #[error("it does not say which format it has")]
+    NoFormat,
     #[error("a record in `{0}` cannot be read")]
     Record(String),
     #[error("{0}")]
@@ -84,7 +86,8 @@ pub fn store_folder(dir: &Path) -> PathBuf {
 /// Opens an existing store. The caller has the folder's lock.
 pub fn attach(dir: &Path, cache_bytes: u64) -> Result<Store, FrontierError> {
     let store = Store::attach(dir, &store_folder(dir), cache_bytes)?;
-    let format = store.note_bytes("format")?.unwrap_or_default();
+    // Every store has its format from its beginning.
+    let format = store.note_bytes("format")?.ok_or_else(|| error(dir, REMEDY_CORRUPT, Problem::NoFormat))?;
     if format != FORMAT.as_bytes() {
         return Err(error(dir, REMEDY_FOREIGN, Problem::Format(String::from_utf8_lossy(&format).into_owned())));
     }
@@ -334,10 +337,15 @@ fn remedy(source: &fjall::Error) -> &'static str {
         fjall::Error::InvalidVersion(_) => REMEDY_FOREIGN,
         // It failed before, and the reason was logged then.
         fjall::Error::Poisoned => REMEDY_IO,
-        fjall::Error::Io(io) if io.kind() != std::io::ErrorKind::UnexpectedEof => REMEDY_IO,
-        fjall::Error::Storage(fjall::LsmError::Io(io)) if io.kind() != std::io::ErrorKind::UnexpectedEof => REMEDY_IO,
+        fjall::Error::Io(io) if !is_damage(io) => REMEDY_IO,
+        fjall::Error::Storage(fjall::LsmError::Io(io)) if !is_damage(io) => REMEDY_IO,
         _ => REMEDY_CORRUPT,
     }
+}
+
+/// A file that the store needs is missing, or shorter than it was.
+fn is_damage(io: &std::io::Error) -> bool {
+    matches!(io.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::UnexpectedEof)
 }
 
 pub fn in_use(dir: &Path) -> FrontierError {
