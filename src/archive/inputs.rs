@@ -19,7 +19,7 @@ use super::topic::{self, Partition, TopicError};
 use super::transfer_state;
 use super::trees::Trees;
 use crate::sinks::rolling::is_named_by;
-use crate::sinks::{location_notes, pagestore, staging};
+use crate::sinks::{dead_letters, location_notes, pagestore, staging};
 
 /// Folders that sinks use internally, next to their output.
 const OF_SINKS: [&str; 3] = [staging::WRITING, pagestore::INDEX_FOLDER, location_notes::FOLDER];
@@ -195,7 +195,7 @@ impl ArchiveInputs {
                 let why = "a symbolic link that leads out of the folder; name its target to read it";
                 return Some(FoundInput::passed_over(entry.path(), SkipReason::Unread(why.into())));
             }
-            if !transfer_state::is_own(entry.file_name()) && !is_index(entry.path()) {
+            if !transfer_state::is_own(entry.file_name()) && !is_index(entry.path()) && !is_letters(entry.path()) {
                 let found = self.file_in_folder(entry.into_path());
                 if found.is_some() {
                     return found;
@@ -331,6 +331,13 @@ fn is_of_sink(entry: &DirEntry) -> bool {
 /// Whether this is the CDXJ index of the file next to it.
 fn is_index(path: &Path) -> bool {
     path.extension().is_some_and(|it| it == "cdxj") && path.with_extension("").is_file()
+}
+
+/// Whether this file has dead letters of a sink, or their number.
+fn is_letters(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    path.parent().is_some_and(|folder| folder.ends_with(dead_letters::FOLDER))
+        && name.is_some_and(dead_letters::is_kept)
 }
 
 /// A file, or a link to a file. Links to folders are not followed.

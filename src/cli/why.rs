@@ -142,12 +142,13 @@ fn describe_link(found: &FoundLink, now: u64) -> String {
         "feed" => "in the feed",
         "canonical" => "named as canonical by",
         "requisite" => "needed by",
+        "guess" => "the usual location of a sitemap, tried because robots.txt names none",
         _ => "by a link on",
     };
     let on = match (&found.on, &found.by) {
         (Some(on), _) => format!(" {on}"),
         (None, Some(by)) => format!(" by {by}"),
-        (None, None) if matches!(found.way.as_str(), "seed" | "added") => String::new(),
+        (None, None) if matches!(found.way.as_str(), "seed" | "added" | "guess") => String::new(),
         (None, None) => " a page that is no longer known".to_owned(),
     };
     format!("{way}{on}, {}", ago(found.at_ms, now))
@@ -196,7 +197,11 @@ fn robots(why: &Why, now: u64) -> String {
 }
 
 pub(super) fn describe_host(host: &HostStatus, now: u64) -> String {
-    let trouble = |it: &HostTrouble| format!("{} since {} ({} in a row)", it.cause, ago(it.since_ms, now), it.failures);
+    let trouble = |it: &HostTrouble| match it.failures {
+        // Perhaps not the host's fault.
+        0 => format!("some of its URLs failed, first {} ({})", ago(it.since_ms, now), it.cause),
+        failures => format!("{} since {} ({failures} in a row)", it.cause, ago(it.since_ms, now)),
+    };
     let mut shown = listed([
         Some(format!("{}: {}, {} URLs queued", host.host, host.state, host.urls)),
         host.trouble.as_ref().map(trouble),

@@ -95,6 +95,9 @@ pub fn check_seed(line: &str) -> Result<(), String> {
             Err(format!("only http and https are fetched; write http:// or https:// in front, not {}:", url.scheme()))
         }
         Ok(url) if url.host_str().is_none() => Err("the host is missing".into()),
+        Ok(_) if line.trim().contains(char::is_whitespace) => {
+            Err("it has a blank: write %20 for it, and comments in lines of their own that begin with #".into())
+        }
         Ok(_) => Ok(()),
         Err(url::ParseError::RelativeUrlWithoutBase) => Err(format!("write it in full, such as https://{line}")),
         Err(url::ParseError::InvalidPort) => Err("its port is no number from 0 to 65535".into()),

@@ -17,9 +17,16 @@ pub struct Target {
 pub fn location(outcome: &Outcome) -> Option<String> {
     let Outcome::Response(response) = outcome else { return None };
     let redirects = matches!(response.status, 301 | 302 | 303 | 307 | 308);
-    // Header values are stored as Latin-1, but a Location is usually UTF-8.
     let location = response.headers.get("location").filter(|_| redirects)?;
-    Some(String::from_utf8_lossy(&string_to_latin1(location)).into_owned())
+    Some(text_of(string_to_latin1(location)))
+}
+
+/// A Location is usually UTF-8. If it is not, its server wants these bytes back, as browsers send them: `%FC`.
+fn text_of(location: Vec<u8>) -> String {
+    String::from_utf8(location).unwrap_or_else(|error| {
+        let escaped = |byte: u8| if byte.is_ascii() { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+        error.into_bytes().into_iter().map(escaped).collect()
+    })
 }
 
 /// None for targets that would not be fetched as links either.

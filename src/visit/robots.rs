@@ -200,6 +200,8 @@ impl RobotsFiles {
             _ => &[],
         };
         let mut urls: Vec<String> = named.iter().filter_map(|url| seine_parse::url::parse(url)).collect();
+        let robots_txt = format!("{}/robots.txt", host.origin());
+        let (way, on) = if urls.is_empty() { (Way::Guess, None) } else { (Way::RobotsTxt, Some(robots_txt)) };
         if urls.is_empty() {
             let guess = Url::parse(&format!("{}/sitemap.xml", host.origin())).ok();
             let allowed = guess.filter(|url| host.rules.as_ref().is_some_and(|rules| rules.allows(url)));
@@ -208,8 +210,7 @@ impl RobotsFiles {
         let scope = self.scope.now();
         let in_scope = urls.into_iter().filter(|url| scope.admits(url));
         let now = now_ms();
-        let on = format!("{}/robots.txt", host.origin());
-        let found = Some(Arc::new(Found { way: Way::RobotsTxt, on: Some(on), at: now }));
+        let found = Some(Arc::new(Found { way, on, at: now }));
         let is_ranked = self.config.frontier.focus.ranks;
         let (kind, priority) = (Kind::Sitemap, if is_ranked { PRIORITY_NEUTRAL } else { SITEMAP_PRIORITY });
         let proposals: Vec<Proposal> =

@@ -63,8 +63,9 @@ fn seeds() {
     let missing = crawl(&["-s", "/nowhere/seeds.txt"]).fails_naming(&["/nowhere/seeds.txt", "-s"]);
     assert_eq!(missing.stderr.matches("No such file").count(), 1, "said once: {}", missing.stderr);
     let file = |name: &str, content: &[u8]| place.write(name, content).to_str().unwrap().to_owned();
-    let malformed = file("malformed.txt", b"http://ok.test/\nhttp://\nexample.com\n");
-    crawl(&["-s", &malformed]).fails_naming(&["malformed.txt", "line 2", "line 3", "https://example.com"]);
+    let malformed = file("malformed.txt", b"http://ok.test/\nhttp://\nexample.com\nhttp://a.test/ why\n");
+    let words = ["malformed.txt", "line 2", "line 3", "https://example.com", "line 4", "it has a blank"];
+    crawl(&["-s", &malformed]).fails_naming(&words);
     let binary = file("binary.txt", b"http://ok.test/\n\0\xff\xfe");
     crawl(&["-s", &binary]).fails_naming(&["binary.txt", "UTF-8"]);
     let empty = file("empty.txt", b"# nothing yet\n\n");

@@ -76,7 +76,9 @@ fn a_url_is_asked_for_again_only_when_something_leads_to_it() {
     assert!(said.contains("1 URL forgotten, 1 not known"), "{said}");
     assert_eq!((state(&place, &url).as_str(), count(&place, "live")), ("unknown", PAGES as u64));
     assert_eq!(status(&place)["budgets"][0]["spent"], PAGES + 1, "what was brought stays booked");
-    seine(&place, &["forget", "mailto:nobody"]).fails_naming(&["not an http or https URL"]);
+    for bad in ["mailto:nobody", "nonsense"] {
+        seine(&place, &["forget", bad]).fails_naming(&[bad, "not an http or https URL"]);
+    }
     seine(&place, &["forget"]).exits(2);
     ends_balanced(&place, process);
 

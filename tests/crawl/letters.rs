@@ -58,6 +58,10 @@ fn a_replayed_letter_is_a_file_where_the_crawl_writes_them() {
     let again = letters(&data, &["replay", "--all"]).ok();
     assert!(again.stdout.contains("0 delivered, 1 refused again"), "{}", again.stdout);
     assert_eq!(listed()[0]["attempts"], 2);
+
+    // They are none of the folder's archives.
+    let verified = run(&["verify".as_ref(), pages.as_os_str()]).ok();
+    assert!(!verified.stderr.contains("skipped"), "{}", verified.stderr);
     // A letter of an earlier run counts as long as it is there.
     crawl().exits(5);
 

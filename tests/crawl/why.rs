@@ -176,6 +176,13 @@ fn what_waits_says_for_what() {
     assert!(waiting["queue"]["due_ms"].as_u64() > waiting["page"]["fetched_ms"].as_u64(), "{waiting}");
     run(&["pause", "-o", place.data().to_str().unwrap()]).ok();
     assert!(said(&broken)["reason"].as_str().unwrap().contains("the crawl is paused"));
+    let guess = format!("{}/sitemap.xml", site.origin(0));
+    assert_eq!(said(&guess)["found"]["first"]["way"], "guess");
+    let text = |url: &str| run(&["why", "-o", place.data().to_str().unwrap(), url]).ok().stdout;
+    assert!(text(&guess).contains("the usual location of a sitemap, tried because robots.txt names none"));
+    // One URL failed while its host answers others.
+    let of_host = text(&broken);
+    assert!(of_host.contains("some of its URLs failed, first ") && !of_host.contains("in a row"), "{of_host}");
     process.signal("TERM");
     process.wait().ok();
     assert_eq!(said(&broken)["state"], "waiting");

@@ -16,7 +16,7 @@ pub enum Way {
     /// Added later by `seine seeds add`, or through the API.
     #[n(1)]
     Added,
-    /// A sitemap named by robots.txt, or at the usual location.
+    /// A sitemap named by robots.txt. Until 0.2.0 also one at the usual location.
     #[n(2)]
     RobotsTxt,
     #[n(3)]
@@ -31,10 +31,13 @@ pub enum Way {
     /// Needed to show a page, directly or through a style sheet.
     #[n(7)]
     Requisite,
+    /// The usual location of a sitemap, because robots.txt names none.
+    #[n(8)]
+    Guess,
 }
 
 impl Way {
-    /// `seed`, `added`, `robots_txt`, `link`, `sitemap`, `feed`, `canonical`, `requisite`.
+    /// `seed`, `added`, `robots_txt`, `link`, `sitemap`, `feed`, `canonical`, `requisite`, `guess`.
     pub fn name(self) -> &'static str {
         match self {
             Way::Seed => "seed",
@@ -45,6 +48,7 @@ impl Way {
             Way::Feed => "feed",
             Way::Canonical => "canonical",
             Way::Requisite => "requisite",
+            Way::Guess => "guess",
         }
     }
 }

@@ -15,6 +15,7 @@ use super::order_log::OrderLog;
 use super::why::no_url;
 use crate::api::Refusal;
 use crate::api::schema::{Done, Forget, Order};
+use crate::config::check_seed;
 use crate::telemetry::progress::{grouped, some};
 
 /// Orders that are not finished.
@@ -145,7 +146,9 @@ impl Forgetting {
             return Err(Refusal::TooMuch(format!("one order can forget at most {MOST} URLs")));
         }
         let bad = |url: &String| Refusal::Bad(no_url(url));
-        let urls = forget.urls.iter().map(|url| seine_parse::url::parse(url).ok_or_else(|| bad(url)));
+        // As for seeds: `nonsense` would otherwise become a host name.
+        let parse = |url: &String| check_seed(url).ok().and_then(|()| seine_parse::url::parse(url));
+        let urls = forget.urls.iter().map(|url| parse(url).ok_or_else(|| bad(url)));
         let mut hosts = Vec::new();
         for host in &forget.hosts {
             hosts.extend(self.hosts.origins_of(host)?);
