@@ -237,6 +237,7 @@ pub(super) fn options(config: &Config) -> FrontierOptions {
         budgets: limit.into_iter().chain(others).collect(),
         max_pages_per_host,
         max_hosts_per_domain,
+        lowers_depths: config.frontier.max_depth.is_some(),
         default_delay: host_delay.max(ip_delay.unwrap_or_default()),
         revisit_share,
         ranks: config.frontier.focus.ranks,

@@ -182,6 +182,7 @@ impl Validator {
                         self.recheck_times.add_linked(&*self.frontier, links, event.ended_ms, &mut batch.hints)?;
                     }
                 }
+                self.propose_owner(entry, &derived, record, &mut batch.proposals);
                 judged.insert(&event.url, record.clone());
             }
             changes.push(made_of(event, &change));

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use seine_delivery::Entry;
 use seine_frontier::scope::REQUISITE_STEPS;
-use seine_frontier::{Found, Proposal, Way};
+use seine_frontier::{Found, PageRecord, Proposal, Way};
 use seine_parse::Derived;
-use seine_parse::page::{Kind, PageEvent};
+use seine_parse::page::{Kind, PageEvent, Withheld};
 use seine_policies::focus::{Lead, PRIORITY_NEUTRAL};
 
 use super::Validator;
@@ -64,6 +64,20 @@ impl Validator {
             let (url, found) = (sitemap.clone(), Some(found.clone()));
             proposals.push(Proposal { url, kind: Kind::Sitemap, depth, priority, found, lead: None });
         }
+    }
+
+    /// A redirect led to a page that is delivered under another URL, or this URL is the target of such a redirect. With
+    /// a maximum depth, the depth of the other URL may fall. It does not become a seed.
+    pub(super) fn propose_owner(&self, entry: &Entry, derived: &Derived, record: &PageRecord, to: &mut Vec<Proposal>) {
+        let event = &*entry.event;
+        let Some(Withheld::Alias { of, .. }) = &event.withheld else { return };
+        // A page that names a canonical URL has links of its own.
+        if self.config.max_depth.is_none() || record.digest.is_some() {
+            return;
+        }
+        let depth = event.depth.max(1);
+        let (url, priority, found) = (of.clone(), by_depth(depth), Some(found_on(event, derived)));
+        to.push(Proposal { url, kind: Kind::Page, depth, priority, found, lead: None });
     }
 
     /// Hard focus: links of irrelevant pages are not followed. Sitemaps and feeds are not pages.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::support::server::Answer;
 
 use crate::support::program::{Place, Process, run};
-use crate::support::{Plan, Running, TestSite, link, links};
+use crate::support::{Plan, Running, TestSite, link, links, origin};
 
 #[test]
 fn max_pages_is_kept_to_and_may_be_raised_later() {
@@ -44,6 +45,58 @@ fn max_depth_counts_links_from_a_seed() {
         Process::start(place.crawl(&seeds, &["--delay", "0", "--max-depth", &limit])).wait().ok();
         let expected: BTreeSet<String> = (0..=depth).map(|number| format!("{}/{number}", site.origin(0))).collect();
         assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), expected, "depth {depth}");
+    }
+}
+
+/// `/c` is found by three links first: `/0`, `/a`, `/b`. `/x` on the other host leads there by a shorter way. It
+/// answers as soon as `/c` was requested.
+fn a_short_and_slow_way(x: fn(&str) -> Answer) -> Running {
+    let was_requested = AtomicBool::new(false);
+    Running::start_with(2, move |port| {
+        Arc::new(move |ask| match ask.path() {
+            "/0" => Answer::html(links(&["/a", &(origin(port, 1) + "/x")])),
+            "/a" => Answer::html(links(&["/b"])),
+            "/b" => Answer::html(links(&["/c"])),
+            "/c" => {
+                was_requested.store(true, Ordering::SeqCst);
+                match ask.header("if-none-match") {
+                    Some(_) => Answer::new(304, "").header("etag", "\"c\""),
+                    None => Answer::html(links(&["/d"])).header("etag", "\"c\""),
+                }
+            }
+            "/d" => Answer::html(links(&["/e"])),
+            "/x" if was_requested.load(Ordering::SeqCst) => x(&(origin(port, 0) + "/c")),
+            "/x" => Answer::text("").status(503),
+            "/e" => Answer::html("the end"),
+            _ => Answer::text("").status(404),
+        })
+    })
+}
+
+#[test]
+fn max_depth_counts_the_links_of_the_shortest_way() {
+    let by_link: fn(&str) -> Answer = |to| Answer::html(links(&[to]));
+    let by_redirect: fn(&str) -> Answer = |to| Answer::redirect(301, to);
+    for (x, found, too_deep) in [(by_link, "/d", Some("/e")), (by_redirect, "/e", None)] {
+        let site = a_short_and_slow_way(x);
+        let place = Place::with("crawler_manager.downloader.redirects: first\n");
+        let more = ["--delay", "0", "--max-depth", "3", "--scope", "any"];
+        Process::start(place.crawl(&[site.origin(0) + "/0"], &more)).wait().ok();
+        let kept = place.kept();
+        let has = |path: &str| kept.keys().any(|url| url.ends_with(path));
+        assert!(has("/c") && has(found), "{kept:?}");
+        assert!(too_deep.is_none_or(|path| !has(path)), "{kept:?}");
+    }
+}
+
+#[test]
+fn a_known_page_that_is_given_as_a_seed_has_depth_0() {
+    let (site, place) = (endless(), Place::new());
+    for (seed, last) in [("/0", 3), ("/3", 6), ("/2", 6)] {
+        let seeds = [site.origin(0) + seed];
+        Process::start(place.crawl(&seeds, &["--delay", "0", "--max-depth", "3"])).wait().ok();
+        let expected: BTreeSet<String> = (0..=last).map(|number| format!("{}/{number}", site.origin(0))).collect();
+        assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), expected, "{seed}");
     }
 }
 

@@ -13,6 +13,9 @@ pub struct FrontierOptions {
     /// Maximum number of hosts per registrable domain; none: no limit. Links to further hosts are left out; seeds are
     /// not.
     pub max_hosts_per_domain: Option<u64>,
+    /// A known URL takes the depth of the shortest way to it, and is refetched when its depth falls, so that its links
+    /// are followed from there. For crawls with a maximum depth: it costs reads for each link.
+    pub lowers_depths: bool,
     /// No host is leased earlier than this after the start, because a killed process cannot have stored when its last
     /// requests ended. At least the delays of hosts and of addresses.
     pub default_delay: Duration,
@@ -36,6 +39,7 @@ impl Default for FrontierOptions {
             budgets: Vec::new(),
             max_pages_per_host: None,
             max_hosts_per_domain: None,
+            lowers_depths: false,
             default_delay: Duration::from_secs(1),
             revisit_share: 0.5,
             ranks: false,

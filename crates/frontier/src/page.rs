@@ -147,6 +147,11 @@ impl PageRecord {
         self.state == PageState::Alias && self.target.as_deref() == Some(&self.url)
     }
 
+    /// A fetch of it may lead to other URLs: by its links, or by its redirect.
+    pub fn leads_on(&self) -> bool {
+        self.state.is_found() || (self.state == PageState::Alias && !self.is_only_a_target())
+    }
+
     /// Its page was complete once, but is not delivered now: the page is gone, or the URL is an alias.
     pub fn had_page(&self) -> bool {
         matches!(self.state, PageState::Gone | PageState::Alias) && self.digest.is_some()

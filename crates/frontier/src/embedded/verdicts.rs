@@ -17,7 +17,7 @@ use crate::{
     Applied, Attempt, Attempts, Batch, Cause, Change, FrontierError, HostPause, PageRecord, PageState, UrlHistory,
     Verdict,
 };
-use seine_parse::page::EpochMs;
+use seine_parse::page::{EpochMs, Kind};
 
 /// The URL of a verdict, with all that is known of it.
 struct Subject<'v> {
@@ -109,15 +109,18 @@ fn add_page(
     learn_trust(urls, subject, record)?;
     let attempts = attempts_queued(changes.leases, &urls.queues, subject)?;
     let url_history = url_history(subject, record, attempts);
+    let nearer = nearer_since(urls, subject, record)?;
+    let depth = nearer.unwrap_or(record.depth);
+    let must_reread = nearer.is_some() && record.leads_on();
     leave_queue(urls, subject)?;
     let answer = Answer { url: subject.url, before: subject.page.as_ref(), record };
     let is_at_once = changes.add_answer(answer, subject.verdict.reached.as_deref())?;
     let urls = &mut changes.urls;
-    let due_again = if is_at_once { Some(urls.now) } else { due_again };
+    let due_again = if is_at_once || must_reread { Some(urls.now) } else { due_again };
     match due_again {
         Some(due) => {
             let rank = urls.rank_of(subject.state, PRIORITY_UNKNOWN);
-            let item = QueuedUrl::revisit(subject.path, subject.verdict.kind, record.depth);
+            let item = QueuedUrl::revisit(subject.path, subject.verdict.kind, depth);
             urls.enqueue_later(subject.key(), due, rank, &item)?;
         }
         None => urls.queues.set_done(subject.url),
@@ -126,8 +129,19 @@ fn add_page(
     if subject.verdict.kind.is_delivered() {
         urls.totals.count_pages(subject.page.as_ref(), Some(record));
     }
-    let must_refetch = record.must_refetch || missed_the_mark(subject, record);
-    urls.put_page(subject.key(), PageRecord { url_history, must_refetch, ..record.clone() })
+    let must_refetch = record.must_refetch || must_reread || missed_the_mark(subject, record);
+    urls.put_page(subject.key(), PageRecord { url_history, must_refetch, depth, ..record.clone() })
+}
+
+/// The depth of a URL that fell while the URL was fetched with its earlier depth; none if it did not.
+fn nearer_since(urls: &Urls, subject: &Subject, record: &PageRecord) -> Result<Option<u16>, FrontierError> {
+    if !urls.limits.lowers_depths() || record.kind == Kind::Requisite {
+        return Ok(None);
+    }
+    let queued = queued_of(&urls.queues, subject)?.map(|item| (item.kind, item.depth));
+    let known = subject.page.as_ref().map(|page| (page.kind, page.depth));
+    let depths = queued.into_iter().chain(known).filter(|(kind, _)| *kind == record.kind).map(|(_, depth)| depth);
+    Ok(depths.min().filter(|depth| *depth < record.depth))
 }
 
 /// Whether the host's hints were right about this page.

@@ -86,7 +86,10 @@ fn url(number: u8) -> String {
 }
 
 fn proposals(links: &[(u8, u8)]) -> Vec<Proposal> {
-    links.iter().map(|(number, priority)| Proposal { priority: *priority, ..page(&url(*number)) }).collect()
+    let depth = |number: u8| u16::from(number / 64 % 4);
+    let link =
+        |(number, priority): &(u8, u8)| Proposal { priority: *priority, depth: depth(*number), ..page(&url(*number)) };
+    links.iter().map(link).collect()
 }
 
 /// Both frontiers, and the state of their caller.
@@ -101,9 +104,9 @@ struct Pair {
 }
 
 impl Pair {
-    fn new() -> Pair {
-        let options =
-            FrontierOptions { max_pages_per_host: Some(12), default_delay: Duration::from_millis(10), ..plain() };
+    fn new(lowers_depths: bool) -> Pair {
+        let default_delay = Duration::from_millis(10);
+        let options = FrontierOptions { max_pages_per_host: Some(12), default_delay, lowers_depths, ..plain() };
         let stores = [on_disk(options.clone()), memory(options)];
         Pair { stores, now: 100, cursor: 0, event: 0, leases: vec![], leased: vec![], last: None }
     }
@@ -235,8 +238,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn embedded_and_memory_are_the_same(ops in prop::collection::vec(op(), 1..120)) {
-        let mut pair = Pair::new();
+    fn embedded_and_memory_are_the_same(ops in prop::collection::vec(op(), 1..120), lowers_depths in any::<bool>()) {
+        let mut pair = Pair::new(lowers_depths);
         for op in &ops {
             pair.run(op);
             pair.compare();

@@ -51,7 +51,7 @@ fn bring_forward(urls: &mut Urls, address: &str, reread: bool) -> Result<bool, F
     if reread {
         urls.put_page((url, origin), PageRecord { must_refetch: true, ..page })?;
     }
-    if urls.hosts.was_in_flight(url) || (reread && is_waiting) {
+    if urls.hosts.is_in_flight(url) || (reread && is_waiting) {
         return Ok(reread);
     }
     let rank = urls.rank_of(Some(state), PRIORITY);

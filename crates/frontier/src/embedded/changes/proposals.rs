@@ -1,5 +1,6 @@
 //! Proposals: finds out which URLs are new.
 
+use super::again::{self, Recheck};
 use super::ranks::raise;
 use super::urls::Urls;
 use crate::deferred::due_of;
@@ -41,8 +42,9 @@ pub fn add_proposals(
         urls.sources.meet(part.url, part.proposal);
         // A second proposal in the same batch is known.
         if part.is_known || urls.queues.has_changed(part.url) {
-            if part.is_seed() {
-                make_seed(urls, part)?;
+            let may_fall = urls.limits.lowers_depths() && part.proposal.kind != Kind::Requisite;
+            if part.is_seed() || may_fall {
+                bring_nearer(urls, part)?;
             }
             raise(urls, part.proposal, (part.url, part.origin))?;
             proposed.known += 1;
@@ -106,20 +108,28 @@ fn look_up(urls: &mut Urls, parts: &mut [Parts]) -> Result<(), FrontierError> {
     Ok(())
 }
 
-/// A URL found by a link is now given as a seed, so neither depth nor scope excludes it.
-fn make_seed(urls: &mut Urls, part: &Parts) -> Result<(), FrontierError> {
+/// A known URL is given as a seed, so neither depth nor scope excludes it; or fewer links lead to it than before. With a
+/// maximum depth its links are then read again, because some were too deep, or will get a smaller depth themselves.
+fn bring_nearer(urls: &mut Urls, part: &Parts) -> Result<(), FrontierError> {
     let (url, origin) = (part.url, part.origin);
+    let Proposal { kind, depth, .. } = *part.proposal;
+    // The depth of a requisite is something else: its steps from a page.
+    let is_nearer = |of: Kind, before: u16| before > depth && (of == kind || part.is_seed());
     let Some(state) = urls.queues.state_of(url)? else { return Ok(()) };
-    if let Some(page) = urls.pages.get(url, origin)?.filter(|page| page.depth > 0) {
-        urls.put_page((url, origin), PageRecord { kind: Kind::Page, depth: 0, ..page })?;
-    }
-    if let Some(item) = urls.queues.entry(url, state)?.filter(|item| item.depth > 0) {
+    if let Some(item) = urls.queues.entry(url, state)?.filter(|item| is_nearer(item.kind, item.depth)) {
         urls.dequeue((url, origin), state)?;
-        let item = QueuedUrl { kind: Kind::Page, depth: 0, ..item };
+        let item = QueuedUrl { kind, depth, ..item };
         match state {
             UrlState::Ready(rank) => urls.enqueue_ready((url, origin), rank, to_bytes(&item))?,
             UrlState::Later { due, rank } => urls.enqueue_later((url, origin), due, rank, &item)?,
             UrlState::Done => {}
+        }
+    }
+    if let Some(page) = urls.pages.get(url, origin)?.filter(|page| is_nearer(page.kind, page.depth)) {
+        let leads_on = page.leads_on();
+        urls.put_page((url, origin), PageRecord { kind, depth, ..page })?;
+        if leads_on && urls.limits.lowers_depths() {
+            again::recheck(urls, &part.proposal.url, Recheck::Refetch)?;
         }
     }
     Ok(())

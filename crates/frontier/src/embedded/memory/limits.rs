@@ -1,6 +1,6 @@
 //! How much the crawl may know.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::FrontierOptions;
 
@@ -9,12 +9,14 @@ use crate::FrontierOptions;
 pub struct Limits {
     pages_per_host: AtomicU64,
     hosts_per_domain: AtomicU64,
+    lowers_depths: AtomicBool,
 }
 
 impl Limits {
     pub fn set(&self, options: &FrontierOptions) {
         self.pages_per_host.store(options.max_pages_per_host.unwrap_or(u64::MAX), Ordering::Relaxed);
         self.hosts_per_domain.store(options.max_hosts_per_domain.unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.lowers_depths.store(options.lowers_depths, Ordering::Relaxed);
     }
 
     pub fn pages_per_host(&self) -> u64 {
@@ -23,5 +25,10 @@ impl Limits {
 
     pub fn hosts_per_domain(&self) -> u64 {
         self.hosts_per_domain.load(Ordering::Relaxed)
+    }
+
+    /// See [`FrontierOptions::lowers_depths`].
+    pub fn lowers_depths(&self) -> bool {
+        self.lowers_depths.load(Ordering::Relaxed)
     }
 }

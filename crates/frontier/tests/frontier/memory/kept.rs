@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use seine_delivery::Offset;
 use seine_frontier::{
-    Change, FrontierError, Harvest, Hint, PageRecord, Proposal, Proposed, Robots, Trouble, Verdict, WHEN_MET_AGAIN,
-    Work,
+    Change, FrontierError, FrontierOptions, Harvest, Hint, PageRecord, Proposal, Proposed, Robots, Trouble, Verdict,
+    WHEN_MET_AGAIN, Work,
 };
 use seine_parse::page::{EpochMs, Kind};
 use seine_policies::revisit::Trust;
@@ -61,7 +61,14 @@ pub(super) struct KeptHost {
 }
 
 impl Kept {
-    pub fn propose(&mut self, work: &[Proposal], limit: Option<u64>, now: EpochMs) -> Result<Proposed, FrontierError> {
+    pub fn propose(
+        &mut self,
+        work: &[Proposal],
+        options: &FrontierOptions,
+        is_in_flight: &dyn Fn(&str) -> bool,
+        now: EpochMs,
+    ) -> Result<Proposed, FrontierError> {
+        let (limit, lowers_depths) = (options.max_pages_per_host, options.lowers_depths);
         for proposal in work {
             origin_of(&proposal.url)?;
         }
@@ -77,10 +84,9 @@ impl Kept {
             if let Some(host) = self.hosts.get_mut(&origin).filter(|host| works && host.is_given_up() && !stays) {
                 host.trouble = None;
             }
-            if let Some(known) = self.urls.get_mut(url) {
-                if *kind == Kind::Page && *depth == 0 {
-                    known.depth = 0;
-                    known.page.iter_mut().for_each(|page| page.depth = 0);
+            if let Some(known) = self.urls.get(url) {
+                if *kind == Kind::Page && *depth < known.depth && (*depth == 0 || lowers_depths) {
+                    self.bring_nearer(url, *depth, lowers_depths, is_in_flight(url), now);
                 }
                 proposed.known += 1;
                 continue;
@@ -101,6 +107,25 @@ impl Kept {
             proposed.added += 1;
         }
         Ok(proposed)
+    }
+
+    /// Fewer links lead to a known URL than before.
+    fn bring_nearer(&mut self, url: &str, depth: u16, reads_again: bool, is_in_flight: bool, now: EpochMs) {
+        let is_known = self.urls.get(url).is_some_and(|known| known.page.is_some() && known.queue == Queue::None);
+        let rank = if is_known && reads_again && !is_in_flight { Some(self.next_rank(1)) } else { None };
+        let Some(known) = self.urls.get_mut(url) else { return };
+        known.depth = depth;
+        let Some(page) = &mut known.page else { return };
+        page.depth = depth;
+        if !reads_again || !page.leads_on() {
+            return;
+        }
+        page.must_refetch = true;
+        let is_parked = known.queue == Queue::Later(WHEN_MET_AGAIN);
+        if !is_in_flight && !is_parked && known.attempt == 0 {
+            known.rank = rank.unwrap_or(known.rank);
+            known.queue = Queue::Later(now);
+        }
     }
 
     /// Number of queued URLs of the host.
@@ -124,6 +149,7 @@ impl Kept {
         &mut self,
         verdict: &Verdict,
         in_flight: &BTreeMap<String, u64>,
+        lowers_depths: bool,
         now: EpochMs,
     ) -> Result<bool, FrontierError> {
         if let Some(url) = self.urls.get(&verdict.url)
@@ -146,9 +172,15 @@ impl Kept {
         match &verdict.change {
             Change::Page { record, due_again } => {
                 let lesson = url.page.as_ref().and_then(|before| record.lesson(before));
-                (url.depth, url.attempt, url.was_put_off) = (record.depth, 0, false);
-                url.queue = due_again.map_or(Queue::None, Queue::Later);
-                url.page = Some(record.clone());
+                let is_nearer = lowers_depths && !is_unknown && url.depth < record.depth;
+                let must_reread = is_nearer && record.leads_on();
+                let has_content = verdict.attempt.at == record.fetched_ms && (200..300).contains(&record.status);
+                let is_marked = url.page.as_ref().is_some_and(|page| page.must_refetch) && !has_content;
+                let depth = if is_nearer { url.depth } else { record.depth };
+                (url.depth, url.attempt, url.was_put_off) = (depth, 0, false);
+                url.queue = if must_reread { Some(now) } else { *due_again }.map_or(Queue::None, Queue::Later);
+                let must_refetch = record.must_refetch || must_reread || is_marked;
+                url.page = Some(PageRecord { depth, must_refetch, ..record.clone() });
                 if let (Some(lesson), Some(host)) = (lesson, self.hosts.get_mut(&url.origin)) {
                     host.trust = Some(host.trust.unwrap_or_default().after(lesson));
                 }

@@ -56,7 +56,7 @@ impl Scheduler for MemoryFrontier {
     fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError> {
         let mut kept = self.kept.lock();
         kept.unwritten.clear();
-        kept.propose(work, self.options.max_pages_per_host, now)
+        kept.propose(work, &self.options, &|url| self.volatile.lock().in_flight.contains_key(url), now)
     }
 
     fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError> {
@@ -201,7 +201,7 @@ impl Verdicts for MemoryFrontier {
         let mut finished = BTreeSet::new();
         let mut pauses: BTreeMap<String, HostPause> = BTreeMap::new();
         for verdict in &batch.verdicts {
-            if next.apply(verdict, &volatile.in_flight, now)? {
+            if next.apply(verdict, &volatile.in_flight, self.options.lowers_depths, now)? {
                 applied.verdicts += 1;
                 finished.insert(&verdict.url);
                 if let Change::Retry { host, .. } = verdict.change {
@@ -222,7 +222,8 @@ impl Verdicts for MemoryFrontier {
             origin_of(&hint.url)?;
             next.hint(hint, finished.contains(&hint.url) || !volatile.in_flight.contains_key(&hint.url));
         }
-        applied.proposed = next.propose(&batch.proposals, self.options.max_pages_per_host, now)?;
+        let is_in_flight = |url: &str| volatile.in_flight.contains_key(url) && !finished.contains(&url.to_owned());
+        applied.proposed = next.propose(&batch.proposals, &self.options, &is_in_flight, now)?;
         next.links_seen += batch.proposals.len() as u64;
         next.harvest.judged += batch.harvest.judged;
         next.harvest.relevant += batch.harvest.relevant;
