@@ -128,7 +128,7 @@ pub(super) fn start(crawl: Crawl) -> anyhow::Result<ExitCode> {
     let summary = match crawl.run() {
         Err(error @ CrawlError::Stopped) => {
             screen.print(&format!("{error}\n"));
-            return Ok(exit::stopped(stays).into());
+            return Ok(exit::status_of_error(&error, stays).into());
         }
         ran => ran?,
     };

@@ -1,9 +1,11 @@
 //! The exit status of a crawl. `--help` and the documentation list the same values.
 
-use crate::crawl::{Ended, Summary};
+use crate::crawl::{CrawlError, Ended, Summary};
 
 /// Everything is fetched and delivered, or a limit is reached.
 pub const DONE: u8 = 0;
+/// An error says why.
+pub const FAILED: u8 = 1;
 /// No seed could be fetched.
 pub const NO_SEED: u8 = 3;
 /// All remaining URLs wait for hosts, DNS or the network.
@@ -40,8 +42,16 @@ pub fn status(summary: &Summary, stays: bool) -> u8 {
     }
 }
 
+/// For a crawl that ended without a summary.
+pub fn status_of_error(error: &CrawlError, stays: bool) -> u8 {
+    match error {
+        CrawlError::Stopped => stopped(stays),
+        _ => FAILED,
+    }
+}
+
 /// For a crawl that was stopped. With `stays` this is its normal end.
-pub fn stopped(stays: bool) -> u8 {
+fn stopped(stays: bool) -> u8 {
     if stays { DONE } else { STOPPED }
 }
 

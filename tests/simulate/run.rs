@@ -215,15 +215,15 @@ impl Episode {
         self.signals = Some(sender);
         self.lives += 1;
         *self.ended.lock() = None;
-        let (folder, ended) = (self.folder.join("data"), self.ended.clone());
+        let (folder, ended, stays) = (self.folder.join("data"), self.ended.clone(), patience.is_none());
         if self.is_disk_full {
             system::set_disk(Disk::Full);
         }
         self.machine.boot(move || {
             let crawl = Crawl { loaded, started_with, folder, seeds, patience, screen: Screen::new(true) };
             *ended.lock() = Some(match crawl.run() {
-                Err(error) => Report::of_failure(&error),
-                Ok(summary) => Report::of(&summary, exit::status(&summary, patience.is_none())),
+                Err(error) => Report::of_failure(&error, exit::status_of_error(&error, stays)),
+                Ok(summary) => Report::of(&summary, exit::status(&summary, stays)),
             });
         });
     }

@@ -79,9 +79,6 @@ pub fn may_be_given_up(case: &Case, url: &str) -> bool {
     longest + 2 * gap >= case.settings.give_up_after && longest > 0
 }
 
-/// `index.gc_deletes` of an index that Seine creates.
-const REMEMBERED: u64 = 7 * DAY;
-
 struct Seen<'s> {
     case: &'s Case<'s>,
     sink: &'s Sink,
@@ -204,8 +201,7 @@ impl Seen<'_> {
             Kind::Elastic => {
                 let truth = self.truths.get(url);
                 let is_gone = truth.is_none_or(|truth| !truth.is_page || truth.place != url);
-                let has_forgotten = replayed > held.fetched_ms + REMEMBERED || self.befell(|what| what.lasts() == 0);
-                is_gone && has_forgotten
+                is_gone && self.case.has_forgotten_deletions(self.sink.to, held.fetched_ms, replayed)
             }
             Kind::Files => false,
         }

@@ -44,7 +44,9 @@ impl Page<'_> {
     /// An older version may follow a newer one only if one at least as new comes within an hour: after a restart, a sink repeats events.
     fn old_after_new(&self) -> Option<String> {
         for (nth, change) in self.changes.iter().enumerate() {
-            let newest = self.changes[..nth].iter().map(|it| it.fetched_ms()).max().unwrap_or_default();
+            let is_letter = self.case.replayed(self.sink, self.url, change.fetched_ms()).is_some();
+            let before = if is_letter { self.what_counts(nth) } else { self.changes[..nth].to_vec() };
+            let newest = before.iter().map(|it| it.fetched_ms()).max().unwrap_or_default();
             let old = change.fetched_ms();
             let is_made_good = || {
                 self.changes[nth + 1..]
@@ -63,6 +65,18 @@ impl Page<'_> {
             }
         }
         None
+    }
+
+    /// The changes that count against a dead letter in an index. The written rules (docs/consuming.md): a deletion may be forgotten, and
+    /// with it all before it. A 304 gives the document no newer page.
+    fn what_counts(&self, letter: usize) -> Vec<&Change> {
+        let (before, at) = (&self.changes[..letter], self.changes[letter].at_ms);
+        let is_forgotten = |it: &&Change| {
+            let is_removed = matches!(it.what, Done::Removed { .. });
+            is_removed && self.case.has_forgotten_deletions(Kind::Elastic, it.at_ms, at)
+        };
+        let from = before.iter().rposition(is_forgotten).map_or(0, |removed| removed + 1);
+        before[from..].iter().copied().filter(|it| !matches!(it.what, Done::Touched { .. })).collect()
     }
 
     /// The hour is longer while the destination or the process is down.

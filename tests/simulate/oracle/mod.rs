@@ -16,7 +16,8 @@ mod told;
 
 use std::collections::BTreeMap;
 
-use crate::world::{Answer, Change, Event, Held, NewSettings, Order, Request, Settings, World};
+use crate::world::settings::Kind;
+use crate::world::{Answer, Change, DAY, Event, Held, NewSettings, Order, Request, Settings, World};
 use requests::Requests;
 pub use said::{Books, Report, Said, Told};
 // The simulation of whole crawls alone prints stories.
@@ -74,6 +75,9 @@ pub struct Oracle {
     /// Orders that the program accepted, with the times from and until which they held.
     taken: Vec<(u64, Option<u64>, Order)>,
 }
+
+/// `index.gc_deletes` of an index that Seine creates.
+const REMEMBERED: u64 = 7 * DAY;
 
 /// Maximum number of stories to print for one property.
 const TOLD: usize = 4;
@@ -199,6 +203,15 @@ impl Case<'_> {
         let since = refused.iter().find(of)?.at_ms;
         let is_of = |event: &Event| matches!(event, Event::ReplayLetters { sink: of, .. } if of == sink);
         self.oracle.events.iter().rfind(|(at, _, event)| *at >= since && is_of(event)).map(|(at, ..)| *at)
+    }
+
+    /// Whether an index may have forgotten a deletion of that time until later: it is too long ago, or somebody did something to the index.
+    fn has_forgotten_deletions(&self, which: Kind, from: u64, until: u64) -> bool {
+        let is_changed = |(at, _, event): &(u64, Option<u64>, Event)| match event {
+            Event::Destination(it) => it.which == which && it.what.lasts() == 0 && *at <= until,
+            _ => false,
+        };
+        until > from + REMEMBERED || self.oracle.events.iter().any(is_changed)
     }
 
     fn day(&self, at: u64) -> String {

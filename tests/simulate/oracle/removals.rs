@@ -12,6 +12,8 @@ use crate::world::{Change, DAY, Done, MINUTE, Says, split};
 pub fn stories(case: &Case) -> Vec<String> {
     let mut stories = Vec::new();
     for (sink, log) in &case.ends.log {
+        // The written rule (docs/explain/destinations.md): if a destination refuses a page that came under another URL before, it has neither.
+        let sent: Vec<&Change> = log.iter().chain(case.ends.refused.get(sink).into_iter().flatten()).collect();
         for (nth, change) in log.iter().enumerate() {
             if stories.len() > TOLD {
                 return stories; // each takes a long look at the world
@@ -19,7 +21,7 @@ pub fn stories(case: &Case) -> Vec<String> {
             let Done::Removed { .. } = change.what else { continue };
             let before = log[..nth].iter().rev().find(|it| it.url == change.url);
             let was_held = before.is_some_and(|it| !matches!(it.what, Done::Removed { .. }));
-            if was_held && !is_right(case, change) && !is_delivered_elsewhere(case, (sink, log), change) {
+            if was_held && !is_right(case, change) && !is_sent_elsewhere(case, (sink, &sent), change) {
                 stories.push(format!(
                     "{sink} lost the live page {} at {}: {}",
                     change.url,
@@ -105,16 +107,16 @@ fn is_forbidden(case: &Case, url: &str, at: u64) -> bool {
 
 /// Whether the page is delivered under another URL, which the destination has, or gets soon. This may be true at the removal or at the
 /// last fetch, because a new destination gets what was decided at that fetch.
-fn is_delivered_elsewhere(case: &Case, delivered: (&str, &[Change]), change: &Change) -> bool {
+fn is_sent_elsewhere(case: &Case, sent: (&str, &[&Change]), change: &Change) -> bool {
     let led = case.oracle.requests.of(&change.url).rfind(|(first, _)| first.at <= change.at_ms);
     let fetched = led.map(|(_, last)| last.at);
-    let is_anothers = |decided| is_anothers(case, delivered, change, led, decided);
+    let is_anothers = |decided| is_anothers(case, sent, change, led, decided);
     [Some(change.at_ms), fetched].into_iter().flatten().any(is_anothers)
 }
 
 fn is_anothers(
     case: &Case,
-    (sink, log): (&str, &[Change]),
+    (sink, sent): (&str, &[&Change]),
     change: &Change,
     led: Option<(&Asked, &Asked)>,
     decided: u64,
@@ -131,7 +133,7 @@ fn is_anothers(
             || leads_to.as_ref().is_some_and(|(to, last)| to.as_deref() == Some(other) || last == other)
                 && own.place != url
     };
-    let others = log.iter().filter(|it| it.url != url && it.at_ms <= at + DAY);
+    let others = sent.iter().filter(|it| it.url != url && it.at_ms <= at + DAY);
     let mut delivered = others.filter(|it| matches!(it.what, Done::Delivered { .. }));
     // A destination that was added later lacks a page that has not changed since, also under its other URL.
     let is_lacking = own.place != url && case.was_added_later(sink);

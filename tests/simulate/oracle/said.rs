@@ -100,9 +100,9 @@ impl Report {
         }
     }
 
-    /// Of a process that ended with an error.
-    pub fn of_failure(error: &CrawlError) -> Report {
-        Report { status: 1, how: error.to_string(), ..Report::default() }
+    /// Of a process that ended without a summary.
+    pub fn of_failure(error: &CrawlError, status: u8) -> Report {
+        Report { status, how: error.to_string(), ..Report::default() }
     }
 }
 
