@@ -39,7 +39,7 @@ pub struct Outcome {
     pub requests: u64,
     pub turns: u64,
     pub lives: u32,
-    /// Peak memory, including that of the world and of the destinations.
+    /// Peak memory of any process.
     pub peak_bytes: u64,
 }
 
@@ -92,6 +92,8 @@ struct Episode {
     noted: u64,
     broken: Vec<Broken>,
     lives: u32,
+    /// Peak memory of any process.
+    peak_bytes: u64,
     chance: fastrand::Rng,
     sinks: BTreeSet<String>,
 }
@@ -99,7 +101,6 @@ struct Episode {
 impl Episode {
     fn new(world: World, folder: PathBuf, tells: bool) -> Episode {
         PANICS.lock().clear();
-        memory::begin();
         let machine = Machine::new(world.seed, world.begins_ms);
         let oracle = Oracle::new(&world);
         let destinations = Destinations::new(&world, &machine.outside, folder.join("data"));
@@ -126,6 +127,7 @@ impl Episode {
             noted: 0,
             broken: Vec::new(),
             lives: 0,
+            peak_bytes: 0,
             chance: fastrand::Rng::with_seed(seed ^ 0x51),
             sinks: BTreeSet::new(),
         };
@@ -219,6 +221,7 @@ impl Episode {
         if self.is_disk_full {
             system::set_disk(Disk::Full);
         }
+        memory::process_begins();
         self.machine.boot(move || {
             let crawl = Crawl { loaded, started_with, folder, seeds, patience, screen: Screen::new(true) };
             *ended.lock() = Some(match crawl.run() {
@@ -232,6 +235,7 @@ impl Episode {
         *self.service.lock() = None;
         self.signals = None;
         self.machine.kill();
+        self.peak_bytes = self.peak_bytes.max(memory::process_died());
         let now = self.now();
         self.web.state.lock().oracle.ended(now, is_clean);
     }
@@ -503,7 +507,7 @@ impl Episode {
             self.gather(&mut ends);
         }
         ends.panics = std::mem::take(&mut *PANICS.lock());
-        ends.peak_bytes = memory::peak();
+        ends.peak_bytes = self.peak_bytes;
         let web = &mut *self.web.state.lock();
         let mut broken = self.broken;
         if broken.is_empty() || !ends.panics.is_empty() {

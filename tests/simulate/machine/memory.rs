@@ -1,4 +1,5 @@
-//! Counts allocated bytes, and their maximum since a world began.
+//! Counts allocated bytes. What a process held at its peak and gave back with its death was its own. The rest is of the world and of the
+//! destinations, which outlive it.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,21 +7,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use mimalloc::MiMalloc;
 
 static NOW: AtomicU64 = AtomicU64::new(0);
+/// The maximum since the process began.
 static PEAK: AtomicU64 = AtomicU64::new(0);
-static BEGAN: AtomicU64 = AtomicU64::new(0);
 
 pub struct Counting(pub MiMalloc);
 
-/// A world begins.
-pub fn begin() {
-    let now = NOW.load(Ordering::Relaxed);
-    BEGAN.store(now, Ordering::Relaxed);
-    PEAK.store(now, Ordering::Relaxed);
+/// A process begins.
+pub fn process_begins() {
+    PEAK.store(NOW.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
-/// Bytes of this world.
-pub fn peak() -> u64 {
-    PEAK.load(Ordering::Relaxed).saturating_sub(BEGAN.load(Ordering::Relaxed))
+/// The process has died. Returns the bytes that it held at its peak. What the world got meanwhile is subtracted, so this is at most too little.
+pub fn process_died() -> u64 {
+    PEAK.load(Ordering::Relaxed).saturating_sub(NOW.load(Ordering::Relaxed))
 }
 
 fn more(bytes: usize) {

@@ -31,7 +31,7 @@ pub use said::{is_told_of, tell_of, tell_why};
 /// 3. The crawl obeyed the delays of hosts and addresses, robots.txt, and the orders of the operator.
 /// 4. Every URL that is due and not forbidden is fetched.
 /// 5. The counters balance, and all reports are true.
-/// 6. Memory stays within a bound.
+/// 6. Memory stays within what the configuration allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
     pub property: u8,
@@ -60,7 +60,7 @@ pub struct Ends {
     /// The findings of `seine audit` after the end.
     pub audit: Vec<String>,
     pub panics: Vec<String>,
-    /// 0: not measured.
+    /// Of the process that took most; 0: not measured.
     pub peak_bytes: u64,
 }
 
@@ -167,7 +167,7 @@ impl Oracle {
             (5, counters::stories(&case)),
             (5, told::stories(&case)),
             (5, reports::stories(&case)),
-            (6, counters::memory(&case)),
+            (6, counters::memory(&case).into_iter().collect()),
         ];
         let told = |(property, stories): (u8, Vec<String>)| {
             let more = stories.len().saturating_sub(TOLD);

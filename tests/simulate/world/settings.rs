@@ -86,6 +86,9 @@ pub enum Unchanged {
     Skip,
 }
 
+/// `link_storage.cache_size` in bytes, the smallest that Seine accepts.
+pub const CACHE: u64 = 1 << 20;
+
 /// Maximum number of page fetches in a world; more only if even the longest interval needs more.
 const MOST_FETCHES: u64 = 2400;
 
@@ -170,6 +173,7 @@ impl Settings {
             key("duplicates.enabled", &true);
             key("duplicates.distance", &0);
         }
+        key("link_storage.cache_size", &CACHE);
         key("page_log.segment_size", &self.log_segment);
         key("page_log.max_size", &self.log_max);
         let sinks: Vec<String> = self.sinks.iter().map(Sink::yaml).collect();
@@ -232,6 +236,17 @@ impl Sink {
 }
 
 impl Kind {
+    /// The memory of a sink of this kind for pages on their way, in bytes, with the defaults of the configuration.
+    pub fn on_the_way(self) -> u64 {
+        match self {
+            // `buffer.memory`
+            Kind::Kafka => 32 << 20,
+            // `bulk_size`: two bulks are on their way, and one is filled.
+            Kind::Elastic => 3 * (5 << 20),
+            Kind::Files => 1 << 20,
+        }
+    }
+
     /// Of the sink, its topic and its index.
     pub fn name(self) -> &'static str {
         match self {
