@@ -33,9 +33,9 @@ impl EmbeddedFrontier {
     /// For a host that is unknown or has no queued URLs. No other thread may change it until the schedule has it.
     fn choose_idle_host(&self, host: HostKey, origin: &str, now: EpochMs) -> Result<Option<HostChoice>, FrontierError> {
         let claim = {
-            let mut known = self.writer.lock();
+            let mut cache = self.writer.lock();
             let store = self.shelf.writable()?;
-            let mut changes = Changes::new(&self.memory, &store, &mut known, now);
+            let mut changes = Changes::new(&self.memory, &store, &mut cache, now);
             let record = changes.urls.hosts.change(host, origin)?.record.clone();
             let written = changes.commit();
             written.map(|()| self.memory.schedule.lock().choose_host(host, Some(record), now))

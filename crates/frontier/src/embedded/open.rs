@@ -8,10 +8,8 @@ use locks::Mutex;
 
 use super::changes::{CLOCK, Changes};
 use super::disk::shelf::Shelf;
-use super::memory::Memory;
 use super::memory::budget_reservations::stored_of_crawl;
 use super::memory::durable::DurableCursor;
-use super::memory::known::Known;
 use super::memory::leases::Leases;
 use super::memory::ledger::Ledger;
 use super::memory::limits::Limits;
@@ -19,6 +17,7 @@ use super::memory::opening::Opening;
 use super::memory::reservations::Reservations;
 use super::memory::slots::Slots;
 use super::memory::visits::Visits;
+use super::memory::{Memory, WriterCache};
 use crate::keys::HostKey;
 use crate::schedule::{HostRecord, NEVER, Schedule};
 use crate::{FrontierError, FrontierOptions};
@@ -28,7 +27,7 @@ use seine_parse::page::EpochMs;
 pub struct EmbeddedFrontier {
     pub(super) shelf: Arc<Shelf>,
     /// Held while a batch of changes is collected and written.
-    pub(super) writer: Mutex<Known>,
+    pub(super) writer: Mutex<WriterCache>,
     pub(super) memory: Memory,
     pub(super) slots: Slots,
     pub(super) durable: DurableCursor,
@@ -71,9 +70,9 @@ impl EmbeddedFrontier {
         collect: impl FnOnce(&mut Changes) -> Result<T, FrontierError>,
     ) -> Result<T, FrontierError> {
         let changed = {
-            let mut known = self.writer.lock();
+            let mut cache = self.writer.lock();
             let store = self.shelf.writable()?;
-            let mut changes = Changes::new(&self.memory, &store, &mut known, now);
+            let mut changes = Changes::new(&self.memory, &store, &mut cache, now);
             collect(&mut changes).and_then(|collected| changes.commit().map(|()| collected))
         };
         self.memory.visits.write_meanwhile();

@@ -4,12 +4,8 @@ use super::changes::Changes;
 use super::changes::deferred;
 use super::changes::domains;
 use super::open::EmbeddedFrontier;
-use crate::deferred::DEFERRED;
 use crate::keys::{HostKey, split};
-use crate::{
-    BudgetStanding, FrontierError, HostOrder, HostSnapshot, Lease, Release, Scheduler, Standing, WHEN_MET_AGAIN,
-    WhichHosts,
-};
+use crate::{BudgetStanding, FrontierError, HostOrder, HostSnapshot, Lease, Release, Scheduler, Standing, WhichHosts};
 use seine_parse as parse;
 use seine_parse::page::EpochMs;
 use seine_policies::budgets::{Amounts, Budget, Whom};
@@ -27,7 +23,7 @@ impl EmbeddedFrontier {
         let mut released = 0;
         for host in hosts {
             released += self.change(now, |Changes { urls, .. }| match urls.hosts.origin_of(host)? {
-                Some(origin) => deferred::release(urls, host, &origin, DEFERRED..WHEN_MET_AGAIN, of_each),
+                Some(origin) => deferred::release_any(urls, (host, &origin), of_each),
                 None => Ok(0),
             })?;
         }

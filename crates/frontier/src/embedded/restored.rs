@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use super::disk::records::UrlState;
 use super::disk::store::Store;
-use super::memory::known::Known;
-use super::memory::visits;
+use super::memory::{WriterCache, visits};
 use super::open::EmbeddedFrontier;
 use crate::FrontierError;
 use crate::keys::UrlKey;
@@ -21,7 +20,7 @@ impl EmbeddedFrontier {
             return self.memory.visits.write();
         }
         let store = self.shelf.open_again()?;
-        let mut known = self.writer.lock();
+        let mut cache = self.writer.lock();
         let _in_order = self.memory.visits.host_writes.lock();
         let (mut owed, mut schedule) = (self.memory.visits.owed.lock(), self.memory.schedule.lock());
         let totals = store.totals()?;
@@ -32,7 +31,7 @@ impl EmbeddedFrontier {
         self.memory.reservations.budgets.read_again(&store, finished.iter().copied(), totals.live)?;
         schedule.rebuild(totals, records, &finished);
         // The reopened store may have lost URLs.
-        *known = Known::default();
+        *cache = WriterCache::default();
         self.durable.reopened(goes_back);
         visits::write_to(&store, &schedule, &mut owed)?;
         self.shelf.put(store);

@@ -46,7 +46,7 @@ impl Schedule {
             head: state.record.head,
             later_first: state.record.later_first,
             reads_ready: state.has_ready(),
-            reads_later: state.record.later > 0,
+            reads_later: state.record.later > 0 && state.next_later <= now,
             reads_parked: state.record.parked_due() <= now,
             is_tried_again: state.record.is_tried_again(now),
             in_flight_ready: state.busy().in_flight_ready,

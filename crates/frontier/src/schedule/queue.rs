@@ -28,7 +28,7 @@ pub struct ChosenHost {
     pub host: HostKey,
     pub head: Rank,
     pub later_first: EpochMs,
-    /// Whether each queue has anything to read; for `later` also whether parked URLs are due.
+    /// Whether `ready` has anything to read, `later` anything that may be due, and whether parked URLs are due.
     pub reads_ready: bool,
     pub reads_later: bool,
     pub reads_parked: bool,

@@ -7,6 +7,7 @@ mod budgets;
 mod canonical_slots;
 mod concurrent;
 mod conformance;
+mod deferred;
 mod duplicates;
 mod fairness;
 mod forget;

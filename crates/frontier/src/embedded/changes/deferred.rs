@@ -1,15 +1,13 @@
 //! Defers URLs and releases them ([`crate::deferred`]). A deferred URL is in `later`, with a due time that never comes.
 
-use std::ops::Range;
-
 use super::proposals::add_proposals;
 use super::queues::LaterUrl;
 use super::urls::Urls;
-use crate::deferred::{DEFERRED, Drain, HostTrapsChange, HostTrapsDone, LAST_OF_ALL, deferred_under, due_of};
+use crate::deferred::{Drain, HostTrapsChange, HostTrapsDone, LAST_OF_ALL, deferred_under, due_of};
 use crate::embedded::disk::records::{QueuedUrl, UrlState, to_bytes};
 use crate::embedded::disk::store::Store;
 use crate::keys::{HostKey, Rank, UrlKey, part, ready_key, split};
-use crate::{FrontierError, Proposal, WHEN_MET_AGAIN};
+use crate::{FrontierError, Proposal};
 use seine_parse::page::{EpochMs, Kind};
 use seine_policies::traps::{FetchOrder, HostTraps, MIRROR, MIRRORED, Swept, is_elsewhere};
 
@@ -35,8 +33,7 @@ pub fn change_traps(
         records.push((note(host), record.clone()));
     }
     for (mark, at_most) in &change.release {
-        let due = due_of(*mark);
-        if release(urls, host, origin, due..due + 1, *at_most)? < *at_most {
+        if release(urls, (host, origin), due_of(*mark), *at_most)? < *at_most {
             done.empty.push(*mark);
         }
     }
@@ -118,11 +115,17 @@ fn drain(urls: &mut Urls, host: HostKey, origin: &str, drain: &Drain) -> Result<
     if let Some((other, traps)) = &drain.mirror {
         drain_mirror(urls, host, origin, (other, traps))?;
     }
+    if drain.at_most == 0 {
+        return Ok(Some((deferred, 0)));
+    }
     let mut marks = Vec::new();
-    let mut from = DEFERRED;
-    while let Some(first) = urls.queues.later_between(host, from..WHEN_MET_AGAIN, 1)?.pop() {
-        marks.extend(deferred_under(first.due).filter(|mark| *mark != MIRROR && !is_elsewhere(*mark)));
-        from = first.due + 1;
+    for due in urls.queues.deferred_times(host)? {
+        let mark = deferred_under(due).filter(|mark| *mark != MIRROR && !is_elsewhere(*mark));
+        if let Some(mark) = mark
+            && !urls.queues.deferred_at(host, due, 1)?.is_empty()
+        {
+            marks.push(mark);
+        }
     }
     let (leading, others): (Vec<u32>, Vec<u32>) = marks.into_iter().partition(|mark| drain.leading.contains(mark));
     let of_others = if leading.is_empty() { drain.at_most } else { drain.of_others };
@@ -140,8 +143,8 @@ fn release_evenly(
 ) -> Result<usize, FrontierError> {
     let mut released = 0;
     for (number, mark) in marks.iter().enumerate() {
-        let (due, left) = (due_of(*mark), at_most - released);
-        released += release(urls, host, origin, due..due + 1, left.div_ceil(marks.len() - number))?;
+        let portion = (at_most - released).div_ceil(marks.len() - number);
+        released += release(urls, (host, origin), due_of(*mark), portion)?;
     }
     Ok(released)
 }
@@ -155,8 +158,7 @@ fn drain_mirror(
     (other, traps): (&str, &HostTraps),
 ) -> Result<(), FrontierError> {
     let other = urls.keys.host(split(&format!("{other}/"))?.0);
-    let due = due_of(MIRROR);
-    for LaterUrl { due, rank, item } in urls.queues.later_between(host, due..due + 1, COMPARED)? {
+    for LaterUrl { due, rank, item } in urls.queues.deferred_at(host, due_of(MIRROR), COMPARED)? {
         let there = urls.keys.url(other, &item.path);
         let mark = match urls.queues.state_of(there)? {
             Some(_) => Some(MIRRORED),
@@ -168,18 +170,26 @@ fn drain_mirror(
     Ok(())
 }
 
-/// Releases up to `at_most` of the host's deferred URLs with these due times. Returns how many.
-pub fn release(
+/// Releases up to `at_most` of the host's deferred URLs, whatever their mark. Returns how many.
+pub fn release_any(urls: &mut Urls, (host, origin): (HostKey, &str), at_most: usize) -> Result<usize, FrontierError> {
+    let mut released = 0;
+    for due in urls.queues.deferred_times(host)? {
+        released += release(urls, (host, origin), due, at_most - released)?;
+    }
+    Ok(released)
+}
+
+/// Releases up to `at_most` of the host's deferred URLs with this due time. Returns how many.
+fn release(
     urls: &mut Urls,
-    host: HostKey,
-    origin: &str,
-    due: Range<EpochMs>,
+    (host, origin): (HostKey, &str),
+    due: EpochMs,
     at_most: usize,
 ) -> Result<usize, FrontierError> {
-    if urls.hosts.change(host, origin)?.record.deferred == 0 {
-        return Ok(0); // without a look at what was released before: the store passes all of it
+    if at_most == 0 || urls.hosts.change(host, origin)?.record.deferred == 0 {
+        return Ok(0); // without a read of the store
     }
-    let deferred = urls.queues.later_between(host, due, at_most)?;
+    let deferred = urls.queues.deferred_at(host, due, at_most)?;
     let count = deferred.len();
     for LaterUrl { due, rank, item } in deferred {
         let url = urls.keys.url(host, &item.path);

@@ -23,9 +23,8 @@ use std::sync::atomic::Ordering;
 
 use crate::embedded::disk::records;
 use crate::embedded::disk::store::Store;
-use crate::embedded::memory::Memory;
-use crate::embedded::memory::known::Known;
 use crate::embedded::memory::leases::Leases;
+use crate::embedded::memory::{Memory, WriterCache};
 use crate::schedule::Totals;
 use crate::{FrontierError, Learned};
 use accounts::Accounts;
@@ -58,9 +57,9 @@ pub struct Changes<'a> {
 }
 
 impl<'a> Changes<'a> {
-    /// The caller holds the writer's lock (`known`) while the changes exist. `store`: the same store from the first read
+    /// The caller holds the writer's lock (`cache`) while the changes exist. `store`: the same store from the first read
     /// to the commit.
-    pub fn new(memory: &'a Memory, store: &'a Store, known: &'a mut Known, now: EpochMs) -> Changes<'a> {
+    pub fn new(memory: &'a Memory, store: &'a Store, cache: &'a mut WriterCache, now: EpochMs) -> Changes<'a> {
         let totals = memory.schedule.lock().totals;
         let (schedule, visits, opening) = (&*memory.schedule, &memory.visits, memory.opening);
         let before = HostsBefore { store, schedule, visits, opening };
@@ -72,10 +71,10 @@ impl<'a> Changes<'a> {
             standings: &memory.standings,
             totals,
             hosts: Hosts::new(before, totals.next_host, now),
-            queues: Queues::new(store),
+            queues: Queues::new(store, &mut cache.deferred),
             pages: Pages::new(store),
             sources: Sources::new(store),
-            known,
+            known: &mut cache.known,
             seen: Vec::new(),
         };
         Changes {

@@ -2,16 +2,17 @@
 //! elsewhere ([`super::urls`]).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::Range;
 
 use fjall::OwnedWriteBatch;
 
-use crate::FrontierError;
+use crate::deferred::{DEFERRED, deferred_under};
 use crate::embedded::disk::records::{self, QueuedUrl, UrlState};
 use crate::embedded::disk::store::{Store, put};
+use crate::embedded::memory::deferred_starts::DeferredStarts;
 use crate::embedded::memory::known::Known;
 use crate::keys::{HostKey, Rank, UrlKey, later_key, part, ready_key};
 use crate::schedule::NEVER;
+use crate::{FrontierError, WHEN_MET_AGAIN};
 use seine_parse::page::EpochMs;
 
 /// Queue states, and queue entries by key: put, or (none) deleted. Reads include them.
@@ -20,6 +21,7 @@ pub struct Queues<'a> {
     states: HashMap<UrlKey, Option<UrlState>>,
     ready: BTreeMap<(HostKey, Rank), Option<Vec<u8>>>,
     later: BTreeMap<(HostKey, EpochMs, Rank), Option<Vec<u8>>>,
+    deferred: &'a mut DeferredStarts,
 }
 
 /// An entry of the queue `later`.
@@ -47,8 +49,8 @@ impl Default for Added {
 }
 
 impl<'a> Queues<'a> {
-    pub fn new(store: &'a Store) -> Queues<'a> {
-        Queues { store, states: HashMap::new(), ready: BTreeMap::new(), later: BTreeMap::new() }
+    pub fn new(store: &'a Store, deferred: &'a mut DeferredStarts) -> Queues<'a> {
+        Queues { store, states: HashMap::new(), ready: BTreeMap::new(), later: BTreeMap::new(), deferred }
     }
 
     /// None for an unknown URL.
@@ -110,33 +112,59 @@ impl<'a> Queues<'a> {
         self.states.insert(url, None);
     }
 
-    /// Up to `at_most` of the host's entries in `later` with these due times.
-    pub fn later_between(
-        &self,
-        host: HostKey,
-        due: Range<EpochMs>,
-        at_most: usize,
-    ) -> Result<Vec<LaterUrl>, FrontierError> {
+    /// The due times of the host's deferred URLs in ascending order, perhaps with some whose URLs are all gone.
+    pub fn deferred_times(&mut self, host: HostKey) -> Result<BTreeSet<EpochMs>, FrontierError> {
+        self.find_deferred(host)?;
+        let stored = self.deferred.of(host).into_iter().flat_map(|starts| starts.keys().copied());
+        let all = (host, DEFERRED, Rank(0))..(host, WHEN_MET_AGAIN, Rank(0));
+        let added = self.later.range(all).filter(|(_, item)| item.is_some()).map(|((_, due, _), _)| *due);
+        Ok(stored.chain(added).collect())
+    }
+
+    /// Up to `at_most` of the host's deferred URLs with this due time.
+    pub fn deferred_at(&mut self, host: HostKey, due: EpochMs, at_most: usize) -> Result<Vec<LaterUrl>, FrontierError> {
+        self.find_deferred(host)?;
         let mut found = Vec::new();
-        let range = later_key(host, due.start, Rank(0))..later_key(host, due.end, Rank(0));
-        for entry in self.store.later.range(range) {
-            let (key, item) = self.store.read(&self.store.later, entry)?;
-            let (due, rank) = part(&key, 1).zip(part(&key, 2)).ok_or_else(|| self.store.unreadable("later"))?;
-            if found.len() == at_most {
-                break;
+        if let Some(start) = self.deferred.of(host).and_then(|starts| starts.get(&due).copied()) {
+            let mut first = None;
+            for entry in self.store.later.range(later_key(host, due, start)..later_key(host, due + 1, Rank(0))) {
+                let (key, item) = self.store.read(&self.store.later, entry)?;
+                let rank = Rank(part(&key, 2).ok_or_else(|| self.store.unreadable("later"))?);
+                first = first.or(Some(rank));
+                if found.len() == at_most {
+                    break;
+                }
+                // This entry was changed by the batch.
+                if !self.later.contains_key(&(host, due, rank)) {
+                    found.push(LaterUrl { due, rank, item });
+                }
             }
-            // This entry was changed by the batch.
-            if !self.later.contains_key(&(host, due, Rank(rank))) {
-                found.push(LaterUrl { due, rank: Rank(rank), item });
-            }
+            self.deferred.found(host, due, first);
         }
-        let added = self.later.range((host, due.start, Rank(0))..(host, due.end, Rank(0)));
+        let added = self.later.range((host, due, Rank(0))..(host, due + 1, Rank(0)));
         found.extend(added.filter_map(|((_, due, rank), item)| {
             Some(LaterUrl { due: *due, rank: *rank, item: records::from_bytes(item.as_ref()?)? })
         }));
-        found.sort_by_key(|entry| (entry.due, entry.rank));
+        found.sort_by_key(|entry| entry.rank);
         found.truncate(at_most);
         Ok(found)
+    }
+
+    /// Reads from the store which deferred URLs the host has, unless this is in memory.
+    fn find_deferred(&mut self, host: HostKey) -> Result<(), FrontierError> {
+        if self.deferred.of(host).is_some() {
+            return Ok(());
+        }
+        let (mut starts, mut from) = (BTreeMap::new(), DEFERRED);
+        let range = |from| later_key(host, from, Rank(0))..later_key(host, WHEN_MET_AGAIN, Rank(0));
+        while let Some(entry) = self.store.later.range(range(from)).next() {
+            let key = entry.key().map_err(|source| self.store.failed(source))?;
+            let (due, rank) = part(&key, 1).zip(part(&key, 2)).ok_or_else(|| self.store.unreadable("later"))?;
+            starts.insert(due, Rank(rank));
+            from = due + 1;
+        }
+        self.deferred.put(host, starts);
+        Ok(())
     }
 
     /// Hosts whose queue `later` has changed.
@@ -152,7 +180,7 @@ impl<'a> Queues<'a> {
             return Ok(added);
         }
         let store = self.store;
-        let range = later_key(host, from, Rank(0))..=later_key(host, NEVER, Rank(u64::MAX));
+        let range = later_key(host, from, self.start_of(host, from))..=later_key(host, NEVER, Rank(u64::MAX));
         for entry in store.later.range(range) {
             let key = entry.key().map_err(|source| store.failed(source))?;
             let (Some(due), Some(rank)) = (part(&key, 1), part(&key, 2)) else {
@@ -166,6 +194,14 @@ impl<'a> Queues<'a> {
             }
         }
         Ok(added)
+    }
+
+    /// A rank that no stored entry with this due time is before.
+    fn start_of(&self, host: HostKey, due: EpochMs) -> Rank {
+        match self.deferred.of(host).filter(|_| deferred_under(due).is_some()) {
+            Some(starts) => starts.get(&due).copied().unwrap_or(Rank(u64::MAX)),
+            None => Rank(0),
+        }
     }
 
     /// Returns what was added. `ranks`: links have scores. Deletes the entries here, but not the states.
@@ -186,6 +222,9 @@ impl<'a> Queues<'a> {
             if item.is_some() {
                 let added = added.entry(host).or_default();
                 added.due = added.due.min(due);
+                if deferred_under(due).is_some() {
+                    self.deferred.add(host, due, rank);
+                }
             }
             put(batch, &store.later, later_key(host, due, rank), item);
         }

@@ -3,6 +3,7 @@
 mod alias_reservations;
 pub mod budget_reservations;
 mod content_reservations;
+pub mod deferred_starts;
 pub mod durable;
 pub mod known;
 pub mod last_links;
@@ -22,6 +23,8 @@ use locks::Mutex;
 
 use crate::keys::Keys;
 use crate::schedule::Schedule;
+use deferred_starts::DeferredStarts;
+use known::Known;
 use last_links::LastLinks;
 use leases::Leases;
 use limits::Limits;
@@ -45,4 +48,11 @@ pub struct Memory {
     pub wakes_duplicates: bool,
     /// The latest time passed in, stored over restarts.
     pub clock: AtomicU64,
+}
+
+/// What the writer of the store remembers of it, to read less. Empty after the store was opened.
+#[derive(Debug, Default)]
+pub struct WriterCache {
+    pub known: Known,
+    pub deferred: DeferredStarts,
 }
