@@ -67,6 +67,10 @@ pub struct ElasticSink {
     /// The check of the index in progress, and when the last one started.
     check: Option<JoinHandle<Result<(), SinkError>>>,
     checked: Instant,
+    /// The index was ready once. Before that no document is built, because a sink that fails builds all of them again.
+    was_ready: bool,
+    /// Entries that wait for it, the first of them a document.
+    waiting: Vec<Arc<Entry>>,
     /// The bulk being filled.
     next: Batch,
     in_flight: VecDeque<InFlightBulk>,
@@ -128,6 +132,8 @@ impl ElasticSink {
         Ok(ElasticSink {
             check: Some(runtime.handle().spawn(pusher.clone().check())),
             checked: Instant::now(),
+            was_ready: false,
+            waiting: Vec::new(),
             pusher,
             upkeep,
             runtime: Some(runtime),
@@ -141,6 +147,9 @@ impl ElasticSink {
     }
 
     fn take(&mut self, entry: &Arc<Entry>) -> Result<(), SinkError> {
+        if self.ended {
+            return Ok(());
+        }
         let due = self.upkeep.due(&entry.event);
         let lines = match due {
             Due::Write if stores_event(&entry.event) => Some(self.lines(entry)),
@@ -164,7 +173,25 @@ impl ElasticSink {
             None if due == Due::Touch => self.next.touches.push(entry.clone()),
             None => self.next.skipped += 1,
         }
-        Ok(())
+        if self.is_due() { self.send() } else { Ok(()) }
+    }
+
+    /// Whether an entry must wait until the index is ready.
+    fn must_wait(&self, entry: &Entry) -> bool {
+        let is_document = || self.upkeep.due(&entry.event) == Due::Write && stores_event(&entry.event);
+        !self.was_ready && (!self.waiting.is_empty() || is_document())
+    }
+
+    /// If entries wait, waits for the first check and then for the server, and takes them. Ends the sink if the process
+    /// is shutting down.
+    fn take_waiting(&mut self) -> Result<(), SinkError> {
+        let Some(runtime) = self.runtime.as_ref().filter(|_| !self.waiting.is_empty()) else { return Ok(()) };
+        match runtime.block_on(self.pusher.clone().await_index(self.check.take())) {
+            Ok(()) => self.was_ready = true,
+            Err(BulkFailure::Hurried) => self.ended = true,
+            Err(BulkFailure::Failed(error)) => return Err(error),
+        }
+        std::mem::take(&mut self.waiting).iter().try_for_each(|entry| self.take(entry))
     }
 
     /// The document and its action line.
@@ -266,10 +293,11 @@ impl ElasticSink {
 impl Sink for ElasticSink {
     fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
         self.step(|sink| {
+            sink.take_waiting()?;
             for entry in entries {
-                sink.take(entry)?;
-                if sink.is_due() {
-                    sink.send()?;
+                match sink.must_wait(entry) {
+                    true => sink.waiting.push(entry.clone()),
+                    false => sink.take(entry)?,
                 }
             }
             while sink.in_flight.front().is_some_and(|flight| flight.task.is_finished()) {
@@ -283,6 +311,7 @@ impl Sink for ElasticSink {
     /// `max_retry_timeout` without progress.
     fn flush(&mut self) -> Result<Delivered, SinkError> {
         self.step(|sink| {
+            sink.take_waiting()?;
             sink.send()?;
             sink.settle_all()
         })

@@ -6,6 +6,7 @@
 //! like documents that break a request.
 
 mod census;
+mod ready;
 mod rollover;
 
 use std::collections::VecDeque;
@@ -20,8 +21,8 @@ use tokio::sync::{Mutex, oneshot};
 
 use self::census::Census;
 use super::client::{Client, NDJSON, NoAnswer, ServerReply, bulk_path, other};
-use super::identity::{self, Found, IndexIdentity};
-use super::index::{self, NotReady};
+use super::identity::IndexIdentity;
+use super::index::NotReady;
 use super::probe::{self, ProbeResult};
 use super::queue::{
     Backoff, Bulk, BulkDocument, BulkOutcome, QueuedBulk, RetryLater, Written, body, halve, narrow_down,
@@ -343,28 +344,6 @@ impl BulkSender {
             }
         }
         Attempt::Judged { pushed, again, failed }
-    }
-
-    /// Runs before each request that may write. Also fails if the index was replaced.
-    async fn prepare(&self) -> Result<(), NotReady> {
-        let mut is_ready = self.is_ready.lock().await;
-        let mut found = identity::find(&self.client, &self.config.index).await?;
-        if let Some(known) = self.known.lock().as_ref() {
-            known.check(&found, &self.config.index).map_err(NotReady::Ever)?;
-        }
-        if !*is_ready || matches!(found, Found::Nothing) {
-            index::prepare(&self.client, &self.config, self.with_deletes).await?;
-            found = identity::find(&self.client, &self.config.index).await?;
-            *is_ready = true;
-        }
-        if let Found::Index(found) = found {
-            if self.checks_alias(&found).await? {
-                // The alias has a new write index, which may have another mapping.
-                index::prepare(&self.client, &self.config, self.with_deletes).await?;
-            }
-            *self.known.lock() = Some(found);
-        }
-        Ok(())
     }
 
     /// Waits before the next attempt; longer each time.
