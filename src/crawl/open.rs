@@ -94,6 +94,7 @@ pub(super) fn open(
         shutdown,
         pauses,
         limits: Arc::new(ordered),
+        refills: Default::default(),
         forgetting: Default::default(),
         rates: Rates::new(),
         started_ms: now_ms(),

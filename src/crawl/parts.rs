@@ -75,6 +75,7 @@ pub(super) fn start(running: &Arc<Running>, handle: &Handle) {
 /// end. A call after a failure starts a new sink at the committed offset.
 fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> anyhow::Result<()> {
     let name = config.name();
+    let refills = running.refills.now();
     refill::obey(running, config)?;
     fill(running, config, beat)?;
     if running.shutdown.is_hurrying() {
@@ -82,7 +83,7 @@ fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> anyhow::Resul
     }
     let reader = running.log.reader(name)?;
     let seconds = running.metrics.delivery_seconds.with_label_values(&[name]);
-    let mut feed = LogFeed { running, name, reader, seconds, beat, idle: Idle::new(IDLE) };
+    let mut feed = LogFeed { running, name, reader, refills, seconds, beat, idle: Idle::new(IDLE) };
     let context = SinkContext {
         shutdown: running.shutdown.clone(),
         watch: running.watch(name),
@@ -123,6 +124,8 @@ struct LogFeed<'a> {
     running: &'a Running,
     name: &'a str,
     reader: Reader,
+    /// The orders to refill a sink when the sink's own was last looked for.
+    refills: u64,
     seconds: Histogram,
     beat: &'a Beat,
     idle: Idle,
@@ -140,7 +143,10 @@ impl Feed for LogFeed<'_> {
     }
 
     fn next(&mut self) -> anyhow::Result<Vec<Arc<Entry>>> {
-        if refill::is_ordered(&self.running.folder, self.name) {
+        let refills = self.running.refills.now();
+        if std::mem::replace(&mut self.refills, refills) != refills
+            && refill::is_ordered(&self.running.folder, self.name)
+        {
             return Err(RefillOrdered.into());
         }
         if self.running.watch(self.name).is_outdated() {

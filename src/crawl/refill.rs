@@ -5,6 +5,7 @@
 //! pages of an archive and then those of the page log; or every page is refetched.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use seine_page_log::PageLog;
 use seine_system::folders::{if_there, make_private};
@@ -22,7 +23,17 @@ use crate::config::{Config, SinkConfig};
 /// First word of the task. Names of archives follow, or none for a refetch.
 const TASK: &str = "refill";
 
-/// Whether an order exists for this sink. Cheap; called between batches.
+/// Counts the orders that this process was given. A sink asks after each batch, and the file system only after an order.
+#[derive(Debug, Default)]
+pub(crate) struct OrderCount(AtomicU64);
+
+impl OrderCount {
+    pub fn now(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// Whether an order exists for this sink.
 pub(super) fn is_ordered(folder: &Path, sink: &str) -> bool {
     order_file(folder, sink).exists()
 }
@@ -51,7 +62,13 @@ pub(super) struct Order<'o> {
 }
 
 /// Stores the order, and says what will happen.
-pub(super) fn order(folder: &Path, config: &Config, log: &PageLog, order: Order) -> Result<String, Refusal> {
+pub(super) fn order(
+    folder: &Path,
+    config: &Config,
+    log: &PageLog,
+    count: &OrderCount,
+    order: Order,
+) -> Result<String, Refusal> {
     let Order { sink: name, archives, refetch } = order;
     let Some(sink) = config.sink(name).filter(|sink| can_be_filled(sink)) else {
         let names: Vec<_> = config.sinks.iter().filter(|sink| can_be_filled(sink)).map(SinkConfig::name).collect();
@@ -73,6 +90,7 @@ pub(super) fn order(folder: &Path, config: &Config, log: &PageLog, order: Order)
             .map_err(|problem| Refusal::Bad(problem.to_string()))?;
     }
     keep_order(folder, name, &names)?;
+    count.0.fetch_add(1, Ordering::Release);
     let from = if refetch { "the web: every page is refetched".to_owned() } else { names.join(", ") };
     Ok(format!(
         "{name} is refilled from {from}; its counters start at zero (at the next start, if the crawl is stopped)"

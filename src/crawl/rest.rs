@@ -47,6 +47,7 @@ impl Console {
             scope,
             pauses,
             limits,
+            refills: Default::default(),
             clients: None,
             forgetting: Default::default(),
         }))

@@ -17,6 +17,7 @@ use super::clients::Clients;
 use super::console::{Console, Parts};
 use super::limits::OrderedLimits;
 use super::pauses::Pauses;
+use super::refill::OrderCount;
 use super::room::Room;
 use super::spending::Spending;
 use super::stall::Stall;
@@ -50,6 +51,8 @@ pub(crate) struct Running {
     pub pauses: Arc<Pauses>,
     /// Limits set by the operator.
     pub limits: Arc<OrderedLimits>,
+    /// Orders to refill a sink.
+    pub refills: Arc<OrderCount>,
     /// Locked while something is being forgotten.
     pub forgetting: Arc<Mutex<()>>,
     /// Number of events accepted before this process started.
@@ -97,6 +100,7 @@ impl Running {
             scope: self.visitor().services.scope.clone(),
             pauses: self.pauses.clone(),
             limits: self.limits.clone(),
+            refills: self.refills.clone(),
             clients: Some(self.clients.clone()),
             forgetting: self.forgetting.clone(),
             accepted_before: self.accepted_before,

@@ -37,6 +37,7 @@ use self::why::Explainer;
 use super::clients::Clients;
 use super::limits::OrderedLimits;
 use super::pauses::Pauses;
+use super::refill::OrderCount;
 use crate::backup::{SendError, send};
 use crate::config::Config;
 
@@ -54,6 +55,7 @@ pub(crate) struct Parts {
     pub scope: Arc<CurrentScope>,
     pub pauses: Arc<Pauses>,
     pub limits: Arc<OrderedLimits>,
+    pub refills: Arc<OrderCount>,
     /// Remote workers; none for a stopped crawl.
     pub clients: Option<Arc<Clients>>,
     /// Locked while something is being forgotten.
@@ -76,8 +78,19 @@ pub(crate) struct Console {
 
 impl Console {
     pub fn new(parts: Parts) -> Console {
-        let Parts { folder, config, frontier, log, scope, pauses, limits, clients, forgetting, accepted_before } =
-            parts;
+        let Parts {
+            folder,
+            config,
+            frontier,
+            log,
+            scope,
+            pauses,
+            limits,
+            refills,
+            clients,
+            forgetting,
+            accepted_before,
+        } = parts;
         let order_log = OrderLog::of(&folder);
         let hosts = HostList { frontier: frontier.clone(), config: config.clone() };
         let forgetting = Forgetting {
@@ -100,6 +113,7 @@ impl Console {
                 frontier: frontier.clone(),
                 log: log.clone(),
                 pauses: pauses.clone(),
+                refills,
             },
             forgetting: forgetting.clone(),
             log: order_log.clone(),

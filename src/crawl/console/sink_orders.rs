@@ -9,6 +9,7 @@ use seine_page_log::PageLog;
 use crate::api::Refusal;
 use crate::config::Config;
 use crate::crawl::pauses::Pauses;
+use crate::crawl::refill::OrderCount;
 use crate::crawl::{backfill, refill};
 use crate::telemetry::progress::{bytes, grouped};
 
@@ -18,6 +19,7 @@ pub(super) struct SinkOrders {
     pub frontier: Arc<EmbeddedFrontier>,
     pub log: PageLog,
     pub pauses: Arc<Pauses>,
+    pub refills: Arc<OrderCount>,
 }
 
 impl SinkOrders {
@@ -32,7 +34,8 @@ impl SinkOrders {
 
     /// `archives`: empty for the crawl's own. `refetch`: from the web instead.
     pub fn refill(&self, sink: &str, archives: &[String], refetch: bool) -> Result<String, Refusal> {
-        refill::order(&self.folder, &self.config, &self.log, refill::Order { sink, archives, refetch })
+        let order = refill::Order { sink, archives, refetch };
+        refill::order(&self.folder, &self.config, &self.log, &self.refills, order)
     }
 
     pub fn remove(&self, sink: &str) -> Result<String, Refusal> {
