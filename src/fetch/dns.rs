@@ -199,7 +199,8 @@ impl Dns {
             self.0.cache.remove_if(name, |stale| stale.expires <= Instant::now());
         }
         let look_up = async { Ok::<_, Infallible>(self.look_up(name).await) };
-        let Ok(answer) = self.0.cache.get_or_insert_async(name, look_up).await;
+        // Boxed, because it is rare, and every request has the size of it otherwise.
+        let Ok(answer) = Box::pin(self.0.cache.get_or_insert_async(name, look_up)).await;
         answer
     }
 

@@ -78,7 +78,8 @@ impl Asker {
         }
         let is_others = url.origin().ascii_serialization() != own.origin();
         let asked = if is_others {
-            self.hosts.parked(&mut own, self.ask_other(url, request)).await
+            // Boxed, because it is rare and large.
+            self.hosts.parked(&mut own, Box::pin(self.ask_other(url, request))).await
         } else if self.config.fetch.connections_per_host == 1 {
             self.ask(&mut own, url, request).await
         } else {
@@ -195,7 +196,7 @@ impl Asker {
     async fn bear(&self, host: &mut LeasedHost, exchange: &Exchange, work: &Work) -> Result<Whose, Interrupted> {
         let (outcome, ended, config) = (&exchange.outcome, exchange.ended_ms, &self.config.frontier);
         let blame = blame(outcome, work, host.trouble.as_ref(), host.was_reached(), config);
-        let answers = if blame.is_in_question { self.ask_witness(host, work).await? } else { None };
+        let answers = if blame.is_in_question { Box::pin(self.ask_witness(host, work)).await? } else { None };
         if !blame.is_in_question && blame.whose == Whose::Host {
             self.witnesses.heard(host.origin(), false, ended);
         }

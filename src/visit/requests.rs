@@ -49,9 +49,11 @@ impl Requests {
             self.shutdown.finishing().await;
             tokio::time::sleep(LAST_ANSWER).await;
         };
+        // Boxed, since all futures above have its size otherwise, and each of them is copied when it begins.
+        let answer = Box::pin(self.client.get(url, conditions, limits));
         tokio::select! {
             biased;
-            exchange = self.client.get(url, conditions, limits) => Ok(exchange),
+            exchange = answer => Ok(exchange),
             () = given_up => Err(Interrupted::Stopping),
         }
     }
