@@ -2,6 +2,7 @@
 
 use seine_frontier::{Scheduler, Verdicts};
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -47,14 +48,14 @@ pub(super) struct ProgressLog {
 struct Figures {
     pages: u64,
     bytes: u64,
-    outcomes: BTreeMap<String, u64>,
-    failed: BTreeMap<String, u64>,
+    outcomes: BTreeMap<&'static str, u64>,
+    failed: BTreeMap<&'static str, u64>,
 }
 
 impl Figures {
     fn of(running: &Running) -> Figures {
         let client = running.visitor().services.client.clone();
-        let failed = client.counts().failed().map(|(reason, count)| (reason.name().to_owned(), count));
+        let failed = client.counts().failed().map(|(reason, count)| (reason.name(), count));
         Figures {
             pages: running.frontier.fetched_amounts().pages,
             bytes: running.metrics.bytes_fetched(),
@@ -118,14 +119,17 @@ fn lag(name: &str, books: &Counters, trouble: Option<String>) -> String {
 }
 
 /// The counts that have grown, largest first.
-fn since(before: &BTreeMap<String, u64>, now: &BTreeMap<String, u64>) -> impl Iterator<Item = (String, u64)> {
-    let grown = |(name, count): (&String, &u64)| (name.clone(), count - before.get(name).unwrap_or(&0));
+fn since(
+    before: &BTreeMap<&'static str, u64>,
+    now: &BTreeMap<&'static str, u64>,
+) -> impl Iterator<Item = (&'static str, u64)> {
+    let grown = |(name, count): (&&'static str, &u64)| (*name, count - before.get(name).unwrap_or(&0));
     let mut grown: Vec<_> = now.iter().map(grown).collect();
     grown.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     grown.into_iter()
 }
 
-fn listed(counts: impl Iterator<Item = (String, u64)>) -> String {
+fn listed(counts: impl Iterator<Item = (impl Display, u64)>) -> String {
     let texts = counts.filter(|(_, count)| *count > 0).map(|(name, count)| format!("{name} {count}"));
     texts.collect::<Vec<_>>().join(", ")
 }

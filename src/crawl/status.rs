@@ -210,7 +210,7 @@ impl Running {
         let mut counters = Counters { bytes, judged, relevant, ..Counters::default() };
         for (outcome, count) in self.metrics.outcomes() {
             counters.attempts += count;
-            match outcome.as_str() {
+            match outcome {
                 "2xx" => counters.pages += count,
                 "3xx" => {}
                 _ => counters.failures += count,
@@ -232,13 +232,13 @@ impl Running {
             () if self.pauses.is_crawl_paused() => "paused",
             () => "running",
         };
-        let outcomes = self.metrics.outcomes().into_iter().filter(|(_, count)| *count > 0);
+        let outcomes = self.metrics.outcomes().into_iter();
         Live {
             started_ms: self.started_ms,
             phase: phase.to_owned(),
             notice: self.figures().notice,
             rates: self.rates.over(&SPANS, self.counters()),
-            outcomes: outcomes.map(|(outcome, count)| OutcomeCount { outcome, count }).collect(),
+            outcomes: outcomes.map(|(outcome, count)| OutcomeCount { outcome: outcome.to_owned(), count }).collect(),
             parts: self.supervisor.status(),
             harvest: self.harvest(),
         }

@@ -32,7 +32,7 @@ pub struct Summary {
     pub counts: Counts,
     pub bytes: u64,
     /// Attempts of this run by outcome, most frequent first.
-    pub outcomes: Vec<(String, u64)>,
+    pub outcomes: Vec<(&'static str, u64)>,
     /// The sinks, with their counters.
     pub sinks: Vec<SinkSummary>,
     pub folder: PathBuf,

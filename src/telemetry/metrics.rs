@@ -103,8 +103,7 @@ impl Default for Metrics {
 impl Metrics {
     /// Starts all series at zero, so that the first increase is visible.
     fn begin_at_zero(&self) {
-        let reasons = FailureReason::ALL.into_iter().filter(|reason| *reason != FailureReason::Alias);
-        for outcome in STATUS_CLASSES.into_iter().chain(reasons.map(FailureReason::name)) {
+        for outcome in outcomes() {
             self.fetches.with_label_values(&[outcome]);
         }
         for change in CHANGES {
@@ -189,16 +188,10 @@ impl Metrics {
     }
 
     /// Attempts since the start by outcome, most frequent first.
-    pub fn outcomes(&self) -> Vec<(String, u64)> {
-        let mut outcomes = Vec::new();
-        for family in prometheus::core::Collector::collect(&self.fetches) {
-            for metric in family.get_metric() {
-                let outcome = metric.get_label().first().map(|label| label.value().to_owned());
-                outcomes.push((outcome.unwrap_or_default(), metric.get_counter().get_value() as u64));
-            }
-        }
-        outcomes.retain(|(_, count)| *count > 0);
-        outcomes.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    pub fn outcomes(&self) -> Vec<(&'static str, u64)> {
+        let counted = outcomes().map(|outcome| (outcome, self.fetches.with_label_values(&[outcome]).get()));
+        let mut outcomes: Vec<_> = counted.filter(|(_, count)| *count > 0).collect();
+        outcomes.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
         outcomes
     }
 
@@ -211,6 +204,13 @@ impl Metrics {
         }
         String::from_utf8_lossy(&text).into_owned()
     }
+}
+
+/// The outcomes of attempts: classes of status codes, and reasons of failures. A redirect to another URL's page is no
+/// attempt of its own.
+fn outcomes() -> impl Iterator<Item = &'static str> {
+    let reasons = FailureReason::ALL.into_iter().filter(|reason| *reason != FailureReason::Alias);
+    STATUS_CLASSES.into_iter().chain(reasons.map(FailureReason::name))
 }
 
 /// A histogram of times, from 1 ms to a minute.

@@ -94,7 +94,7 @@ impl Report {
             books: summary.sinks.iter().map(|sink| Books::in_the_end(&sink.name, &sink.counters)).collect(),
             letters: letters.collect(),
             live: summary.counts.live,
-            attempts: summary.outcomes.iter().cloned().collect(),
+            attempts: summary.outcomes.iter().map(|(outcome, count)| ((*outcome).to_owned(), *count)).collect(),
             seeds: summary.seeds,
             failed_seeds: summary.failed_seeds.iter().map(|(seed, why)| format!("{seed} ({why})")).collect(),
         }

@@ -179,6 +179,7 @@ impl Settings {
         let sinks: Vec<String> = self.sinks.iter().map(Sink::yaml).collect();
         key("target_storage.sinks", &format!("[{}]", sinks.join(", ")));
         key("http.enabled", &false);
+        key("logging.interval", &"6h");
         yaml
     }
 }

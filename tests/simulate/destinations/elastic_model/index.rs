@@ -136,6 +136,17 @@ impl Index {
         seen
     }
 
+    /// Number of documents that a search sees.
+    pub fn count(&mut self, now_ms: u64) -> usize {
+        if now_ms >= self.refreshed_ms + REFRESH_MS {
+            self.refresh(now_ms);
+        }
+        let is_added = |id: &&String| self.documents.contains_key(*id);
+        let unseen = self.unrefreshed.iter().filter(|(id, before)| before.is_none() && is_added(id)).count();
+        let still_seen = self.unrefreshed.iter().filter(|(id, before)| before.is_some() && !is_added(id)).count();
+        self.documents.len() - unseen + still_seen
+    }
+
     pub fn refresh(&mut self, now_ms: u64) {
         self.unrefreshed.clear();
         self.refreshed_ms = now_ms;

@@ -225,8 +225,7 @@ impl Server {
         if indices.is_empty() {
             return Reply::no_index(name);
         }
-        let count: usize =
-            indices.iter().filter_map(|index| Some(self.indices.get_mut(index)?.refreshed(now_ms).len())).sum();
+        let count: usize = indices.iter().filter_map(|index| Some(self.indices.get_mut(index)?.count(now_ms))).sum();
         Reply::ok(json!({ "count": count, "_shards": { "total": 1, "successful": 1, "skipped": 0, "failed": 0 } }))
     }
 
