@@ -679,7 +679,8 @@ fn what_failed_with_its_host_waits_until_that_is_met_again() {
     let event = bench.event(SEED, failure(FailureReason::HostUnreachable));
     bench.validate(event);
     assert_eq!(bench.state(SEED), Some(PageState::Failed(FailureReason::HostUnreachable)));
-    assert!(!bench.frontier.has_work(u64::MAX / 2));
+    assert_eq!(bench.frontier.next_due(), Some(trouble.tried_again_at()));
+    assert!(!bench.frontier.has_work(trouble.tried_again_at() - 1));
     bench.frontier.propose(&[Proposal::seed(SEED)], 5).unwrap();
     assert_eq!(bench.work(), BTreeSet::from([SEED.to_owned()]));
 }
