@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use super::Case;
-use super::requests::{Asked, RobotsSaid};
+use super::requests::{Asked, RobotsSaid, RobotsSeen};
 use crate::world::{DAY, MINUTE, Order, Says, Settings, span, split};
 
 /// Tolerance, because clocks are rounded to milliseconds.
@@ -176,8 +176,10 @@ pub fn robots(case: &Case) -> Vec<String> {
             stories.push(format!("{} was asked for at {when}, before robots.txt of its host", asked.url));
             continue;
         };
-        let kept = if matches!(last.said, RobotsSaid::Unreachable) { STALE } else { DAY };
-        let expires = last.at + kept + WAITED;
+        // An error in between says nothing if the rules were not due: Seine also requests robots.txt to see whether a host is well.
+        let is_good = |it: &&RobotsSeen| it.at <= asked.at && !matches!(it.said, RobotsSaid::Unreachable);
+        let good = seen.iter().rev().find(is_good).map_or(0, |seen| seen.at + DAY);
+        let expires = good.max(last.at + STALE) + WAITED;
         if asked.at > expires && !case.has_jumps() {
             let age = span(asked.at - last.at);
             stories.push(format!("{} was asked for at {when}, by a robots.txt that was {age} old", asked.url));
