@@ -108,7 +108,7 @@ fn is_left_with_failed(running: &Running, counts: &Counts, now: EpochMs, limit: 
     let soon = now + soon(running, limit).as_millis() as u64;
     running.is_validated()
         && counts.first_time.saturating_sub(counts.deferred) > 1
-        && !running.visitor().services.parking.waits_for_healthy(over, soon)
+        && !running.visitor().services.parking.waits_for_healthy((over, soon), now)
 }
 
 /// A wait that counts as work.

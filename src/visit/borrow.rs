@@ -105,7 +105,7 @@ impl Hosts {
         let origin = url.origin().ascii_serialization();
         let borrowed = self.borrow_within(&origin, self.patience(&origin, was_put_off)).await;
         if borrowed.is_ok() {
-            self.parking.is_back(&origin);
+            self.parking.is_back(&origin, now_ms());
         }
         borrowed
     }
@@ -145,13 +145,13 @@ impl Hosts {
                     }
                     if Instant::now() >= deadline {
                         let until = now_ms() + PATIENCE.as_millis() as u64;
-                        self.parking.is_late(origin, Late { until, is_in_trouble: false });
+                        self.parking.is_late(origin, Late { until, is_in_trouble: false, is_back: false });
                         return Err(Interrupted::Taken);
                     }
                     deadline
                 }
                 Answer::At { at, is_in_trouble } => {
-                    self.parking.is_late(origin, Late { until: at, is_in_trouble });
+                    self.parking.is_late(origin, Late { until: at, is_in_trouble, is_back: false });
                     let rested = Instant::now() + Duration::from_millis(at.saturating_sub(now_ms()));
                     if rested > deadline || is_in_trouble {
                         return Err(Interrupted::Resting(at));

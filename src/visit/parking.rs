@@ -9,6 +9,8 @@ use super::host::LeasedHost;
 
 /// Maximum number of late hosts to remember.
 const LATE: usize = 1_000;
+/// A redirect that got its host needs this long (ms) until its answer counts.
+const ANSWERS_MS: u64 = 2_000;
 
 #[derive(Default)]
 pub struct Parking {
@@ -21,8 +23,10 @@ pub struct Parking {
 /// Why a redirect could not visit its host at once.
 #[derive(Debug, Clone, Copy)]
 pub struct Late {
-    /// The host may be visited then.
+    /// The host may be visited then; if it is visited, since when.
     pub until: EpochMs,
+    /// A redirect has got it.
+    pub is_back: bool,
     /// Otherwise it has its delay, or another worker has it.
     pub is_in_trouble: bool,
 }
@@ -59,14 +63,19 @@ impl Parking {
     /// A redirect cannot visit this host now.
     pub(super) fn is_late(&self, origin: &str, why: Late) {
         let mut late = self.late.lock();
+        if late.len() >= LATE {
+            late.retain(|_, late| !late.is_back);
+        }
         if late.len() < LATE || late.contains_key(origin) {
             late.insert(origin.to_owned(), why);
         }
     }
 
     /// A redirect got this host.
-    pub(super) fn is_back(&self, origin: &str) {
-        self.late.lock().remove(origin);
+    pub(super) fn is_back(&self, origin: &str, now: EpochMs) {
+        if let Some(late) = self.late.lock().get_mut(origin) {
+            (late.until, late.is_back) = (now, true);
+        }
     }
 
     /// 0: the host is not known to be late.
@@ -74,13 +83,18 @@ impl Parking {
         self.late.lock().get(origin).map_or(0, |late| late.until)
     }
 
-    /// Whether a redirect waits for a healthy host that may be visited between the two times.
-    pub fn waits_for_healthy(&self, after: EpochMs, before: EpochMs) -> bool {
-        self.late.lock().values().any(|late| !late.is_in_trouble && (after..before).contains(&late.until))
+    /// Whether a redirect waits for a healthy host that may be visited between the two times, or has just got it.
+    pub fn waits_for_healthy(&self, (after, before): (EpochMs, EpochMs), now: EpochMs) -> bool {
+        self.late.lock().values().any(|late| match late.is_back {
+            true => now < late.until + ANSWERS_MS,
+            false => !late.is_in_trouble && (after..before).contains(&late.until),
+        })
     }
 
     /// Up to `at_most` hosts that redirects wait for, for the user.
     pub fn late(&self, at_most: usize) -> Vec<(String, EpochMs)> {
-        self.late.lock().iter().take(at_most).map(|(origin, late)| (origin.clone(), late.until)).collect()
+        let late = self.late.lock();
+        let waiting = late.iter().filter(|(_, late)| !late.is_back);
+        waiting.take(at_most).map(|(origin, late)| (origin.clone(), late.until)).collect()
     }
 }

@@ -143,7 +143,7 @@ fn refuses_what_is_not_its_own() {
     db.keyspace("someone", fjall::KeyspaceCreateOptions::default).unwrap().insert("a", "b").unwrap();
     drop(db);
     let error = message(dir.path());
-    assert!(error.contains("this version of Seine cannot read it"), "{error}");
+    assert!(error.contains("it does not say which format it has") && error.contains("begin anew"), "{error}");
 
     let file = dir.path().join("file");
     fs::write(&file, "no folder").unwrap();
