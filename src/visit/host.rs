@@ -81,7 +81,7 @@ impl LeasedHost {
     /// A host that is due.
     pub fn new(lease: Lease) -> LeasedHost {
         let trouble = lease.host.trouble;
-        let is_tried_again = trouble.is_some_and(|trouble| trouble.given_up && trouble.tried_again_at() <= now_ms());
+        let is_tried_again = trouble.is_some_and(|trouble| trouble.is_tried_again(now_ms()));
         LeasedHost { lease, patience: SHORT_PATIENCE, trouble, is_tried_again, ..LeasedHost::default() }
     }
 

@@ -179,6 +179,11 @@ impl Trouble {
         }
     }
 
+    /// It was given up, and one of its URLs may be requested again now.
+    pub fn is_tried_again(&self, now: EpochMs) -> bool {
+        self.given_up && self.tried_again_at() <= now
+    }
+
     /// Its name has no address, confirmed by a second lookup.
     pub fn is_unknown_name(&self) -> bool {
         self.given_up && self.cause == Cause::Failure(FailureReason::Dns)

@@ -99,9 +99,9 @@ impl Packed {
         self.rare.as_ref().map_or(NEVER, |rare| parked_due(rare.parked, rare.trouble.as_ref()))
     }
 
-    /// The host was given up, and is tried again now.
+    /// See [`Trouble::is_tried_again`].
     pub fn is_tried_again(&self, now: EpochMs) -> bool {
-        self.trouble().is_some_and(|trouble| trouble.given_up && trouble.tried_again_at() <= now)
+        self.trouble().is_some_and(|trouble| trouble.is_tried_again(now))
     }
 
     /// See [`HostRecord::first_later`].

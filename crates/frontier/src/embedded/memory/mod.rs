@@ -50,7 +50,7 @@ pub struct Memory {
     pub clock: AtomicU64,
 }
 
-/// What the writer of the store remembers of it, to read less. Empty after the store was opened.
+/// The writer of the store remembers this of it, and so reads less. Empty after the store was opened.
 #[derive(Debug, Default)]
 pub struct WriterCache {
     pub known: Known,

@@ -64,7 +64,7 @@ impl Volatile {
 
     pub fn lease(&mut self, kept: &Kept, origin: &str, now: EpochMs, (max_urls, share): (usize, f64)) -> Lease {
         let trouble = kept.hosts.get(origin).and_then(|host| host.trouble);
-        let is_tried_again = trouble.is_some_and(|trouble| trouble.given_up && trouble.tried_again_at() <= now);
+        let is_tried_again = trouble.is_some_and(|trouble| trouble.is_tried_again(now));
         let max_urls = if is_tried_again { 1 } else { max_urls };
         let (ready, mut later): (Vec<_>, Vec<_>) = self
             .free(kept, origin)
