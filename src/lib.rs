@@ -1,4 +1,5 @@
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 //! Seine: a streaming crawl service.
 //!
 //! ARCHITECTURE.md lists the modules in the order in which a page passes them, and says which may import which. The

@@ -25,7 +25,7 @@ pub(crate) struct Signals {
 
 impl Signals {
     /// Must be called on a runtime.
-    pub fn listen() -> Signals {
+    pub(crate) fn listen() -> Signals {
         if let Some(SimulatedSignals(signals)) = replacement() {
             return Signals { simulated: signals.lock().take(), terminate: None, interrupt: None, hang_up: None };
         }
@@ -40,7 +40,7 @@ impl Signals {
     }
 
     /// Waits for a signal that ends the process.
-    pub async fn end(&mut self) {
+    pub(crate) async fn end(&mut self) {
         if let Some(signals) = &mut self.simulated {
             while simulated(signals).await != Received::End {}
             return;
@@ -52,7 +52,7 @@ impl Signals {
         }
     }
 
-    pub async fn next(&mut self) -> Received {
+    pub(crate) async fn next(&mut self) -> Received {
         if let Some(signals) = &mut self.simulated {
             return simulated(signals).await;
         }

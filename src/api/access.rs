@@ -12,14 +12,14 @@ use crate::config::{Config, Secret};
 
 /// Roles. Each includes the rights of those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Role {
+pub(super) enum Role {
     Read,
     Operate,
 }
 
 /// Where a request comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Peer {
+pub(super) enum Peer {
     /// The socket in the data folder.
     Owner,
     Network(SocketAddr),
@@ -35,7 +35,13 @@ pub(super) struct Access<'c>(pub &'c Config);
 impl Access<'_> {
     /// The sender's name for the log of orders, or why the request is refused. `is_loopback`: the server listens only
     /// on a loopback address.
-    pub fn check(&self, peer: &Peer, is_loopback: bool, headers: &HeaderMap, wanted: Role) -> Result<String, Refusal> {
+    pub(super) fn check(
+        &self,
+        peer: &Peer,
+        is_loopback: bool,
+        headers: &HeaderMap,
+        wanted: Role,
+    ) -> Result<String, Refusal> {
         let address = match peer {
             Peer::Owner => return Ok("command line".to_owned()),
             Peer::Network(address) => address,
@@ -61,7 +67,7 @@ impl Access<'_> {
 
     /// For requests that need no token. They must not be readable for other websites by DNS rebinding. So a server on a
     /// loopback address accepts only the host name localhost, unless tokens are configured.
-    pub fn may_read(&self, is_loopback: bool, headers: &HeaderMap) -> Result<(), Refusal> {
+    pub(super) fn may_read(&self, is_loopback: bool, headers: &HeaderMap) -> Result<(), Refusal> {
         match is_loopback && !self.has_tokens() {
             true => refuse_other_names(headers),
             false => Ok(()),
@@ -69,7 +75,7 @@ impl Access<'_> {
     }
 
     /// The name of a remote worker.
-    pub fn client(&self, headers: &HeaderMap) -> Result<String, Refusal> {
+    pub(super) fn client(&self, headers: &HeaderMap) -> Result<String, Refusal> {
         refuse_foreign_pages(headers)?;
         if self.0.work.clients.is_empty() {
             return Err(Refusal::Forbidden("no work is given out: work.clients says to whom it would be".to_owned()));

@@ -48,12 +48,12 @@ pub(super) struct ConnectionSlot {
 pub(super) struct RequestSlot(pub Option<Arc<ConnectionSlot>>);
 
 impl ConnectionSlots {
-    pub fn new() -> Arc<ConnectionSlots> {
+    pub(super) fn new() -> Arc<ConnectionSlots> {
         Arc::new(ConnectionSlots { room: Arc::new(Semaphore::new(CONNECTIONS)), taken: Mutex::default() })
     }
 
     /// Waits for a free place.
-    pub async fn take(self: &Arc<Self>) -> ConnectionSlot {
+    pub(super) async fn take(self: &Arc<Self>) -> ConnectionSlot {
         loop {
             if self.room.available_permits() == 0 {
                 self.want_one();
@@ -82,21 +82,21 @@ impl ConnectionSlots {
 
 impl ConnectionSlot {
     /// A request has arrived. The connection stays until [`ConnectionSlot::is_idle`].
-    pub fn is_busy(&self) {
+    pub(super) fn is_busy(&self) {
         *self.connection.idle_since.lock() = None;
     }
 
-    pub fn is_idle(&self) {
+    pub(super) fn is_idle(&self) {
         *self.connection.idle_since.lock() = Some(Instant::now());
     }
 
     /// The request waits for the rest of its body, or for work, so the connection counts as idle.
-    pub fn waits(&self) {
+    pub(super) fn waits(&self) {
         self.connection.idle_since.lock().get_or_insert_with(Instant::now);
     }
 
     /// Waits until the connection must close.
-    pub async fn wanted(&self) {
+    pub(super) async fn wanted(&self) {
         self.connection.wanted.notified().await;
     }
 }

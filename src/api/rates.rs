@@ -22,7 +22,7 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    pub fn new() -> Rates {
+    pub(super) fn new() -> Rates {
         Rates { asking: Limit::new(200, 400), working: Limit::new(2000, 4000), refused: Limit::new(5, 50) }
     }
 }
@@ -45,12 +45,12 @@ impl Limit {
     }
 
     /// Refuses what [`Limit::take`] would refuse now, and counts nothing.
-    pub fn check(&self, who: &str) -> Result<(), Refusal> {
+    pub(super) fn check(&self, who: &str) -> Result<(), Refusal> {
         self.ask(Request { who: who.to_owned(), counts: false })
     }
 
     /// Counts a request of `who`, or refuses it.
-    pub fn take(&self, who: &str) -> Result<(), Refusal> {
+    pub(super) fn take(&self, who: &str) -> Result<(), Refusal> {
         if self.limiter.len() >= MOST {
             self.limiter.retain_recent();
         }

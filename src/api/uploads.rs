@@ -26,7 +26,7 @@ impl Default for Uploads {
 
 impl Uploads {
     /// None if the worker already has its share; `clients` is the number of workers.
-    pub fn permit(&self, client: &str, clients: usize) -> Option<OwnedSemaphorePermit> {
+    pub(super) fn permit(&self, client: &str, clients: usize) -> Option<OwnedSemaphorePermit> {
         let share = (UPLOADS / clients.max(1)).max(1);
         let mut shares = self.shares.lock();
         let shares = shares.entry(client.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(UPLOADS)));

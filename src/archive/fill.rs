@@ -11,7 +11,7 @@ use super::inputs::{ArchiveInput, InputKind};
 use super::read::Page;
 
 /// How many pages of each format got which field filled in.
-pub type Filled = BTreeMap<(Format, Field), u64>;
+pub(crate) type Filled = BTreeMap<(Format, Field), u64>;
 
 /// The fields that can be filled in, and their values. The time is the modification time of the archive's file, or for a
 /// topic the present time. The relevance is that without a classifier.
@@ -29,7 +29,7 @@ pub(super) fn has_content_for(page: &Page, to: Format) -> bool {
 }
 
 /// Fills in what `to` demands and the page lacks. `changed_ms`: modification time of the page's file.
-pub fn fill(page: &mut Page, to: Format, changed_ms: EpochMs, filled: &mut Filled) {
+pub(crate) fn fill(page: &mut Page, to: Format, changed_ms: EpochMs, filled: &mut Filled) {
     for (field, _) in FILLINGS {
         if to.demands(field) && page.lacks.has(field) {
             *filled.entry((page.format, field)).or_default() += 1;
@@ -52,7 +52,7 @@ pub(super) fn changed_ms(input: &ArchiveInput) -> EpochMs {
 }
 
 /// Sentences for people, one per line: what was filled in, for how many pages.
-pub fn text(filled: &Filled, to: &str) -> String {
+pub(crate) fn text(filled: &Filled, to: &str) -> String {
     let with = |field| FILLINGS.iter().find(|(it, _)| *it == field).map_or("", |(_, with)| with);
     let line = |(&(from, field), pages): (&(Format, Field), &u64)| {
         format!("filled in, because {to} demands it: the {field} ({}) of {pages} pages of {from}\n", with(field))

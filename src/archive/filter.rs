@@ -12,7 +12,7 @@ use super::read::Page;
 
 /// Conditions for a page; the default selects all pages.
 #[derive(Debug, Clone, Default)]
-pub struct PageFilter {
+pub(crate) struct PageFilter {
     /// Must match somewhere in the URL requested or the final URL.
     pub url: Option<Regex>,
     /// One of these must be the host of the URL. If it begins with a dot, the host must end with it.
@@ -28,7 +28,7 @@ pub struct PageFilter {
 }
 
 impl PageFilter {
-    pub fn takes(&self, page: &Page) -> bool {
+    pub(crate) fn takes(&self, page: &Page) -> bool {
         let event = &page.event;
         let urls = [&event.url, &event.final_url];
         self.url.as_ref().is_none_or(|pattern| urls.iter().any(|url| pattern.is_match(url)))
@@ -64,7 +64,7 @@ impl PageFilter {
 }
 
 /// `200`, `200-299`, `4xx`.
-pub fn parse_status(text: &str) -> Result<(u16, u16), String> {
+pub(crate) fn parse_status(text: &str) -> Result<(u16, u16), String> {
     let number = |text: &str| text.parse::<u16>().ok().filter(|status| (100..=999).contains(status));
     let range = match (text.strip_suffix("xx"), text.split_once('-')) {
         (Some(class), _) => {
@@ -77,12 +77,12 @@ pub fn parse_status(text: &str) -> Result<(u16, u16), String> {
 }
 
 /// The beginning of a day (`2026-11-21`, in UTC), or a time (`2026-11-21T14:30:00Z`).
-pub fn parse_from(text: &str) -> Result<EpochMs, String> {
+pub(crate) fn parse_from(text: &str) -> Result<EpochMs, String> {
     parse_time(text, 0)
 }
 
 /// The end of a day, or a time.
-pub fn parse_until(text: &str) -> Result<EpochMs, String> {
+pub(crate) fn parse_until(text: &str) -> Result<EpochMs, String> {
     parse_time(text, 86_400_000)
 }
 

@@ -12,7 +12,7 @@ use crate::sinks::page_location::Pages;
 
 /// Where a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RecordPosition {
+pub(crate) struct RecordPosition {
     /// Number of the page in the file, from 1.
     pub number: u64,
     /// Its start in bytes: in the file, or in the uncompressed content of a stream.
@@ -24,7 +24,7 @@ pub struct RecordPosition {
 ///
 /// # Errors
 /// The file cannot be opened.
-pub fn find(
+pub(crate) fn find(
     pages: &Pages,
     format: Format,
     (url, fetched): (&str, EpochMs),

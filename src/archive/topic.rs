@@ -15,7 +15,7 @@ use super::detect::{self, Detected};
 use crate::sinks::kafka_reader::{Next, TopicReader};
 
 /// The prefix of a topic's address: `kafka://localhost:9092/pages`.
-pub const SCHEME: &str = "kafka://";
+pub(crate) const SCHEME: &str = "kafka://";
 
 /// One partition with its range of offsets at the time of opening.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ pub enum TopicError {
 }
 
 /// Reads the messages of one partition, each in its own format.
-pub struct PartitionReader {
+pub(crate) struct PartitionReader {
     reader: TopicReader,
     partition: Partition,
     /// The offset after the last message.
@@ -54,7 +54,7 @@ impl fmt::Display for Partition {
 }
 
 /// The partitions of a topic, as they are now. `properties`: those of librdkafka besides the servers.
-pub fn partitions(address: &str, properties: &BTreeMap<String, String>) -> Result<Vec<Partition>, TopicError> {
+pub(crate) fn partitions(address: &str, properties: &BTreeMap<String, String>) -> Result<Vec<Partition>, TopicError> {
     let bad = || TopicError::Address(address.to_owned());
     let (servers, topic) = address.strip_prefix(SCHEME).ok_or_else(bad)?.split_once('/').ok_or_else(bad)?;
     if servers.is_empty() || topic.is_empty() || topic.contains('/') {
@@ -78,7 +78,7 @@ fn connect(servers: &str, topic: &str, properties: &BTreeMap<String, String>) ->
 
 impl PartitionReader {
     /// `after`: number of the last message to skip; 0 for none.
-    pub fn open(partition: &Partition, after: u64) -> Result<PartitionReader, TopicError> {
+    pub(crate) fn open(partition: &Partition, after: u64) -> Result<PartitionReader, TopicError> {
         let broker =
             |error: KafkaError| TopicError::Broker { address: partition.to_string(), problem: error.to_string() };
         let next = i64::try_from(after).unwrap_or(0).max(partition.offsets.start);

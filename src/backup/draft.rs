@@ -7,13 +7,13 @@ use seine_system::folders::{if_there, make_private};
 
 use super::error::BackupError;
 
-pub const BACKUP_MARK: &str = "backup.unfinished";
-pub const RESTORE_MARK: &str = "restore.unfinished";
+pub(super) const BACKUP_MARK: &str = "backup.unfinished";
+pub(super) const RESTORE_MARK: &str = "restore.unfinished";
 /// Created by the file system at the top of a volume. A folder with nothing else counts as empty.
 const LOST_AND_FOUND: &str = "lost+found";
 
 /// Refuses a data folder that an interrupted restore left incomplete.
-pub fn refuse_half_restored(folder: &Path) -> Result<(), BackupError> {
+pub(crate) fn refuse_half_restored(folder: &Path) -> Result<(), BackupError> {
     match folder.join(RESTORE_MARK).exists() {
         true => Err(BackupError::HalfRestored(folder.to_owned())),
         false => Ok(()),
@@ -21,7 +21,7 @@ pub fn refuse_half_restored(folder: &Path) -> Result<(), BackupError> {
 }
 
 /// If this is dropped before it is finished, it deletes what was written.
-pub struct Draft {
+pub(super) struct Draft {
     pub folder: PathBuf,
     mark: PathBuf,
     /// The mark file, locked. If the process is killed, the mark stays but is no longer locked.
@@ -32,7 +32,7 @@ pub struct Draft {
 
 impl Draft {
     /// Starts in a missing or empty folder. Also takes a folder that an interrupted run left, and deletes its content.
-    pub fn begin(folder: &Path, mark_name: &str) -> Result<Draft, BackupError> {
+    pub(super) fn begin(folder: &Path, mark_name: &str) -> Result<Draft, BackupError> {
         let was_there = folder.exists();
         make_private(folder).map_err(BackupError::file("making", folder))?;
         let mark = folder.join(mark_name);
@@ -49,7 +49,7 @@ impl Draft {
     }
 
     /// Makes everything in the folder durable, then calls `last`. After that the folder is complete.
-    pub fn finish(mut self, last: impl FnOnce(&Path) -> Result<(), BackupError>) -> Result<(), BackupError> {
+    pub(super) fn finish(mut self, last: impl FnOnce(&Path) -> Result<(), BackupError>) -> Result<(), BackupError> {
         sync_tree(&self.folder).map_err(BackupError::file("syncing", &self.folder))?;
         last(&self.folder)?;
         fs::remove_file(&self.mark).map_err(BackupError::file("removing", &self.mark))?;

@@ -21,7 +21,7 @@ const FORMAT: &str = "seine backup 1";
 const LONGEST: u64 = 64 << 20;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Manifest {
+pub(crate) struct Manifest {
     pub format: String,
     /// The version of Seine that took the backup.
     pub seine: String,
@@ -41,7 +41,7 @@ pub struct Manifest {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptFile {
+pub(crate) struct KeptFile {
     /// Path in the backup.
     pub path: PathBuf,
     pub bytes: u64,
@@ -50,7 +50,13 @@ pub struct KeptFile {
 }
 
 impl Manifest {
-    pub fn new(of: &Path, taken_ms: EpochMs, facts: Facts, left_out: Vec<PathBuf>, files: Vec<KeptFile>) -> Manifest {
+    pub(crate) fn new(
+        of: &Path,
+        taken_ms: EpochMs,
+        facts: Facts,
+        left_out: Vec<PathBuf>,
+        files: Vec<KeptFile>,
+    ) -> Manifest {
         let of = std::path::absolute(of).unwrap_or_else(|_| of.to_owned());
         let seine = env!("CARGO_PKG_VERSION").to_owned();
         let format = FORMAT.to_owned();
@@ -58,7 +64,7 @@ impl Manifest {
         Manifest { format, seine, taken_ms, of, facts, left_out, secrets, secrets_left_out, files }
     }
 
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
@@ -69,7 +75,7 @@ impl Manifest {
     }
 
     /// Loads the manifest of the backup in `folder`. Does not check the files.
-    pub fn load(folder: &Path) -> Result<Manifest, BackupError> {
+    pub(crate) fn load(folder: &Path) -> Result<Manifest, BackupError> {
         let path = folder.join(FILE);
         let mut text = Vec::new();
         let read = if_there(File::open(&path).and_then(|file| file.take(LONGEST).read_to_end(&mut text)));

@@ -25,9 +25,9 @@ mod restore;
 mod send;
 mod stream;
 
-pub use draft::refuse_half_restored;
-pub use error::BackupError;
-pub use manifest::Manifest;
-pub use receive::receive;
-pub use restore::restore;
-pub use send::{FILLINGS, SendError, send};
+pub(crate) use draft::refuse_half_restored;
+pub(crate) use error::BackupError;
+pub(crate) use manifest::Manifest;
+pub(crate) use receive::receive;
+pub(crate) use restore::restore;
+pub(crate) use send::{FILLINGS, SendError, send};

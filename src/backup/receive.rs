@@ -29,7 +29,7 @@ const LEVEL: i32 = 1;
 /// Makes a backup in the folder `to` from the stream `input`, sent by the crawl with the data folder `of`. The backup
 /// is complete and durable when this returns; after an error nothing is left. `with_secrets`: also copies passwords
 /// given as variables or options. Adds the bytes written to `written`.
-pub fn receive(
+pub(crate) fn receive(
     input: &mut dyn Read,
     of: &Path,
     to: &Path,

@@ -20,7 +20,7 @@ const LONGEST: usize = 64 << 20;
 /// Makes the data folder `to` from the backup in `from`. First compares every file of the backup with its digest. The
 /// folder is complete and durable when this returns; after an error nothing is left. Adds the bytes read to `read`;
 /// each file is read twice.
-pub fn restore(from: &Path, to: &Path, read: &AtomicU64) -> Result<Manifest, BackupError> {
+pub(crate) fn restore(from: &Path, to: &Path, read: &AtomicU64) -> Result<Manifest, BackupError> {
     let manifest = Manifest::load(from)?;
     refuse_inside(to, from)?;
     let draft = Draft::begin(to, RESTORE_MARK)?;

@@ -17,12 +17,12 @@ const ORDERS: &str = "orders.jsonl";
 const CLIENTS: &str = "clients";
 const JOURNALS: [&str; 3] = [".sent", ".sent.older", ".in_question"];
 /// In the data folder: the progress of sinks that are being filled from an archive …
-pub const FILLINGS: &str = "from.archive";
+pub(crate) const FILLINGS: &str = "from.archive";
 /// … and a file that may contain passwords.
 pub(super) const STARTED_WITH: &str = "started-with.json";
 
 #[derive(Debug, thiserror::Error)]
-pub enum SendError {
+pub(crate) enum SendError {
     #[error(transparent)]
     Frontier(#[from] FrontierError),
     #[error(transparent)]
@@ -35,7 +35,12 @@ pub enum SendError {
 }
 
 /// Writes a copy of the crawl in the data folder `folder` to `out`. Errors of the crawl are also sent to `out`.
-pub fn send(folder: &Path, frontier: &EmbeddedFrontier, log: &PageLog, out: &mut dyn Write) -> Result<(), SendError> {
+pub(crate) fn send(
+    folder: &Path,
+    frontier: &EmbeddedFrontier,
+    log: &PageLog,
+    out: &mut dyn Write,
+) -> Result<(), SendError> {
     let mut pieces = Pieces::to(out);
     match send_all(folder, frontier, log, &mut pieces) {
         Err(error @ SendError::Gone(_)) => Err(error),

@@ -18,7 +18,7 @@ const PIECE_BYTES: usize = 256 << 10;
 
 /// Facts about a copy. Numbers are indices of accepted events.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Facts {
+pub(crate) struct Facts {
     /// The frontier contains events up to this one.
     pub validated: u64,
     /// The log has events after this one …
@@ -35,23 +35,23 @@ pub(super) struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    pub fn to(out: &'a mut dyn Write) -> Pieces<'a> {
+    pub(super) fn to(out: &'a mut dyn Write) -> Pieces<'a> {
         Pieces { out, buffer: Vec::with_capacity(PIECE_BYTES) }
     }
 
     /// Starts a file; the data that follows belongs to it.
-    pub fn begin(&mut self, name: &str) -> io::Result<()> {
+    pub(super) fn begin(&mut self, name: &str) -> io::Result<()> {
         self.flush_data()?;
         self.piece(FILE, name.as_bytes())
     }
 
-    pub fn end(&mut self, facts: &Facts) -> io::Result<()> {
+    pub(super) fn end(&mut self, facts: &Facts) -> io::Result<()> {
         self.flush_data()?;
         self.piece(END, &serde_json::to_vec(facts)?)?;
         self.out.flush()
     }
 
-    pub fn fail(&mut self, why: &str) -> io::Result<()> {
+    pub(super) fn fail(&mut self, why: &str) -> io::Result<()> {
         self.buffer.clear();
         self.piece(FAILED, &why.as_bytes()[..why.len().min(PIECE_BYTES)])?;
         self.out.flush()

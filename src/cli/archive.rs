@@ -56,13 +56,13 @@ pub(super) struct FilterArgs {
 }
 
 impl ReadingArgs {
-    pub fn source_options(&self) -> anyhow::Result<InputOptions> {
+    pub(super) fn source_options(&self) -> anyhow::Result<InputOptions> {
         Ok(InputOptions { format: self.format, kafka: self.kafka_properties()?, without: None })
     }
 
     /// The configuration, and the sink with this name in it, or the sink for this word of
     /// `target_storage.data_formats`.
-    pub fn with_sink(&self, name: &str) -> anyhow::Result<(Config, SinkConfig)> {
+    pub(super) fn with_sink(&self, name: &str) -> anyhow::Result<(Config, SinkConfig)> {
         let mut loaded = config::load(self.config.as_deref(), &config::environment())?;
         match loaded.config.sinks.iter().position(|sink| sink.name.eq_ignore_ascii_case(name)) {
             Some(at) => {
@@ -74,7 +74,7 @@ impl ReadingArgs {
     }
 
     /// The configuration, and the sink for a word of `target_storage.data_formats`.
-    pub fn with_word(&self, word: &str) -> anyhow::Result<(Config, SinkConfig)> {
+    pub(super) fn with_word(&self, word: &str) -> anyhow::Result<(Config, SinkConfig)> {
         let options = [("target_storage.data_formats", word.to_owned())];
         let mut loaded = config::load_with(self.config.as_deref(), &config::environment(), &options)?;
         let sink = loaded.config.sinks.pop();
@@ -107,7 +107,7 @@ fn print_warnings(loaded: Loaded, sink: SinkConfig) -> (Config, SinkConfig) {
 
 impl FilterArgs {
     /// A description of the task. The same choice gives the same description, so an interrupted task can be recognised.
-    pub fn task(&self, command: &str, from_names: &[String], to: impl Display) -> Vec<String> {
+    pub(super) fn task(&self, command: &str, from_names: &[String], to: impl Display) -> Vec<String> {
         let mut words = vec![command.to_owned()];
         words.extend(from_names.iter().map(|name| absolute(name)));
         words.push(format!("--to {to}"));
@@ -121,12 +121,12 @@ impl FilterArgs {
     }
 
     /// The selection of pages for a transfer.
-    pub fn wanted(self) -> Wanted {
+    pub(super) fn wanted(self) -> Wanted {
         let filter = self.filter();
         Box::new(move |page| Ok(filter.takes(page)))
     }
 
-    pub fn filter(self) -> PageFilter {
+    pub(super) fn filter(self) -> PageFilter {
         let FilterArgs { url, hosts, from, until, statuses, types } = self;
         let hosts = hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect();
         PageFilter { url, hosts, from, until, statuses, types }
@@ -150,7 +150,7 @@ pub(super) struct TransferOutput {
 
 impl TransferOutput {
     /// The exit status. Prints a message if nothing could be read.
-    pub fn status(&self, summary: &Summary) -> ExitCode {
+    pub(super) fn status(&self, summary: &Summary) -> ExitCode {
         if summary.is_nothing_read() && summary.unread + summary.not_sent.unreadable == 0 {
             self.ticker.screen.print(NOTHING_READ);
         }
@@ -158,7 +158,7 @@ impl TransferOutput {
     }
 
     /// Prints which inputs were skipped or end early, and the figures.
-    pub fn summary(&mut self, summary: &Summary, to: &str, folder: &Path) {
+    pub(super) fn summary(&mut self, summary: &Summary, to: &str, folder: &Path) {
         self.ticker.end();
         self.ticker.print_rest();
         let screen = &self.ticker.screen;

@@ -26,13 +26,13 @@ const NAMEABLE: usize = 16 << 10;
 /// Number of seeds sent to a running crawl in one request.
 const SEEDS: usize = 20_000;
 
-pub enum Asked {
+pub(super) enum Asked {
     Running(Client),
     Resting(Box<Console>),
 }
 
 impl Asked {
-    pub fn of(folder: &Path) -> anyhow::Result<Asked> {
+    pub(super) fn of(folder: &Path) -> anyhow::Result<Asked> {
         let half = |missing, there| CrawlError::Half { folder: folder.to_owned(), missing, there };
         match (folder.join("frontier").is_dir(), folder.join("log").is_dir()) {
             (true, true) => {}
@@ -63,7 +63,7 @@ impl Asked {
         }
     }
 
-    pub fn is_running(&self) -> bool {
+    pub(super) fn is_running(&self) -> bool {
         matches!(self, Asked::Running(_))
     }
 
@@ -79,35 +79,35 @@ impl Asked {
         })
     }
 
-    pub fn clients(&self) -> anyhow::Result<Vec<ClientStatus>> {
+    pub(super) fn clients(&self) -> anyhow::Result<Vec<ClientStatus>> {
         self.ask("/clients", |console| console.status.clients_at_rest())
     }
 
-    pub fn status(&self) -> anyhow::Result<Status> {
+    pub(super) fn status(&self) -> anyhow::Result<Status> {
         self.ask("/status", |console| Ok(console.status.now(LiveStatus::default())))
     }
 
-    pub fn hosts(&self, query: &HostsQuery) -> anyhow::Result<Hosts> {
+    pub(super) fn hosts(&self, query: &HostsQuery) -> anyhow::Result<Hosts> {
         self.ask(&format!("/hosts?{}", serde_urlencoded::to_string(query)?), |console| Ok(console.hosts.list(query)))
     }
 
-    pub fn host(&self, host: &str) -> anyhow::Result<HostStatus> {
+    pub(super) fn host(&self, host: &str) -> anyhow::Result<HostStatus> {
         let name: String = url::form_urlencoded::byte_serialize(host.as_bytes()).collect();
         self.ask(&format!("/hosts/{name}"), |console| console.hosts.show(host))
     }
 
-    pub fn why(&self, url: &str) -> anyhow::Result<Why> {
+    pub(super) fn why(&self, url: &str) -> anyhow::Result<Why> {
         // A longer URL does not fit into a request.
         anyhow::ensure!(url.len() <= NAMEABLE, no_url(url));
         let query = serde_urlencoded::to_string([("url", url), ("delivered", "true")])?;
         self.ask(&format!("/url?{query}"), |console| console.urls.why(url, true))
     }
 
-    pub fn orders(&self) -> anyhow::Result<Vec<Ordered>> {
+    pub(super) fn orders(&self) -> anyhow::Result<Vec<Ordered>> {
         self.ask("/orders", |console| console.order_log.latest())
     }
 
-    pub fn order(&self, order: &Order) -> anyhow::Result<Done> {
+    pub(super) fn order(&self, order: &Order) -> anyhow::Result<Done> {
         Ok(match self {
             Asked::Running(client) => client.post("/orders", order)?,
             Asked::Resting(console) => console.orders.give(order, BY)?,
@@ -115,7 +115,7 @@ impl Asked {
     }
 
     /// Only for a running crawl; a stopped one reads the configuration at its next start.
-    pub fn reload(&self) -> anyhow::Result<Reloaded> {
+    pub(super) fn reload(&self) -> anyhow::Result<Reloaded> {
         match self {
             Asked::Running(client) => Ok(client.post("/reload", &())?),
             Asked::Resting(console) => bail!(
@@ -125,7 +125,7 @@ impl Asked {
         }
     }
 
-    pub fn add_seeds(&self, urls: &[String]) -> anyhow::Result<SeedsAdded> {
+    pub(super) fn add_seeds(&self, urls: &[String]) -> anyhow::Result<SeedsAdded> {
         Ok(match self {
             Asked::Running(client) => in_parts(client, urls)?,
             Asked::Resting(console) => console.seeds.add(urls, BY)?,
@@ -151,12 +151,12 @@ fn is_in_use(error: &CrawlError) -> bool {
 }
 
 /// Prints the part of an order that could not be done.
-pub fn warn(warning: &Option<String>) {
+pub(super) fn warn(warning: &Option<String>) {
     warning.iter().for_each(|warning| crate::telemetry::progress::say("WARN", warning));
 }
 
 /// A time relative to now: "5 s ago" or "in 5 s".
-pub fn ago(time_ms: u64, now_ms: u64) -> String {
+pub(super) fn ago(time_ms: u64, now_ms: u64) -> String {
     let is_past = time_ms <= now_ms;
     let span = span(time_ms.abs_diff(now_ms) / 1000);
     if is_past { format!("{span} ago") } else { format!("in {span}") }

@@ -17,7 +17,7 @@ use crate::telemetry::progress::grouped;
 /// Counts everything in the page log, the frontier and the dead letters again. This takes minutes for a hundred million
 /// URLs. Exit status: 0 if all counters balance, otherwise 1.
 #[derive(clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     folder: NamedFolder,
     /// Also check the destinations: the records of FILES, the documents of Elasticsearch by id, the events in the Kafka
@@ -31,7 +31,7 @@ pub struct Args {
     json: bool,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     for part in ["frontier", "log"] {
         if !args.folder.path().join(part).is_dir() {
             bail!(

@@ -17,7 +17,7 @@ use crate::telemetry::progress::{Screen, bytes, grouped};
 ///
 /// Exit status: 0 if the backup is complete and on disk, otherwise 1. After a failure nothing is left behind.
 #[derive(clap::Args)]
-pub struct Backup {
+pub(super) struct Backup {
     /// New or empty folder, outside the data folder.
     #[arg(value_name = "DEST")]
     to: PathBuf,
@@ -35,7 +35,7 @@ pub struct Backup {
 ///
 /// First checks the size and checksum of every file of the backup.
 #[derive(clap::Args)]
-pub struct Restore {
+pub(super) struct Restore {
     /// Folder made by seine backup.
     #[arg(value_name = "SRC")]
     from: PathBuf,
@@ -47,7 +47,7 @@ pub struct Restore {
     quiet: bool,
 }
 
-pub fn backup(args: Backup) -> anyhow::Result<ExitCode> {
+pub(super) fn backup(args: Backup) -> anyhow::Result<ExitCode> {
     let folder = &args.folder.output;
     let with_secrets = !args.without_secrets;
     let mut ticker = Ticker::start(Screen::new(args.quiet), "", 0);
@@ -72,7 +72,7 @@ pub fn backup(args: Backup) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub fn restore(args: Restore) -> anyhow::Result<ExitCode> {
+pub(super) fn restore(args: Restore) -> anyhow::Result<ExitCode> {
     let total = Manifest::load(&args.from)?.bytes();
     let mut ticker = Ticker::start(Screen::new(args.quiet), "", total * 2);
     let manifest = backup::restore(&args.from, &args.output, ticker.read())?;

@@ -27,7 +27,7 @@ Examples:
   seine build-model -t examples -o ebola      make a model from examples/positive and examples/negative
   seine test-model -m ebola -t others         test it on other pages
   seine crawl -s seeds.txt -o data -m ebola   deliver each page with its relevance")]
-pub struct Args {
+pub(super) struct Args {
     /// Folder with the examples.
     #[arg(short = 't', long = "trainingDataDir", value_name = "EXAMPLES")]
     examples: PathBuf,
@@ -36,7 +36,7 @@ pub struct Args {
     output: PathBuf,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut examples = Examples::default();
     each_example(&args.examples, &mut |_, event, derived, is_relevant| {
         let Some(response) = event.response() else { return Ok(()) };

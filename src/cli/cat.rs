@@ -34,7 +34,7 @@ const MAX_DECODED_BYTES: u64 = 256 << 20;
 /// Exit status: 0; 1 if something could not be read, or there was nothing to read; 2 for wrong arguments.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(super) struct Args {
     /// Files, folders, patterns, kafka://HOST:PORT/TOPIC.
     #[arg(value_name = "FROM", required = true)]
     from_names: Vec<String>,
@@ -61,7 +61,7 @@ Examples:
   seine cat kafka://localhost:9092/pages --from 2026-11-01  a topic's pages of this month";
 
 /// Prints pages to standard output and problems to standard error.
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let options = args.reading.source_options()?;
     if args.place {
         eprintln!("seine: --place is now --location");

@@ -7,7 +7,7 @@ use crate::config;
 
 /// Check a configuration and print all values in force with their sources. Secrets are masked.
 #[derive(clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// Configuration file, or a folder with seine.yml or ache.yml. Without it: defaults and environment.
     #[arg(short, long, value_name = "FILE|DIR")]
     config: Option<PathBuf>,
@@ -16,7 +16,7 @@ pub struct Args {
     defaults: bool,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.defaults {
         return super::print(config::DEFAULTS);
     }

@@ -10,7 +10,7 @@ use crate::telemetry::progress::grouped;
 
 /// List remote workers (work.clients): their hosts, their pages, and whether they are trusted.
 #[derive(clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     #[command(subcommand)]
     action: Option<Action>,
     #[command(flatten)]
@@ -29,7 +29,7 @@ enum Action {
     },
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(Action::Readmit { client }) = args.action {
         return super::steer::order(&args.folder.output, &Order::ReadmitClient { client });
     }

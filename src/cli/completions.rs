@@ -11,11 +11,11 @@ use clap_complete::Shell;
 /// folder of $fpath, as _seine fish: seine completions fish > ~/.config/fish/completions/seine.fish
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub(super) struct Args {
     shell: Shell,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut super::Seine::command(), "seine", &mut script);
     super::print(&String::from_utf8_lossy(&script))

@@ -24,7 +24,7 @@ use crate::sinks::SinkContext;
 /// Exit status: 0; 1 if something failed or could not be read, or there was nothing to read; 2 for wrong arguments.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(super) struct Args {
     /// Files, folders, patterns, kafka://HOST:PORT/TOPIC.
     #[arg(value_name = "FROM", required = true)]
     from_names: Vec<String>,
@@ -49,7 +49,7 @@ Examples:
   seine convert kafka://localhost:9092/pages out --to FILES
   seine convert ache/data_pages out --to CDR31 --host example.com --from 2026-11-01";
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (config, mut sink) = args.reading.with_word(args.to.name)?;
     // Never write into the page store of a crawl.
     sink.destination.keep_in_own_folder();

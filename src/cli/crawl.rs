@@ -29,7 +29,7 @@ pub(super) const CONCURRENCY: &str = "crawler_manager.downloader.download_thread
 /// refuses private addresses, and writes FILES to the data folder. Run it again with the same -o to continue.
 #[derive(clap::Args)]
 #[command(after_help = exit::HELP)]
-pub struct Args {
+pub(super) struct Args {
     /// URL to start from; repeatable.
     #[arg(long = "seed", value_name = "URL")]
     seeds: Vec<String>,
@@ -100,7 +100,7 @@ pub struct Args {
     quiet: bool,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let options = args.keys();
     let environment = config::environment();
     let loaded = config::load_with(args.config.as_deref(), &environment, &options)?;

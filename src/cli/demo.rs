@@ -18,7 +18,7 @@ use crate::telemetry::progress::Screen;
 /// The website has several hosts, robots.txt, sitemaps, redirects and a redirect loop, compressed bodies, five
 /// charsets, a slow page, failing pages and an endless calendar.
 #[derive(clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// Data folder; an earlier demo in it is replaced.
     #[arg(short, long, value_name = "DIR", default_value = "data/demo")]
     output: PathBuf,
@@ -30,7 +30,7 @@ pub struct Args {
 /// Marks the folder of a demo. Only such folders are replaced.
 const MARK: &str = "made-by-seine-demo";
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     // The website has its own runtime, so the crawler's load does not slow it down.
     let site_runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     if args.serve {

@@ -23,7 +23,7 @@ pub(super) struct Destination {
 
 impl Destination {
     /// The configuration of the crawl in this folder.
-    pub fn of_crawl(&self, folder: &Path) -> anyhow::Result<Loaded> {
+    pub(super) fn of_crawl(&self, folder: &Path) -> anyhow::Result<Loaded> {
         let started_with = StartedWith::load(folder)?;
         Ok(started_with.configuration(self.config.as_deref(), &config::environment(), &self.options())?)
     }

@@ -37,7 +37,7 @@ pub(super) struct PageReader {
 }
 
 impl PageReader {
-    pub fn new(names: &[String]) -> PageReader {
+    pub(super) fn new(names: &[String]) -> PageReader {
         PageReader {
             ticker: Ticker::new(names, &InputOptions::default(), false),
             options: DeriveOptions::from(&Config::default()),
@@ -49,7 +49,7 @@ impl PageReader {
 
     /// Calls `take` for every page of the named inputs. A file that is not an archive counts as an HTML page if it is
     /// text.
-    pub fn each(&mut self, name: &str, take: &mut Take<'_>) -> anyhow::Result<()> {
+    pub(super) fn each(&mut self, name: &str, take: &mut Take<'_>) -> anyhow::Result<()> {
         let names = [name.to_owned()];
         let inputs = match ArchiveInputs::open(&names, InputOptions::default()) {
             Err(InputError::Unknown { .. }) => return self.file(Path::new(name), take),
@@ -122,7 +122,7 @@ impl PageReader {
     }
 
     /// Prints what was not read, and why.
-    pub fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         self.ticker.end();
         self.ticker.print_rest();
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// For commands with other arguments.
 #[derive(clap::Args)]
-pub struct Folder {
+pub(super) struct Folder {
     /// Data folder of the crawl, running or stopped.
     #[arg(short, long = "output", value_name = "DIR", default_value = super::DATA_FOLDER, global = true)]
     pub output: PathBuf,
@@ -12,7 +12,7 @@ pub struct Folder {
 
 /// For commands without other arguments.
 #[derive(clap::Args)]
-pub struct NamedFolder {
+pub(super) struct NamedFolder {
     /// Data folder of the crawl, running or stopped.
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
@@ -22,7 +22,7 @@ pub struct NamedFolder {
 }
 
 impl NamedFolder {
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         self.folder.as_deref().or(self.output.as_deref()).unwrap_or(Path::new(super::DATA_FOLDER))
     }
 }

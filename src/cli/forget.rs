@@ -16,7 +16,7 @@ use crate::api::schema::{self, Order};
 Examples:
   seine forget https://example.com/old -o data
   seine forget --host example.com -o data           all of its URLs")]
-pub struct Args {
+pub(super) struct Args {
     #[arg(value_name = "URL", required_unless_present = "hosts")]
     urls: Vec<String>,
     /// Host: example.com or https://example.com:8443; repeatable.
@@ -26,7 +26,7 @@ pub struct Args {
     folder: Folder,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Args { urls, hosts, folder } = args;
     super::steer::order(&folder.output, &Order::Forget(schema::Forget { urls, hosts }))
 }

@@ -9,7 +9,7 @@ use crate::config::Config;
 
 /// Ask a running service whether it is ready. Exit status: 0 if ready; 1 if not, with the reasons.
 #[derive(clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// URL to ask.
     #[arg(long, default_value_t = ready())]
     url: String,
@@ -21,7 +21,7 @@ fn ready() -> String {
     format!("http://{listen}/readyz")
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let answer = runtime.block_on(async {

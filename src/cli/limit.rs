@@ -24,7 +24,7 @@ Examples:
   seine limit host/day/pages none                   remove a budget
   seine limit pages default                         use the configured value again
   seine host example.com pages 200                  limit one host")]
-pub struct Args {
+pub(super) struct Args {
     #[arg(requires = "most")]
     limit: Option<String>,
     /// Pages, or bytes such as 64MB or 1GiB; none: no limit; default: as configured.
@@ -33,7 +33,7 @@ pub struct Args {
     folder: Folder,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Args { limit, most, folder } = args;
     if let (Some(limit), Some(most)) = (limit, most) {
         let order = match most.as_str() {

@@ -10,12 +10,12 @@ use clap_complete::Shell;
 
 /// Write man pages and shell completions, for packages.
 #[derive(clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// Folder for `man1` and `completions`.
     folder: PathBuf,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut seine = super::Seine::command();
     seine.build();
     let pages = args.folder.join("man1");

@@ -9,7 +9,7 @@ use crate::archive::migrate::{self, DetailsTable};
 
 /// Upgrade an archive in an old form, in place.
 #[derive(clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     #[command(subcommand)]
     what: What,
 }
@@ -35,7 +35,7 @@ struct PagestoreArgs {
     table: Option<PathBuf>,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let What::Pagestore(args) = args.what;
     let table = args.table.as_deref().map_or(Ok(DetailsTable::new()), migrate::read_table)?;
     // Drawn only on a terminal.

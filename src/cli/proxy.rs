@@ -7,7 +7,7 @@ const VARIABLES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
 
 /// Warns if a proxy is set. Through a proxy, Seine could neither refuse private addresses nor limit the requests to an
 /// address.
-pub fn tell() {
+pub(super) fn tell() {
     let is_set = |name: &String| env::var_os(name).is_some_and(|value| !value.is_empty());
     let names = VARIABLES.iter().flat_map(|name| [(*name).to_owned(), name.to_lowercase()]);
     let set: Vec<String> = names.filter(is_set).collect();

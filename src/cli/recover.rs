@@ -18,7 +18,7 @@ use crate::telemetry::progress::{Screen, bytes, grouped};
 /// Exit status: 0 if nothing was lost; 1 if something was lost, or on failure; 2 for wrong arguments.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(super) struct Args {
     /// Damaged file.
     #[arg(value_name = "DAMAGED")]
     damaged: PathBuf,
@@ -36,7 +36,7 @@ Examples:
   seine recover data/files/crawl_data-1795271825985-3.deflate saved.deflate
   seine recover disk.img saved.deflate --format FILES                   all records that can be found";
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let length = std::fs::metadata(&args.damaged).map_or(0, |it| it.len());
     let mut ticker = Ticker::start(Screen::new(false), "records", length);
     let recovery = recover(&args.damaged, &args.out, args.format, &mut |records, at| {

@@ -25,7 +25,7 @@ use crate::telemetry::progress::{grouped, say};
 /// Exit status: 0; 1 if something failed, could not be read or was refused; 2 for wrong arguments.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(super) struct Args {
     /// Files, folders, patterns, kafka://HOST:PORT/TOPIC.
     #[arg(value_name = "FROM", required = true)]
     from_names: Vec<String>,
@@ -57,7 +57,7 @@ Examples:
   seine replay old.deflate --to stdout | jq .title
   seine replay kafka://localhost:9092/pages --to elasticsearch --from 2026-11-01";
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (config, sink) = args.reading.with_sink(&args.to)?;
     let folder = args.output.join(sink.name());
     let options = InputOptions { without: Some(folder.clone()), ..args.reading.source_options()? };

@@ -25,7 +25,7 @@ Examples:
   seine retry -o data --host example.com           of one host
   seine retry -o data --pattern '.*/news/.*'       URLs like these
   seine retry -o data --reason 4xx --dry-run       how many would be retried")]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     folder: NamedFolder,
     /// Only URLs that failed for this reason, as named in the summary of a crawl (timeout, connect, 5xx, refused, gone,
@@ -43,7 +43,7 @@ pub struct Args {
     dry_run: bool,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Args { folder, reasons, hosts, pattern, dry_run } = args;
     let asked = Asked::of(folder.path())?;
     let done = asked.order(&Order::Retry(Retry { reasons, hosts, pattern, dry_run }))?;

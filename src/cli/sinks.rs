@@ -14,7 +14,7 @@ use crate::telemetry::progress::{bytes, grouped};
 ///
 /// The page log keeps every event until all sinks have it, including sinks that later runs do not use.
 #[derive(clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     #[command(subcommand)]
     action: Option<Action>,
     #[command(flatten)]
@@ -55,7 +55,7 @@ enum Action {
     },
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.action {
         None => list(&args.folder, args.json),
         Some(Action::Remove { name: sink }) => order(&args.folder.output, &Order::RemoveSink { sink }),

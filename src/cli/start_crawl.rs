@@ -13,7 +13,7 @@ use crate::telemetry::progress::Screen;
 /// Crawl with ACHE's command line: -c CONFIG -s SEEDS -o DIR [-m MODEL] [-e INDEX] [-t TYPE] [-cid ID].
 #[derive(clap::Args)]
 #[command(after_help = super::exit::HELP)]
-pub struct Args {
+pub(super) struct Args {
     /// Configuration file, or a folder with ache.yml or seine.yml.
     #[arg(short, long, value_name = "FILE|DIR")]
     config: PathBuf,
@@ -41,11 +41,11 @@ pub struct Args {
 }
 
 /// Replaces ACHE's `-cid`, which clap cannot parse.
-pub fn with_long_names(arguments: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
+pub(super) fn with_long_names(arguments: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
     arguments.map(|argument| if argument == "-cid" { OsString::from("--crawlerId") } else { argument })
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut options = given(&[
         (INDEX, &args.elastic_index),
         (TYPE, &args.elastic_type),

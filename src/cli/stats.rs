@@ -11,7 +11,7 @@ use crate::telemetry::progress::grouped;
 ///
 /// Reads counters, so it is as fast for 600 million URLs as for six. It asks a running crawl over its socket.
 #[derive(clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     folder: NamedFolder,
     /// Print one JSON object instead of a table.
@@ -19,7 +19,7 @@ pub struct Args {
     json: bool,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let status = Asked::of(args.folder.path())?.status()?;
     super::print(&if args.json { format!("{}\n", as_json(&status)) } else { as_table(&status) })
 }

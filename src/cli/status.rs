@@ -13,7 +13,7 @@ use crate::telemetry::progress::{bytes, grouped};
 
 /// Show what a crawl is doing: its rate, failures, and the progress of each sink. For a stopped crawl: its progress.
 #[derive(clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     folder: NamedFolder,
     /// Print one JSON object, as the API does.
@@ -23,7 +23,7 @@ pub struct Args {
 
 /// Show the status of a running crawl continuously, until Ctrl-C.
 #[derive(clap::Args)]
-pub struct Top {
+pub(super) struct Top {
     #[command(flatten)]
     folder: NamedFolder,
     /// Seconds between two updates.
@@ -31,12 +31,12 @@ pub struct Top {
     interval: u64,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let status = Asked::of(args.folder.path())?.status()?;
     super::print(&super::as_text(&status, args.json, shown)?)
 }
 
-pub fn top(args: Top) -> anyhow::Result<ExitCode> {
+pub(super) fn top(args: Top) -> anyhow::Result<ExitCode> {
     let is_terminal = std::io::stdout().is_terminal();
     loop {
         // Connect again each time, because the crawl may have restarted.

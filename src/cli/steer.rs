@@ -16,7 +16,7 @@ use crate::telemetry::progress::grouped;
 
 /// List hosts: which are busy, in trouble or blocked, and when each is due.
 #[derive(clap::Args)]
-pub struct Hosts {
+pub(super) struct Hosts {
     #[command(flatten)]
     folder: NamedFolder,
     #[arg(long, value_enum, default_value = "all")]
@@ -38,7 +38,7 @@ Examples:
   seine host https://example.com:8443 delay 30s     set its delay
   seine host example.com delay default              use the configured delay again
   seine host example.com pages 200                  limit its pages")]
-pub struct Host {
+pub(super) struct Host {
     /// Host: example.com or https://example.com:8443.
     host: String,
     #[command(subcommand)]
@@ -65,7 +65,7 @@ enum HostAction {
 
 /// Add seeds to a crawl, running or stopped. Their hosts come into scope.
 #[derive(clap::Args)]
-pub struct Seeds {
+pub(super) struct Seeds {
     #[command(subcommand)]
     action: SeedsAction,
 }
@@ -85,7 +85,7 @@ enum SeedsAction {
 
 /// List orders and who gave them, latest first.
 #[derive(clap::Args)]
-pub struct Orders {
+pub(super) struct Orders {
     #[command(flatten)]
     folder: NamedFolder,
     /// Print one JSON object per line.
@@ -93,7 +93,7 @@ pub struct Orders {
     json: bool,
 }
 
-pub fn reload(folder: &Path) -> anyhow::Result<ExitCode> {
+pub(super) fn reload(folder: &Path) -> anyhow::Result<ExitCode> {
     let Reloaded { changed, done, warning } = Asked::of(folder)?.reload()?;
     warn(&warning);
     let mut text = String::new();
@@ -110,7 +110,7 @@ pub(super) fn order(folder: &Path, order: &Order) -> anyhow::Result<ExitCode> {
     super::print(&format!("{}\n", done.done))
 }
 
-pub fn hosts(args: Hosts) -> anyhow::Result<ExitCode> {
+pub(super) fn hosts(args: Hosts) -> anyhow::Result<ExitCode> {
     let query = HostsQuery { which: Some(args.which), limit: Some(args.limit) };
     let hosts = Asked::of(args.folder.path())?.hosts(&query)?;
     super::print(&super::as_text(&hosts, args.json, hosts_in_words)?)
@@ -128,7 +128,7 @@ fn hosts_in_words(hosts: &schema::Hosts) -> String {
     text
 }
 
-pub fn host(args: Host) -> anyhow::Result<ExitCode> {
+pub(super) fn host(args: Host) -> anyhow::Result<ExitCode> {
     let Host { host, action, folder } = args;
     // None: as configured.
     let given = |text: String| Some(text).filter(|text| text != "default");
@@ -158,7 +158,7 @@ fn delay_ms(text: &str) -> anyhow::Result<u64> {
     Ok(delay.as_millis() as u64)
 }
 
-pub fn seeds(args: Seeds) -> anyhow::Result<ExitCode> {
+pub(super) fn seeds(args: Seeds) -> anyhow::Result<ExitCode> {
     let SeedsAction::Add { mut urls, seeds, folder } = args.action;
     if let Some(file) = seeds {
         urls.extend(config::read_seeds(&file)?);
@@ -178,7 +178,7 @@ pub fn seeds(args: Seeds) -> anyhow::Result<ExitCode> {
     Ok(if bad_count > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-pub fn orders(args: Orders) -> anyhow::Result<ExitCode> {
+pub(super) fn orders(args: Orders) -> anyhow::Result<ExitCode> {
     let now = now_ms();
     let mut text = String::new();
     for ordered in Asked::of(args.folder.path())?.orders()? {

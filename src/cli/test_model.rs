@@ -24,7 +24,7 @@ Examples:
   seine test-model -m ebola page.html        its rating of a page, and why
   seine test-model -m ebola data/files       its rating of every page of an archive"
 )]
-pub struct Args {
+pub(super) struct Args {
     /// Folder of the page classifier, with pageclassifier.yml.
     #[arg(short, long, value_name = "MODEL")]
     model: PathBuf,
@@ -36,7 +36,7 @@ pub struct Args {
     from_names: Vec<String>,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let classifier = page_classifier(&args.model).map_err(anyhow::Error::msg)?;
     match &args.examples {
         Some(examples) => {

@@ -27,7 +27,7 @@ const MAX_PAGE_BYTES: u64 = 256 << 20;
 /// Exit status: 0; 1 if there is no such page; 2 for wrong arguments.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(super) struct Args {
     /// HTML file, - for standard input, or the URL of a page in an archive.
     #[arg(value_name = "PAGE")]
     page: String,
@@ -73,7 +73,7 @@ struct Line {
 }
 
 /// Prints the page's text to standard output.
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.markdown && args.extractor.as_deref() == Some("boilerpipe") {
         eprintln!("seine: boilerpipe cannot make Markdown; leave out --extractor boilerpipe or --markdown");
         return Ok(ExitCode::from(2));

@@ -39,14 +39,14 @@ struct Figures {
 
 impl Ticker {
     /// For reading the pages of the named archives.
-    pub fn new(names: &[String], options: &InputOptions, quiet: bool) -> Ticker {
+    pub(super) fn new(names: &[String], options: &InputOptions, quiet: bool) -> Ticker {
         let screen = Screen::new(quiet);
         let total = if screen.is_live() { ArchiveInputs::measure(names, options) } else { 0 };
         Ticker::start(screen, "pages", total)
     }
 
     /// `what` is counted. `total` is the number of bytes to read; 0 if unknown.
-    pub fn start(screen: Screen, what: &'static str, total: u64) -> Ticker {
+    pub(super) fn start(screen: Screen, what: &'static str, total: u64) -> Ticker {
         let (count, read) = (AtomicU64::new(0), Arc::default());
         let figures = Arc::new(Figures { what, started: Instant::now(), count, read, total });
         let teller = (!screen.is_quiet()).then(|| {
@@ -58,17 +58,17 @@ impl Ticker {
     }
 
     /// The reader adds the bytes read from disk here.
-    pub fn read(&self) -> &Arc<AtomicU64> {
+    pub(super) fn read(&self) -> &Arc<AtomicU64> {
         &self.figures.read
     }
 
     /// Sets the number of pages or records so far.
-    pub fn count(&self, count: u64) {
+    pub(super) fn count(&self, count: u64) {
         self.figures.count.store(count, Ordering::Relaxed);
     }
 
     /// Prints one of the first problems, and counts the others.
-    pub fn problem(&mut self, problem: &Problem) {
+    pub(super) fn problem(&mut self, problem: &Problem) {
         if self.printed == MAX_PRINTED {
             self.not_printed += 1;
             return;
@@ -78,18 +78,18 @@ impl Ticker {
     }
 
     /// Prints how many problems were not printed.
-    pub fn print_rest(&self) {
+    pub(super) fn print_rest(&self) {
         if self.not_printed > 0 {
             self.screen.print(&format!("seine: and {} more that could not be read\n", grouped(self.not_printed)));
         }
     }
 
-    pub fn elapsed(&self) -> Duration {
+    pub(super) fn elapsed(&self) -> Duration {
         self.figures.started.elapsed()
     }
 
     /// Stops printing and clears the live line.
-    pub fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         let Some((end, teller)) = self.teller.take() else { return };
         drop(end);
         // If the thread panicked, the panic was already printed.

@@ -22,7 +22,7 @@ use crate::telemetry::progress::{bytes, grouped};
 /// known content, or if there was no file; 2 for wrong arguments.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(super) struct Args {
     /// Files, folders, patterns, kafka://HOST:PORT/TOPIC.
     #[arg(value_name = "FROM", required = true)]
     from_names: Vec<String>,
@@ -38,7 +38,7 @@ Examples:
   seine verify data/files
   seine verify backup --json | jq -r 'select(.verdict == \"damaged\").file'";
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     match check(&args) {
         // The reader closed the pipe, so not every file was checked.
         Err(error) if is_closed_pipe(&error) => Ok(ExitCode::FAILURE),

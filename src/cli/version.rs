@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use seine_parse::page;
 
 /// The version, its commit, and the formats that it writes to a data folder.
-pub static LONG: LazyLock<String> = LazyLock::new(|| {
+pub(super) static LONG: LazyLock<String> = LazyLock::new(|| {
     format!(
         "{}\ncommit       {}\ndata folder  page log {}, event {}, frontier {}",
         env!("CARGO_PKG_VERSION"),

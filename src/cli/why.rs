@@ -21,7 +21,7 @@ use crate::telemetry::progress::grouped;
 Examples:
   seine why -o data https://example.com/about
   seine why -o data --json https://example.com/about | jq .sinks")]
-pub struct Args {
+pub(super) struct Args {
     #[arg(value_name = "URL", required = true)]
     urls: Vec<String>,
     #[command(flatten)]
@@ -31,7 +31,7 @@ pub struct Args {
     json: bool,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let asked = Asked::of(&args.folder.output)?;
     for url in &args.urls {
         let why = asked.why(url)?;

@@ -16,7 +16,7 @@ use crate::work::Worker;
 /// A remote worker stores nothing, so you can run any number of them and kill them at any time. The crawl (the server)
 /// decides what to fetch and when. Its configuration has the name and token of each worker (work.clients).
 #[derive(clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// URL of the crawl, such as http://crawl.example:8080.
     #[arg(long, value_name = "URL")]
     server: url::Url,
@@ -40,7 +40,7 @@ pub struct Args {
     quiet: bool,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut options = Vec::new();
     let mut set = |key: &str, value: String| options.push((key.to_owned(), value));
     if let Some(hosts) = args.concurrency {

@@ -278,7 +278,7 @@ fn in_files(format: Option<Format>, name: &str) -> Option<String> {
 
 impl Kind {
     /// Finds a destination by its name; case is ignored. The error lists all names.
-    pub fn find(word: &str) -> Result<&'static Kind, String> {
+    pub(crate) fn find(word: &str) -> Result<&'static Kind, String> {
         let found = TABLE.into_iter().find(|kind| kind.name.eq_ignore_ascii_case(word));
         found.ok_or_else(|| {
             let names: Vec<&str> = TABLE.iter().map(|kind| kind.name).collect();
@@ -287,7 +287,7 @@ impl Kind {
     }
 
     /// The destination for files of a format.
-    pub fn of_files(format: Format) -> &'static Kind {
+    pub(crate) fn of_files(format: Format) -> &'static Kind {
         match format.files {
             Files::Rolling(_) => &ROLLING,
             Files::OnePage => &FILESYSTEM,
@@ -296,7 +296,7 @@ impl Kind {
     }
 
     /// Which withheld answers the destination takes. Files are archives; WARC alone can mark each answer as what it is.
-    pub fn answers(&self, format: Option<Format>) -> Answers {
+    pub(crate) fn answers(&self, format: Option<Format>) -> Answers {
         match format {
             _ if self.is_word => Answers::None,
             format if format == Some(warc::FORMAT) => Answers::All,
@@ -305,7 +305,7 @@ impl Kind {
     }
 
     /// Checks that the destination can write a format. The error says why not.
-    pub fn takes(&self, format: Option<Format>) -> Result<(), String> {
+    pub(crate) fn takes(&self, format: Option<Format>) -> Result<(), String> {
         (self.refuses)(format).map_or(Ok(()), Err)
     }
 }

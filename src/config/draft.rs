@@ -71,7 +71,7 @@ impl Default for Draft {
 
 impl Draft {
     /// Joins the keys that belong together.
-    pub fn finish(mut self) -> (Config, Vec<String>) {
+    pub(super) fn finish(mut self) -> (Config, Vec<String>) {
         self.focus();
         let config = &mut self.config;
         config.frontier.max_depth = match (self.outlinks, self.max_depth) {

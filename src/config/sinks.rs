@@ -63,7 +63,7 @@ const RECORDS: &str = "records";
 
 impl SinksDraft {
     /// Settings of a destination.
-    pub fn upkeep(&mut self, destination: &'static str) -> &mut Upkeep {
+    pub(super) fn upkeep(&mut self, destination: &'static str) -> &mut Upkeep {
         self.upkeep.entry(destination).or_default()
     }
 }
@@ -209,7 +209,7 @@ impl Draft {
 }
 
 impl Sizes {
-    pub fn of(&self, format: Option<Format>) -> u64 {
+    pub(super) fn of(&self, format: Option<Format>) -> u64 {
         let own = [(files::FORMAT, self.files), (warc::FORMAT, self.warc), (tianwang::FORMAT, self.tianwang)];
         own.into_iter().find(|(known, _)| Some(*known) == format).map_or(self.records, |(_, size)| size)
     }

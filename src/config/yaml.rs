@@ -37,7 +37,7 @@ impl Node {
     /// The value of the node. It and each value in it remember where they stand: `at` makes the origin of a line.
     ///
     /// # Errors A mapping has a name twice.
-    pub fn value(self, at: &impl Fn(usize) -> Origin) -> Result<Value, YamlError> {
+    pub(super) fn value(self, at: &impl Fn(usize) -> Origin) -> Result<Value, YamlError> {
         let kind = match self.tree {
             Tree::Scalar(text) => ValueKind::from(text),
             Tree::List(nodes) => {

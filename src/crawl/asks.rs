@@ -22,7 +22,7 @@ pub(super) struct HostSays {
 
 impl HostSays {
     /// `agent`: our product token.
-    pub fn of(robots: Option<&Robots>, agent: &str) -> HostSays {
+    pub(super) fn of(robots: Option<&Robots>, agent: &str) -> HostSays {
         let Some(robots) = robots else { return HostSays::default() };
         let file = match &robots.access {
             RobotsAccess::Rules(text) => Some(RobotsTxt::parse(text.as_bytes(), agent)),
@@ -33,7 +33,7 @@ impl HostSays {
     }
 
     /// All statements about the use of a page, except those in the page itself.
-    pub fn about(&self, page: &PageRecord) -> Vec<Statement> {
+    pub(super) fn about(&self, page: &PageRecord) -> Vec<Statement> {
         let path = path_and_query(found_at(page));
         let file = self.file.as_ref().filter(|file| file.allows(path));
         let mut said = file.map(|file| file.preferences(path)).unwrap_or_default();
@@ -57,12 +57,12 @@ pub(super) struct AsksChange<'a> {
 }
 
 impl AsksChange<'_> {
-    pub fn new<'a>(frontier: &'a EmbeddedFrontier, config: &'a Config) -> AsksChange<'a> {
+    pub(super) fn new<'a>(frontier: &'a EmbeddedFrontier, config: &'a Config) -> AsksChange<'a> {
         AsksChange { frontier, config, host: RefCell::default() }
     }
 
     /// The recheck that a live page needs. If the statements of the page or its host are unknown, it is refetched.
-    pub fn recheck_of(&self, page: &PageRecord) -> Option<Recheck> {
+    pub(super) fn recheck_of(&self, page: &PageRecord) -> Option<Recheck> {
         let purposes: &Purposes = &self.config.scope.purposes;
         if !page.kind.is_delivered() || !page.state.is_found() {
             return None;

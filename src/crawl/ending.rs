@@ -100,7 +100,7 @@ pub(super) struct Shown {
 
 impl Shown {
     /// For a crawl that has started to serve.
-    pub fn new(running: &Running, progress: Progress, manager: Manager) -> Shown {
+    pub(super) fn new(running: &Running, progress: Progress, manager: Manager) -> Shown {
         Shown { progress, progress_log: ProgressLog::new(running), service_manager: ServiceManager::ready(manager) }
     }
 

@@ -32,18 +32,23 @@ enum Limit {
 }
 
 impl OrderedLimits {
-    pub fn open(frontier: &EmbeddedFrontier) -> Result<OrderedLimits, FrontierError> {
+    pub(crate) fn open(frontier: &EmbeddedFrontier) -> Result<OrderedLimits, FrontierError> {
         let kept = frontier.note(NOTE)?.and_then(|note| serde_json::from_str(&note).ok());
         Ok(OrderedLimits(Mutex::new(kept.unwrap_or_default())))
     }
 
-    pub fn all(&self) -> Ordered {
+    pub(crate) fn all(&self) -> Ordered {
         self.0.lock().clone()
     }
 
     /// `most`: Some(None) for no limit; None for the configured value. It is on disk before it applies. Returns the
     /// full name of the limit.
-    pub fn order(&self, frontier: &EmbeddedFrontier, name: &str, most: Option<Option<u64>>) -> Result<String, Refusal> {
+    pub(crate) fn order(
+        &self,
+        frontier: &EmbeddedFrontier,
+        name: &str,
+        most: Option<Option<u64>>,
+    ) -> Result<String, Refusal> {
         let name = Limit::named(name)?.name();
         if most == Some(Some(0)) {
             return Err(Refusal::Bad(
@@ -63,7 +68,7 @@ impl OrderedLimits {
     }
 
     /// Overrides the configured limits.
-    pub fn lay_over(&self, config: &mut FrontierConfig) {
+    pub(crate) fn lay_over(&self, config: &mut FrontierConfig) {
         for (name, most) in self.0.lock().iter() {
             match Limit::named(name) {
                 Ok(Limit::Pages) => config.max_pages = *most,
@@ -81,7 +86,7 @@ impl OrderedLimits {
     }
 
     /// Logs the limits that override the configuration.
-    pub fn tell(&self) {
+    pub(crate) fn tell(&self) {
         for (limit, most) in self.0.lock().iter() {
             let most = most.map_or_else(|| "none".to_owned(), |most| most.to_string());
             tracing::warn!(limit, most, "limited by the operator's order; undo with: seine limit {limit} default");

@@ -41,17 +41,17 @@ pub struct Waits {
 }
 
 impl Patience {
-    pub fn new(limit: Duration) -> Patience {
+    pub(super) fn new(limit: Duration) -> Patience {
         Patience { limit, since: None, still: Instant::now(), answers: 0 }
     }
 
     /// All remaining URLs must wait.
-    pub fn is_waiting(&self) -> bool {
+    pub(super) fn is_waiting(&self) -> bool {
         self.since.is_some()
     }
 
     /// Checks whether all remaining URLs must wait, and returns what for if the time is over.
-    pub fn run_out(&mut self, running: &Running) -> Option<Waits> {
+    pub(super) fn run_out(&mut self, running: &Running) -> Option<Waits> {
         let now = now_ms();
         let counts = running.frontier.counts();
         if counts.page > self.answers {

@@ -21,26 +21,31 @@ struct Paused {
 pub(crate) struct Pauses(Mutex<Paused>);
 
 impl Pauses {
-    pub fn open(frontier: &EmbeddedFrontier) -> Result<Pauses, FrontierError> {
+    pub(crate) fn open(frontier: &EmbeddedFrontier) -> Result<Pauses, FrontierError> {
         let kept = frontier.note(NOTE)?.and_then(|note| serde_json::from_str(&note).ok());
         let kept = kept.filter(|_| !planted::is("pause_forgotten"));
         Ok(Pauses(Mutex::new(kept.unwrap_or_default())))
     }
 
-    pub fn is_crawl_paused(&self) -> bool {
+    pub(crate) fn is_crawl_paused(&self) -> bool {
         self.0.lock().crawl
     }
 
-    pub fn is_sink_paused(&self, name: &str) -> bool {
+    pub(crate) fn is_sink_paused(&self, name: &str) -> bool {
         self.0.lock().sinks.contains(name)
     }
 
     /// Returns false if nothing changed.
-    pub fn pause_crawl(&self, frontier: &EmbeddedFrontier, pause: bool) -> Result<bool, FrontierError> {
+    pub(crate) fn pause_crawl(&self, frontier: &EmbeddedFrontier, pause: bool) -> Result<bool, FrontierError> {
         self.change(frontier, |paused| paused.crawl = pause)
     }
 
-    pub fn pause_sink(&self, frontier: &EmbeddedFrontier, name: &str, pause: bool) -> Result<bool, FrontierError> {
+    pub(crate) fn pause_sink(
+        &self,
+        frontier: &EmbeddedFrontier,
+        name: &str,
+        pause: bool,
+    ) -> Result<bool, FrontierError> {
         self.change(frontier, |paused| {
             if pause {
                 paused.sinks.insert(name.to_owned());

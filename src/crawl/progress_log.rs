@@ -66,12 +66,12 @@ impl Figures {
 }
 
 impl ProgressLog {
-    pub fn new(running: &Running) -> ProgressLog {
+    pub(super) fn new(running: &Running) -> ProgressLog {
         ProgressLog { last: Instant::now(), before: Figures::of(running) }
     }
 
     /// Logs if the interval has passed. Call it often.
-    pub fn log_if_due(&mut self, running: &Running) {
+    pub(super) fn log_if_due(&mut self, running: &Running) {
         let interval = running.config().logging.interval;
         let Some(interval) = interval.filter(|interval| self.last.elapsed() >= *interval) else { return };
         let took = std::mem::replace(&mut self.last, Instant::now()).elapsed().max(interval);

@@ -28,7 +28,7 @@ const TASK: &str = "refill";
 pub(crate) struct OrderCount(AtomicU64);
 
 impl OrderCount {
-    pub fn now(&self) -> u64 {
+    pub(crate) fn now(&self) -> u64 {
         self.0.load(Ordering::Acquire)
     }
 }

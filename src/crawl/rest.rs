@@ -20,7 +20,7 @@ use crate::config::{Config, StartedWith, environment};
 
 impl Console {
     /// For a crawl without a process.
-    pub fn of_folder(folder: &Path) -> Result<Console, CrawlError> {
+    pub(crate) fn of_folder(folder: &Path) -> Result<Console, CrawlError> {
         refuse_half_restored(folder)?;
         let mut config = last_config(folder);
         let (log, _) = PageLog::open(&folder.join("log"), &config.log, DeriveOptions::from(&config))?;

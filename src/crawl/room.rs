@@ -39,12 +39,12 @@ struct State {
 }
 
 impl Room {
-    pub fn new(frontier: Arc<EmbeddedFrontier>, log: PageLog, supervisor: Supervisor) -> Room {
+    pub(super) fn new(frontier: Arc<EmbeddedFrontier>, log: PageLog, supervisor: Supervisor) -> Room {
         Room { frontier, log, supervisor, state: Mutex::default(), busy: AtomicBool::new(false) }
     }
 
     /// The parts that wait for free space, and why; none if there is enough.
-    pub fn lacks(&self) -> Option<String> {
+    pub(super) fn lacks(&self) -> Option<String> {
         self.lack(self.is_reported_to_lack())
     }
 
@@ -65,12 +65,12 @@ impl Room {
     }
 
     /// Whether the last report said that space is missing.
-    pub fn is_reported_to_lack(&self) -> bool {
+    pub(super) fn is_reported_to_lack(&self) -> bool {
         self.state.lock().reported.is_some()
     }
 
     /// Reports changes, and checks the store once a second. Never blocks.
-    pub fn check(self: &Arc<Self>) {
+    pub(super) fn check(self: &Arc<Self>) {
         let now = Instant::now();
         {
             let mut state = self.state.lock();

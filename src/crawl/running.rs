@@ -77,21 +77,21 @@ pub(super) fn page_limit(pages: u64) -> Budget {
 
 impl Running {
     /// Get it for every visit, because a reload replaces it.
-    pub fn visitor(&self) -> Arc<Visitor> {
+    pub(super) fn visitor(&self) -> Arc<Visitor> {
         self.visitor.read().clone()
     }
 
-    pub fn config(&self) -> Arc<Config> {
+    pub(super) fn config(&self) -> Arc<Config> {
         self.visitor.read().services.config.clone()
     }
 
     /// The watch of a sink.
-    pub fn watch(&self, sink: &str) -> Watch {
+    pub(super) fn watch(&self, sink: &str) -> Watch {
         self.watches.get(sink).cloned().unwrap_or_default()
     }
 
     /// For questions and orders of the operator.
-    pub fn console(&self) -> Console {
+    pub(super) fn console(&self) -> Console {
         Console::new(Parts {
             folder: self.folder.clone(),
             config: self.config(),
@@ -108,18 +108,18 @@ impl Running {
     }
 
     /// Nothing is queued, nothing is in flight, everything is validated, and no recheck is due.
-    pub fn is_done(&self) -> bool {
+    pub(super) fn is_done(&self) -> bool {
         // The order matters: results of validation are in the frontier before the event counts as validated.
         self.is_validated() && !self.frontier.has_work(now_ms())
     }
 
-    pub fn is_page_limit_reached(&self) -> bool {
+    pub(super) fn is_page_limit_reached(&self) -> bool {
         self.config().frontier.max_pages.is_some_and(|pages| self.frontier.fetched_amounts().pages >= pages)
     }
 
     /// Limits the numbers of hosts and URLs to what the budgets of the crawl allow, as if each leased URL became a
     /// page.
-    pub fn within_budgets(&self, hosts: u64, urls: u64) -> (u64, u64) {
+    pub(super) fn within_budgets(&self, hosts: u64, urls: u64) -> (u64, u64) {
         let in_flight = self.frontier.counts().in_flight;
         let of_crawl = self.frontier.budgets(now_ms()).into_iter().filter(|standing| standing.budget.of == Whom::Crawl);
         let left = of_crawl.filter_map(|standing| match standing.budget.what {
@@ -134,17 +134,17 @@ impl Running {
     }
 
     /// No host is leased, and everything accepted is validated.
-    pub fn is_stopped(&self) -> bool {
+    pub(super) fn is_stopped(&self) -> bool {
         self.frontier.counts().hosts_leased == 0 && self.is_validated()
     }
 
     /// Whether hosts may be leased now.
-    pub fn may_lease(&self) -> bool {
+    pub(super) fn may_lease(&self) -> bool {
         let is_open = self.has_caught_up.load(Ordering::Relaxed) && !self.shutdown.is_finishing();
         is_open && self.log.status().room && self.room.lacks().is_none() && !self.pauses.is_crawl_paused()
     }
 
-    pub fn is_validated(&self) -> bool {
+    pub(super) fn is_validated(&self) -> bool {
         self.frontier.cursor().is_ok_and(|cursor| cursor.index >= self.log.status().end.index)
     }
 }

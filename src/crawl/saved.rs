@@ -37,7 +37,7 @@ pub(super) struct InForce<'a> {
 impl InForce<'_> {
     /// Revisits what is known for each setting that has changed. The note is written last, so an interrupted change begins
     /// again.
-    pub fn follow(&self) -> Result<(), FrontierError> {
+    pub(super) fn follow(&self) -> Result<(), FrontierError> {
         for saved in TABLE {
             let note = self.frontier.note(saved.note)?;
             let text = (saved.text)(self, note.as_deref());

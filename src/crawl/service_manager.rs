@@ -24,7 +24,7 @@ pub(super) struct Opening {
 }
 
 impl Opening {
-    pub fn begin(manager: &Manager, folder: &Path) -> Opening {
+    pub(super) fn begin(manager: &Manager, folder: &Path) -> Opening {
         if !manager.is_there() {
             return Opening { thread: None };
         }
@@ -63,14 +63,14 @@ pub(super) struct ServiceManager {
 
 impl ServiceManager {
     /// Notifies that the crawl serves.
-    pub fn ready(manager: Manager) -> ServiceManager {
+    pub(super) fn ready(manager: Manager) -> ServiceManager {
         manager.tell("READY", "1");
         let watchdog = manager.watchdog();
         ServiceManager { manager, watchdog, last_status: None, last_sign: None, is_stopping: false }
     }
 
     /// Sends the notifications that are due. `line` is the progress. Call it often.
-    pub fn notify(&mut self, running: &Running, line: impl FnOnce() -> String) {
+    pub(super) fn notify(&mut self, running: &Running, line: impl FnOnce() -> String) {
         if !self.manager.is_there() {
             return;
         }
@@ -91,7 +91,7 @@ impl ServiceManager {
     }
 
     /// Notifies once that the process is about to end.
-    pub fn stopping(&mut self) {
+    pub(super) fn stopping(&mut self) {
         if !std::mem::replace(&mut self.is_stopping, true) {
             self.manager.tell("STOPPING", "1");
         }

@@ -76,7 +76,7 @@ impl Default for Stall {
 
 impl Stall {
     /// Reports changes. Call it often.
-    pub fn check(&self, running: &Running) {
+    pub(super) fn check(&self, running: &Running) {
         let signs = Signs {
             begun: running.visitor().services.waits.begun(),
             accepted: running.log.status().end.index,
@@ -100,7 +100,7 @@ impl Stall {
     }
 
     /// The reason for the user, while it lasts.
-    pub fn reason(&self) -> Option<String> {
+    pub(super) fn reason(&self) -> Option<String> {
         let since = self.0.lock().stalled_since()?;
         let seconds = since.elapsed().as_secs();
         Some(format!(

@@ -22,17 +22,20 @@ pub(super) struct StartRoom {
 }
 
 impl StartRoom {
-    pub fn new(signals: Signals) -> StartRoom {
+    pub(super) fn new(signals: Signals) -> StartRoom {
         StartRoom { signals, is_reported: false }
     }
 
     /// For the crawl that follows.
-    pub fn into_signals(self) -> Signals {
+    pub(super) fn into_signals(self) -> Signals {
         self.signals
     }
 
     /// Opens a store; waits while the disk is full.
-    pub fn open<T>(&mut self, mut open: impl FnMut(&mut StartRoom) -> Result<T, CrawlError>) -> Result<T, CrawlError> {
+    pub(super) fn open<T>(
+        &mut self,
+        mut open: impl FnMut(&mut StartRoom) -> Result<T, CrawlError>,
+    ) -> Result<T, CrawlError> {
         loop {
             match open(self) {
                 Err(error) if is_full(&error) => self.wait(&error)?,
@@ -42,7 +45,7 @@ impl StartRoom {
     }
 
     /// Writes to the frontier; waits while the disk is full.
-    pub fn write<T>(
+    pub(super) fn write<T>(
         &mut self,
         frontier: &EmbeddedFrontier,
         write: impl Fn() -> Result<T, FrontierError>,

@@ -24,18 +24,18 @@ pub(super) struct Stillness {
 }
 
 impl Stillness {
-    pub fn new(limit: Duration) -> Stillness {
+    pub(super) fn new(limit: Duration) -> Stillness {
         let now = Instant::now();
         Stillness { limit, since: now, offset_since: now, seen: Vec::new() }
     }
 
     /// There is other work.
-    pub fn begin_anew(&mut self) {
+    pub(super) fn begin_anew(&mut self) {
         (self.since, self.offset_since) = (Instant::now(), Instant::now());
     }
 
     /// True if no sink has made progress for too long. A full disk does not count.
-    pub fn has_run_out(&mut self, running: &Running) -> bool {
+    pub(super) fn has_run_out(&mut self, running: &Running) -> bool {
         let seen: Vec<_> = behind(running).iter().map(|sink| (sink.offset, moves(running, &sink.name))).collect();
         let places = |seen: &[(u64, u64)]| seen.iter().map(|(place, _)| *place).collect::<Vec<_>>();
         if seen.is_empty() || places(&seen) != places(&self.seen) || running.room.is_reported_to_lack() {
@@ -51,7 +51,7 @@ impl Stillness {
     }
 
     /// Reports the sinks that are stuck.
-    pub fn tell(&self, running: &Running) {
+    pub(super) fn tell(&self, running: &Running) {
         for Behind { name: sink, pending, .. } in behind(running) {
             let why = trouble(running, &sink).unwrap_or_default();
             let seconds = self.since.elapsed().as_secs();

@@ -31,7 +31,7 @@ pub(super) fn gzip(body: &[u8]) -> io::Result<Vec<u8>> {
 }
 
 impl Coding {
-    pub fn token(self) -> &'static str {
+    pub(super) fn token(self) -> &'static str {
         match self {
             Coding::Gzip => "gzip",
             Coding::Brotli => "br",

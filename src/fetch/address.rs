@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Whether `ip` is globally reachable unicast, by the IANA special-purpose address registries (RFC 6890 and its
 /// successors). IPv6 addresses that contain an IPv4 address (mapped, NAT64, 6to4) are judged by that.
-pub fn is_public(ip: IpAddr) -> bool {
+pub(super) fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(v4) => is_public_v4(v4),
         IpAddr::V6(v6) => match carried_v4(v6) {

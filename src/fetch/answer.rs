@@ -22,20 +22,20 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    pub fn of(response: Response<reqwest::Body>, recording: Option<Recording>) -> (Parts, Incoming) {
+    pub(super) fn of(response: Response<reqwest::Body>, recording: Option<Recording>) -> (Parts, Incoming) {
         let is_http2 = response.version() == Version::HTTP_2;
         let (head, body) = response.into_parts();
         (head, Incoming { body, is_http2, recording })
     }
 
     /// The length of the body, if the head gives it.
-    pub fn announced(&self) -> Option<u64> {
+    pub(super) fn announced(&self) -> Option<u64> {
         self.body.size_hint().exact()
     }
 
     /// The next piece of the body; none at its end, if it is complete. An error means that it is truncated: shorter
     /// than its length, without its last chunk, or reset.
-    pub async fn piece(&mut self) -> Result<Option<Bytes>, Truncated> {
+    pub(super) async fn piece(&mut self) -> Result<Option<Bytes>, Truncated> {
         loop {
             let frame = match self.body.frame().await {
                 Some(Ok(frame)) => frame,
@@ -58,7 +58,7 @@ impl Incoming {
     }
 
     /// The bytes around a body of which `kept` bytes are kept; none if they are unknown.
-    pub fn wire(self, kept: usize) -> Option<Wire> {
+    pub(super) fn wire(self, kept: usize) -> Option<Wire> {
         self.recording.map(|recording| recording.capture.into_wire(kept))
     }
 

@@ -21,19 +21,19 @@ pub(super) struct Long {
 
 impl Body {
     /// `announced`: the length that the server gives; 0 if none.
-    pub fn begin(announced: u64) -> Body {
+    pub(super) fn begin(announced: u64) -> Body {
         // Copied out of the connection's buffer, which is larger and can only be reused when nothing points into it.
         Body::Short(BytesMut::with_capacity(announced.min(MAX_RESERVED) as usize))
     }
 
-    pub fn len(&self) -> u64 {
+    pub(super) fn len(&self) -> u64 {
         match self {
             Body::Short(bytes) => bytes.len() as u64,
             Body::Long(long) => long.length as u64,
         }
     }
 
-    pub fn push(&mut self, piece: &[u8]) {
+    pub(super) fn push(&mut self, piece: &[u8]) {
         let end = self.len() as usize + piece.len();
         if matches!(self, Body::Long(long) if end > long.pages.len()) {
             self.make_room(end.saturating_mul(2));
@@ -49,7 +49,7 @@ impl Body {
 
     /// The body will have this many bytes. Pages that are not written cost nothing. If no memory can be mapped, the
     /// allocator is used.
-    pub fn make_room(&mut self, bytes: usize) {
+    pub(super) fn make_room(&mut self, bytes: usize) {
         let so_far: &[u8] = match &*self {
             Body::Short(bytes) => bytes,
             Body::Long(long) => long.as_ref(),
@@ -64,7 +64,7 @@ impl Body {
         };
     }
 
-    pub fn freeze(self) -> Bytes {
+    pub(super) fn freeze(self) -> Bytes {
         match self {
             Body::Short(bytes) => bytes.freeze(),
             Body::Long(long) => Bytes::from_owner(long),

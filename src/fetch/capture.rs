@@ -22,7 +22,7 @@ pub(super) struct Recording {
 
 impl Recording {
     /// Processes what was received since the last call. After an error the bytes are not kept.
-    pub fn go_on(
+    pub(super) fn go_on(
         &mut self,
         step: impl FnOnce(&mut Capture, &mut BytesMut) -> Result<(), NotKept>,
     ) -> Result<(), NotKept> {
@@ -70,7 +70,7 @@ pub(super) enum NotKept {
 }
 
 impl NotKept {
-    pub fn tell(self, url: &str) {
+    pub(super) fn tell(self, url: &str) {
         tracing::debug!(url, doubt = %self, "the exact bytes of an exchange are not kept");
     }
 }
@@ -78,7 +78,7 @@ impl NotKept {
 impl Capture {
     /// Takes the response head from what was `received` after `request`. `target` is the request target as sent,
     /// `status` that of the response, and `is_chunked` says how its body ends.
-    pub fn begin(
+    pub(super) fn begin(
         request: &[u8],
         target: &str,
         received: &mut BytesMut,
@@ -111,7 +111,7 @@ impl Capture {
     }
 
     /// Matches the next `piece` of the body, as the client returns it, with what was received.
-    pub fn body(&mut self, received: &mut BytesMut, piece: &[u8]) -> Result<(), NotKept> {
+    pub(super) fn body(&mut self, received: &mut BytesMut, piece: &[u8]) -> Result<(), NotKept> {
         let Some(chunks) = &mut self.chunks else {
             if !received.starts_with(piece) {
                 return Err(NotKept::Body);
@@ -128,7 +128,7 @@ impl Capture {
     }
 
     /// The body has ended. `is_whole`: the client says that it is complete.
-    pub fn end(&mut self, received: &mut BytesMut, is_whole: bool) -> Result<(), NotKept> {
+    pub(super) fn end(&mut self, received: &mut BytesMut, is_whole: bool) -> Result<(), NotKept> {
         let Some(chunks) = &mut self.chunks else { return Ok(()) };
         chunks.feed(received)?;
         if is_whole && !(chunks.dechunker.is_ended() && chunks.given == chunks.ahead.len()) {
@@ -138,7 +138,7 @@ impl Capture {
     }
 
     /// The bytes around the first `kept` bytes of the body.
-    pub fn into_wire(self, kept: usize) -> Wire {
+    pub(super) fn into_wire(self, kept: usize) -> Wire {
         let mut framing = self.chunks.map(|chunks| chunks.dechunker.into_framing()).unwrap_or_default();
         framing.retain(|it: &Framing| it.at <= kept as u64);
         Wire { request: self.request, head: self.head, framing }

@@ -22,7 +22,7 @@ const MAX_SENT: usize = 8192;
 
 impl Jar {
     /// Stores the cookies that the response for `url` sets, and deletes those that it unsets.
-    pub fn take(&mut self, url: &Url, headers: &Headers) {
+    pub(crate) fn take(&mut self, url: &Url, headers: &Headers) {
         for cookie in headers.all("set-cookie").filter_map(|text| read(url, text)) {
             if self.0.iter_unexpired().count() < MAX_COOKIES {
                 let _ = self.0.insert_raw(&cookie, url); // an error: the server must not set this cookie
@@ -31,7 +31,7 @@ impl Jar {
     }
 
     /// The cookies for a request to `url`, longer paths first (RFC 6265 §5.4).
-    pub fn cookies_for(&self, url: &Url) -> Option<Secret> {
+    pub(crate) fn cookies_for(&self, url: &Url) -> Option<Secret> {
         let mut cookies = self.0.matches(url);
         cookies.sort_by_key(|it| std::cmp::Reverse(it.path.as_ref().len()));
         let mut sent = String::new();

@@ -39,7 +39,12 @@ pub type Answer = Result<http::Response<reqwest::Body>, Failure>;
 pub(super) struct Simulated(pub Arc<dyn Network>);
 
 impl Simulated {
-    pub async fn get(&self, url: &url::Url, headers: HeaderMap, dns: &Dns) -> Result<(Parts, Incoming), Failure> {
+    pub(super) async fn get(
+        &self,
+        url: &url::Url,
+        headers: HeaderMap,
+        dns: &Dns,
+    ) -> Result<(Parts, Incoming), Failure> {
         let host = url.host_str().unwrap_or_default();
         let found = dns.resolve_for_connecting(host).await.map_err(|error| error.failure())?;
         let mut refused = Failure { reason: FailureReason::Connect, message: "no address".to_owned() };

@@ -22,7 +22,7 @@ pub(super) struct Plain {
 }
 
 impl Plain {
-    pub fn new(config: &FetchConfig, dns: &Dns) -> Result<Plain, ClientError> {
+    pub(super) fn new(config: &FetchConfig, dns: &Dns) -> Result<Plain, ClientError> {
         let (config, dns) = (config.clone(), dns.clone());
         let trusting = builder(&config, &dns).build();
         // Decided only once: a client that is made while no file can be opened would find no certificates.
@@ -41,7 +41,7 @@ impl Plain {
         Ok(Plain { http: Renewed::new(first, make) })
     }
 
-    pub async fn get(&self, url: &url::Url, headers: HeaderMap) -> Result<(Parts, Incoming), Failure> {
+    pub(super) async fn get(&self, url: &url::Url, headers: HeaderMap) -> Result<(Parts, Incoming), Failure> {
         let sent = self.http.client(url).get(url.clone()).headers(headers).send().await;
         let response = sent.map_err(|error| failure_of(&error))?;
         Ok(Incoming::of(response.into(), None))

@@ -34,13 +34,13 @@ struct Generation<C> {
 
 impl<C: Clone> Renewed<C> {
     /// `make` makes the clients after `first`.
-    pub fn new(first: C, make: impl Fn() -> Result<C, ClientError> + Send + Sync + 'static) -> Renewed<C> {
+    pub(super) fn new(first: C, make: impl Fn() -> Result<C, ClientError> + Send + Sync + 'static) -> Renewed<C> {
         let first = Generation { client: first, origins: HashSet::new() };
         Renewed { make: Box::new(make), most: Shares::now().idle, now: Mutex::new(first) }
     }
 
     /// The client for `url`: the same one until it has too many origins.
-    pub fn client(&self, url: &url::Url) -> C {
+    pub(super) fn client(&self, url: &url::Url) -> C {
         let origin = xxh3_64(url.origin().ascii_serialization().as_bytes());
         let mut now = self.now.lock();
         if now.origins.len() >= self.most && !now.origins.contains(&origin) {

@@ -22,7 +22,7 @@ type Opening<S> = Pin<Box<dyn Future<Output = io::Result<S>> + Send>>;
 
 impl Sockets {
     /// Number of sockets that could not be opened because of the limit of open files.
-    pub fn refused(&self) -> u64 {
+    pub(super) fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 

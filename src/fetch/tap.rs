@@ -42,7 +42,7 @@ pub(super) struct Exchanged {
 
 impl Tap {
     /// The present request.
-    pub fn exchanged(&self) -> Exchanged {
+    pub(super) fn exchanged(&self) -> Exchanged {
         Exchanged { tap: self.clone(), number: self.0.lock().number }
     }
 
@@ -85,7 +85,7 @@ impl Spool {
 impl Exchanged {
     /// Passes the request, and the bytes received since, to `look`. None if the bytes are gone: there were too many, or
     /// another request has started.
-    pub fn peek<T>(&self, look: impl FnOnce(&[u8], &mut BytesMut) -> T) -> Option<T> {
+    pub(super) fn peek<T>(&self, look: impl FnOnce(&[u8], &mut BytesMut) -> T) -> Option<T> {
         let spool = &mut *self.tap.0.lock();
         (spool.number == self.number && !spool.is_closed).then(|| look(&spool.request, &mut spool.received))
     }
@@ -107,7 +107,7 @@ pub(super) struct TappedStream {
 }
 
 impl TappedStream {
-    pub fn new(stream: MaybeHttpsStream<TokioIo<TcpStream>>) -> TappedStream {
+    pub(super) fn new(stream: MaybeHttpsStream<TokioIo<TcpStream>>) -> TappedStream {
         TappedStream { stream: TokioIo::new(stream), tap: Tap::default() }
     }
 }

@@ -38,7 +38,7 @@ pub(super) struct Tapped {
 }
 
 impl Tapped {
-    pub fn new(config: &FetchConfig, dns: &Dns) -> Result<Tapped, ClientError> {
+    pub(super) fn new(config: &FetchConfig, dns: &Dns) -> Result<Tapped, ClientError> {
         let (connector, idle_per_host) = (connector(config, dns)?, config.connections_per_host);
         let make = move || {
             Client::builder(TokioExecutor::new())
@@ -53,7 +53,7 @@ impl Tapped {
         Ok(Tapped { http: Renewed::new(make(), move || Ok(make())) })
     }
 
-    pub async fn get(&self, url: &url::Url, headers: HeaderMap) -> Result<(Parts, Incoming), Failure> {
+    pub(super) async fn get(&self, url: &url::Url, headers: HeaderMap) -> Result<(Parts, Incoming), Failure> {
         let request = request(url, headers)?;
         let target = request.uri().path_and_query().map_or("/", |target| target.as_str()).to_owned();
         let sent = self.http.client(url).request(request).await;

@@ -10,7 +10,7 @@ use super::canonical::{Says, canonical_of};
 use super::record::{Seen, Settings};
 
 /// The normalised redirect target, or the URL that it is an alias of; none if redirects led nowhere or back.
-pub fn reached(event: &PageEvent) -> Option<String> {
+pub(crate) fn reached(event: &PageEvent) -> Option<String> {
     match &event.withheld {
         Some(Withheld::Alias { target, .. }) => Some(target.clone()),
         _ => seine_parse::url::parse(&event.final_url).filter(|reached| *reached != event.url),
@@ -68,7 +68,7 @@ fn digest(event: &PageEvent, derived: &Derived, before: Option<&PageRecord>) -> 
 }
 
 /// Whether the links of a page may be new.
-pub fn is_to_be_read(record: &PageRecord, before: Option<&PageRecord>) -> bool {
+pub(crate) fn is_to_be_read(record: &PageRecord, before: Option<&PageRecord>) -> bool {
     before.is_some_and(|before| before.must_refetch)
         || match record.state {
             PageState::Changed if planted::is("new_links_lost") => false,

@@ -15,7 +15,7 @@ const MOST_LINKS: usize = 2000;
 
 /// A summary of a page for comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sketch {
+pub(crate) struct Sketch {
     status: u16,
     media_type: String,
     digest: [u8; 32],
@@ -27,7 +27,7 @@ pub struct Sketch {
 
 impl Sketch {
     /// `page`: what is derived from the response.
-    pub fn of(response: &Response, page: &Derived) -> Sketch {
+    pub(crate) fn of(response: &Response, page: &Derived) -> Sketch {
         let mut links: Vec<u64> = page.links.iter().take(MOST_LINKS).map(|link| xxh3_64(link.url.as_bytes())).collect();
         links.sort_unstable();
         Sketch {
@@ -41,14 +41,14 @@ impl Sketch {
     }
 
     /// For a redirect.
-    pub fn of_redirect(status: u16, target: &str) -> Sketch {
+    pub(crate) fn of_redirect(status: u16, target: &str) -> Sketch {
         let digest = Sha256::digest(target.as_bytes()).into();
         Sketch { status, media_type: String::new(), digest, length: 0, text: None, links: Vec::new() }
     }
 
     /// Compares a worker's page (`self`) that differs from our first fetch with our second fetch. None if our own
     /// fetches differ, so that nothing can be compared.
-    pub fn compared_with_two(&self, first: &Sketch, second: &Sketch) -> Option<bool> {
+    pub(crate) fn compared_with_two(&self, first: &Sketch, second: &Sketch) -> Option<bool> {
         match self.agrees_with(second) {
             true => Some(true),
             false => first.agrees_with(second).then_some(false),
@@ -56,7 +56,7 @@ impl Sketch {
     }
 
     /// Whether a worker's page may be the same as ours. Pages made for each visitor differ in details.
-    pub fn agrees_with(&self, ours: &Sketch) -> bool {
+    pub(crate) fn agrees_with(&self, ours: &Sketch) -> bool {
         if self.status != ours.status || self.media_type != ours.media_type {
             return false;
         }
@@ -79,7 +79,7 @@ impl Sketch {
 }
 
 /// Whether it is host trouble or a truncated page, which we do not believe from a worker.
-pub fn is_hearsay(outcome: &Outcome) -> bool {
+pub(crate) fn is_hearsay(outcome: &Outcome) -> bool {
     match outcome {
         Outcome::Failure(failure) => failure.reason != FailureReason::UnwantedType,
         Outcome::Response(response) => response.status == 429 || response.status >= 500 || Response::is_cut(response),

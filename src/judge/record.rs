@@ -14,7 +14,7 @@ use crate::config::{FrontierConfig, Redirects};
 
 /// An event, what is derived from it, and the earlier record.
 #[derive(Clone, Copy)]
-pub struct Seen<'e> {
+pub(crate) struct Seen<'e> {
     pub event: &'e PageEvent,
     pub derived: &'e Derived,
     pub before: Option<&'e PageRecord>,
@@ -24,14 +24,14 @@ pub struct Seen<'e> {
 
 /// The settings that decide.
 #[derive(Clone, Copy)]
-pub struct Settings<'s> {
+pub(crate) struct Settings<'s> {
     pub config: &'s FrontierConfig,
     pub scope: &'s Scope,
 }
 
 /// The meaning of an event for its URL.
 #[expect(clippy::large_enum_variant, reason = "nearly all are records, and each lives for a moment")]
-pub enum Ruling {
+pub(crate) enum Ruling {
     /// It is final: this is the URL's record now.
     Record { record: PageRecord, recheck: Recheck },
     /// It is not final: the URL is fetched again at `at`.
@@ -48,7 +48,7 @@ pub enum Ruling {
 
 /// When a URL with a final answer is rechecked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recheck {
+pub(crate) enum Recheck {
     Never,
     /// Now, because its settings have changed since.
     Now,
@@ -60,13 +60,13 @@ pub enum Recheck {
 
 impl Seen<'_> {
     /// The history of earlier fetches; none if the record is from this very event.
-    pub fn known(&self) -> Option<History> {
+    pub(crate) fn known(&self) -> Option<History> {
         self.before.filter(|before| before.event_id != self.event.id)?.history()
     }
 }
 
 /// Decides what the event means for its URL.
-pub fn judge(seen: Seen, settings: Settings) -> Ruling {
+pub(crate) fn judge(seen: Seen, settings: Settings) -> Ruling {
     let Seen { event, before, .. } = seen;
     // The record is from this very event, read again after a crash: the verdict stays.
     if let Some(before) = before.filter(|before| before.event_id == event.id) {
@@ -226,7 +226,7 @@ fn doubt(event: &PageEvent) -> Option<(Doubt, EpochMs)> {
 }
 
 /// Whether this fetch found the page.
-pub fn is_alive(event: &PageEvent, record: &PageRecord) -> bool {
+pub(crate) fn is_alive(event: &PageEvent, record: &PageRecord) -> bool {
     record.state.is_found() && record.history.is_some_and(|history| history.alive_ms == event.ended_ms)
 }
 

@@ -5,7 +5,7 @@ use seine_parse::page::{Failure, FailureReason, Outcome, string_to_latin1};
 use url::Url;
 
 /// A redirect's target, as it is requested and as it is judged.
-pub struct Target {
+pub(crate) struct Target {
     /// Path and query as the server wrote them, because it may need its own order of parameters. The host is
     /// normalised; user, password and fragment are removed.
     pub url: Url,
@@ -14,7 +14,7 @@ pub struct Target {
 }
 
 /// The value of `Location` of a redirect, as the server wrote it.
-pub fn location(outcome: &Outcome) -> Option<String> {
+pub(crate) fn location(outcome: &Outcome) -> Option<String> {
     let Outcome::Response(response) = outcome else { return None };
     let redirects = matches!(response.status, 301 | 302 | 303 | 307 | 308);
     let location = response.headers.get("location").filter(|_| redirects)?;
@@ -30,7 +30,7 @@ fn text_of(location: Vec<u8>) -> String {
 }
 
 /// None for targets that would not be fetched as links either.
-pub fn target(from: &Url, location: &str) -> Option<Target> {
+pub(crate) fn target(from: &Url, location: &str) -> Option<Target> {
     let mut url = seine_parse::url::join(from, location)?;
     let normal = seine_parse::url::normalize(&url)?;
     url.set_fragment(None);
@@ -41,14 +41,14 @@ pub fn target(from: &Url, location: &str) -> Option<Target> {
 }
 
 /// The failure of a redirect to what cannot be fetched.
-pub fn leads_nowhere(location: &str) -> Failure {
+pub(crate) fn leads_nowhere(location: &str) -> Failure {
     let message = format!("redirects to {location:?}, which is not a URL that can be fetched");
     Failure { reason: FailureReason::BadRedirect, message }
 }
 
 /// Why a redirect is not followed. `hops`: redirects so far, with this one. `is_circle`: the request for its target would
 /// repeat an earlier one.
-pub fn refusal(target: &Target, hops: usize, is_circle: bool, most: usize, scope: &Scope) -> Option<Failure> {
+pub(crate) fn refusal(target: &Target, hops: usize, is_circle: bool, most: usize, scope: &Scope) -> Option<Failure> {
     let (reason, message) = match target {
         Target { url, .. } if is_circle => (FailureReason::TooManyRedirects, format!("redirects in a circle at {url}")),
         _ if hops > most => (FailureReason::TooManyRedirects, format!("more than {most} redirects")),

@@ -46,7 +46,7 @@ fn irrelevant(case: &Case) -> Option<Withheld> {
 
 /// Why a known page is not delivered, by the settings of today. `said`: all statements about its use, as far as they are
 /// known.
-pub fn standing(page: &PageRecord, said: &[Statement], config: &Config) -> Option<Withheld> {
+pub(crate) fn standing(page: &PageRecord, said: &[Statement], config: &Config) -> Option<Withheld> {
     if page.noindex && config.scope.obey_noindex {
         return Some(Withheld::Noindex);
     }

@@ -38,7 +38,7 @@ pub(super) struct FilePerPage {
 
 impl FilePerPage {
     /// Creates a missing folder, and removes what an earlier run did not finish.
-    pub fn open(
+    pub(super) fn open(
         context: &SinkContext,
         encoder: Box<dyn Encoder>,
         naming: Naming,

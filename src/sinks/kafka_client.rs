@@ -112,19 +112,19 @@ impl Producer {
     }
 
     /// Number of partitions of a topic; none if the broker does not show it.
-    pub fn partitions(&self, topic: &str, shutdown: &Shutdown) -> KafkaResult<Option<u32>> {
+    pub(super) fn partitions(&self, topic: &str, shutdown: &Shutdown) -> KafkaResult<Option<u32>> {
         let metadata = self.metadata(None, shutdown)?;
         let found = metadata.topics.iter().find(|it| it.name == topic && it.error.is_none());
         Ok(found.map(|topic| topic.partitions.len() as u32))
     }
 
     /// The offset after a partition's last message; none if unknown.
-    pub fn end(&self, topic: &str, partition: i32) -> Option<i64> {
+    pub(super) fn end(&self, topic: &str, partition: i32) -> Option<i64> {
         self.link.end(topic, partition, SLICE).ok()
     }
 
     /// The topic's `max.message.bytes`: the largest compressed batch. None if the broker does not tell.
-    pub fn topic_limit(&self, topic: &str) -> Option<u64> {
+    pub(super) fn topic_limit(&self, topic: &str) -> Option<u64> {
         self.link.setting(SettingOf::Topic(topic), "max.message.bytes")?.parse().ok()
     }
 
@@ -149,7 +149,7 @@ impl Producer {
     }
 
     /// Turns a permanent failure, or a rejection by the producer's queue, into an error of the sink.
-    pub fn failure(&self, topic: &str, code: RDKafkaErrorCode) -> SinkError {
+    pub(super) fn failure(&self, topic: &str, code: RDKafkaErrorCode) -> SinkError {
         match (self.link.fatal_error(), code) {
             (Some((code, reason)), _) => trouble(format!("{code}: {reason}"), REMADE),
             (None, RDKafkaErrorCode::UnknownTopic | RDKafkaErrorCode::UnknownTopicOrPartition) => trouble(

@@ -42,7 +42,7 @@ pub(crate) enum ReadError {
 
 impl TopicReader {
     /// `client`: how to reach the broker. `group`: the consumer group to name.
-    pub fn open(client: &mut ClientConfig, group: &str, topic: &str) -> KafkaResult<TopicReader> {
+    pub(crate) fn open(client: &mut ClientConfig, group: &str, topic: &str) -> KafkaResult<TopicReader> {
         let consumer = client
             // A group name is required, but this reader never joins or commits.
             .set("group.id", group)
@@ -59,13 +59,13 @@ impl TopicReader {
     }
 
     /// Sets a shorter wait.
-    pub fn with_patience(self, patience: Duration) -> TopicReader {
+    pub(crate) fn with_patience(self, patience: Duration) -> TopicReader {
         TopicReader { patience, ..self }
     }
 
     /// For each partition, its first offset and the offset after its last message. None if the broker does not show the
     /// topic.
-    pub fn partitions(&self) -> KafkaResult<Option<BTreeMap<i32, Range<i64>>>> {
+    pub(crate) fn partitions(&self) -> KafkaResult<Option<BTreeMap<i32, Range<i64>>>> {
         // Lists all topics, since a broker may create a topic that is asked for by name.
         let answer = ANSWER.min(self.patience);
         let metadata = self.consumer.fetch_metadata(None, answer)?;
@@ -76,7 +76,7 @@ impl TopicReader {
     }
 
     /// Starts reading at these offsets.
-    pub fn go_to(&mut self, places: impl IntoIterator<Item = (i32, i64)>) -> Result<(), KafkaError> {
+    pub(crate) fn go_to(&mut self, places: impl IntoIterator<Item = (i32, i64)>) -> Result<(), KafkaError> {
         let mut assigned = TopicPartitionList::new();
         for (number, offset) in places {
             assigned.add_partition_offset(&self.topic, number, Offset::Offset(offset))?;
@@ -86,7 +86,7 @@ impl TopicReader {
     }
 
     /// Visits the messages within a range of offsets per partition.
-    pub fn read(
+    pub(crate) fn read(
         &mut self,
         mut left: BTreeMap<i32, Range<i64>>,
         mut visit: impl FnMut(&BorrowedMessage<'_>),
@@ -111,7 +111,7 @@ impl TopicReader {
     }
 
     /// Waits for the next item.
-    pub fn next(&mut self) -> Result<Next<'_>, ReadError> {
+    pub(crate) fn next(&mut self) -> Result<Next<'_>, ReadError> {
         loop {
             match self.consumer.poll(POLL_EVERY) {
                 Some(Ok(message)) => {

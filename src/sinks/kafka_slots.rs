@@ -39,33 +39,33 @@ pub(super) enum MessageState {
 }
 
 impl Slots {
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.slots.len()
     }
 
     /// Sequence of the next slot.
-    pub fn sequence(&self) -> usize {
+    pub(super) fn sequence(&self) -> usize {
         self.first + self.slots.len()
     }
 
     /// Whether a message with this key is in flight.
-    pub fn has_key(&self, key: u64) -> bool {
+    pub(super) fn has_key(&self, key: u64) -> bool {
         self.keys.contains(&key)
     }
 
-    pub fn push(&mut self, end: Offset, state: MessageState) {
+    pub(super) fn push(&mut self, end: Offset, state: MessageState) {
         if let MessageState::InFlight(entry) = &state {
             self.keys.insert(key_hash(entry));
         }
         self.slots.push_back(MessageSlot { end, state });
     }
 
-    pub fn state(&self, sequence: usize) -> Option<&MessageState> {
+    pub(super) fn state(&self, sequence: usize) -> Option<&MessageState> {
         Some(&self.slots.get(sequence.checked_sub(self.first)?)?.state)
     }
 
     /// Changes the state of an unsettled message.
-    pub fn set(&mut self, sequence: usize, state: impl FnOnce(Arc<Entry>) -> MessageState) {
+    pub(super) fn set(&mut self, sequence: usize, state: impl FnOnce(Arc<Entry>) -> MessageState) {
         let slot = sequence.checked_sub(self.first).and_then(|at| self.slots.get_mut(at));
         if let Some(slot) = slot
             && let MessageState::InFlight(entry) | MessageState::Moving { entry, .. } = &slot.state
@@ -79,7 +79,7 @@ impl Slots {
     }
 
     /// Removes the first slot if it is settled.
-    pub fn pop(&mut self) -> Option<MessageSlot> {
+    pub(super) fn pop(&mut self) -> Option<MessageSlot> {
         if self.slots.front()?.is_under_way() {
             return None;
         }

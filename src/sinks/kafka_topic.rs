@@ -48,12 +48,12 @@ type Partitioner = fn(&[u8]) -> u32;
 
 impl KnownTopic {
     /// Empty if nothing was delivered, or if the state is from a version without this.
-    pub fn from_state(state: &Value) -> KnownTopic {
+    pub(super) fn from_state(state: &Value) -> KnownTopic {
         KnownTopic::deserialize(state).unwrap_or_default()
     }
 
     /// See [`super::kept_state`].
-    pub fn kept_state(state: &Value) -> Value {
+    pub(super) fn kept_state(state: &Value) -> Value {
         let KnownTopic { partitions, mut before, .. } = KnownTopic::from_state(state);
         before.extend(partitions);
         before.sort_unstable();
@@ -62,7 +62,7 @@ impl KnownTopic {
     }
 
     /// Messages went to it, so it must be there.
-    pub fn has_messages(&self) -> bool {
+    pub(super) fn has_messages(&self) -> bool {
         !self.partitions.is_empty()
     }
 
@@ -73,7 +73,7 @@ impl KnownTopic {
 
 impl TopicWatch {
     /// For an existing topic. Fails if it is not the topic that messages went to.
-    pub fn open(
+    pub(super) fn open(
         known: KnownTopic,
         config: &KafkaConfig,
         producer: &Producer,
@@ -90,7 +90,7 @@ impl TopicWatch {
     }
 
     /// Compares the topic with its known state, if the last check was some time ago.
-    pub fn check_now_and_then(
+    pub(super) fn check_now_and_then(
         &mut self,
         topic: &str,
         producer: &Producer,
@@ -140,7 +140,12 @@ impl TopicWatch {
     }
 
     /// Records the offset of a message. Fails if that shows that the topic was recreated.
-    pub fn acknowledge(&mut self, topic: &str, producer: &Producer, location: (i32, i64)) -> Result<(), SinkError> {
+    pub(super) fn acknowledge(
+        &mut self,
+        topic: &str,
+        producer: &Producer,
+        location: (i32, i64),
+    ) -> Result<(), SinkError> {
         let (partition, offset) = location;
         let largest = self.known.acknowledged.entry(partition).or_insert(offset);
         if offset < *largest {
@@ -151,7 +156,7 @@ impl TopicWatch {
     }
 
     /// The partitions that may hold older messages of a key whose message now went to `partition`.
-    pub fn former(
+    pub(super) fn former(
         &mut self,
         topic: &str,
         producer: &Producer,
@@ -174,7 +179,7 @@ impl TopicWatch {
         Ok(former.into_iter().filter(|former| *former != partition && *former < now).collect())
     }
 
-    pub fn to_state(&self) -> Value {
+    pub(super) fn to_state(&self) -> Value {
         serde_json::to_value(&self.known).unwrap_or_default()
     }
 }

@@ -53,7 +53,7 @@ pub(super) struct LocalSink<L> {
 }
 
 impl<L: LocalStore> LocalSink<L> {
-    pub fn new(place: L, upkeep: Upkeep) -> LocalSink<L> {
+    pub(super) fn new(place: L, upkeep: Upkeep) -> LocalSink<L> {
         LocalSink { store: place, upkeep, so_far: Delivered::default() }
     }
 }

@@ -17,7 +17,7 @@ use super::sink::SinkContext;
 
 /// In the data folder, with one folder per sink. Not inside the sinks' own folders, where other programs expect only
 /// pages.
-pub const FOLDER: &str = "~places";
+pub(crate) const FOLDER: &str = "~places";
 const FILE: &str = "notes";
 const OLD: &str = "notes.old";
 /// A larger file is renamed and replaces the old one. So about ten million events are remembered.
@@ -30,7 +30,7 @@ const EVERY: Duration = Duration::from_millis(200);
 
 /// A range of events of the log, by index, and where they went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Span {
+pub(crate) struct Span {
     pub from: u64,
     pub to: u64,
     /// Stored as `place`: notes of earlier versions stay readable.
@@ -40,7 +40,7 @@ pub struct Span {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum RecordedLocation {
+pub(crate) enum RecordedLocation {
     /// The first and the last offset, by partition.
     Offsets(BTreeMap<i32, (i64, i64)>),
     /// A file, the number (from 1) of its first page in the span, and that record's offset in bytes; 0 for a compressed
@@ -49,7 +49,7 @@ pub enum RecordedLocation {
 }
 
 impl RecordedLocation {
-    pub fn offset(partition: i32, offset: i64) -> RecordedLocation {
+    pub(crate) fn offset(partition: i32, offset: i64) -> RecordedLocation {
         RecordedLocation::Offsets(BTreeMap::from([(partition, (offset, offset))]))
     }
 }
@@ -94,13 +94,13 @@ pub(super) struct LocationNotes {
 
 impl LocationNotes {
     /// Creates nothing before the first note.
-    pub fn new(context: &SinkContext) -> LocationNotes {
+    pub(super) fn new(context: &SinkContext) -> LocationNotes {
         let folder = context.records_locations.then(|| notes_of(&context.folder));
         LocationNotes { folder, file: None, open: None, written: None, last_written: None }
     }
 
     /// Records that event `index` is at `place`. Events must come in order.
-    pub fn add(&mut self, index: u64, location: impl FnOnce() -> Option<RecordedLocation>) {
+    pub(super) fn add(&mut self, index: u64, location: impl FnOnce() -> Option<RecordedLocation>) {
         let Some(location) = self.folder.as_ref().and_then(|_| location()) else { return };
         let is_taken = self.open.as_mut().is_some_and(|(span, _)| span.takes(index, &location));
         if !is_taken {
@@ -111,7 +111,7 @@ impl LocationNotes {
     }
 
     /// Writes changes at most every [`EVERY`]; `now`: at once.
-    pub fn write(&mut self, now: bool) {
+    pub(super) fn write(&mut self, now: bool) {
         let is_early = self.last_written.is_some_and(|last| last.elapsed() < EVERY) && !now;
         if self.open.is_some() && self.written.is_none() && !is_early {
             self.write_span();

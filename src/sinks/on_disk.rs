@@ -27,14 +27,14 @@ pub(crate) enum PagesOnDisk {
 
 impl PagesOnDisk {
     /// Of a page store. `base` is its folder.
-    pub fn listed(base: &Path) -> Result<PagesOnDisk, SinkError> {
+    pub(crate) fn listed(base: &Path) -> Result<PagesOnDisk, SinkError> {
         let mut pages = HashSet::new();
         list(base, &mut pages)?;
         Ok(PagesOnDisk::Listed(pages))
     }
 
     /// Whether there is a file of this URL's page.
-    pub fn hold(&self, url: &str) -> bool {
+    pub(crate) fn hold(&self, url: &str) -> bool {
         match self {
             PagesOnDisk::Named { folder, hash_file_name } => filesystem::path_of(url, *hash_file_name)
                 .is_ok_and(|(host, name)| folder.join(host).join(name).is_file()),

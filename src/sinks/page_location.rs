@@ -8,7 +8,7 @@ use super::location_notes::{self, Span};
 
 /// The page to find.
 #[derive(Debug, Clone)]
-pub struct SoughtPage {
+pub(crate) struct SoughtPage {
     pub url: String,
     pub fetched_ms: EpochMs,
     /// Index of the page's event in the log, and its id if known.
@@ -18,7 +18,7 @@ pub struct SoughtPage {
 
 /// Where a page is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PageLocation {
+pub(crate) enum PageLocation {
     Message { topic: String, partition: i32, offset: i64 },
     Document { index: String, id: String, version: i64 },
     Among(Pages),
@@ -27,7 +27,7 @@ pub enum PageLocation {
 
 /// A range of pages in a file; one of them is the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pages {
+pub(crate) struct Pages {
     pub file: PathBuf,
     /// The first page of the range, from 1 …
     pub first: u64,
@@ -39,7 +39,7 @@ pub struct Pages {
 /// Why the place of a page is unknown.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct LocationUnknown(pub String);
+pub(crate) struct LocationUnknown(pub String);
 
 pub(super) const NOT_RECORDED: &str =
     "its place was not recorded: it was delivered too long ago, or by an older version";

@@ -28,7 +28,7 @@ impl RollingSink {
     /// the indexes match the files. With a null state, unfinished files of an earlier writer are closed as far as they
     /// are readable. Commit the result of [`sync`](super::local::LocalStore::sync) before the first page. Otherwise a
     /// crash before the first commit leaves pages in the files that are delivered again.
-    pub fn open(
+    pub(super) fn open(
         config: &SinkConfig,
         encoder: Box<dyn Encoder>,
         (max_file_size, level): (u64, u32),

@@ -95,7 +95,7 @@ pub enum SinkError {
 
 /// How much a destination holds.
 #[derive(Debug, Clone)]
-pub struct SinkCount {
+pub(crate) struct SinkCount {
     pub what: &'static str,
     pub count: u64,
     /// Taken by the destination and removed since, according to its settings.
@@ -108,7 +108,7 @@ pub struct SinkCount {
 
 impl SinkCount {
     /// A number without remarks.
-    pub fn new(what: &'static str, count: u64) -> SinkCount {
+    pub(crate) fn new(what: &'static str, count: u64) -> SinkCount {
         SinkCount { what, count, removed: 0, found: None, notes: Vec::new() }
     }
 }

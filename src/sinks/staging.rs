@@ -18,7 +18,7 @@ use super::sink::SinkError;
 const BEGUN: &str = "begun";
 
 /// Folder for unfinished files, in the sink's folder. No folder of a URL or day has this name.
-pub const WRITING: &str = "~writing";
+pub(crate) const WRITING: &str = "~writing";
 
 /// A batch of unfinished files.
 pub(super) struct StagedFiles {
@@ -40,7 +40,7 @@ struct StagedFile {
 
 impl StagedFiles {
     /// Removes files that an earlier run did not finish.
-    pub fn open(folder: &Path, sink: &'static str) -> Result<StagedFiles, SinkError> {
+    pub(super) fn open(folder: &Path, sink: &'static str) -> Result<StagedFiles, SinkError> {
         let writing = folder.join(WRITING);
         if_there(std::fs::remove_dir_all(&writing)).map_err(|e| file_error("emptying", &writing, e))?;
         create_folder(&writing)?;
@@ -49,12 +49,12 @@ impl StagedFiles {
     }
 
     /// The state that such a sink commits.
-    pub fn state() -> serde_json::Value {
+    pub(super) fn state() -> serde_json::Value {
         serde_json::json!({ BEGUN: true })
     }
 
     /// Says so when the folder was deleted since a sink delivered into it. Called before the folder is made. `state`: as committed.
-    pub fn tell_if_gone(folder: &Path, state: &serde_json::Value) {
+    pub(super) fn tell_if_gone(folder: &Path, state: &serde_json::Value) {
         if state[BEGUN] == true && !folder.join(WRITING).is_dir() {
             tracing::error!(
                 folder = %folder.display(),
@@ -73,7 +73,7 @@ impl StagedFiles {
 
     /// Writes a file for `path`, whose folder must exist. `time` becomes its modification time; the default is the time
     /// of writing.
-    pub fn write(&mut self, path: PathBuf, content: &[u8], time: Option<EpochMs>) -> Result<(), SinkError> {
+    pub(super) fn write(&mut self, path: PathBuf, content: &[u8], time: Option<EpochMs>) -> Result<(), SinkError> {
         let temporary = self.folder.join(WRITING).join(self.waiting.len().to_string());
         let write = || {
             let mut file = File::create(&temporary)?;
@@ -89,7 +89,7 @@ impl StagedFiles {
     }
 
     /// Renames all written files; for equal paths the last one stays. Durable after [`sync`](StagedFiles::sync).
-    pub fn publish(&mut self) -> Result<(), SinkError> {
+    pub(super) fn publish(&mut self) -> Result<(), SinkError> {
         if self.waiting.is_empty() {
             return Ok(());
         }
@@ -105,7 +105,7 @@ impl StagedFiles {
 
     /// Makes renamed files durable, along with everything else on this disk. Does nothing if no file was renamed, since
     /// an idle sink is flushed several times a second.
-    pub fn sync(&mut self) -> Result<(), SinkError> {
+    pub(super) fn sync(&mut self) -> Result<(), SinkError> {
         if self.is_unsynced {
             self.sync_disk()?;
             self.is_unsynced = false;

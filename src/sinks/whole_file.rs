@@ -22,7 +22,7 @@ pub(crate) struct WholeFile {
 
 impl WholeFile {
     /// `level`: zlib level for a compressed stream; none: not compressed.
-    pub fn create(path: &Path, level: Option<u32>) -> io::Result<WholeFile> {
+    pub(crate) fn create(path: &Path, level: Option<u32>) -> io::Result<WholeFile> {
         let mut copy = path.to_path_buf();
         copy.as_mut_os_string().push(UNFINISHED);
         let copy = TempPath::try_from_path(copy)?;
@@ -31,7 +31,7 @@ impl WholeFile {
     }
 
     /// Replaces the file of this name. Durable when this returns.
-    pub fn finish(mut self) -> io::Result<()> {
+    pub(crate) fn finish(mut self) -> io::Result<()> {
         if let Some(stream) = &mut self.stream {
             stream.finish(&mut self.pending)?;
             self.file.write_all(&self.pending)?;

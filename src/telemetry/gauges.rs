@@ -44,19 +44,19 @@ pub(super) struct Readings {
 }
 
 impl Readings {
-    pub fn new(registry: &Registry) -> Readings {
+    pub(super) fn new(registry: &Registry) -> Readings {
         let mut readings = Readings { registry: registry.clone(), gauges: HashMap::new(), counters: HashMap::new() };
         readings.note_build();
         readings.note_start();
         readings
     }
 
-    pub fn gauge(&mut self, name: &'static str, help: &str, value: f64) {
+    pub(super) fn gauge(&mut self, name: &'static str, help: &str, value: f64) {
         self.gauges(name, help, [], [([], value)]);
     }
 
     /// Sets values by their labels.
-    pub fn gauges<'v, const N: usize>(
+    pub(super) fn gauges<'v, const N: usize>(
         &mut self,
         name: &'static str,
         help: &str,
@@ -71,7 +71,7 @@ impl Readings {
     }
 
     /// Raises counters to values counted elsewhere; they never fall.
-    pub fn counters<'v, const N: usize>(
+    pub(super) fn counters<'v, const N: usize>(
         &mut self,
         name: &'static str,
         help: &str,
@@ -87,7 +87,7 @@ impl Readings {
     }
 
     /// `last`: harvest rate of the latest pages.
-    pub fn read(&mut self, snapshot: &Snapshot, last: Harvest, fetch_log: Option<&FetchLog>) {
+    pub(super) fn read(&mut self, snapshot: &Snapshot, last: Harvest, fetch_log: Option<&FetchLog>) {
         self.read_frontier(snapshot);
         self.read_harvest(snapshot.counts, last);
         self.read_log(snapshot);

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use seine_frontier::Harvest;
 
 /// Number of pages that count as the latest.
-pub const LAST: usize = 1000;
+pub(crate) const LAST: usize = 1000;
 
 /// Pages of this process, and how many were relevant.
 #[derive(Debug, Default)]

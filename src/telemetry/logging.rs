@@ -17,7 +17,7 @@ use crate::config::LoggingConfig;
 
 #[derive(Debug, thiserror::Error)]
 #[error("log filter {filter:?} is not understood: {source}; write for example \"info\" or \"seine=debug,warn\"")]
-pub struct LoggingError {
+pub(crate) struct LoggingError {
     filter: String,
     source: tracing_subscriber::filter::ParseError,
 }
@@ -27,7 +27,7 @@ static REPEATS: OnceLock<Repeats> = OnceLock::new();
 static FILTER: OnceLock<Handle<EnvFilter, Registry>> = OnceLock::new();
 
 /// Starts logging for the whole process. Lines are printed above the progress line of `screen`.
-pub fn start(config: &LoggingConfig, screen: &Screen) -> Result<(), LoggingError> {
+pub(crate) fn start(config: &LoggingConfig, screen: &Screen) -> Result<(), LoggingError> {
     let (filter, handle) = reload::Layer::new(parsed(&config.filter)?);
     let filter = filter.and(REPEATS.get_or_init(Repeats::default).clone());
     let screen = screen.clone();
@@ -50,7 +50,7 @@ pub fn start(config: &LoggingConfig, screen: &Screen) -> Result<(), LoggingError
 }
 
 /// Replaces the filter.
-pub fn filter_by(text: &str) -> Result<(), LoggingError> {
+pub(crate) fn filter_by(text: &str) -> Result<(), LoggingError> {
     let filter = parsed(text)?;
     // Without a log there is nothing to filter.
     let _ = FILTER.get().map(|handle| handle.reload(filter));
@@ -62,7 +62,7 @@ fn parsed(filter: &str) -> Result<EnvFilter, LoggingError> {
 }
 
 /// Reports lines that were counted instead of written; all of them if the log `is_over`.
-pub fn tell_repeats(is_over: bool) {
+pub(crate) fn tell_repeats(is_over: bool) {
     if let Some(repeats) = REPEATS.get() {
         repeats.tell(is_over);
     }

@@ -18,7 +18,7 @@ pub(crate) struct Manager(Option<Arc<UnixDatagram>>);
 
 impl Manager {
     /// The manager named by the environment.
-    pub fn of_environment() -> Manager {
+    pub(crate) fn of_environment() -> Manager {
         let Some(name) = std::env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty()) else {
             return Manager::default();
         };
@@ -29,12 +29,12 @@ impl Manager {
         Manager(connected.ok().map(Arc::new))
     }
 
-    pub fn is_there(&self) -> bool {
+    pub(crate) fn is_there(&self) -> bool {
         self.0.is_some()
     }
 
     /// Maximum time between signs of life (sd_watchdog_enabled(3)); none: the manager wants none.
-    pub fn watchdog(&self) -> Option<Duration> {
+    pub(crate) fn watchdog(&self) -> Option<Duration> {
         let number = |name| std::env::var(name).ok()?.parse::<u64>().ok();
         let is_for_us = number("WATCHDOG_PID").is_none_or(|id| id == u64::from(std::process::id()));
         let time = number("WATCHDOG_USEC").filter(|micros| *micros > 0).map(Duration::from_micros);
@@ -42,7 +42,7 @@ impl Manager {
     }
 
     /// Sends one assignment, as `READY=1`. Failures are ignored, because the manager has its own timeouts.
-    pub fn tell(&self, name: &str, value: &str) {
+    pub(crate) fn tell(&self, name: &str, value: &str) {
         let Some(socket) = &self.0 else { return };
         let line = value.replace(['\n', '\r'], " ");
         if let Err(error) = socket.send(format!("{name}={line}").as_bytes()) {

@@ -10,7 +10,7 @@ use seine_parse::page::{
 };
 
 use super::fetch_log::FetchLog;
-pub use super::gauges::Snapshot;
+pub(crate) use super::gauges::Snapshot;
 use super::gauges::{Readings, keep};
 use super::harvest::Harvested;
 use crate::fetch::RequestCounts;

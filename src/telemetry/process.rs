@@ -7,13 +7,13 @@ use seine_system::descriptors::Shares;
 use super::gauges::Readings;
 
 impl Readings {
-    pub fn note_start(&mut self) {
+    pub(super) fn note_start(&mut self) {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let seconds = now.map_or(0.0, |it| it.as_secs_f64());
         self.gauge("process_start_time_seconds", "When the process started, in seconds since 1970.", seconds);
     }
 
-    pub fn read_process(&mut self) {
+    pub(super) fn read_process(&mut self) {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let number = |name: &str| -> Option<f64> {
             let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// Counters since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counters {
+pub(crate) struct Counters {
     pub attempts: u64,
     /// Responses with 2xx.
     pub pages: u64,
@@ -69,7 +69,7 @@ const SAMPLES: usize = 24 * 60;
 
 /// The history of a process.
 #[derive(Debug)]
-pub struct Rates(Mutex<Past>);
+pub(crate) struct Rates(Mutex<Past>);
 
 #[derive(Debug)]
 struct Past {
@@ -81,13 +81,18 @@ struct Past {
 
 impl Rates {
     /// Counters start at zero now.
-    pub fn new() -> Rates {
+    pub(crate) fn new() -> Rates {
         let now = (Instant::now(), Counters::default());
         Rates(Mutex::new(Past { counters: VecDeque::from([now]), sampled: now, samples: VecDeque::new(), taken: 0 }))
     }
 
     /// Call it often.
-    pub fn note(&self, at: EpochMs, counters: impl FnOnce() -> Counters, pending: impl FnOnce() -> Vec<Pending>) {
+    pub(crate) fn note(
+        &self,
+        at: EpochMs,
+        counters: impl FnOnce() -> Counters,
+        pending: impl FnOnce() -> Vec<Pending>,
+    ) {
         let mut past = self.0.lock();
         if past.counters.back().is_some_and(|(at, _)| at.elapsed() < APART) {
             return;
@@ -109,7 +114,7 @@ impl Rates {
     }
 
     /// The rates over these spans up to `now`. Spans longer than the process's life are cut to it.
-    pub fn over(&self, spans: &[Duration], now: Counters) -> Vec<Rate> {
+    pub(crate) fn over(&self, spans: &[Duration], now: Counters) -> Vec<Rate> {
         let past = self.0.lock();
         let rate = |span: &Duration| {
             // The newest entry that is old enough, or the oldest.
@@ -123,7 +128,7 @@ impl Rates {
     }
 
     /// The last day, oldest first.
-    pub fn samples(&self) -> Vec<Sample> {
+    pub(crate) fn samples(&self) -> Vec<Sample> {
         self.0.lock().samples.iter().cloned().collect()
     }
 }

@@ -78,7 +78,7 @@ impl Repeats {
     }
 
     /// Reports suppressed lines that are old enough; all of them if the log `is_over`.
-    pub fn tell(&self, is_over: bool) {
+    pub(super) fn tell(&self, is_over: bool) {
         let suppressed = self.0.lock().take(is_over, Instant::now());
         for (times, gist) in suppressed {
             tracing::warn!(target: COUNTS, times, said = gist, "repeats of this line, or of one like it, were not \

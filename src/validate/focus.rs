@@ -56,7 +56,7 @@ pub(super) struct Ranking<'f> {
 
 impl Focus {
     /// None if links have no scores.
-    pub fn open(frontier: &dyn Validation, config: FocusConfig) -> Result<Option<Focus>, FrontierError> {
+    pub(super) fn open(frontier: &dyn Validation, config: FocusConfig) -> Result<Option<Focus>, FrontierError> {
         if !config.ranks {
             return Ok(None);
         }
@@ -68,7 +68,7 @@ impl Focus {
     }
 
     /// Learns from a page. `before`: it was fetched before, so it teaches nothing new about the link.
-    pub fn learn(&self, event: &PageEvent, change: &Change, lead: Option<&Lead>, before: Option<&PageRecord>) {
+    pub(super) fn learn(&self, event: &PageEvent, change: &Change, lead: Option<&Lead>, before: Option<&PageRecord>) {
         let (Change::Page { .. }, Some(response), Kind::Page) = (change, event.response(), event.kind) else { return };
         // A 304 teaches nothing new.
         if response.status == 304 || (!self.config.learns && !response.is_success()) {
@@ -89,7 +89,7 @@ impl Focus {
     }
 
     /// Starts scoring the links of a page that `lead` led to.
-    pub fn ranking<'f>(&'f self, entry: &'f Entry, derived: &Derived, lead: Option<&Lead>) -> Ranking<'f> {
+    pub(super) fn ranking<'f>(&'f self, entry: &'f Entry, derived: &Derived, lead: Option<&Lead>) -> Ranking<'f> {
         let event = &*entry.event;
         let source = match derived.is_html && event.kind == Kind::Page {
             true => Source::Page {
@@ -111,7 +111,7 @@ impl Focus {
     }
 
     /// The lessons since the last call, for the batch.
-    pub fn learned(&self) -> Learned {
+    pub(super) fn learned(&self) -> Learned {
         let mut state = self.state.lock();
         let lessons = std::mem::take(&mut state.lessons);
         state.lesson_bytes += lessons.len();
@@ -126,7 +126,12 @@ impl Focus {
     }
 
     /// Scores some queued URLs again with the present model, a number for each of these pages.
-    pub fn rank_some_again(&self, frontier: &dyn Validation, pages: usize, now: EpochMs) -> Result<(), FrontierError> {
+    pub(super) fn rank_some_again(
+        &self,
+        frontier: &dyn Validation,
+        pages: usize,
+        now: EpochMs,
+    ) -> Result<(), FrontierError> {
         let state = &mut *self.state.lock();
         if !self.config.learns {
             return Ok(());
@@ -142,7 +147,7 @@ impl Focus {
 
 impl Ranking<'_> {
     /// None if the score is too low to follow the link.
-    pub fn of(&self, url: &str) -> Option<(Lead, u8)> {
+    pub(super) fn of(&self, url: &str) -> Option<(Lead, u8)> {
         let none = LinkWords::default();
         let leads_elsewhere = seine_parse::url::origin(url).unwrap_or_default() != self.origin;
         let lead = Lead::new(self.source, leads_elsewhere, self.words.get(url).unwrap_or(&none));

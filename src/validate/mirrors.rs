@@ -36,7 +36,7 @@ pub(super) struct Comparison {
 
 impl Pages {
     /// Compares a page with the last page at the same path of another host. None if there is none.
-    pub fn compare(&mut self, host: &str, path: &str, digest: &[u8; 32]) -> Option<Comparison> {
+    pub(super) fn compare(&mut self, host: &str, path: &str, digest: &[u8; 32]) -> Option<Comparison> {
         if self.names.len() >= COMPARED_HOSTS {
             *self = Pages::default();
         }

@@ -91,12 +91,12 @@ pub fn release_deferred(frontier: &EmbeddedFrontier) -> Result<(), FrontierError
 }
 
 impl Watch {
-    pub fn new(is_on: bool, every: Option<Duration>) -> Watch {
+    pub(super) fn new(is_on: bool, every: Option<Duration>) -> Watch {
         Watch { is_on, every, ..Watch::default() }
     }
 
     /// Before a batch. If the last batch was not applied, the whole memory is dropped.
-    pub fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         if !self.batch.visits.is_empty() || !self.batch.barren.is_empty() || !self.batch.deferred.is_empty() {
             *self = Watch::new(self.is_on, self.every);
         }
@@ -237,7 +237,7 @@ impl Watch {
     }
 
     /// The changes of the batch.
-    pub fn finish(&mut self) -> Traps {
+    pub(super) fn finish(&mut self) -> Traps {
         let deferred = std::mem::take(&mut self.batch.deferred);
         let mut hosts = Vec::new();
         for (origin, visits) in &self.batch.visits {
@@ -263,7 +263,7 @@ impl Watch {
     }
 
     /// The batch was applied.
-    pub fn applied(&mut self, change: &Traps, done: &TrapsDone, proposals: &[Proposal]) {
+    pub(super) fn applied(&mut self, change: &Traps, done: &TrapsDone, proposals: &[Proposal]) {
         for (change, done) in change.hosts.iter().zip(&done.hosts) {
             let Some(watched) = self.hosts.get_mut(&change.origin) else { continue };
             let Some(traps) = &mut watched.traps else { continue };

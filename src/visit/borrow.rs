@@ -59,7 +59,7 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    pub fn new(services: &Services) -> Hosts {
+    pub(super) fn new(services: &Services) -> Hosts {
         let Services { frontier, config, changed, parking, waits, shutdown, .. } = services.clone();
         Hosts { frontier, config, changed, parking, waits, shutdown }
     }

@@ -25,7 +25,7 @@ tokio::task_local! {
 pub(super) struct At(String);
 
 impl At {
-    pub fn url(url: &str) -> At {
+    pub(super) fn url(url: &str) -> At {
         At(url.to_owned())
     }
 }

@@ -32,7 +32,7 @@ pub(super) struct Fetched<'v> {
 }
 
 impl<'v> Fetched<'v> {
-    pub fn new(event: PageEvent, claimed: Option<Claimed<'v>>) -> Fetched<'v> {
+    pub(super) fn new(event: PageEvent, claimed: Option<Claimed<'v>>) -> Fetched<'v> {
         Fetched { event, way: Way::charged(Whose::Nobody, 0), room: None, claimed }
     }
 }

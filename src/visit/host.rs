@@ -17,7 +17,7 @@ use crate::judge::blame::{self, Whose};
 use crate::judge::trouble;
 
 #[derive(Default)]
-pub struct LeasedHost {
+pub(super) struct LeasedHost {
     pub lease: Lease,
     /// Set when robots.txt is known.
     pub rules: Option<Rules>,
@@ -73,25 +73,25 @@ const SHORT_REST_MS: u64 = 100;
 const LONG_PATIENCE: Duration = Duration::from_secs(300);
 
 /// Times are truncated to milliseconds, so a delay that starts late in one would end up to 1 ms early.
-pub fn whole_rest(delay: Duration) -> Duration {
+pub(super) fn whole_rest(delay: Duration) -> Duration {
     if delay.is_zero() { delay } else { delay + Duration::from_millis(1) }
 }
 
 impl LeasedHost {
     /// A host that is due.
-    pub fn new(lease: Lease) -> LeasedHost {
+    pub(super) fn new(lease: Lease) -> LeasedHost {
         let trouble = lease.host.trouble;
         let is_tried_again = trouble.is_some_and(|trouble| trouble.is_tried_again(now_ms()));
         LeasedHost { lease, patience: SHORT_PATIENCE, trouble, is_tried_again, ..LeasedHost::default() }
     }
 
     /// The host of a redirect target.
-    pub fn borrowed(lease: Lease) -> LeasedHost {
+    pub(super) fn borrowed(lease: Lease) -> LeasedHost {
         LeasedHost { patience: LONG_PATIENCE, is_borrowed: true, ..LeasedHost::new(lease) }
     }
 
     /// It was in no trouble when it was leased.
-    pub fn was_well(&self) -> bool {
+    pub(super) fn was_well(&self) -> bool {
         self.lease.host.trouble.is_none_or(|trouble| trouble.failures == 0)
     }
 
@@ -106,7 +106,7 @@ impl LeasedHost {
         self.lease.host.robots.is_some() || self.lease.work.iter().any(|work| work.was_found)
     }
 
-    pub fn origin(&self) -> &str {
+    pub(super) fn origin(&self) -> &str {
         &self.lease.host.origin
     }
 
@@ -140,7 +140,7 @@ impl LeasedHost {
     }
 
     /// The next URL; nothing of it has been requested yet.
-    pub fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         self.patience = if self.is_lent { LONG_PATIENCE } else { SHORT_PATIENCE };
         self.is_ailing = false;
     }
@@ -151,7 +151,7 @@ impl LeasedHost {
     }
 
     /// Delay between requests: the configured one, the operator's, or that of robots.txt if it is longer.
-    pub fn delay(&self, config: &FrontierConfig) -> Duration {
+    pub(super) fn delay(&self, config: &FrontierConfig) -> Duration {
         let asked = match &self.rules {
             _ if planted::is("crawl_delay_ignored") => Duration::ZERO,
             Some(Rules::File(file)) => file.crawl_delay().unwrap_or_default(),
@@ -163,7 +163,7 @@ impl LeasedHost {
 
     /// robots.txt is new and asks for a longer delay than usual. The delay must be on disk before the next request,
     /// because a crash would lose it.
-    pub fn has_new_delay(&self, config: &FrontierConfig) -> bool {
+    pub(super) fn has_new_delay(&self, config: &FrontierConfig) -> bool {
         self.new_robots.is_some() && self.delay(config) > config.host_delay
     }
 
@@ -175,13 +175,20 @@ impl LeasedHost {
     }
 
     /// A request ended at `ended`; the next one waits for the delay.
-    pub fn visited(&mut self, ended: EpochMs, config: &FrontierConfig) {
+    pub(super) fn visited(&mut self, ended: EpochMs, config: &FrontierConfig) {
         self.not_before = self.not_before.max(ended + whole_rest(self.delay(config)).as_millis() as u64);
         self.patience = LONG_PATIENCE;
     }
 
     /// Updates the host after an outcome.
-    pub fn bears(&mut self, whose: Whose, outcome: &Outcome, work: &Work, ended: EpochMs, config: &FrontierConfig) {
+    pub(super) fn bears(
+        &mut self,
+        whose: Whose,
+        outcome: &Outcome,
+        work: &Work,
+        ended: EpochMs,
+        config: &FrontierConfig,
+    ) {
         let errors = blame::errors_after(outcome, work, ended, self.trouble.as_ref(), config);
         if let Some(health) = trouble::health_after(outcome, whose, &work.url, ended, self.trouble, config) {
             self.trouble = self.trouble.map(|before| Trouble { errors, ..before });
@@ -195,7 +202,7 @@ impl LeasedHost {
     }
 
     /// Its robots.txt cannot be fetched: the host backs off.
-    pub fn has_no_rules(&mut self, why: &Failure, outcome: &Outcome, ended: EpochMs, config: &FrontierConfig) {
+    pub(super) fn has_no_rules(&mut self, why: &Failure, outcome: &Outcome, ended: EpochMs, config: &FrontierConfig) {
         let asked_until = trouble::asked_until(outcome, ended, config);
         let failed = trouble::failed_again(self.trouble, Cause::Failure(why.reason), ended, config);
         self.is_now(Health::Troubled(Trouble { asked_until, ..failed }), outcome, ended, config);
@@ -203,7 +210,7 @@ impl LeasedHost {
     }
 
     /// Its robots.txt can be fetched: this ends connection trouble, but not trouble with its pages.
-    pub fn has_rules(&mut self) {
+    pub(super) fn has_rules(&mut self) {
         use FailureReason::*;
         let ends = |trouble: &Trouble| match trouble.cause {
             Cause::Failure(Dns | Resolver | NoRoute | Tls | RobotsUnreachable) => true,
@@ -256,7 +263,7 @@ impl LeasedHost {
     }
 
     /// Whether it has failed for so long that it is given up. Returns the reason for the user.
-    pub fn is_hopeless(&self, config: &FrontierConfig) -> Option<Failure> {
+    pub(super) fn is_hopeless(&self, config: &FrontierConfig) -> Option<Failure> {
         let is_hopeless = |trouble: &Trouble| trouble.given_up || trouble::is_hopeless(trouble, config);
         if let Some(message) = &self.unknown_name {
             return Some(Failure { reason: FailureReason::UnknownHost, message: message.clone() });
@@ -277,7 +284,7 @@ impl LeasedHost {
     }
 
     /// The end of the lease.
-    pub fn release(self, config: &FrontierConfig) -> (Lease, Release) {
+    pub(super) fn release(self, config: &FrontierConfig) -> (Lease, Release) {
         let delay = self.delay(config);
         let now = self.trouble.map_or(Health::Well, Health::Troubled);
         let health = (self.trouble != self.lease.host.trouble).then_some(now);

@@ -21,19 +21,19 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    pub fn new(services: &Services) -> Journal {
+    pub(super) fn new(services: &Services) -> Journal {
         let Services { log, metrics, shutdown, .. } = services.clone();
         Journal { log, metrics, shutdown }
     }
 
     /// Counts a judged event, and queues it for the log. `derived`: what is known of its body, for the log's readers.
-    pub async fn append(&self, event: PageEvent, derived: Option<Arc<Derived>>) -> Result<Ticket, LogError> {
+    pub(super) async fn append(&self, event: PageEvent, derived: Option<Arc<Derived>>) -> Result<Ticket, LogError> {
         self.metrics.fetched(&event);
         self.log.append(event, derived).await
     }
 
     /// Waits until the page log has the event. None: the log has ended without it.
-    pub async fn accepted(&self, Queued { url, ticket, settled }: Queued) -> Option<String> {
+    pub(super) async fn accepted(&self, Queued { url, ticket, settled }: Queued) -> Option<String> {
         match ticket.accepted().await {
             Ok((_, took)) => {
                 self.metrics.accept_seconds.observe(took.as_secs_f64());
@@ -49,7 +49,7 @@ impl Journal {
 
     /// While the log is full, the host is released with its delay. Events that wait for the validator become more
     /// expensive, because they must be read from disk and parsed again.
-    pub async fn await_log(&self) -> Result<(), Interrupted> {
+    pub(super) async fn await_log(&self) -> Result<(), Interrupted> {
         if !self.log.room() {
             return Err(Interrupted::LogFull);
         }

@@ -22,7 +22,7 @@ pub struct Parking {
 
 /// Why a redirect could not visit its host at once.
 #[derive(Debug, Clone, Copy)]
-pub struct Late {
+pub(super) struct Late {
     /// The host may be visited then; if it is visited, since when.
     pub until: EpochMs,
     /// A redirect has got it.

@@ -55,7 +55,7 @@ pub(super) struct Asker {
 }
 
 impl Asker {
-    pub fn new(services: &Services) -> Asker {
+    pub(super) fn new(services: &Services) -> Asker {
         let (hosts, robots, requests) = (Hosts::new(services), RobotsFiles::new(services), Requests::new(services));
         let Services { frontier, config, witnesses, .. } = services.clone();
         Asker { hosts, robots, requests, frontier, config, witnesses }
@@ -63,7 +63,7 @@ impl Asker {
 
     /// Sends a request to the leased host, or to the host of a redirect. Before the first request of a URL, an obstacle
     /// releases the URL unchanged. Later the URL waits for the other host; its own host does not.
-    pub async fn ask_whoever(
+    pub(super) async fn ask_whoever(
         &self,
         host: &Shared,
         url: &Url,
@@ -162,7 +162,7 @@ impl Asker {
     }
 
     /// Applies the result to the host.
-    pub async fn asked(
+    pub(super) async fn asked(
         &self,
         host: &mut LeasedHost,
         url: &Url,
@@ -218,7 +218,7 @@ impl Asker {
     ///
     /// Pages that answer 500 for months are common. If only such pages are left, nothing else tells them from a host
     /// that is down.
-    pub async fn ask_witness(&self, host: &mut LeasedHost, work: &Work) -> Result<Option<bool>, Interrupted> {
+    pub(super) async fn ask_witness(&self, host: &mut LeasedHost, work: &Work) -> Result<Option<bool>, Interrupted> {
         if host.witness.is_some() {
             return Ok(host.witness);
         }

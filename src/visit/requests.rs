@@ -32,18 +32,23 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    pub fn new(services: &Services) -> Requests {
+    pub(super) fn new(services: &Services) -> Requests {
         let Services { client, config, waits, outage, shutdown, .. } = services.clone();
         Requests { slots: Slots::new(services), client, config, waits, outage, shutdown }
     }
 
     /// The limits of an ordinary request.
-    pub fn limits(&self) -> Limits {
+    pub(super) fn limits(&self) -> Limits {
         self.client.limits()
     }
 
     /// One request. After a stop it is given up soon; the URL is still in `work_proposed`.
-    pub async fn get(&self, url: &Url, conditions: &Conditions, limits: Limits) -> Result<Exchange, Interrupted> {
+    pub(super) async fn get(
+        &self,
+        url: &Url,
+        conditions: &Conditions,
+        limits: Limits,
+    ) -> Result<Exchange, Interrupted> {
         let _wait = self.waits.begin();
         let given_up = async {
             self.shutdown.finishing().await;
@@ -59,7 +64,7 @@ impl Requests {
     }
 
     /// One request in its politeness slot, and then the delay of the host.
-    pub async fn exchange(
+    pub(super) async fn exchange(
         &self,
         host: &mut LeasedHost,
         slot: UsedSlot,
@@ -76,7 +81,12 @@ impl Requests {
     }
 
     /// Checks for an outage: an error if the failure is this machine's.
-    pub async fn judge_outage(&self, host: &mut LeasedHost, url: &Url, exchange: &Exchange) -> Result<(), Interrupted> {
+    pub(super) async fn judge_outage(
+        &self,
+        host: &mut LeasedHost,
+        url: &Url,
+        exchange: &Exchange,
+    ) -> Result<(), Interrupted> {
         let sign = match Says::of(&exchange.outcome) {
             Says::Failed(sign) => sign,
             Says::Answered => {

@@ -40,14 +40,14 @@ pub(super) struct RobotsFiles {
 }
 
 impl RobotsFiles {
-    pub fn new(services: &Services) -> RobotsFiles {
+    pub(super) fn new(services: &Services) -> RobotsFiles {
         let Services { rules, frontier, scope, config, metrics, .. } = services.clone();
         RobotsFiles { requests: Requests::new(services), rules, frontier, scope, config, metrics }
     }
 
     /// Fetches the host's robots.txt if necessary. If it cannot be fetched, the host backs off and is released, and
     /// none of its URLs is requested.
-    pub async fn learn_rules(&self, host: &mut LeasedHost) -> Result<(), Interrupted> {
+    pub(super) async fn learn_rules(&self, host: &mut LeasedHost) -> Result<(), Interrupted> {
         self.learn_robots(host).await?;
         self.learn_reservations(host).await
     }
@@ -132,7 +132,7 @@ impl RobotsFiles {
 
     /// Whether the host answers for its robots.txt now. Used when a URL fails again and again and there is no other
     /// page to compare with. If it does not answer, it is host trouble.
-    pub async fn has_robots(&self, host: &mut LeasedHost) -> Result<bool, Interrupted> {
+    pub(super) async fn has_robots(&self, host: &mut LeasedHost) -> Result<bool, Interrupted> {
         let (outcome, ended_ms) = self.fetch_file(host, ROBOTS).await?;
         let robots = answer::judge(&outcome, self.config.fetch.max_decoded_bytes, ended_ms);
         let Some(failure) = answer::trouble(&robots.access) else { return Ok(true) };

@@ -47,14 +47,14 @@ impl Drop for UsedSlot {
 }
 
 impl Slots {
-    pub fn new(services: &Services) -> Slots {
+    pub(super) fn new(services: &Services) -> Slots {
         let Services { frontier, client, config, waits, outage, shutdown, .. } = services.clone();
         Slots { frontier, client, config, waits, outage, shutdown }
     }
 
     /// Waits until the host and its address are due, and takes the politeness slot for a request. The inner error is a
     /// name that does not resolve.
-    pub async fn wait_for_slot(
+    pub(super) async fn wait_for_slot(
         &self,
         host: &mut LeasedHost,
         url: &Url,
@@ -111,7 +111,7 @@ impl Slots {
     }
 
     /// Reserves politeness slots for the requests of a remote worker to a leased host.
-    pub async fn hold_address(&self, lease: &Lease, visits: usize) {
+    pub(super) async fn hold_address(&self, lease: &Lease, visits: usize) {
         let url = Url::parse(&lease.host.origin).ok();
         let Some(name) = url.as_ref().and_then(Url::host_str) else { return };
         if let Ok(addresses) = self.client.dns().resolve(name).await {
@@ -123,7 +123,7 @@ impl Slots {
 
     /// The addresses for `url`. The host counts as unknown if DNS answers for the second time that its name has no
     /// address, the host was never reached, and the DNS servers know other names.
-    pub async fn look_up(
+    pub(super) async fn look_up(
         &self,
         host: &mut LeasedHost,
         url: &Url,
@@ -146,7 +146,7 @@ impl Slots {
     }
 
     /// An answer of DNS servers. If they are silent, the end of the crawl does not wait for them.
-    pub async fn before_the_end<T>(&self, answer: impl Future<Output = T>) -> Result<T, Interrupted> {
+    pub(super) async fn before_the_end<T>(&self, answer: impl Future<Output = T>) -> Result<T, Interrupted> {
         tokio::select! {
             biased;
             said = answer => Ok(said),
@@ -154,7 +154,7 @@ impl Slots {
         }
     }
 
-    pub fn blame(&self, host: &mut LeasedHost, sign: Sign, who: &str, message: &str) -> Result<(), Interrupted> {
+    pub(super) fn blame(&self, host: &mut LeasedHost, sign: Sign, who: &str, message: &str) -> Result<(), Interrupted> {
         let now = now_ms();
         if self.outage.failed(sign, who, host.was_well(), message, now) {
             host.not_before = host.not_before.max(now + OUTAGE_REST_MS);

@@ -32,14 +32,14 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    pub fn new(services: &Services) -> Bench {
+    pub(super) fn new(services: &Services) -> Bench {
         let Services { config, scope, derive, .. } = services.clone();
         Bench { thresholds: config.thresholds(), config, scope, derive }
     }
 
     /// Reads what the judge needs. Large data that is derived from the body is not kept; the validator then derives it
     /// again.
-    pub async fn read(&self, event: &PageEvent, work: &Work) -> (Reading, Option<Arc<Derived>>) {
+    pub(super) async fn read(&self, event: &PageEvent, work: &Work) -> (Reading, Option<Arc<Derived>>) {
         let (scope, options) = (self.scope.now(), &self.derive);
         let policy = Policy { config: &self.config, scope: &scope, thresholds: &self.thresholds };
         let long = if reads_text(&policy) { LONG_TEXT } else { LONG };
@@ -64,7 +64,7 @@ impl Bench {
     }
 
     /// Judges a fetch, and looks up in the frontier what the judge asks for.
-    pub async fn judge(
+    pub(super) async fn judge(
         &self,
         fetched: &judge::Fetched<'_>,
         claimed: Option<&Claimed<'_>>,

@@ -68,24 +68,24 @@ impl Visitor {
 
 impl UrlReservation {
     /// Asks for more on another thread, because the frontier may wait for the disk.
-    pub async fn ask<T: Send + 'static>(&self, ask: impl FnOnce(&Reservation) -> T + Send + 'static) -> T {
+    pub(super) async fn ask<T: Send + 'static>(&self, ask: impl FnOnce(&Reservation) -> T + Send + 'static) -> T {
         let url_reservation = self.clone();
         blocking::aside(move || ask(&url_reservation.0.reservation)).await
     }
 
     /// The sizes are known now.
-    pub fn weigh(&self, amounts: Amounts) {
+    pub(super) fn weigh(&self, amounts: Amounts) {
         self.0.reservation.weigh(amounts);
     }
 
     /// The URL's record will not change.
-    pub fn give_up_slots(&self) {
+    pub(super) fn give_up_slots(&self) {
         self.0.reservation.give_up_slots();
     }
 
     /// The event is in the log's queue, before any event of the URLs that wait. `has_page`: the reserved target has
     /// this page.
-    pub fn settle(&self, has_page: bool) -> Settled {
+    pub(super) fn settle(&self, has_page: bool) -> Settled {
         self.0.reservation.settle(has_page)
     }
 }

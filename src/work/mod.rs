@@ -20,10 +20,10 @@ use crate::telemetry::progress::{Screen, bytes, grouped};
 use crate::visit::outage::{Opening, Outage};
 use server::Server;
 
-pub use server::ServerError;
+pub(crate) use server::ServerError;
 
 /// The settings of a remote worker.
-pub struct Worker {
+pub(crate) struct Worker {
     /// URL of the server: `http://crawl.example:8080`.
     pub server: url::Url,
     pub token: Secret,
@@ -35,7 +35,7 @@ pub struct Worker {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum WorkError {
+pub(crate) enum WorkError {
     #[error("cannot start: {0}")]
     Runtime(std::io::Error),
     #[error(transparent)]
@@ -75,7 +75,7 @@ const PROGRESS: Duration = Duration::from_secs(60);
 
 impl Worker {
     /// Works until a signal, or until the server is away for too long. Returns a summary.
-    pub fn run(self) -> Result<String, WorkError> {
+    pub(crate) fn run(self) -> Result<String, WorkError> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(WorkError::Runtime)?;
         let ended = runtime.block_on(self.work());
         runtime.shutdown_background();

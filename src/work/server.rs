@@ -23,7 +23,7 @@ pub(super) struct Server {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum ServerError {
+pub(crate) enum ServerError {
     #[error("{server} cannot be reached: {problem}; is a crawl running there with http.enabled, and is the port open?")]
     Away { server: String, problem: String },
     #[error("{server} refuses ({status}): {detail}")]
@@ -39,7 +39,7 @@ pub enum ServerError {
 
 impl ServerError {
     /// The server cannot be reached, but may come back.
-    pub fn is_away(&self) -> bool {
+    pub(crate) fn is_away(&self) -> bool {
         match self {
             ServerError::Away { .. } => true,
             ServerError::Refused { status, .. } => *status >= 500,
@@ -48,36 +48,36 @@ impl ServerError {
     }
 
     /// The server gives no more work at the moment.
-    pub fn is_for_later(&self) -> bool {
+    pub(crate) fn is_for_later(&self) -> bool {
         matches!(self, ServerError::Refused { status: 409, .. }) || self.is_busy()
     }
 
     /// Too many requests.
-    pub fn is_busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         matches!(self, ServerError::Refused { status: 429, .. })
     }
 }
 
 impl Server {
-    pub fn new(server: url::Url, token: Secret) -> Result<Server, ServerError> {
+    pub(super) fn new(server: url::Url, token: Secret) -> Result<Server, ServerError> {
         let http = reqwest::Client::builder().no_proxy().connect_timeout(CONNECTING).timeout(PATIENCE).build();
         let http = http.map_err(|error| ServerError::Client(error.to_string()))?;
         Ok(Server { http, api: server, token })
     }
 
-    pub async fn lease(&self, wanted: &LeaseWanted) -> Result<Work, ServerError> {
+    pub(super) async fn lease(&self, wanted: &LeaseWanted) -> Result<Work, ServerError> {
         self.ask(Method::POST, "leases", to_json(wanted)).await
     }
 
-    pub async fn renew(&self, lease: &str) -> Result<Renewed, ServerError> {
+    pub(super) async fn renew(&self, lease: &str) -> Result<Renewed, ServerError> {
         self.ask(Method::POST, &format!("leases/{lease}/renew"), Vec::new()).await
     }
 
-    pub async fn release(&self, lease: &str) -> Result<Released, ServerError> {
+    pub(super) async fn release(&self, lease: &str) -> Result<Released, ServerError> {
         self.ask(Method::DELETE, &format!("leases/{lease}"), Vec::new()).await
     }
 
-    pub async fn send(&self, page: &PageSent) -> Result<PagesTaken, ServerError> {
+    pub(super) async fn send(&self, page: &PageSent) -> Result<PagesTaken, ServerError> {
         self.ask(Method::POST, "pages", to_json(page)).await
     }
 

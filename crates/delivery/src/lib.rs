@@ -1,4 +1,5 @@
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 #![doc = include_str!("../README.md")]
 //!
 //! Events to deliver, and how far each reader has come. Sinks share these types with the page log, archives and dead

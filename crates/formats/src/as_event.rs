@@ -8,7 +8,7 @@ use seine_parse::charset;
 use seine_parse::page::{Headers, Outcome, PageEvent, Response, Truncated};
 
 /// A header's name and its values.
-pub type Header<'a> = (Cow<'a, str>, Vec<Cow<'a, str>>);
+pub(crate) type Header<'a> = (Cow<'a, str>, Vec<Cow<'a, str>>);
 
 /// Headers stored as names with their values, as single headers. `content_type` is stored separately by some formats,
 /// and is used if no header has it.

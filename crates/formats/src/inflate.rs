@@ -226,7 +226,7 @@ fn is_zlib(first: u8, second: u8) -> bool {
 }
 
 impl Buffer {
-    pub fn new() -> Buffer {
+    pub(crate) fn new() -> Buffer {
         Buffer { bytes: vec![0; BUFFER].into_boxed_slice(), start: 0, end: 0 }
     }
 
@@ -234,11 +234,11 @@ impl Buffer {
         self.start == self.end
     }
 
-    pub fn filled(&self) -> &[u8] {
+    pub(crate) fn filled(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
     }
 
-    pub fn consume(&mut self, count: usize) {
+    pub(crate) fn consume(&mut self, count: usize) {
         self.start = (self.start + count).min(self.end);
     }
 
@@ -247,7 +247,7 @@ impl Buffer {
     }
 
     /// Reads until `wanted` bytes are available. Returns whether the input has ended.
-    pub fn fill(&mut self, input: &mut impl Read, wanted: usize) -> std::io::Result<bool> {
+    pub(crate) fn fill(&mut self, input: &mut impl Read, wanted: usize) -> std::io::Result<bool> {
         if self.filled().len() < wanted {
             self.bytes.copy_within(self.start..self.end, 0);
             self.set_filled(self.end - self.start);

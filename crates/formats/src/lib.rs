@@ -1,4 +1,5 @@
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 #![doc = include_str!("../README.md")]
 //!
 //! Formats: one file each, bytes ⇄ records in both directions, no I/O of their own.

@@ -103,7 +103,7 @@ pub(super) struct CodecReader<R, T> {
 
 impl<R, T> CodecReader<R, T> {
     /// For a reader that tracks neither positions nor streams.
-    pub fn new(
+    pub(crate) fn new(
         reader: R,
         event: fn(T) -> PageEvent,
         lacks: fn(&R, &T) -> Lacks,

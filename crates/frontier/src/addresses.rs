@@ -23,7 +23,7 @@ const TIDY_AT: usize = 1024;
 
 /// Recently visited addresses. After a restart, unknown addresses are not visited until `opens_at`.
 #[derive(Debug)]
-pub struct Addresses {
+pub(crate) struct Addresses {
     by_ip: HashMap<IpAddr, Line>,
     tidy_at: usize,
     opens_at: EpochMs,
@@ -56,7 +56,7 @@ impl Default for Addresses {
 
 impl Addresses {
     /// Implements [`super::Fetching::take_politeness_slot`].
-    pub fn take_slot(&mut self, host: HostKey, ip: IpAddr, limit: AddressLimit, now: EpochMs) -> PolitenessSlot {
+    pub(crate) fn take_slot(&mut self, host: HostKey, ip: IpAddr, limit: AddressLimit, now: EpochMs) -> PolitenessSlot {
         if planted::is("address_ignored") {
             return PolitenessSlot::Now;
         }
@@ -68,14 +68,14 @@ impl Addresses {
     }
 
     /// Implements [`super::Fetching::end_politeness_slot`].
-    pub fn end_slot(&mut self, ip: IpAddr, limit: AddressLimit, began: EpochMs, now: EpochMs) {
+    pub(crate) fn end_slot(&mut self, ip: IpAddr, limit: AddressLimit, began: EpochMs, now: EpochMs) {
         if let Some(line) = self.by_ip.get_mut(&ip) {
             line.end(limit, now.saturating_sub(began), now);
         }
     }
 
     /// Loads addresses of an earlier run that are not free yet, and the time when all others are.
-    pub fn begin(&mut self, opens_at: EpochMs, busy: impl IntoIterator<Item = (IpAddr, EpochMs)>) {
+    pub(crate) fn begin(&mut self, opens_at: EpochMs, busy: impl IntoIterator<Item = (IpAddr, EpochMs)>) {
         self.opens_at = opens_at;
         for (ip, free_at) in busy {
             self.line(ip).free_at = free_at.max(opens_at);
@@ -83,7 +83,7 @@ impl Addresses {
     }
 
     /// When the next visit of an address may begin, ignoring its queue.
-    pub fn free_at(&self, ip: IpAddr) -> EpochMs {
+    pub(crate) fn free_at(&self, ip: IpAddr) -> EpochMs {
         self.by_ip.get(&ip).map_or(self.opens_at, |line| line.free_at)
     }
 
@@ -93,7 +93,7 @@ impl Addresses {
     }
 
     /// No slot of another host before this time. Implements [`super::Fetching::hold_address`].
-    pub fn hold(&mut self, ip: IpAddr, time: Duration, now: EpochMs) {
+    pub(crate) fn hold(&mut self, ip: IpAddr, time: Duration, now: EpochMs) {
         let line = self.line(ip);
         line.held_until = line.held_until.max(now + in_ms(time));
         if line.free_at < line.held_until {

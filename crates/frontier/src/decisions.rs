@@ -48,18 +48,18 @@ pub(super) enum AliasDecision {
 
 impl Decisions {
     /// The reservation of a URL other than `by`; none if there is none. An earlier reservation of `by` is dropped.
-    pub fn of(&mut self, target: UrlKey, by: UrlKey) -> Option<TargetOwner> {
+    pub(crate) fn of(&mut self, target: UrlKey, by: UrlKey) -> Option<TargetOwner> {
         self.end(by);
         let reserved = self.by_target.get(&target)?;
         Some(if reserved.is_won { TargetOwner::Owned { by: reserved.url.clone() } } else { TargetOwner::Pending })
     }
 
-    pub fn grant(&mut self, target: UrlKey, by: UrlKey, url: &str) {
+    pub(crate) fn grant(&mut self, target: UrlKey, by: UrlKey, url: &str) {
         self.by_target.insert(target, TargetReservation { by, url: url.to_owned(), is_won: false });
         self.targets.insert(by, target);
     }
 
-    pub fn win(&mut self, by: UrlKey) {
+    pub(crate) fn win(&mut self, by: UrlKey) {
         let reserved = self.targets.get(&by).and_then(|target| self.by_target.get_mut(target));
         if let Some(reserved) = reserved {
             reserved.is_won = true;
@@ -67,7 +67,7 @@ impl Decisions {
     }
 
     /// The reservation is dropped, or the store has the result.
-    pub fn end(&mut self, by: UrlKey) {
+    pub(crate) fn end(&mut self, by: UrlKey) {
         let Some(target) = self.targets.remove(&by) else { return };
         if self.by_target.get(&target).is_some_and(|reserved| reserved.by == by) {
             self.by_target.remove(&target);
@@ -75,27 +75,27 @@ impl Decisions {
     }
 
     /// The URL, other than `by`, that is about to deliver the page of `target`.
-    pub fn won_by_another(&self, target: UrlKey, by: UrlKey) -> Option<&str> {
+    pub(crate) fn won_by_another(&self, target: UrlKey, by: UrlKey) -> Option<&str> {
         let reserved = self.by_target.get(&target).filter(|reserved| reserved.is_won && reserved.by != by)?;
         Some(&reserved.url)
     }
 
-    pub fn decision(&self, url: UrlKey) -> Option<&AliasDecision> {
+    pub(crate) fn decision(&self, url: UrlKey) -> Option<&AliasDecision> {
         self.by_url.get(&url)
     }
 
-    pub fn is_leaving(&self, url: UrlKey) -> bool {
+    pub(crate) fn is_leaving(&self, url: UrlKey) -> bool {
         matches!(self.decision(url), Some(AliasDecision::Alias(_)))
     }
 
     /// The URL, other than `by`, that has the canonical slot of `canonical`.
-    pub fn canonical_slot_owner(&self, canonical: UrlKey, by: UrlKey) -> Option<&str> {
+    pub(crate) fn canonical_slot_owner(&self, canonical: UrlKey, by: UrlKey) -> Option<&str> {
         let (url, address) = self.canonical_slots.get(&canonical)?;
         (*url != by).then_some(address)
     }
 
     /// Stores the decision about `by`. `address`: its URL.
-    pub fn decide(&mut self, by: UrlKey, address: &str, decision: AliasDecision) {
+    pub(crate) fn decide(&mut self, by: UrlKey, address: &str, decision: AliasDecision) {
         self.forget(by);
         if let AliasDecision::Page { for_: Some(canonical) } = decision {
             self.canonical_slots.insert(canonical, (by, address.to_owned()));
@@ -104,7 +104,7 @@ impl Decisions {
     }
 
     /// The decision is void, or the store has it.
-    pub fn forget(&mut self, by: UrlKey) {
+    pub(crate) fn forget(&mut self, by: UrlKey) {
         let Some(AliasDecision::Page { for_: Some(canonical) }) = self.by_url.remove(&by) else { return };
         if self.canonical_slots.get(&canonical).is_some_and(|(url, _)| *url == by) {
             self.canonical_slots.remove(&canonical);

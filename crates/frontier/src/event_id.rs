@@ -5,14 +5,14 @@ use minicbor::data::Type;
 use minicbor::decode::{Decoder, Error};
 use minicbor::encode::{Encoder, Error as EncodeError, Write};
 
-pub fn encode<C, W: Write>(id: &String, out: &mut Encoder<W>, _: &mut C) -> Result<(), EncodeError<W::Error>> {
+pub(crate) fn encode<C, W: Write>(id: &String, out: &mut Encoder<W>, _: &mut C) -> Result<(), EncodeError<W::Error>> {
     match HEXLOWER.decode(id.as_bytes()) {
         Ok(bytes) => out.bytes(&bytes)?.ok(),
         Err(_) => out.str(id)?.ok(),
     }
 }
 
-pub fn decode<C>(input: &mut Decoder, _: &mut C) -> Result<String, Error> {
+pub(crate) fn decode<C>(input: &mut Decoder, _: &mut C) -> Result<String, Error> {
     match input.datatype()? {
         Type::Bytes => Ok(HEXLOWER.encode(input.bytes()?)),
         _ => Ok(input.str()?.to_owned()),

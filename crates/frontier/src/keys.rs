@@ -6,10 +6,10 @@ use super::error::FrontierError;
 use seine_parse::url;
 
 /// Hash of a host's origin. 64 bits: the probability that two of ten million hosts collide is below 1 in 300,000.
-pub type HostKey = u64;
+pub(crate) type HostKey = u64;
 
 /// Hash of a registrable domain's name.
-pub type DomainKey = u64;
+pub(crate) type DomainKey = u64;
 
 /// Key of a URL: its host's key, and the hash of what follows the origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,7 +39,7 @@ impl Rank {
 }
 
 /// Splits a URL into its origin (`https://example.com:8443`) and the rest, which begins with a slash.
-pub fn split(url: &str) -> Result<(&str, &str), FrontierError> {
+pub(crate) fn split(url: &str) -> Result<(&str, &str), FrontierError> {
     let bad = || FrontierError::BadUrl(url.chars().take(200).collect());
     let start = if url.starts_with("https://") {
         8
@@ -112,12 +112,12 @@ impl UrlKey {
 }
 
 /// Key of a URL that may be fetched any time: host, rank.
-pub fn ready_key(host: HostKey, rank: Rank) -> [u8; 16] {
+pub(crate) fn ready_key(host: HostKey, rank: Rank) -> [u8; 16] {
     two(host, rank.0)
 }
 
 /// Key of a URL that is due later: host, due time, rank.
-pub fn later_key(host: HostKey, due: u64, rank: Rank) -> [u8; 24] {
+pub(crate) fn later_key(host: HostKey, due: u64, rank: Rank) -> [u8; 24] {
     let mut key = [0; 24];
     key[..16].copy_from_slice(&two(host, due));
     key[16..].copy_from_slice(&rank.0.to_be_bytes());
@@ -125,13 +125,13 @@ pub fn later_key(host: HostKey, due: u64, rank: Rank) -> [u8; 24] {
 }
 
 /// The `index`-th group of eight bytes of a key as a number; none if the key is too short.
-pub fn part(key: &[u8], index: usize) -> Option<u64> {
+pub(crate) fn part(key: &[u8], index: usize) -> Option<u64> {
     let bytes = key.get(index * 8..index * 8 + 8)?;
     Some(u64::from_be_bytes(bytes.try_into().ok()?))
 }
 
 /// A kind, and a hash or number.
-pub fn tagged(kind: u8, number: u64) -> [u8; 9] {
+pub(crate) fn tagged(kind: u8, number: u64) -> [u8; 9] {
     let mut key = [kind; 9];
     key[1..].copy_from_slice(&number.to_be_bytes());
     key

@@ -1,4 +1,5 @@
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 #![doc = include_str!("../README.md")]
 //!
 //! The frontier: `work_proposed` (queued URLs by host, with due time and priority) and `page` (records of fetched

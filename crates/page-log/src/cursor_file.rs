@@ -65,7 +65,7 @@ pub(super) fn check_name(name: &str) -> Result<(), LogError> {
 
 impl CursorFile {
     /// None if there is no such file.
-    pub fn load(dir: &Path, name: &str) -> Result<Option<CursorFile>, LogError> {
+    pub(crate) fn load(dir: &Path, name: &str) -> Result<Option<CursorFile>, LogError> {
         let path = path(dir, name);
         let opened = if_there(File::options().read(true).write(true).open(&path));
         let Some(file) = opened.map_err(LogError::io("open", &path))? else { return Ok(None) };
@@ -73,19 +73,19 @@ impl CursorFile {
         Ok(Some(CursorFile { path, file, slot_bytes, stored }))
     }
 
-    pub fn create(dir: &Path, name: &str, follower: bool, cursor: Cursor) -> Result<CursorFile, LogError> {
+    pub(crate) fn create(dir: &Path, name: &str, follower: bool, cursor: Cursor) -> Result<CursorFile, LogError> {
         let path = path(dir, name);
         let stored = Stored { sequence: 1, follower, cursor };
         let (file, slot_bytes) = make(&path, &stored).map_err(LogError::io("make cursor", &path))?;
         Ok(CursorFile { path, file, slot_bytes, stored })
     }
 
-    pub fn stored(&self) -> &Stored {
+    pub(crate) fn stored(&self) -> &Stored {
         &self.stored
     }
 
     /// Durable when it returns. After an error the previous cursor still counts.
-    pub fn write(&mut self, cursor: &Cursor) -> Result<(), LogError> {
+    pub(crate) fn write(&mut self, cursor: &Cursor) -> Result<(), LogError> {
         let stored =
             Stored { sequence: self.stored.sequence + 1, follower: self.stored.follower, cursor: cursor.clone() };
         let written = match slot(&stored, self.slot_bytes) {

@@ -1,4 +1,5 @@
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 #![doc = include_str!("../README.md")]
 //!
 //! The page log: `page_proposed`. Append-only segment files. An event is accepted when its record is fsynced.

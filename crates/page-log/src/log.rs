@@ -76,16 +76,16 @@ impl PageLog {
 }
 
 impl Inner {
-    pub fn deriver(&self) -> Arc<Deriver> {
+    pub(crate) fn deriver(&self) -> Arc<Deriver> {
         self.deriver.read().clone()
     }
 
-    pub fn config(&self) -> LogConfig {
+    pub(crate) fn config(&self) -> LogConfig {
         self.config.read().clone()
     }
 
     /// Removes the segments that every reader has passed.
-    pub fn free(&self, mut state: MutexGuard<State>) {
+    pub(crate) fn free(&self, mut state: MutexGuard<State>) {
         let freed = state.free();
         if !freed.is_empty() || self.full_because.lock().is_some() {
             self.tell_room(&state);
@@ -95,7 +95,7 @@ impl Inner {
     }
 
     /// Logs when the log becomes full, and when it has space again. Call it with the current state.
-    pub fn tell_room(&self, state: &State) {
+    pub(crate) fn tell_room(&self, state: &State) {
         let closed = self.queue.lock().closed;
         let is_full = !closed && state.bytes() >= self.config().max_bytes;
         let last = state.readers.iter().min_by_key(|(_, slot)| slot.kept_from);

@@ -41,16 +41,16 @@ pub(super) struct Pending {
 
 impl Pending {
     /// Bytes of memory that the entry will use. The head as text is smaller than its many parts in memory.
-    pub fn memory(&self) -> u64 {
+    pub(crate) fn memory(&self) -> u64 {
         let kept = self.kept.as_ref().map_or(0, Kept::bytes);
         (1000 + 3 * self.head.len() + self.body().len() + kept) as u64
     }
 
-    pub fn body(&self) -> &[u8] {
+    pub(crate) fn body(&self) -> &[u8] {
         codec::body(&self.event)
     }
 
-    pub fn record_bytes(&self) -> usize {
+    pub(crate) fn record_bytes(&self) -> usize {
         record::HEADER + self.head.len() + self.body().len()
     }
 }

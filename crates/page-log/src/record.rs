@@ -26,7 +26,7 @@ pub(super) struct Header {
 
 impl Header {
     /// `offset` is the offset of the record in the log.
-    pub fn to_bytes(self, offset: u64) -> [u8; HEADER] {
+    pub(crate) fn to_bytes(self, offset: u64) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
         bytes[..4].copy_from_slice(&MAGIC);
         bytes[4..8].copy_from_slice(&self.length.to_le_bytes());
@@ -38,7 +38,7 @@ impl Header {
     }
 
     /// None if these bytes are not the header of a record written at `offset`.
-    pub fn from_bytes(bytes: &[u8], offset: u64) -> Option<Header> {
+    pub(crate) fn from_bytes(bytes: &[u8], offset: u64) -> Option<Header> {
         let (checked, rest) = bytes.split_first_chunk::<20>()?;
         let crc = u32::from_le_bytes(*rest.first_chunk()?);
         if checked[..4] != MAGIC || crc != crc32(&[checked, &offset.to_le_bytes()]) {
@@ -53,7 +53,7 @@ impl Header {
     }
 
     /// Length of the whole record in bytes.
-    pub fn record_bytes(self) -> u64 {
+    pub(crate) fn record_bytes(self) -> u64 {
         HEADER as u64 + u64::from(self.length)
     }
 }

@@ -102,21 +102,21 @@ pub(super) struct SegmentFile {
 }
 
 impl SegmentFile {
-    pub fn open(path: &Path, start: Offset) -> Result<SegmentFile, LogError> {
+    pub(crate) fn open(path: &Path, start: Offset) -> Result<SegmentFile, LogError> {
         let file = File::open(path).map_err(LogError::io("open", path))?;
         Ok(SegmentFile { path: path.to_owned(), start, file })
     }
 
-    pub fn file_bytes(&self) -> Result<u64, LogError> {
+    pub(crate) fn file_bytes(&self) -> Result<u64, LogError> {
         Ok(self.file.metadata().map_err(LogError::io("look at", &self.path))?.len())
     }
 
     /// Converts an offset in the log to an offset in this file.
-    pub fn file_offset(&self, offset: u64) -> u64 {
+    pub(crate) fn file_offset(&self, offset: u64) -> u64 {
         FILE_HEADER + offset.saturating_sub(self.start.offset)
     }
 
-    pub fn damage(&self, from: Offset, to: Offset) -> Damage {
+    pub(crate) fn damage(&self, from: Offset, to: Offset) -> Damage {
         Damage {
             segment: self.path.clone(),
             offset: self.file_offset(from.offset),
@@ -126,7 +126,7 @@ impl SegmentFile {
     }
 
     /// Whether the file header is intact. A newer format, or the header of another segment, is an error.
-    pub fn check_header(&self) -> Result<bool, LogError> {
+    pub(crate) fn check_header(&self) -> Result<bool, LogError> {
         let mut bytes = [0; FILE_HEADER as usize];
         let have = disk::read_at(&self.file, &mut bytes, 0).map_err(LogError::io("read", &self.path))?;
         let whole = have == bytes.len()
@@ -151,7 +151,7 @@ impl SegmentFile {
     }
 
     /// Reads at `at`, using only records before `end`. `at` must be before `end`.
-    pub fn read(&self, at: Offset, end: Offset) -> Result<Found, LogError> {
+    pub(crate) fn read(&self, at: Offset, end: Offset) -> Result<Found, LogError> {
         let fail = LogError::io("read", &self.path);
         let found = self.header(at.offset, end).and_then(|header| match header {
             Some(header) if header.index == at.index + 1 => {
@@ -167,7 +167,7 @@ impl SegmentFile {
     }
 
     /// Whether the record of the event after `at` starts there.
-    pub fn begins_record(&self, at: Offset, end: Offset) -> Result<bool, LogError> {
+    pub(crate) fn begins_record(&self, at: Offset, end: Offset) -> Result<bool, LogError> {
         let header = self.header(at.offset, end).map_err(LogError::io("read", &self.path))?;
         Ok(header.is_some_and(|header| header.index == at.index + 1))
     }

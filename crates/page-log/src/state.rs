@@ -47,23 +47,23 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    pub fn new(cursor: Cursor, follower: bool) -> Slot {
+    pub(crate) fn new(cursor: Cursor, follower: bool) -> Slot {
         Slot { kept_from: cursor.position, cursor, follower, opened: false }
     }
 }
 
 impl State {
     /// The position before the oldest event.
-    pub fn oldest(&self) -> Offset {
+    pub(crate) fn oldest(&self) -> Offset {
         self.segments.front().map_or(self.end, |segment| segment.start)
     }
 
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.bytes).sum()
     }
 
     /// The segment with the event after `at`, and its end. If that segment was removed, the oldest one.
-    pub fn segment_of(&self, at: Offset) -> Option<(Segment, Offset)> {
+    pub(crate) fn segment_of(&self, at: Offset) -> Option<(Segment, Offset)> {
         let number = self.segments.partition_point(|segment| segment.start.index <= at.index).saturating_sub(1);
         let segment = self.segments.get(number)?.clone();
         Some((segment, self.segments.get(number + 1).map_or(self.end, |next| next.start)))
@@ -71,7 +71,7 @@ impl State {
 
     /// Takes out the segments that every reader has passed; the caller deletes their files. The last segment always
     /// stays, since it records the end of the log.
-    pub fn free(&mut self) -> Vec<PathBuf> {
+    pub(crate) fn free(&mut self) -> Vec<PathBuf> {
         let (Some(held), Some(passed)) = (
             self.readers.values().map(|slot| slot.kept_from).min(),
             self.readers.values().map(|slot| slot.cursor.position).min(),
@@ -87,7 +87,7 @@ impl State {
     }
 
     /// Records damage once, however many readers find it.
-    pub fn note(&mut self, damage: Damage) {
+    pub(crate) fn note(&mut self, damage: Damage) {
         if self.damage.len() < MOST_DAMAGE && !self.damage.contains(&damage) {
             tracing::error!(
                 segment = %damage.segment.display(), offset = damage.offset, bytes = damage.bytes, events = damage.events,
@@ -98,12 +98,12 @@ impl State {
     }
 
     /// Bytes of records that a reader has not passed; none if there is no such reader.
-    pub fn unread(&self, reader: &str) -> Option<u64> {
+    pub(crate) fn unread(&self, reader: &str) -> Option<u64> {
         let at = self.readers.get(reader)?.cursor.position;
         Some(self.end.offset.saturating_sub(at.offset))
     }
 
-    pub fn reader_status(&self) -> Vec<ReaderStatus> {
+    pub(crate) fn reader_status(&self) -> Vec<ReaderStatus> {
         let status = |(name, slot): (&String, &Slot)| {
             let pending = self.end.index.saturating_sub(slot.cursor.position.index);
             let books = (!slot.follower).then(|| Counters {
@@ -138,7 +138,7 @@ pub(super) struct Tail {
 
 impl Tail {
     /// `cost`: bytes of memory used by the entry.
-    pub fn push(&mut self, entry: Arc<Entry>, cost: u64) {
+    pub(crate) fn push(&mut self, entry: Arc<Entry>, cost: u64) {
         self.bytes += cost;
         self.entries.push_back((entry, cost));
         while self.bytes > TAIL_BYTES {
@@ -161,7 +161,7 @@ impl Tail {
     }
 
     /// Entries after `at`: at least one if available, limited in number and in bytes of records.
-    pub fn behind(&self, at: Offset, max_events: usize, max_bytes: u64) -> Vec<Arc<Entry>> {
+    pub(crate) fn behind(&self, at: Offset, max_events: usize, max_bytes: u64) -> Vec<Arc<Entry>> {
         let Some((first, _)) = self.entries.front() else { return Vec::new() };
         if at.index + 1 < first.end.index {
             return Vec::new();

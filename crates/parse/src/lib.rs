@@ -1,4 +1,5 @@
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 #![doc = include_str!("../README.md")]
 
 use std::borrow::Cow;

@@ -1,13 +1,13 @@
 //! Short texts as numbers, for fast comparison and look-up.
 
 /// Number of bytes in one number.
-pub const SHORT: usize = 8;
+pub(crate) const SHORT: usize = 8;
 /// Bit 0x20 of each byte: capital letters lack it; digits and hyphens have it.
-pub const LOWER: u64 = 0x2020_2020_2020_2020;
+pub(crate) const LOWER: u64 = 0x2020_2020_2020_2020;
 
 /// The first [`SHORT`] bytes as a number, with the first byte lowest.
 #[inline]
-pub const fn number(piece: &[u8]) -> u64 {
+pub(crate) const fn number(piece: &[u8]) -> u64 {
     let length = piece.len();
     // The first and the last eight bytes, which may overlap.
     if let Some(eight) = piece.first_chunk() {
@@ -25,13 +25,13 @@ pub const fn number(piece: &[u8]) -> u64 {
 
 /// Whether a text begins with a prefix, in any case.
 #[inline]
-pub fn starts_with(text: &[u8], prefix: &[u8]) -> bool {
+pub(crate) fn starts_with(text: &[u8], prefix: &[u8]) -> bool {
     text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
 }
 
 /// Whether a name equals a known lower-case name, in any case.
 #[inline]
-pub fn is_name(known: &str, name: &[u8]) -> bool {
+pub(crate) fn is_name(known: &str, name: &[u8]) -> bool {
     let known = known.as_bytes();
     let number_known = number(known);
     let letters = (number_known & LOWER << 1) >> 1;

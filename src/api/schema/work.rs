@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LeaseWanted {
+pub(crate) struct LeaseWanted {
     /// Wanted number of hosts; the worker's limit applies.
     #[serde(default = "one")]
     pub hosts: usize,
@@ -164,4 +164,4 @@ impl Prepared {
 }
 
 /// A lease in preparation.
-pub type Leasing = oneshot::Receiver<Prepared>;
+pub(crate) type Leasing = oneshot::Receiver<Prepared>;

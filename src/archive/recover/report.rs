@@ -3,7 +3,7 @@
 use seine_formats::Format;
 
 /// Most ranges that are listed.
-pub const MAX_RANGES: usize = 1000;
+pub(super) const MAX_RANGES: usize = 1000;
 
 /// The result of a recovery.
 #[derive(Debug, Clone, PartialEq)]

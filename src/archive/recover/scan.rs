@@ -56,12 +56,12 @@ fn is_key(bytes: &[u8], quote: &[u8]) -> bool {
 
 impl DamagedInput<'_> {
     /// Reads from `at` until the buffer is full or the file ends.
-    pub fn read(&self, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    pub(super) fn read(&self, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
         disk::read_at(self.file, buffer, at)
     }
 
     /// What starts exactly at `at`.
-    pub fn start_at(&self, at: u64) -> io::Result<Option<Start>> {
+    pub(super) fn start_at(&self, at: u64) -> io::Result<Option<Start>> {
         let mut bytes = [0; 64];
         let count = self.read(at, &mut bytes)?;
         let start = Start::of(&bytes[..count]).filter(|(_, before)| *before == 0).map(|(start, _)| start);
@@ -71,13 +71,13 @@ impl DamagedInput<'_> {
     }
 
     /// Whether the file begins like text.
-    pub fn is_text(&self) -> io::Result<bool> {
+    pub(super) fn is_text(&self) -> io::Result<bool> {
         let mut first = [0];
         Ok(self.read(0, &mut first)? == 1 && matches!(first[0], b'\t' | b'\r' | b'\n' | b' '..=b'~' | 0xef))
     }
 
     /// The next position between `from` and `until` where something may start; none if there is no further one.
-    pub fn next_start(&self, from: u64, until: u64) -> io::Result<Option<(u64, Start)>> {
+    pub(super) fn next_start(&self, from: u64, until: u64) -> io::Result<Option<(u64, Start)>> {
         const OVERLAP: usize = 3;
         let mut block =
             vec![0; usize::try_from(until.saturating_sub(from)).unwrap_or(BLOCK).saturating_add(64).min(BLOCK)];
@@ -141,13 +141,13 @@ pub(super) enum Got {
 impl Got {
     /// Whether the data ended without a contradiction: at the end of the stream, or at the end of the file within the
     /// stream.
-    pub fn is_last(&self) -> bool {
+    pub(super) fn is_last(&self) -> bool {
         matches!(self, Got::End | Got::Broken(BREAKS_OFF))
     }
 }
 
 impl<'a> Pieces<'a> {
-    pub fn new(input: DamagedInput<'a>, at: u64, start: Start) -> Pieces<'a> {
+    pub(super) fn new(input: DamagedInput<'a>, at: u64, start: Start) -> Pieces<'a> {
         let decompress = match start {
             Start::Zlib => Some(Decompress::new(true)),
             Start::Gzip => Some(Decompress::new_gzip(WINDOW_BITS)),
@@ -159,20 +159,20 @@ impl<'a> Pieces<'a> {
     }
 
     /// The current position in the file.
-    pub fn at(&self) -> u64 {
+    pub(super) fn at(&self) -> u64 {
         self.at
     }
 
-    pub fn is_text(&self) -> bool {
+    pub(super) fn is_text(&self) -> bool {
         self.decompress.is_none()
     }
 
     /// The piece read by the last [`advance`](Pieces::advance).
-    pub fn piece(&self) -> &[u8] {
+    pub(super) fn piece(&self) -> &[u8] {
         &self.piece
     }
 
-    pub fn advance(&mut self) -> io::Result<Got> {
+    pub(super) fn advance(&mut self) -> io::Result<Got> {
         self.piece.clear();
         if self.used == self.block.len() {
             self.block.resize(if self.block.is_empty() { FIRST_BLOCK } else { BLOCK }, 0);

@@ -27,7 +27,7 @@ use crate::telemetry::progress::grouped;
 /// replay and drop skip it. Dead letters of a destination that writes files can be replayed only while the crawl is
 /// stopped.
 #[derive(clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     #[command(subcommand)]
     action: Action,
 }
@@ -67,7 +67,7 @@ enum Action {
     },
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let result = match args.action {
         Action::List { sink_args, json } => list(&sink_args.folder()?, json),
         Action::Show { sink_args, selection } => show(&sink_args.folder()?, &selection),

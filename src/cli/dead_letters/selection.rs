@@ -33,7 +33,7 @@ pub(super) struct LetterSelection {
 }
 
 impl SinkArgs {
-    pub fn folder(&self) -> anyhow::Result<PathBuf> {
+    pub(super) fn folder(&self) -> anyhow::Result<PathBuf> {
         let folder = self.output.join(&self.sink);
         if self.sink.contains(std::path::is_separator) || !folder.is_dir() {
             bail!(
@@ -47,12 +47,12 @@ impl SinkArgs {
 }
 
 impl LetterSelection {
-    pub fn has(&self, note: &Note) -> bool {
+    pub(super) fn has(&self, note: &Note) -> bool {
         self.all || self.ids.contains(&note.id)
     }
 
     /// Reports ids that were not found.
-    pub fn check(&self, found: &HashSet<String>) -> ExitCode {
+    pub(super) fn check(&self, found: &HashSet<String>) -> ExitCode {
         let missing: Vec<_> = self.ids.iter().filter(|id| !found.contains(*id)).collect();
         for id in &missing {
             say("ERROR", &format!("there is no dead letter {id} (or a running crawl still writes its file)"));

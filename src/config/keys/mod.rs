@@ -127,7 +127,7 @@ pub(super) fn nearest(unknown: &str) -> Option<&'static str> {
 
 impl Kind {
     /// Parses a value, stores it in the draft, and returns it as text for the user.
-    pub fn set(&self, draft: &mut Draft, value: &Value) -> Result<String, String> {
+    pub(super) fn set(&self, draft: &mut Draft, value: &Value) -> Result<String, String> {
         match *self {
             Kind::Bool(set) => put(values::boolean(value), bool::to_string, |value| set(draft, value)),
             Kind::Count(least, most, set) => {
@@ -190,12 +190,12 @@ impl Kind {
     }
 
     /// The value consists of entries with names.
-    pub fn has_entries(&self) -> bool {
+    pub(super) fn has_entries(&self) -> bool {
         matches!(self, Kind::Properties(_) | Kind::Sinks(_) | Kind::Cookies(_))
     }
 
     /// The value is a mapping with names that the user chooses.
-    pub fn is_mapping(&self) -> bool {
+    pub(super) fn is_mapping(&self) -> bool {
         matches!(self, Kind::Properties(_) | Kind::Hosts(_))
     }
 }

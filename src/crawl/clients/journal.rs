@@ -23,13 +23,13 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    pub fn of(data_folder: &Path, client: &str) -> Journal {
+    pub(super) fn of(data_folder: &Path, client: &str) -> Journal {
         let path = |what: &str| data_folder.join(FOLDER).join(format!("{client}.{what}"));
         Journal { sent: path("sent"), older: path("sent.older"), in_question: path("in_question") }
     }
 
     /// Adds a URL just before its page is accepted.
-    pub fn add(&self, url: &str) -> std::io::Result<()> {
+    pub(super) fn add(&self, url: &str) -> std::io::Result<()> {
         if let Some(folder) = self.sent.parent() {
             make_private(folder)?;
         }
@@ -43,7 +43,7 @@ impl Journal {
     }
 
     /// Queues all listed URLs again and returns their number. After an interruption, call it again.
-    pub fn question(&self, frontier: &EmbeddedFrontier) -> Result<u64, QuestionError> {
+    pub(super) fn question(&self, frontier: &EmbeddedFrontier) -> Result<u64, QuestionError> {
         let mut count = 0;
         for path in [&self.older, &self.sent] {
             let failed = |source| QuestionError::File { path: path.clone(), source };

@@ -45,7 +45,7 @@ impl LoanOut {
     /// Extends the lease by its full length, if a quarter of the remaining URLs came back since the last renewal. So a
     /// slow worker cannot keep a host from faster ones. The new end is on disk before the worker knows it, because
     /// after a restart the host must not be leased to another.
-    pub fn renew(&mut self, time: Duration, frontier: &EmbeddedFrontier) -> Result<Renewed, Refusal> {
+    pub(super) fn renew(&mut self, time: Duration, frontier: &EmbeddedFrontier) -> Result<Renewed, Refusal> {
         let came_back = self.left_before.saturating_sub(self.urls.len());
         if came_back == 0 || came_back * 4 < self.left_before {
             let why = "fewer than a quarter of its URLs were sent since the lease began or was renewed, so it cannot be \
@@ -64,26 +64,26 @@ impl LoanOut {
     }
 
     /// Ends the loan. The worker does not know and may continue until its lease ends, but its pages come too late.
-    pub fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         self.pages = None;
         self.until = 0;
     }
 
     /// The worker released the host.
-    pub fn end_by_client(&mut self) {
+    pub(super) fn end_by_client(&mut self) {
         self.is_done.store(true, Ordering::Relaxed); // before the visit is told
         self.end();
     }
 
     /// Whether enough time has passed since the start of the loan for one more page at the prescribed delay.
-    pub fn is_in_time(&self) -> bool {
+    pub(super) fn is_in_time(&self) -> bool {
         let visits = (self.given - self.urls.len()) as u32;
         // Tolerates clocks that differ, and delays rounded to milliseconds.
         self.since.elapsed() + Duration::from_millis(50) >= self.delay.saturating_mul(visits).mul_f64(0.95)
     }
 
     /// Takes back a URL. Returns the channel for its page.
-    pub fn give_back(&mut self, url: &str) -> Option<mpsc::Sender<Sent>> {
+    pub(super) fn give_back(&mut self, url: &str) -> Option<mpsc::Sender<Sent>> {
         self.urls.remove(url)?;
         self.pages.clone()
     }
@@ -92,7 +92,7 @@ impl LoanOut {
 impl Clients {
     /// Lends a leased host to a remote worker. The offer follows when the host's robots.txt is known. Call it on the
     /// runtime.
-    pub fn lend(self: &Arc<Self>, client: Arc<str>, lease: Lease, visitor: &Arc<Visitor>) -> Leasing {
+    pub(crate) fn lend(self: &Arc<Self>, client: Arc<str>, lease: Lease, visitor: &Arc<Visitor>) -> Leasing {
         let fence = format!("{}-{}", self.life, lease.id);
         let (offer, offered) = oneshot::channel();
         let (pages, sent) = mpsc::channel(WAITING_PAGES);
@@ -172,7 +172,7 @@ impl Clients {
     }
 
     /// Number of hosts that a worker has.
-    pub fn count_of(&self, client: &str) -> usize {
+    pub(crate) fn count_of(&self, client: &str) -> usize {
         self.loans.lock().values().filter(|loan| *loan.client == *client).count()
     }
 

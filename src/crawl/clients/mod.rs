@@ -57,7 +57,7 @@ const NOTE: &str = "client:";
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 
 impl Clients {
-    pub fn open(
+    pub(crate) fn open(
         config: &WorkConfig,
         folder: &Path,
         frontier: Arc<EmbeddedFrontier>,
@@ -87,7 +87,7 @@ impl Clients {
 
     /// Applies a new configuration. A worker that is no longer in it gets no more leases. Its record stays, in case it
     /// returns.
-    pub fn configure(&self, config: &WorkConfig) -> Result<(), FrontierError> {
+    pub(crate) fn configure(&self, config: &WorkConfig) -> Result<(), FrontierError> {
         let new = kept(config, &self.frontier)?;
         {
             let mut standings = self.standings.lock();
@@ -100,7 +100,7 @@ impl Clients {
     }
 
     /// Admits a worker again that was shut out.
-    pub fn readmit(&self, client: &str) -> Result<(), FrontierError> {
+    pub(crate) fn readmit(&self, client: &str) -> Result<(), FrontierError> {
         let standing = {
             let mut standings = self.standings.lock();
             let standing = standings.entry(client.to_owned()).or_default();
@@ -187,7 +187,7 @@ impl Clients {
     }
 
     /// Finishes refetches that a crash, an end or a full disk interrupted. Runs when all earlier events are validated.
-    pub fn question_again(&self) {
+    pub(crate) fn question_again(&self) {
         let out: Vec<String> = {
             let standings = self.standings.lock();
             standings.iter().filter(|(_, standing)| standing.shut_out.is_some()).map(|(name, _)| name.clone()).collect()
@@ -204,7 +204,7 @@ impl Clients {
         }
     }
 
-    pub fn statuses(&self) -> Vec<ClientStatus> {
+    pub(crate) fn statuses(&self) -> Vec<ClientStatus> {
         let (config, standings) = (self.config(), self.standings.lock().clone());
         let configured = standings.iter().filter(|(name, _)| config.clients.iter().any(|(client, _)| client == *name));
         configured.map(|(name, known)| known.status(name, self.count_of(name) as u64, &config)).collect()

@@ -26,7 +26,7 @@ pub(super) struct Proposal {
 
 impl Proposal {
     /// The error says what is wrong.
-    pub fn of_json(page: PageSent, client: &Client) -> Result<Proposal, String> {
+    pub(super) fn of_json(page: PageSent, client: &Client) -> Result<Proposal, String> {
         let request_headers = checked_headers(page.request_headers)?;
         let headers = checked_headers(page.headers)?;
         let outcome = match (page.status, page.failure) {
@@ -56,7 +56,7 @@ impl Proposal {
     }
 
     /// From a page of an archive.
-    pub fn of_event(mut event: PageEvent, client: &Client) -> Result<Proposal, String> {
+    pub(super) fn of_event(mut event: PageEvent, client: &Client) -> Result<Proposal, String> {
         // We follow redirects ourselves.
         if let (Some(hop), Outcome::Response(response)) = (event.hops.drain(..).next(), &mut event.outcome) {
             (response.status, response.headers, response.body) = (hop.status, hop.headers, Bytes::new());

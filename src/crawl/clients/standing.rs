@@ -68,7 +68,7 @@ pub(super) struct ShutOut {
 
 impl Standing {
     /// The record as shown to users. `hosts` is the present number of hosts.
-    pub fn status(&self, name: &str, hosts: u64, config: &WorkConfig) -> ClientStatus {
+    pub(super) fn status(&self, name: &str, hosts: u64, config: &WorkConfig) -> ClientStatus {
         ClientStatus {
             name: name.to_owned(),
             is_proven: self.is_proven(config),
@@ -85,29 +85,29 @@ impl Standing {
         }
     }
 
-    pub fn is_proven(&self, config: &WorkConfig) -> bool {
+    pub(super) fn is_proven(&self, config: &WorkConfig) -> bool {
         self.shut_out.is_none() && self.in_a_row.unwrap_or(self.agreed) >= u64::from(config.prove_after)
     }
 
     /// The operator admits the worker again. It must earn the trust from the beginning.
-    pub fn readmit(&mut self) {
+    pub(super) fn readmit(&mut self) {
         (self.shut_out, self.recent, self.in_a_row, self.rests_until) = (None, 0, Some(0), 0);
     }
 
     /// Number of URLs per host for this worker; `most` is the general maximum.
-    pub fn max_urls(&self, most: u64) -> u64 {
+    pub(super) fn max_urls(&self, most: u64) -> u64 {
         if self.urls == 0 { most } else { most.min(self.urls as u64) }
     }
 
     /// Maximum number of hosts for this worker.
-    pub fn max_hosts(&self, config: &WorkConfig) -> usize {
+    pub(super) fn max_hosts(&self, config: &WorkConfig) -> usize {
         let hosts = if self.hosts == 0 { FIRST_HOSTS } else { self.hosts };
         hosts.clamp(1, config.max_hosts)
     }
 
     /// One of its pages was compared with ours. If they differ, the trust ends: all pages are compared again, until as
     /// many agree as for a new worker.
-    pub fn checked(&mut self, agrees: bool, now: EpochMs) {
+    pub(super) fn checked(&mut self, agrees: bool, now: EpochMs) {
         self.in_a_row = Some(if agrees { self.in_a_row.unwrap_or(self.agreed) + 1 } else { 0 });
         match agrees {
             true => self.agreed += 1,
@@ -123,7 +123,7 @@ impl Standing {
     }
 
     /// One of its leases has ended. A fast worker gets more hosts and more URLs per host, a slow one fewer.
-    pub fn ended(&mut self, ended: &EndedLease, config: &WorkConfig, now: EpochMs) {
+    pub(super) fn ended(&mut self, ended: &EndedLease, config: &WorkConfig, now: EpochMs) {
         let EndedLease { given, since, delay, lent } = *ended;
         let fair = LOAN_TIME.saturating_add(delay.saturating_mul(given as u32));
         let is_slow = lent.took > fair || (lent.has_lapsed && lent.left * 2 >= given);

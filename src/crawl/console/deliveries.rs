@@ -24,7 +24,7 @@ pub(super) struct Deliveries {
 
 impl Deliveries {
     /// The result of each sink for the last event of the page; none: the URL has no page.
-    pub fn of(&self, page: Option<&PageRecord>) -> Vec<SinkStory> {
+    pub(super) fn of(&self, page: Option<&PageRecord>) -> Vec<SinkStory> {
         let log = self.log.status();
         let sinks = log.readers.iter().filter(|reader| reader.counters.is_some());
         sinks.map(|reader| self.of_sink(reader, page, &log)).collect()
@@ -74,7 +74,7 @@ impl Deliveries {
     }
 
     /// Adds the location to each sink that has the page. Asks the destinations.
-    pub fn find(&self, page: &PageRecord, sinks: &mut [SinkStory]) {
+    pub(super) fn find(&self, page: &PageRecord, sinks: &mut [SinkStory]) {
         locations::find_locations(&self.config, &self.folder, page, sinks);
     }
 }

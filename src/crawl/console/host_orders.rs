@@ -24,7 +24,7 @@ pub(super) struct HostOrders {
 
 impl HostOrders {
     /// None: the configured delay.
-    pub fn set_delay(&self, host: &str, delay_ms: Option<u64>) -> Result<String, Refusal> {
+    pub(super) fn set_delay(&self, host: &str, delay_ms: Option<u64>) -> Result<String, Refusal> {
         if delay_ms.is_some_and(|delay| delay > LONGEST_DELAY_MS) {
             return Err(Refusal::Bad("a delay is at most a day; to stop fetching, block the host".to_owned()));
         }
@@ -32,14 +32,14 @@ impl HostOrders {
     }
 
     /// None: the configured limit of pages.
-    pub fn set_pages(&self, host: &str, pages: Option<u64>) -> Result<String, Refusal> {
+    pub(super) fn set_pages(&self, host: &str, pages: Option<u64>) -> Result<String, Refusal> {
         if pages == Some(0) {
             return Err(Refusal::Bad("the limit is at least one page; to stop fetching, block the host".to_owned()));
         }
         self.give(host, HostOrder::Pages(pages))
     }
 
-    pub fn give(&self, host: &str, order: HostOrder) -> Result<String, Refusal> {
+    pub(super) fn give(&self, host: &str, order: HostOrder) -> Result<String, Refusal> {
         let origins = self.hosts.origins_of(host)?;
         for origin in &origins {
             self.frontier.order_host(origin, order, now_ms())?;

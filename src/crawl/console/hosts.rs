@@ -27,7 +27,7 @@ pub(crate) struct HostList {
 }
 
 impl HostList {
-    pub fn list(&self, query: &HostsQuery) -> Hosts {
+    pub(crate) fn list(&self, query: &HostsQuery) -> Hosts {
         let now = now_ms();
         let which = query.which.unwrap_or(WhichHosts::All);
         let snapshots = self.frontier.host_snapshots(which, query.limit.unwrap_or(SHOWN).min(MOST));
@@ -47,7 +47,7 @@ impl HostList {
     }
 
     /// `host` is an origin, a URL or a name. A name means the known host, https before http.
-    pub fn show(&self, host: &str) -> Result<HostStatus, Refusal> {
+    pub(crate) fn show(&self, host: &str) -> Result<HostStatus, Refusal> {
         let origin = self.origins_of(host)?.swap_remove(0);
         match self.frontier.host_snapshot(&origin)? {
             Some(snapshot) => Ok(HostStatus {

@@ -77,7 +77,7 @@ pub(crate) struct Console {
 }
 
 impl Console {
-    pub fn new(parts: Parts) -> Console {
+    pub(crate) fn new(parts: Parts) -> Console {
         let Parts {
             folder,
             config,
@@ -142,7 +142,7 @@ pub(crate) struct Backups {
 
 impl Backups {
     /// Writes a backup of the crawl. Errors are also written into the output.
-    pub fn write(&self, out: &mut dyn Write, by: &str) -> Result<(), SendError> {
+    pub(crate) fn write(&self, out: &mut dyn Write, by: &str) -> Result<(), SendError> {
         tracing::info!(by, "a backup is being taken");
         let sent = send(&self.folder, &self.frontier, &self.log, out);
         match &sent {

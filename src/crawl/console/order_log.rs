@@ -35,7 +35,7 @@ impl OrderLog {
     }
 
     /// The latest orders first. A line cut off by a crash is left out.
-    pub fn latest(&self) -> Result<Vec<Ordered>, Refusal> {
+    pub(crate) fn latest(&self) -> Result<Vec<Ordered>, Refusal> {
         let path = &self.path;
         let failed = |error: std::io::Error| Refusal::Failed(format!("cannot read {}: {error}", path.display()));
         let Some(file) = if_there(File::open(path)).map_err(failed)? else { return Ok(Vec::new()) };

@@ -32,7 +32,7 @@ pub(crate) struct Orders {
 
 impl Orders {
     /// Obeys, and records the order.
-    pub fn give(&self, order: &Order, by: &str) -> Result<Done, Refusal> {
+    pub(crate) fn give(&self, order: &Order, by: &str) -> Result<Done, Refusal> {
         let done = self.obey(order, by)?;
         let is_a_question = matches!(order, Order::Retry(retry) if retry.dry_run);
         // Forgetting records each order when it is done.

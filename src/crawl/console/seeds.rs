@@ -22,7 +22,7 @@ pub(crate) struct Seeds {
 impl Seeds {
     /// New seeds are queued, known ones are rechecked. Their hosts come into scope at once. The next start reads
     /// earlier pages again for links to these hosts.
-    pub fn add(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal> {
+    pub(crate) fn add(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal> {
         let mut result = SeedsAdded::default();
         let mut seeds = Vec::with_capacity(urls.len());
         for url in urls {

@@ -23,7 +23,7 @@ pub(super) struct SinkOrders {
 }
 
 impl SinkOrders {
-    pub fn pause(&self, sink: &str, pause: bool) -> Result<String, Refusal> {
+    pub(super) fn pause(&self, sink: &str, pause: bool) -> Result<String, Refusal> {
         self.check_name(sink)?;
         self.pauses.pause_sink(&self.frontier, sink, pause)?;
         Ok(match pause {
@@ -33,12 +33,12 @@ impl SinkOrders {
     }
 
     /// `archives`: empty for the crawl's own. `refetch`: from the web instead.
-    pub fn refill(&self, sink: &str, archives: &[String], refetch: bool) -> Result<String, Refusal> {
+    pub(super) fn refill(&self, sink: &str, archives: &[String], refetch: bool) -> Result<String, Refusal> {
         let order = refill::Order { sink, archives, refetch };
         refill::order(&self.folder, &self.config, &self.log, &self.refills, order)
     }
 
-    pub fn remove(&self, sink: &str) -> Result<String, Refusal> {
+    pub(super) fn remove(&self, sink: &str) -> Result<String, Refusal> {
         let before = self.log.status();
         if self.config.sink(sink).is_some() && before.reader(sink).is_some_and(|reader| reader.opened) {
             let detail = format!("{sink} is a sink of this run; start the crawl without it first, or pause it");

@@ -34,7 +34,7 @@ pub(crate) struct CrawlStatus {
 }
 
 impl CrawlStatus {
-    pub fn now(&self, said: LiveStatus) -> Status {
+    pub(crate) fn now(&self, said: LiveStatus) -> Status {
         let log = self.log.status();
         let budgets = self.frontier.budgets(now_ms()).into_iter().map(|standing| BudgetStatus {
             of: standing.budget.of.name().to_owned(),
@@ -68,7 +68,7 @@ impl CrawlStatus {
     }
 
     /// Remote workers as recorded by the last run.
-    pub fn clients_at_rest(&self) -> Result<Vec<ClientStatus>, Refusal> {
+    pub(crate) fn clients_at_rest(&self) -> Result<Vec<ClientStatus>, Refusal> {
         Ok(clients::while_stopped(&self.config.work, &self.frontier)?)
     }
 

@@ -49,7 +49,7 @@ pub(crate) struct Explainer {
 
 impl Explainer {
     /// `asked`: a URL as the user wrote it. `places`: also ask the destinations for its location.
-    pub fn why(&self, asked: &str, places: bool) -> Result<Why, Refusal> {
+    pub(crate) fn why(&self, asked: &str, places: bool) -> Result<Why, Refusal> {
         let bad = || Refusal::Bad(no_url(asked));
         let url = seine_parse::url::parse(asked).ok_or_else(bad)?;
         let origin = seine_parse::url::origin(&url).ok_or_else(bad)?;

@@ -75,7 +75,7 @@ pub enum NoAnswer {
 }
 
 impl Client {
-    pub fn new(config: &ElasticConfig) -> Result<Client, SinkError> {
+    pub(super) fn new(config: &ElasticConfig) -> Result<Client, SinkError> {
         let certificate = config.ca_file.as_deref().map(read_certificate).transpose()?;
         let hosts = config.hosts.iter().map(|url| Host::new(url, config, certificate.as_deref()));
         Ok(Client {
@@ -88,7 +88,7 @@ impl Client {
     }
 
     /// Sends a request to the next host that can be reached. `path` includes the query, in URL form.
-    pub async fn send(
+    pub(super) async fn send(
         &self,
         method: Method,
         path: &str,

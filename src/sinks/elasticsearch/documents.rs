@@ -48,7 +48,7 @@ struct Hit {
 
 impl IndexReader {
     /// Also finds the documents written last, if the user may refresh the index.
-    pub fn open(config: &ElasticConfig) -> Result<IndexReader, SinkError> {
+    pub(crate) fn open(config: &ElasticConfig) -> Result<IndexReader, SinkError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime
             .map_err(|error| other(format!("no thread can be started: {error}"), "raise the limit of threads"))?;
@@ -58,7 +58,7 @@ impl IndexReader {
     }
 
     /// Which of these pages have a document; at most [`AT_ONCE`] pages.
-    pub fn documents_of<'u>(&self, urls: &[&'u str]) -> Result<HashSet<&'u str>, SinkError> {
+    pub(crate) fn documents_of<'u>(&self, urls: &[&'u str]) -> Result<HashSet<&'u str>, SinkError> {
         let ids: Vec<_> = urls.iter().map(|url| document_id(url)).collect();
         // After a rollover of the alias, a document may be in several indices.
         let query = json!({ "size": AT_ONCE * 10, "_source": false, "query": { "ids": { "values": ids } } });
@@ -68,7 +68,7 @@ impl IndexReader {
     }
 
     /// Visits the id of every document.
-    pub fn visit(&self, visit: &mut dyn FnMut(&str) -> Result<(), SinkError>) -> Result<(), SinkError> {
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&str) -> Result<(), SinkError>) -> Result<(), SinkError> {
         let query = json!({ "size": PAGE, "_source": false, "sort": ["_doc"] });
         let mut found = self.search(&format!("/{}/_search?scroll={KEPT}", self.index), query)?;
         loop {

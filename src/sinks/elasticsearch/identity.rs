@@ -53,21 +53,21 @@ fn uuids(answer: &ServerReply) -> Option<BTreeMap<String, String>> {
 
 impl IndexIdentity {
     /// The identity saved by an earlier run; none if nothing is saved.
-    pub fn from_state(state: &Value) -> Option<IndexIdentity> {
+    pub(super) fn from_state(state: &Value) -> Option<IndexIdentity> {
         IndexIdentity::deserialize(state).ok().filter(|known| !known.uuids.is_empty())
     }
 
     /// Names of the indices.
-    pub fn names(&self) -> impl Iterator<Item = &String> {
+    pub(super) fn names(&self) -> impl Iterator<Item = &String> {
         self.uuids.keys()
     }
 
-    pub fn to_state(&self) -> Value {
+    pub(super) fn to_state(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
     }
 
     /// Fails if one of the indices that documents went to no longer exists. `name` is the configured name.
-    pub fn check(&self, found: &Found, name: &str) -> Result<(), SinkError> {
+    pub(super) fn check(&self, found: &Found, name: &str) -> Result<(), SinkError> {
         let found = match found {
             _ if planted::is("emptied_unnoticed") => return Ok(()),
             Found::Index(found) => &found.uuids,

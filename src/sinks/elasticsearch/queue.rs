@@ -34,17 +34,17 @@ pub(super) struct Written(Option<oneshot::Receiver<()>>);
 
 impl Written {
     /// Where there is no such bulk.
-    pub fn nothing() -> Written {
+    pub(super) fn nothing() -> Written {
         Written(None)
     }
 
-    pub fn channel() -> (oneshot::Sender<()>, Written) {
+    pub(super) fn channel() -> (oneshot::Sender<()>, Written) {
         let (sender, receiver) = oneshot::channel();
         (sender, Written(Some(receiver)))
     }
 
     /// Waits for it. False when it failed.
-    pub async fn succeeded(self) -> bool {
+    pub(super) async fn succeeded(self) -> bool {
         match self.0 {
             Some(receiver) => receiver.await.is_ok(),
             None => true,
@@ -72,7 +72,7 @@ pub(super) struct BulkOutcome {
 }
 
 impl BulkOutcome {
-    pub fn add(&mut self, other: BulkOutcome) {
+    pub(super) fn add(&mut self, other: BulkOutcome) {
         self.written += other.written;
         self.dead.extend(other.dead);
     }
@@ -88,7 +88,7 @@ pub(super) struct QueuedBulk {
 }
 
 impl QueuedBulk {
-    pub fn new(bulk: Vec<BulkDocument>) -> QueuedBulk {
+    pub(super) fn new(bulk: Vec<BulkDocument>) -> QueuedBulk {
         QueuedBulk { bulk, broke: None, breaks: 0 }
     }
 }
@@ -101,7 +101,7 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    pub fn new() -> Backoff {
+    pub(super) fn new() -> Backoff {
         Backoff { since: Instant::now(), back_off: FIRST_BACK_OFF, is_reported: false }
     }
 }
@@ -139,14 +139,14 @@ pub(super) struct RetryLater {
 }
 
 impl RetryLater {
-    pub fn push(&mut self, item: &BulkDocument, reason: String) {
+    pub(super) fn push(&mut self, item: &BulkDocument, reason: String) {
         if self.items.is_empty() {
             self.reason = reason;
         }
         self.items.push(item.clone());
     }
 
-    pub fn add(&mut self, other: RetryLater) {
+    pub(super) fn add(&mut self, other: RetryLater) {
         if self.items.is_empty() {
             self.reason = other.reason;
         }

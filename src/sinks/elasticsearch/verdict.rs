@@ -26,7 +26,7 @@ pub(super) struct BulkAnswer {
 }
 
 impl BulkAnswer {
-    pub fn into_items(self) -> impl Iterator<Item = ItemAnswer> {
+    pub(super) fn into_items(self) -> impl Iterator<Item = ItemAnswer> {
         self.items.into_iter().flat_map(HashMap::into_values)
     }
 }
@@ -56,17 +56,17 @@ pub(super) enum DocumentVerdict {
 
 impl ItemAnswer {
     /// The document was written, or another version exists.
-    pub fn is_there(&self) -> bool {
+    pub(super) fn is_there(&self) -> bool {
         matches!(self.status, 200..300 | 409)
     }
 
     /// There is no document to delete or to update.
-    pub fn has_no_document(&self) -> bool {
+    pub(super) fn has_no_document(&self) -> bool {
         let is_said = |error: &ItemError| error.kind == "document_missing_exception";
         self.status == 404 && self.error.as_ref().is_none_or(is_said)
     }
 
-    pub fn judge(self) -> DocumentVerdict {
+    pub(super) fn judge(self) -> DocumentVerdict {
         let shown = self.shown();
         match self.status {
             _ if self.is_there() || self.has_no_document() => DocumentVerdict::Written,
@@ -86,7 +86,7 @@ impl ItemAnswer {
         })
     }
 
-    pub fn shown(&self) -> String {
+    pub(super) fn shown(&self) -> String {
         let Some(error) = &self.error else { return self.status.to_string() };
         let reason = cut(error.reason.as_deref().unwrap_or_default());
         let cause = error.caused_by.as_ref().map(|cause| format!("; caused by {cause}")).unwrap_or_default();

@@ -15,7 +15,7 @@ use crate::sinks::sink::SinkError;
 pub const FOLDER: &str = "~index";
 
 /// One small table in an embedded store. Changes are collected in a batch and committed together.
-pub struct Index {
+pub(super) struct Index {
     database: Database,
     table: Keyspace,
     batch: OwnedWriteBatch,
@@ -25,7 +25,7 @@ pub struct Index {
 
 /// An article that a feed announced.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Article {
+pub(super) struct Article {
     pub feed: UrlHash,
     pub feed_id: u64,
     /// The day when the feed was scanned.
@@ -40,7 +40,7 @@ const NEXT_ID: &[u8] = b"next id";
 
 impl Index {
     /// `base` is the store's folder and must exist.
-    pub fn open(base: &Path) -> Result<Index, SinkError> {
+    pub(super) fn open(base: &Path) -> Result<Index, SinkError> {
         let place = base.join(FOLDER);
         if !place.try_exists().map_err(failed)? {
             // fjall cannot open a folder that it was creating when interrupted.
@@ -56,7 +56,7 @@ impl Index {
     }
 
     /// The id of a page: a number from 1 that never changes. `before`: its id under its former hash.
-    pub fn id_of(&mut self, page: UrlHash, before: Option<u64>) -> Result<u64, SinkError> {
+    pub(super) fn id_of(&mut self, page: UrlHash, before: Option<u64>) -> Result<u64, SinkError> {
         if let Some(id) = self.known_id(page)? {
             return Ok(id);
         }
@@ -71,31 +71,31 @@ impl Index {
     }
 
     /// The id of a page that was stored before.
-    pub fn known_id(&self, page: UrlHash) -> Result<Option<u64>, SinkError> {
+    pub(super) fn known_id(&self, page: UrlHash) -> Result<Option<u64>, SinkError> {
         self.number(&key("id", &page.to_string()))
     }
 
-    pub fn article(&self, page: UrlHash) -> Result<Option<Article>, SinkError> {
+    pub(super) fn article(&self, page: UrlHash) -> Result<Option<Article>, SinkError> {
         let bytes = self.get(&key("article", &page.to_string()))?;
         // An unreadable record counts as none: the page is then stored as an ordinary page.
         Ok(bytes.and_then(|bytes| read_article(std::str::from_utf8(&bytes).ok()?)))
     }
 
-    pub fn set_article(&mut self, page: UrlHash, article: &Article) {
+    pub(super) fn set_article(&mut self, page: UrlHash, article: &Article) {
         self.put(key("article", &page.to_string()), write_article(article).into_bytes());
     }
 
     /// The acknowledged length of a `META` file; none if it was never written. `path` is relative to the base folder.
-    pub fn meta_length(&self, path: &str) -> Result<Option<u64>, SinkError> {
+    pub(super) fn meta_length(&self, path: &str) -> Result<Option<u64>, SinkError> {
         self.number(&key("length", path))
     }
 
-    pub fn set_meta_length(&mut self, path: &str, length: u64) {
+    pub(super) fn set_meta_length(&mut self, path: &str, length: u64) {
         self.put(key("length", path), length.to_be_bytes().to_vec());
     }
 
     /// Forgets the lengths of all `META` files.
-    pub fn forget_meta_lengths(&mut self) -> Result<(), SinkError> {
+    pub(super) fn forget_meta_lengths(&mut self) -> Result<(), SinkError> {
         let mut batch = new_batch(&self.database);
         for entry in self.table.prefix(key("length", "")) {
             batch.remove(&self.table, entry.key().map_err(failed)?);
@@ -104,7 +104,7 @@ impl Index {
     }
 
     /// Records that a `META` file lists a page. Returns false if it did before.
-    pub fn list(&mut self, path: &str, page: UrlHash) -> Result<bool, SinkError> {
+    pub(super) fn list(&mut self, path: &str, page: UrlHash) -> Result<bool, SinkError> {
         let is_new = !self.is_listed(path, page)?;
         if is_new {
             self.put(listed(path, page), Vec::new());
@@ -113,12 +113,12 @@ impl Index {
     }
 
     /// Whether a `META` file lists a page.
-    pub fn is_listed(&self, path: &str, page: UrlHash) -> Result<bool, SinkError> {
+    pub(super) fn is_listed(&self, path: &str, page: UrlHash) -> Result<bool, SinkError> {
         Ok(self.get(&listed(path, page))?.is_some())
     }
 
     /// Makes all changes durable.
-    pub fn commit(&mut self) -> Result<(), SinkError> {
+    pub(super) fn commit(&mut self) -> Result<(), SinkError> {
         if self.changed.is_empty() {
             return Ok(());
         }

@@ -37,7 +37,7 @@ pub(super) struct Pagestore {
 
 impl Pagestore {
     /// Creates a missing `base`. Only one process can open it.
-    pub fn open(base: &Path, state: &serde_json::Value) -> Result<Pagestore, SinkError> {
+    pub(super) fn open(base: &Path, state: &serde_json::Value) -> Result<Pagestore, SinkError> {
         StagedFiles::tell_if_gone(base, state);
         create_folder(base)?;
         Ok(Pagestore {

@@ -20,12 +20,12 @@ pub(in crate::sinks) struct Indexes {
 }
 
 impl Indexes {
-    pub fn new(folder: &Path, index: SidecarIndex) -> Indexes {
+    pub(crate) fn new(folder: &Path, index: SidecarIndex) -> Indexes {
         Indexes { folder: folder.into(), index }
     }
 
     /// Writes the index of a closed file. Uses about 300 bytes of memory per page.
-    pub fn write(&self, name: &str) -> Result<(), SinkError> {
+    pub(crate) fn write(&self, name: &str) -> Result<(), SinkError> {
         let path = self.folder.join(name);
         let file = if_there(File::open(&path)).map_err(|e| file_error("reading", &path, e))?;
         let Some(mut file) = file else { return Ok(()) };
@@ -42,7 +42,7 @@ impl Indexes {
     }
 
     /// Removes the index of a file, if any. It may contain more than what is acknowledged.
-    pub fn remove(&self, name: &str) -> Result<(), SinkError> {
+    pub(crate) fn remove(&self, name: &str) -> Result<(), SinkError> {
         if name.contains(std::path::is_separator) {
             return Ok(()); // whatever the state names, it is not in this folder
         }
@@ -52,7 +52,7 @@ impl Indexes {
 
     /// Call it after the files were restored. Removes indexes without a file and incomplete ones. With `complete`, also
     /// creates missing ones.
-    pub fn tidy(&self, rolling: &RollingOptions, complete: bool) -> Result<(), SinkError> {
+    pub(crate) fn tidy(&self, rolling: &RollingOptions, complete: bool) -> Result<(), SinkError> {
         let file_of = |name: &str| name.strip_suffix(self.index.suffix).map(str::to_owned);
         let is_stale = |name: &str| match name.strip_suffix(UNFINISHED) {
             Some(unfinished) => file_of(unfinished).is_some_and(|file| rolling.is_ours(&file)),

@@ -37,7 +37,7 @@ pub(super) struct OpenFile {
 
 impl OpenFile {
     /// A new file with the first free name. The name is durable before anything in the file is acknowledged.
-    pub fn create(folder: &Path, epoch_ms: EpochMs, rolling: &RollingOptions) -> Result<OpenFile, SinkError> {
+    pub(super) fn create(folder: &Path, epoch_ms: EpochMs, rolling: &RollingOptions) -> Result<OpenFile, SinkError> {
         let (prefix, digits) = (rolling.prefix(epoch_ms), rolling.layout.serial_digits);
         let mut serial = 0_u32;
         let (name, path, file) = loop {
@@ -63,17 +63,17 @@ impl OpenFile {
     }
 
     /// Its length with pending bytes; unknown for a compressed stream.
-    pub fn length(&self) -> Option<u64> {
+    pub(super) fn length(&self) -> Option<u64> {
         self.stream.is_none().then_some(self.written.bytes + self.pending.len() as u64)
     }
 
     /// The largest size the finished file can have after adding `more` bytes.
-    pub fn at_most_after(&self, more: usize) -> u64 {
+    pub(super) fn at_most_after(&self, more: usize) -> u64 {
         let more = self.stream.as_ref().map_or(more as u64, |stream| stream.at_most_after(more));
         self.written.bytes + self.pending.len() as u64 + more
     }
 
-    pub fn append(&mut self, bytes: &[u8]) -> Result<(), SinkError> {
+    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), SinkError> {
         for piece in bytes.chunks(WRITE_BYTES) {
             match &mut self.stream {
                 Some(stream) => {
@@ -90,7 +90,7 @@ impl OpenFile {
         Ok(())
     }
 
-    pub fn sync(&mut self) -> Result<(), SinkError> {
+    pub(super) fn sync(&mut self) -> Result<(), SinkError> {
         if let Some(stream) = &mut self.stream {
             stream.flush(&mut self.pending).map_err(|e| file_error("compressing for", &self.path, e.into()))?;
         }
@@ -116,13 +116,13 @@ impl OpenFile {
     }
 
     /// The state at the last [`sync`](OpenFile::sync).
-    pub fn acknowledged(&self) -> Acknowledged {
+    pub(super) fn acknowledged(&self) -> Acknowledged {
         let adler32 = self.stream.as_ref().map(ZlibStream::adler32);
         Acknowledged { name: self.name.clone(), length: self.written.bytes, adler32 }
     }
 
     /// Gives the file its final name and returns it.
-    pub fn finish(mut self, folder: &Path) -> Result<String, SinkError> {
+    pub(super) fn finish(mut self, folder: &Path) -> Result<String, SinkError> {
         if let Some(stream) = &mut self.stream {
             stream.finish(&mut self.pending).map_err(|e| file_error("compressing for", &self.path, e.into()))?;
         }

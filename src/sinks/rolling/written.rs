@@ -37,19 +37,19 @@ impl Stamp {
 
 impl Written {
     /// These bytes were appended.
-    pub fn add(&mut self, bytes: &[u8]) {
+    pub(super) fn add(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         self.hash.update(bytes);
     }
 
     /// The file is as we left it. Called after each write and sync, as some file systems change the time when they sync.
-    pub fn note(&mut self, file: &File) -> io::Result<()> {
+    pub(super) fn note(&mut self, file: &File) -> io::Result<()> {
         self.seen = Stamp::of(&file.metadata()?);
         Ok(())
     }
 
     /// How the file differs from what was written; none if it does not.
-    pub fn difference(&mut self, file: &File, path: &Path) -> io::Result<Option<String>> {
+    pub(super) fn difference(&mut self, file: &File, path: &Path) -> io::Result<Option<String>> {
         let now = Stamp::of(&file.metadata()?);
         if now == self.seen {
             return Ok(None);

@@ -35,12 +35,12 @@ pub(super) struct LookAhead {
 }
 
 impl LookAhead {
-    pub fn new() -> LookAhead {
+    pub(super) fn new() -> LookAhead {
         LookAhead { window: Window::new(256, 64 << 10), remembered: HashMap::new(), left: 0 }
     }
 
     /// What is at `place`.
-    pub fn at(&mut self, source: &mut SeekableInput<'_>, offset: u64) -> io::Result<Ahead> {
+    pub(super) fn at(&mut self, source: &mut SeekableInput<'_>, offset: u64) -> io::Result<Ahead> {
         if offset >= source.length {
             return Ok(Ahead::End);
         }
@@ -58,7 +58,11 @@ impl LookAhead {
     }
 
     /// Checks that the record's blank line is where its length says.
-    pub fn as_far_as_it_is_there(&mut self, source: &mut SeekableInput<'_>, framing: Framing) -> io::Result<Ahead> {
+    pub(super) fn as_far_as_it_is_there(
+        &mut self,
+        source: &mut SeekableInput<'_>,
+        framing: Framing,
+    ) -> io::Result<Ahead> {
         if framing.end() > source.length {
             return Ok(Ahead::Cut);
         }
@@ -67,7 +71,7 @@ impl LookAhead {
     }
 
     /// Positions before `position` are no longer needed.
-    pub fn forget_before(&mut self, position: u64) {
+    pub(super) fn forget_before(&mut self, position: u64) {
         if self.remembered.len() >= self.left + MANY {
             self.remembered.retain(|offset, _| *offset >= position);
             self.left = self.remembered.len();

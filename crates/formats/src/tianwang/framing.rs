@@ -40,7 +40,7 @@ pub(super) struct Framing {
 
 impl Framing {
     /// The position after the blank line that ends the record.
-    pub fn end(&self) -> u64 {
+    pub(super) fn end(&self) -> u64 {
         self.data + self.length + 1
     }
 }
@@ -75,7 +75,7 @@ pub(super) enum Step {
 
 impl Stretch {
     /// `line`: without its LF, at offset `at`.
-    pub fn line(&mut self, at: u64, line: &[u8]) -> Step {
+    pub(super) fn line(&mut self, at: u64, line: &[u8]) -> Step {
         if line.is_empty() {
             return Step::End(self.head.and_then(|head| head.framing(at)));
         }
@@ -99,7 +99,7 @@ impl Stretch {
     }
 
     /// Whether a head that started at `start` is still possible.
-    pub fn may_begin_at(&self, start: u64) -> bool {
+    pub(super) fn may_begin_at(&self, start: u64) -> bool {
         [self.head, self.later].into_iter().flatten().any(|open| open.start == start)
     }
 }

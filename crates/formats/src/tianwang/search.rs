@@ -17,16 +17,16 @@ pub(super) struct Search {
 }
 
 impl Search {
-    pub fn new() -> Search {
+    pub(super) fn new() -> Search {
         Search { window: Window::new(PIECE, PIECE), mark: Finder::new(MARK), position: 0 }
     }
 
-    pub fn go_to(&mut self, position: u64) {
+    pub(super) fn go_to(&mut self, position: u64) {
         self.position = position;
     }
 
     /// The next well-formed head. The bytes behind the head are not checked.
-    pub fn next(&mut self, source: &mut SeekableInput<'_>) -> io::Result<Option<Framing>> {
+    pub(super) fn next(&mut self, source: &mut SeekableInput<'_>) -> io::Result<Option<Framing>> {
         while let Some(at) = self.find_mark(source)? {
             if let Some(framing) = self.read_lines(source, at)? {
                 return Ok(Some(framing));

@@ -14,13 +14,13 @@ pub(super) struct SeekableInput<'a> {
 }
 
 impl<'a> SeekableInput<'a> {
-    pub fn new(input: &'a mut dyn ReadSeek) -> io::Result<SeekableInput<'a>> {
+    pub(super) fn new(input: &'a mut dyn ReadSeek) -> io::Result<SeekableInput<'a>> {
         let length = input.seek(SeekFrom::End(0))?;
         Ok(SeekableInput { input, at: length, length })
     }
 
     /// Reads the whole range, which must be within the file.
-    pub fn read(&mut self, range: Range<u64>) -> io::Result<Vec<u8>> {
+    pub(super) fn read(&mut self, range: Range<u64>) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.append(range, &mut bytes)?;
         Ok(bytes)
@@ -60,12 +60,12 @@ pub(super) enum Line<'a> {
 }
 
 impl Window {
-    pub fn new(least: usize, most: usize) -> Window {
+    pub(super) fn new(least: usize, most: usize) -> Window {
         Window { bytes: Vec::new(), start: 0, least, most, step: least }
     }
 
     /// At least `wanted` bytes from `offset` on; fewer only at the end of the file.
-    pub fn at(&mut self, source: &mut SeekableInput<'_>, offset: u64, wanted: usize) -> io::Result<&[u8]> {
+    pub(super) fn at(&mut self, source: &mut SeekableInput<'_>, offset: u64, wanted: usize) -> io::Result<&[u8]> {
         let end = self.start + self.bytes.len() as u64;
         if offset < self.start || offset > end {
             self.bytes.clear();
@@ -90,7 +90,7 @@ impl Window {
     }
 
     /// The line at `offset`, if it has at most `limit` bytes.
-    pub fn line(&mut self, source: &mut SeekableInput<'_>, offset: u64, limit: usize) -> io::Result<Line<'_>> {
+    pub(super) fn line(&mut self, source: &mut SeekableInput<'_>, offset: u64, limit: usize) -> io::Result<Line<'_>> {
         let mut searched = 0;
         let mut wanted = self.least.min(limit + 1);
         loop {

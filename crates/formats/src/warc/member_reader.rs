@@ -63,7 +63,7 @@ enum Coding {
 }
 
 impl<R: Read> MemberReader<R> {
-    pub fn new(input: R) -> MemberReader<R> {
+    pub(super) fn new(input: R) -> MemberReader<R> {
         MemberReader {
             input,
             raw: Vec::new(),
@@ -82,27 +82,27 @@ impl<R: Read> MemberReader<R> {
     }
 
     /// Unused decompressed bytes of the current member.
-    pub fn available(&self) -> &[u8] {
+    pub(super) fn available(&self) -> &[u8] {
         &self.plain[self.plain_start..]
     }
 
-    pub fn consume(&mut self, count: usize) {
+    pub(super) fn consume(&mut self, count: usize) {
         self.plain_start = (self.plain_start + count).min(self.plain.len());
     }
 
     /// Puts bytes back in front of the available ones.
-    pub fn unread(&mut self, bytes: &[u8]) {
+    pub(super) fn unread(&mut self, bytes: &[u8]) {
         self.plain.splice(..self.plain_start, bytes.iter().copied());
         self.plain_start = 0;
     }
 
     /// Whether the available bytes come from a gzip member, even if it has ended.
-    pub fn is_compressed(&self) -> bool {
+    pub(super) fn is_compressed(&self) -> bool {
         !matches!(self.coding, Coding::Plain)
     }
 
     /// File offset and position within the member of the first available byte.
-    pub fn location(&self) -> (u64, u64) {
+    pub(super) fn location(&self) -> (u64, u64) {
         let inner = self.member_made.saturating_sub(self.available().len() as u64);
         match self.coding {
             Coding::Plain => (self.member_start + inner, 0),
@@ -111,7 +111,7 @@ impl<R: Read> MemberReader<R> {
     }
 
     /// Compressed bytes used so far.
-    pub fn offset(&self) -> u64 {
+    pub(super) fn offset(&self) -> u64 {
         match self.coding {
             Coding::Plain => self.location().0,
             _ => self.raw_base + self.raw_start as u64,
@@ -119,13 +119,13 @@ impl<R: Read> MemberReader<R> {
     }
 
     /// Whether the input ended inside a member.
-    pub fn truncated(&self) -> bool {
+    pub(super) fn truncated(&self) -> bool {
         self.truncated
     }
 
     /// Makes more bytes of the current member available, or tells why not. After damage, call
     /// [`recover`](Self::recover).
-    pub fn more(&mut self) -> Result<More, StreamError> {
+    pub(super) fn more(&mut self) -> Result<More, StreamError> {
         if self.plain_start > PIECE {
             self.plain.drain(..self.plain_start);
             self.plain_start = 0;
@@ -138,7 +138,7 @@ impl<R: Read> MemberReader<R> {
     }
 
     /// Continues after a complete member. Returns false at the end of the input.
-    pub fn next_member(&mut self) -> Result<bool, StreamError> {
+    pub(super) fn next_member(&mut self) -> Result<bool, StreamError> {
         self.coding = Coding::Between;
         self.drop_used();
         self.fill(10)?;
@@ -168,7 +168,7 @@ impl<R: Read> MemberReader<R> {
     }
 
     /// Searches for the next gzip member after damage. Returns false at the end of the input.
-    pub fn recover(&mut self) -> Result<bool, StreamError> {
+    pub(super) fn recover(&mut self) -> Result<bool, StreamError> {
         let high = self.raw_base + self.raw_start as u64;
         // A member found inside bytes that were already decompressed is not searched again. Hostile input could
         // otherwise make the search take for ever.

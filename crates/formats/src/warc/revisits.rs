@@ -26,7 +26,7 @@ pub(super) enum Revisit {
 }
 
 impl Revisit {
-    pub fn push_fields(&self, url: &str, out: &mut Vec<u8>) {
+    pub(super) fn push_fields(&self, url: &str, out: &mut Vec<u8>) {
         let (profile, earlier) = match self {
             Revisit::NotModified(earlier) => (NOT_MODIFIED, earlier.as_ref()),
             Revisit::Identical(earlier) => (IDENTICAL, Some(earlier)),

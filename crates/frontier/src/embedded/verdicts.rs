@@ -38,7 +38,7 @@ impl Subject<'_> {
 }
 
 /// Applies a batch of the validator.
-pub fn add_batch(changes: &mut Changes, batch: &Batch) -> Result<Applied, FrontierError> {
+pub(super) fn add_batch(changes: &mut Changes, batch: &Batch) -> Result<Applied, FrontierError> {
     changes.accounts.add_fetched(&batch.verdicts)?;
     let verdicts = add_verdicts(changes, &batch.verdicts)?;
     let urls = &mut changes.urls;

@@ -9,13 +9,13 @@ use seine_parse::page::EpochMs;
 
 impl Schedule {
     /// URLs in flight that belong to no lease: they were fetched and wait for their verdict.
-    pub fn unjudged(&self) -> Vec<UrlKey> {
+    pub(crate) fn unjudged(&self) -> Vec<UrlKey> {
         let leased: HashSet<&UrlKey> = self.leases.values().flat_map(|leased| &leased.urls).collect();
         self.in_flight.keys().filter(|url| !leased.contains(url)).copied().collect()
     }
 
     /// Those of `urls` that still wait for a verdict become available again, because it is lost. Returns them.
-    pub fn fetch_again(&mut self, urls: &[UrlKey]) -> Vec<UrlKey> {
+    pub(crate) fn fetch_again(&mut self, urls: &[UrlKey]) -> Vec<UrlKey> {
         let unjudged: HashSet<UrlKey> = self.unjudged().into_iter().collect();
         let lost: Vec<UrlKey> = urls.iter().filter(|url| unjudged.contains(url)).copied().collect();
         for url in &lost {
@@ -33,7 +33,7 @@ impl Schedule {
     }
 
     /// Does not lease a host before this, because its queue cannot be read.
-    pub fn put_aside(&mut self, host: HostKey, until: EpochMs) {
+    pub(crate) fn put_aside(&mut self, host: HostKey, until: EpochMs) {
         if let Some(state) = self.hosts.get_mut(&host) {
             state.record.not_before = state.record.not_before.max(until);
             self.list(host);

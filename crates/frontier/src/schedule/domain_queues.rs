@@ -46,21 +46,21 @@ impl DomainQueue {
 
 impl DomainQueues {
     /// Whether hosts of this domain wait with it.
-    pub fn has(&self, domain: DomainKey) -> bool {
+    pub(super) fn has(&self, domain: DomainKey) -> bool {
         self.by_domain.contains_key(&domain)
     }
 
     /// Number of domains with leases or waiting hosts.
-    pub fn active(&self) -> usize {
+    pub(super) fn active(&self) -> usize {
         self.active
     }
 
-    pub fn lease_begins(&mut self, domain: DomainKey) {
+    pub(super) fn lease_begins(&mut self, domain: DomainKey) {
         self.change(domain, |queue| queue.leases += 1);
     }
 
     /// `served`: when it ended, if it had URLs.
-    pub fn lease_ends(&mut self, domain: DomainKey, served: Option<EpochMs>) {
+    pub(super) fn lease_ends(&mut self, domain: DomainKey, served: Option<EpochMs>) {
         self.change(domain, |queue| {
             queue.leases = queue.leases.saturating_sub(1);
             queue.served = queue.served.max(served.unwrap_or(0));
@@ -70,11 +70,11 @@ impl DomainQueues {
         }
     }
 
-    pub fn insert(&mut self, domain: DomainKey, band: u8, host: HostPosition) {
+    pub(super) fn insert(&mut self, domain: DomainKey, band: u8, host: HostPosition) {
         self.change(domain, |queue| _ = queue.waiting.insert((band, host)));
     }
 
-    pub fn remove(&mut self, domain: DomainKey, band: u8, host: HostPosition) {
+    pub(super) fn remove(&mut self, domain: DomainKey, band: u8, host: HostPosition) {
         self.change(domain, |queue| _ = queue.waiting.remove(&(band, host)));
     }
 
@@ -102,33 +102,33 @@ impl DomainQueues {
     }
 
     /// The first domain with fewer leases than this.
-    pub fn first(&self, bands: u8, fewer_than: u32) -> Option<DomainPosition> {
+    pub(super) fn first(&self, bands: u8, fewer_than: u32) -> Option<DomainPosition> {
         self.firsts(bands).find(|(_, leases, ..)| *leases < fewer_than).copied()
     }
 
     /// The domain with the fewest leases, of all bands.
-    pub fn least(&self, bands: u8) -> Option<DomainPosition> {
+    pub(super) fn least(&self, bands: u8) -> Option<DomainPosition> {
         self.firsts(bands).min_by_key(|(band, leases, since, number, _)| (*leases, *since, *band, *number)).copied()
     }
 
     /// The first waiting host of a domain.
-    pub fn first_of(&self, position: DomainPosition) -> Option<HostPosition> {
+    pub(super) fn first_of(&self, position: DomainPosition) -> Option<HostPosition> {
         self.by_domain.get(&position.4)?.waiting.first().map(|(_, host)| *host)
     }
 
     /// Since when the first waiting host is due; approximate if links have scores.
-    pub fn first_due(&self) -> Option<EpochMs> {
+    pub(super) fn first_due(&self) -> Option<EpochMs> {
         self.positions.iter().filter_map(|position| Some(self.first_of(*position)?.0)).min()
     }
 
     /// Waiting hosts, domain by domain.
-    pub fn waiting(&self) -> impl Iterator<Item = &HostPosition> {
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &HostPosition> {
         let queues = self.positions.iter().filter_map(|(.., domain)| self.by_domain.get(domain));
         queues.flat_map(|queue| queue.waiting.iter().map(|(_, host)| host))
     }
 
     /// Clears the waiting hosts before they are listed again.
-    pub fn clear_waiting(&mut self) {
+    pub(super) fn clear_waiting(&mut self) {
         self.positions.clear();
         for queue in self.by_domain.values_mut() {
             queue.waiting.clear();

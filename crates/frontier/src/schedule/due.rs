@@ -30,12 +30,12 @@ pub(super) struct Due {
 }
 
 impl Listed {
-    pub fn with_its_domain(self) -> Listed {
+    pub(super) fn with_its_domain(self) -> Listed {
         Listed { is_waiting: true, ..self }
     }
 
     /// Whether it has the same due time and band, with its domain or not.
-    pub fn is_as(self, other: Listed) -> bool {
+    pub(super) fn is_as(self, other: Listed) -> bool {
         (self.due, self.band) == (other.due, other.band)
     }
 }
@@ -83,30 +83,30 @@ impl Default for Due {
 }
 
 impl Due {
-    pub fn new(ranks: bool) -> Due {
+    pub(super) fn new(ranks: bool) -> Due {
         let bands = vec![BTreeSet::new(); if ranks { BANDS } else { 1 }];
         Due { bands, domains: DomainQueues::default(), taken: 0 }
     }
 
     /// Switches scores on or off, and lists all hosts again.
-    pub fn rank(&mut self, ranks: bool) {
+    pub(super) fn rank(&mut self, ranks: bool) {
         let mut domains = std::mem::take(&mut self.domains);
         domains.clear_waiting();
         *self = Due { domains, ..Due::new(ranks) };
     }
 
-    pub fn ranks(&self) -> bool {
+    pub(super) fn ranks(&self) -> bool {
         self.bands.len() > 1
     }
 
     /// `best`: the priority of the best queued URL; none: only rechecks and retries are queued.
-    pub fn entry(&self, due: EpochMs, best: Option<u8>) -> Listed {
+    pub(super) fn entry(&self, due: EpochMs, best: Option<u8>) -> Listed {
         let band = if self.ranks() { best.map_or(LATER, band) } else { 0 };
         Listed { due, band: band as u8, is_waiting: false }
     }
 
     /// `domain`: of a host that waits with it.
-    pub fn insert(&mut self, listed: Listed, number: u64, host: HostKey, domain: impl FnOnce() -> DomainKey) {
+    pub(super) fn insert(&mut self, listed: Listed, number: u64, host: HostKey, domain: impl FnOnce() -> DomainKey) {
         let position = (listed.due, number, host);
         match listed.is_waiting {
             true => self.domains.insert(domain(), listed.band, position),
@@ -114,7 +114,7 @@ impl Due {
         }
     }
 
-    pub fn remove(&mut self, listed: Listed, number: u64, host: HostKey, domain: impl FnOnce() -> DomainKey) {
+    pub(super) fn remove(&mut self, listed: Listed, number: u64, host: HostKey, domain: impl FnOnce() -> DomainKey) {
         let position = (listed.due, number, host);
         match listed.is_waiting {
             true => self.domains.remove(domain(), listed.band, position),
@@ -123,12 +123,12 @@ impl Due {
     }
 
     /// A host will be chosen.
-    pub fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         self.taken += 1;
     }
 
     /// The next host, if one is due. It stays listed.
-    pub fn next(&self, now: EpochMs, room: Room) -> Option<Next> {
+    pub(super) fn next(&self, now: EpochMs, room: Room) -> Option<Next> {
         let is_longest = self.is_longest();
         let due = self.bands.iter().enumerate().filter_map(|(at, band)| Some((at, *band.first()?)));
         let mut due = due.filter(|(_, (due, ..))| *due <= now);
@@ -150,7 +150,7 @@ impl Due {
     }
 
     /// The same, only for hosts that wait with their domains.
-    pub fn next_domain(&self, now: EpochMs, room: Room) -> Option<Taken> {
+    pub(super) fn next_domain(&self, now: EpochMs, room: Room) -> Option<Taken> {
         self.at_position(self.next_position(now, room, false)?, now)
     }
 
@@ -194,7 +194,7 @@ impl Due {
     }
 
     /// Whether a better host than the chosen one, whose best URL has this priority, may be visited.
-    pub fn has_better(&self, taken: Taken, priority: u8, now: EpochMs) -> bool {
+    pub(super) fn has_better(&self, taken: Taken, priority: u8, now: EpochMs) -> bool {
         let band = band(priority).min(self.bands.len());
         let mut better = self.bands[..band].iter();
         let is_less = self.ranks() && taken.from.is_none() && band > taken.band;
@@ -203,26 +203,26 @@ impl Due {
                 || self.domains.first(band as u8, 1).is_some())
     }
 
-    pub fn first(&self) -> Option<EpochMs> {
+    pub(super) fn first(&self) -> Option<EpochMs> {
         let listed = self.bands.iter().filter_map(|band| Some(band.first()?.0));
         listed.chain(self.domains.first_due()).min()
     }
 
     /// The due time of the first host accepted by `is_wanted`.
-    pub fn first_of(&self, is_wanted: impl Fn(HostKey) -> bool) -> Option<EpochMs> {
+    pub(super) fn first_of(&self, is_wanted: impl Fn(HostKey) -> bool) -> Option<EpochMs> {
         let is_one = |position: &&HostPosition| is_wanted(position.2);
         let listed = self.bands.iter().filter_map(|band| band.iter().find(is_one));
         listed.chain(self.domains.waiting().find(is_one)).map(|(due, ..)| *due).min()
     }
 
     /// Band by band, in the order of due times. Then those that wait with their domains.
-    pub fn hosts(&self) -> impl Iterator<Item = HostKey> {
+    pub(super) fn hosts(&self) -> impl Iterator<Item = HostKey> {
         self.bands.iter().flatten().chain(self.domains.waiting()).map(|(.., host)| *host)
     }
 
     /// Up to `at_most` accepted hosts due in a time range, first due first. `from` is in the future, since hosts that
     /// wait with a domain are due.
-    pub fn between(
+    pub(super) fn between(
         &self,
         (from, to): (EpochMs, EpochMs),
         at_most: usize,

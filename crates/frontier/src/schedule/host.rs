@@ -10,7 +10,7 @@ use seine_parse::page::EpochMs;
 
 /// A host with queued URLs, or leased. There may be millions, so rare fields are boxed.
 #[derive(Debug, Default)]
-pub struct HostState {
+pub(super) struct HostState {
     pub(super) record: Packed,
     /// The first due time in `later` that is not in flight. May be too early (a lease corrects it), never too late.
     pub(super) next_later: EpochMs,

@@ -18,7 +18,7 @@ const BLOCKED_REST_MS: EpochMs = 3_600_000;
 
 /// The result of asking for one host by its key.
 #[derive(Debug)]
-pub enum HostChoice {
+pub(crate) enum HostChoice {
     Leased(u64, Box<HostRecord>),
     /// It must wait until then.
     At {
@@ -30,7 +30,7 @@ pub enum HostChoice {
 
 impl Schedule {
     /// Takes the most urgent due host, if there is one. `free` workers are available, `spared` of them reserved.
-    pub fn choose(&mut self, now: EpochMs, free: usize, spared: usize) -> Option<ChosenHost> {
+    pub(crate) fn choose(&mut self, now: EpochMs, free: usize, spared: usize) -> Option<ChosenHost> {
         self.last_choice = self.last_choice.max(now);
         let room = Room { workers: self.leases.len().saturating_add(free), is_spared: free <= spared };
         let taken = self.take_next(now, room)?;
@@ -59,7 +59,12 @@ impl Schedule {
     }
 
     /// Takes one host by its key, without URLs. `stored` is used if the schedule does not know it.
-    pub fn choose_host(&mut self, host: HostKey, stored: Option<HostRecord>, now: EpochMs) -> Option<HostChoice> {
+    pub(crate) fn choose_host(
+        &mut self,
+        host: HostKey,
+        stored: Option<HostRecord>,
+        now: EpochMs,
+    ) -> Option<HostChoice> {
         if let (Some(record), false) = (stored, self.hosts.contains_key(&host)) {
             self.count(host, Some(record.counted()));
             self.hosts.insert(host, Box::new(HostState::new(record)));
@@ -83,7 +88,7 @@ impl Schedule {
     }
 
     /// Puts up to `max_urls` of the URLs found in flight, and returns them. Without any, the host is not leased.
-    pub fn settle<'f, T>(
+    pub(crate) fn settle<'f, T>(
         &mut self,
         chosen_host: &ChosenHost,
         found: &'f Found<T>,
@@ -156,7 +161,7 @@ impl Schedule {
     }
 
     /// Records how long a remote worker may visit the host. None if the lease does not exist.
-    pub fn lend(&mut self, lease: u64, until: EpochMs) -> Option<(HostKey, HostRecord)> {
+    pub(crate) fn lend(&mut self, lease: u64, until: EpochMs) -> Option<(HostKey, HostRecord)> {
         let leased = self.leases.get_mut(&lease)?;
         let state = self.hosts.get_mut(&leased.host)?;
         leased.is_lent = true;
@@ -165,13 +170,13 @@ impl Schedule {
     }
 
     /// Ends a lease whose URLs were not handed out.
-    pub fn give_back(&mut self, lease: u64) {
+    pub(crate) fn give_back(&mut self, lease: u64) {
         self.end(lease, &HashSet::new());
     }
 
     /// Ends a lease. Its URLs that are not in `fetched` and have no verdict become available again. Returns the host
     /// and its changed record; none if the lease does not exist.
-    pub fn release(
+    pub(crate) fn release(
         &mut self,
         lease: u64,
         fetched: &HashSet<UrlKey>,

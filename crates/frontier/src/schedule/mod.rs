@@ -17,8 +17,9 @@ mod snapshot;
 mod state;
 mod totals;
 
-pub use leases::HostChoice;
-pub use queue::{Candidate, ChosenHost, Found, Queue};
-pub use record::{HostRecord, NEVER};
-pub use state::Schedule;
-pub use totals::Totals;
+pub(crate) use leases::HostChoice;
+pub(crate) use queue::{Candidate, ChosenHost, Found, Queue};
+pub use record::HostRecord;
+pub(crate) use record::NEVER;
+pub(crate) use state::Schedule;
+pub(crate) use totals::Totals;

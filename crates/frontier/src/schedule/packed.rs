@@ -53,7 +53,7 @@ impl From<HostRecord> for Packed {
 }
 
 impl Packed {
-    pub fn record(&self) -> HostRecord {
+    pub(super) fn record(&self) -> HostRecord {
         let none = Rare::default();
         let Rare { trouble, parked, trust, is_blocked, ordered_delay_ms, ordered_pages, deferred: held, more_delay_ms } =
             self.rare.as_deref().unwrap_or(&none);
@@ -78,38 +78,38 @@ impl Packed {
         }
     }
 
-    pub fn work(&self) -> u64 {
+    pub(super) fn work(&self) -> u64 {
         self.ready + self.later
     }
 
-    pub fn trouble(&self) -> Option<Trouble> {
+    pub(super) fn trouble(&self) -> Option<Trouble> {
         self.rare.as_ref()?.trouble
     }
 
-    pub fn is_blocked(&self) -> bool {
+    pub(super) fn is_blocked(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| rare.is_blocked)
     }
 
-    pub fn deferred(&self) -> u64 {
+    pub(super) fn deferred(&self) -> u64 {
         self.rare.as_ref().map_or(0, |rare| rare.deferred)
     }
 
     /// See [`HostRecord::parked_due`].
-    pub fn parked_due(&self) -> EpochMs {
+    pub(super) fn parked_due(&self) -> EpochMs {
         self.rare.as_ref().map_or(NEVER, |rare| parked_due(rare.parked, rare.trouble.as_ref()))
     }
 
     /// See [`Trouble::is_tried_again`].
-    pub fn is_tried_again(&self, now: EpochMs) -> bool {
+    pub(super) fn is_tried_again(&self, now: EpochMs) -> bool {
         self.trouble().is_some_and(|trouble| trouble.is_tried_again(now))
     }
 
     /// See [`HostRecord::first_later`].
-    pub fn first_later(&self) -> EpochMs {
+    pub(super) fn first_later(&self) -> EpochMs {
         self.later_first.min(self.parked_due())
     }
 
-    pub fn counted(&self) -> Counted {
+    pub(super) fn counted(&self) -> Counted {
         Counted {
             work: self.work(),
             ready: self.ready,

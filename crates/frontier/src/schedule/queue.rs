@@ -7,13 +7,13 @@ use seine_parse::page::EpochMs;
 
 /// The queue of a URL in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Queue {
+pub(crate) enum Queue {
     Ready,
     Later(EpochMs),
 }
 
 impl Queue {
-    pub fn due(self) -> EpochMs {
+    pub(crate) fn due(self) -> EpochMs {
         match self {
             Queue::Ready => 0,
             Queue::Later(due) => due,
@@ -23,7 +23,7 @@ impl Queue {
 
 /// A host taken for a lease, and where to read its queues.
 #[derive(Debug)]
-pub struct ChosenHost {
+pub(crate) struct ChosenHost {
     pub lease: u64,
     pub host: HostKey,
     pub head: Rank,
@@ -46,14 +46,14 @@ pub struct ChosenHost {
 
 impl ChosenHost {
     /// The host has waited longest: read `ready` from here, or from the head if there is nothing.
-    pub fn from(&self) -> Option<Rank> {
+    pub(crate) fn from(&self) -> Option<Rank> {
         self.taken.from.map(|priority| Rank::new(priority, 0))
     }
 }
 
 /// The URLs that a lease read from the store, before URLs in flight are removed.
 #[derive(Debug, Default)]
-pub struct Found<T> {
+pub(crate) struct Found<T> {
     /// From the head on.
     pub ready: Vec<Candidate<T>>,
     /// By due time: those that are due, and one more if there is one.
@@ -63,7 +63,7 @@ pub struct Found<T> {
 }
 
 #[derive(Debug)]
-pub struct Candidate<T> {
+pub(crate) struct Candidate<T> {
     pub url: UrlKey,
     pub rank: Rank,
     pub queue: Queue,
@@ -76,7 +76,7 @@ pub struct Candidate<T> {
 impl<T> Candidate<T> {
     /// It failed before. URLs that were never fetched come first, because a URL that fails again and again would delay
     /// them. But it does not wait for ever.
-    pub fn waits_for_fresh(&self, now: EpochMs) -> bool {
+    pub(crate) fn waits_for_fresh(&self, now: EpochMs) -> bool {
         let is_tried_again = |due: EpochMs| !self.is_revisit && now.saturating_sub(due) < RETRY_WAITS_MS;
         matches!(self.queue, Queue::Later(due) if is_tried_again(due))
     }

@@ -12,13 +12,13 @@ use crate::keys::{HostKey, UrlKey};
 
 impl Schedule {
     /// URLs in flight with their queues.
-    pub fn in_flight(&self) -> Vec<(UrlKey, Queue)> {
+    pub(crate) fn in_flight(&self) -> Vec<(UrlKey, Queue)> {
         self.in_flight.iter().map(|(url, queue)| (*url, *queue)).collect()
     }
 
     /// `records`: every host of the store. `finished`: URLs in flight that are no longer in their queue. No lease may
     /// be reading the store.
-    pub fn rebuild(&mut self, totals: Totals, records: Vec<(HostKey, HostRecord)>, finished: &HashSet<UrlKey>) {
+    pub(crate) fn rebuild(&mut self, totals: Totals, records: Vec<(HostKey, HostRecord)>, finished: &HashSet<UrlKey>) {
         let mut before = std::mem::take(self);
         (self.totals, self.revisit_share) = (totals, before.revisit_share);
         self.keys = before.keys;

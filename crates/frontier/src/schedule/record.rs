@@ -8,7 +8,7 @@ use seine_parse::page::EpochMs;
 use seine_policies::revisit::Trust;
 
 /// Later than every time.
-pub const NEVER: EpochMs = EpochMs::MAX;
+pub(crate) const NEVER: EpochMs = EpochMs::MAX;
 
 /// The stored record of a host.
 #[derive(Debug, Clone, Default, PartialEq, Encode, Decode)]
@@ -130,13 +130,13 @@ pub(super) struct Counted {
 
 impl Counted {
     /// It has URLs that were never requested, and nothing but its delay keeps them waiting.
-    pub fn is_fresh(self) -> bool {
+    pub(super) fn is_fresh(self) -> bool {
         self.ready > 0 && !self.is_blocked && self.waits_for().is_none()
     }
 
     /// The trouble that the host's URLs wait for, apart from its delay: the host is in trouble, or many of its URLs
     /// fail together and no new URL is left.
-    pub fn waits_for(&self) -> Option<Trouble> {
+    pub(super) fn waits_for(&self) -> Option<Trouble> {
         let is_left_with_errors = |trouble: &Trouble| trouble.errors.are_many() && !trouble.given_up && self.ready == 0;
         self.trouble.filter(|trouble| trouble.is_the_hosts() || is_left_with_errors(trouble))
     }

@@ -13,12 +13,12 @@ const MAX_READ: usize = 100_000;
 
 impl Schedule {
     /// None for a host with nothing to do; the store has it.
-    pub fn snapshot(&self, host: HostKey) -> Option<HostSnapshot> {
+    pub(crate) fn snapshot(&self, host: HostKey) -> Option<HostSnapshot> {
         self.hosts.get(&host).map(|state| state.snapshot())
     }
 
     /// Up to `at_most` hosts with queued URLs.
-    pub fn snapshots(&self, which: WhichHosts, at_most: usize) -> Vec<HostSnapshot> {
+    pub(crate) fn snapshots(&self, which: WhichHosts, at_most: usize) -> Vec<HostSnapshot> {
         let leased = self.leases.values().map(|leased| leased.host);
         let due = self.due.hosts().take(MAX_READ);
         let blocked = self.blocked.iter().copied();

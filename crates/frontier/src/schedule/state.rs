@@ -23,7 +23,7 @@ pub(super) struct Leased {
 }
 
 #[derive(Debug, Default)]
-pub struct Schedule {
+pub(crate) struct Schedule {
     pub totals: Totals,
     pub(super) keys: Keys,
     /// See [`crate::FrontierOptions::revisit_share`].
@@ -56,31 +56,31 @@ pub struct Schedule {
 
 impl Schedule {
     /// `ranks`: links have scores, so hosts come by their best queued URL.
-    pub fn new(totals: Totals, keys: Keys, revisit_share: f64, ranks: bool) -> Schedule {
+    pub(crate) fn new(totals: Totals, keys: Keys, revisit_share: f64, ranks: bool) -> Schedule {
         Schedule { totals, keys, revisit_share, due: Due::new(ranks), ..Schedule::default() }
     }
 
-    pub fn record(&self, host: HostKey) -> Option<HostRecord> {
+    pub(crate) fn record(&self, host: HostKey) -> Option<HostRecord> {
         self.hosts.get(&host).map(|state| state.record.record())
     }
 
-    pub fn is_in_flight(&self, url: UrlKey) -> bool {
+    pub(crate) fn is_in_flight(&self, url: UrlKey) -> bool {
         self.in_flight.contains_key(&url)
     }
 
-    pub fn next_due(&self) -> Option<EpochMs> {
+    pub(crate) fn next_due(&self) -> Option<EpochMs> {
         self.due.first().filter(|due| *due < DEFERRED)
     }
 
     /// Implements [`crate::EmbeddedFrontier::next_due_well`]. Reads the hosts in trouble that come first.
-    pub fn next_due_well(&self) -> Option<EpochMs> {
+    pub(crate) fn next_due_well(&self) -> Option<EpochMs> {
         let is_well = |host| self.hosts.get(&host).is_some_and(|state| state.record.counted().waits_for().is_none());
         self.due.first_of(is_well).filter(|due| *due < DEFERRED)
     }
 
     /// Implements [`crate::Scheduler::has_work`]. Reads hosts only if all that is left are rechecks, and only
     /// up to the first one with a due recheck.
-    pub fn has_work(&self, now: EpochMs) -> bool {
+    pub(crate) fn has_work(&self, now: EpochMs) -> bool {
         let is_due = |state: &HostState| state.has_ready() || state.next_later <= now;
         let is_busy =
             self.totals.first_time > self.totals.deferred || !self.leases.is_empty() || !self.in_flight.is_empty();
@@ -89,7 +89,7 @@ impl Schedule {
         is_busy || self.due.hosts().any(|host| self.hosts.get(&host).is_some_and(|state| is_due(state)))
     }
 
-    pub fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> Counts {
         let Totals { live, gone, refused, failed, withheld, alias, duplicates, truncated: half, .. } = self.totals;
         Counts {
             work_proposed: self.totals.work,
@@ -119,7 +119,7 @@ impl Schedule {
     /// Puts the stored record of a host. `finished`: its URLs with a verdict, which are no longer in flight.
     /// `later_added`: the first due time put into `later`, or [`super::NEVER`]. `best_added`: the best priority put
     /// into `ready`; 255: none.
-    pub fn update(
+    pub(crate) fn update(
         &mut self,
         host: HostKey,
         record: HostRecord,
@@ -166,7 +166,7 @@ impl Schedule {
     }
 
     /// Implements [`crate::EmbeddedFrontier::recall`].
-    pub fn recall(&mut self, host: HostKey, recalled: bool) {
+    pub(crate) fn recall(&mut self, host: HostKey, recalled: bool) {
         match recalled {
             true => self.recalled.insert(host),
             false => self.recalled.remove(&host),
@@ -174,33 +174,33 @@ impl Schedule {
         self.list(host);
     }
 
-    pub fn has_unwritten(&self) -> bool {
+    pub(crate) fn has_unwritten(&self) -> bool {
         !self.unwritten.is_empty()
     }
 
     /// The results of its last visit are written, or cannot be written for now.
-    pub fn written(&mut self, host: HostKey) {
+    pub(crate) fn written(&mut self, host: HostKey) {
         if self.unwritten.remove(&host) {
             self.list(host);
         }
     }
 
     /// Whether nothing more may be fetched from a leased host.
-    pub fn is_recalled(&self, host: HostKey) -> bool {
+    pub(crate) fn is_recalled(&self, host: HostKey) -> bool {
         self.recalled.contains(&host) || self.hosts.get(&host).is_some_and(|state| state.record.is_blocked())
     }
 
     /// Whether a URL is in flight, or may be soon because its host is leased.
-    pub fn is_busy(&self, url: UrlKey) -> bool {
+    pub(crate) fn is_busy(&self, url: UrlKey) -> bool {
         self.is_in_flight(url) || self.hosts.get(&url.host).is_some_and(|state| state.busy().lease.is_some())
     }
 
-    pub fn ranks(&self) -> bool {
+    pub(crate) fn ranks(&self) -> bool {
         self.due.ranks()
     }
 
     /// Switches scores on or off.
-    pub fn rank(&mut self, ranks: bool) {
+    pub(crate) fn rank(&mut self, ranks: bool) {
         if self.due.ranks() != ranks {
             self.due.rank(ranks);
             self.hosts.values_mut().for_each(|state| state.listed = None);
@@ -210,7 +210,7 @@ impl Schedule {
     }
 
     /// Budgets have changed, so hosts stopped by one are checked again.
-    pub fn wake_resting(&mut self) {
+    pub(crate) fn wake_resting(&mut self) {
         let resting = self.hosts.iter().filter(|(_, state)| state.busy().spent.is_some()).map(|(host, _)| *host);
         for host in resting.collect::<Vec<_>>() {
             self.rest_for(host, None);
@@ -220,7 +220,7 @@ impl Schedule {
     }
 
     /// Number of hosts stopped by this budget.
-    pub fn resting_for(&self, budget: &Budget) -> u64 {
+    pub(crate) fn resting_for(&self, budget: &Budget) -> u64 {
         self.resting.get(budget).copied().unwrap_or(0)
     }
 
@@ -264,7 +264,7 @@ impl Schedule {
     }
 
     /// Those of `hosts` that are given up.
-    pub fn given_up_among(&self, hosts: impl Iterator<Item = HostKey>) -> Vec<HostKey> {
+    pub(crate) fn given_up_among(&self, hosts: impl Iterator<Item = HostKey>) -> Vec<HostKey> {
         if self.given_up.is_empty() {
             return Vec::new();
         }
@@ -272,7 +272,7 @@ impl Schedule {
     }
 
     /// Hosts whose trouble is older than `opened_at`, and whose server did not ask for a longer pause.
-    pub fn resting_of_old(&self, opened_at: EpochMs) -> Vec<(HostKey, Box<str>)> {
+    pub(crate) fn resting_of_old(&self, opened_at: EpochMs) -> Vec<(HostKey, Box<str>)> {
         let is_old = |trouble: &Trouble| {
             (trouble.is_the_hosts() || trouble.errors.are_many())
                 && trouble.last < opened_at
@@ -283,7 +283,7 @@ impl Schedule {
     }
 
     /// Implements [`crate::Scheduler::waiting`].
-    pub fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting {
+    pub(crate) fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting {
         let troubled =
             self.troubled.iter().map(|(cause, (hosts, urls))| Troubled { cause: *cause, hosts: *hosts, urls: *urls });
         let rests = |host: &HostKey| self.hosts.get(host).is_some_and(|state| state.busy().spent.is_some());

@@ -12,7 +12,7 @@ use super::reader::{Action, Reader};
 const MAX_WORK: usize = 20_000_000;
 
 /// Passes the page to `reader`. Stops early if it takes too much work.
-pub fn read(page: &str, reader: &mut Reader) {
+pub(super) fn read(page: &str, reader: &mut Reader) {
     let mut balancer = Balancer::new(reader);
     for piece in Markup::new(page) {
         match piece {

@@ -6,29 +6,29 @@ use crate::html::names::{slot, slots};
 use crate::short::is_name;
 
 /// Inline: closed before an element that is neither inline nor a block, and reopened in it.
-pub const INLINE: u16 = 1;
+pub(super) const INLINE: u16 = 1;
 /// The end tags of most elements do not close a block around them.
-pub const BLOCK: u16 = 2;
+pub(super) const BLOCK: u16 = 2;
 /// Without content.
-pub const EMPTY: u16 = 4;
+pub(super) const EMPTY: u16 = 4;
 /// Its end tag closes it at any depth.
-pub const CONTAINER: u16 = 8;
+pub(super) const CONTAINER: u16 = 8;
 /// Its content is text.
-pub const SPECIAL: u16 = 16;
+pub(super) const SPECIAL: u16 = 16;
 /// Its parent is searched for only within the innermost table.
-pub const BOUNDED: u16 = 32;
+pub(super) const BOUNDED: u16 = 32;
 /// Boilerpipe's actions: ignore the tag with its content; continue the text; continue the text after a blank.
-pub const IGNORED: u16 = 64;
-pub const RUNS_ON: u16 = 128;
-pub const APART: u16 = 256;
+pub(super) const IGNORED: u16 = 64;
+pub(super) const RUNS_ON: u16 = 128;
+pub(super) const APART: u16 = 256;
 /// The kinds used by NekoHTML.
-pub const KINDS: u16 = INLINE | BLOCK | EMPTY | CONTAINER | SPECIAL | BOUNDED;
+pub(super) const KINDS: u16 = INLINE | BLOCK | EMPTY | CONTAINER | SPECIAL | BOUNDED;
 
 /// A set of elements, one bit each.
-pub type Set = u128;
+pub(super) type Set = u128;
 
 #[derive(Debug, Clone, Copy)]
-pub struct Element {
+pub(super) struct Element {
     pub flags: u16,
     /// Elements it may be in; empty for the root.
     pub parents: Set,
@@ -39,25 +39,25 @@ pub struct Element {
 }
 
 impl Tag {
-    pub const fn set(self) -> Set {
+    pub(super) const fn set(self) -> Set {
         1 << self as u8
     }
 
-    pub const fn element(self) -> &'static Element {
+    pub(super) const fn element(self) -> &'static Element {
         &ELEMENTS[self as usize]
     }
 
-    pub const fn has(self, flag: u16) -> bool {
+    pub(super) const fn has(self, flag: u16) -> bool {
         self.element().flags & flag != 0
     }
 
     /// Whether it may contain an element of its own kind. If not, its start tag closes one at any depth.
-    pub const fn is_nestable(self) -> bool {
+    pub(super) const fn is_nestable(self) -> bool {
         self.element().closes & self.set() == 0
     }
 
     /// Finds a tag by name, in any case.
-    pub fn of(name: &[u8]) -> Tag {
+    pub(super) fn of(name: &[u8]) -> Tag {
         match TAGS.get(usize::from(SLOTS[slot(name)])) {
             Some((tag, known)) if is_name(known, name) => *tag,
             _ => Tag::Unknown,
@@ -69,7 +69,7 @@ macro_rules! elements {
     ($($tag:ident $name:literal, $flags:expr, [$($parent:ident)? $(, $other:ident)*], [$($closed:ident),*];)*) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[repr(u8)]
-        pub enum Tag {
+        pub(crate) enum Tag {
             $($tag,)*
             /// Any other name.
             Unknown,
@@ -95,7 +95,7 @@ macro_rules! elements {
 }
 
 /// Number of tags.
-pub const COUNT: usize = ELEMENTS.len();
+pub(super) const COUNT: usize = ELEMENTS.len();
 
 const fn first(parents: &[Tag]) -> Option<Tag> {
     if parents.is_empty() { None } else { Some(parents[0]) }

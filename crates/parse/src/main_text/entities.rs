@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// The character of `&name;`.
-pub fn character(name: &str) -> Option<char> {
+pub(super) fn character(name: &str) -> Option<char> {
     // No name is shorter or longer. This check is fast for pages full of `&`.
     if !(2..=8).contains(&name.len()) {
         return None;
@@ -14,7 +14,7 @@ pub fn character(name: &str) -> Option<char> {
 
 /// The character of `&#number;`; none if it is not a number. Invalid code points become U+FFFD. Control characters from
 /// 128 on become the windows-1252 characters, as in browsers; NekoHTML keeps them.
-pub fn numbered(number: &str) -> Option<char> {
+pub(super) fn numbered(number: &str) -> Option<char> {
     let value = match number.strip_prefix(['x', 'X']) {
         Some(digits) => i32::from_str_radix(digits, 16),
         None => number.parse(),

@@ -5,7 +5,7 @@ use icu_properties::props::GeneralCategory as Category;
 
 /// How a character affects the words around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sign {
+pub(super) enum Sign {
     /// A letter or a decimal digit.
     Letter,
     /// Another number, such as `²`: a word of its own.
@@ -20,7 +20,7 @@ pub enum Sign {
 }
 
 impl Sign {
-    pub fn of(c: char) -> Sign {
+    pub(super) fn of(c: char) -> Sign {
         match c {
             'a'..='z' | 'A'..='Z' | '0'..='9' => Sign::Letter,
             '"' | '\'' | '.' | ',' | '!' | '@' | '-' | ':' | ';' | '$' | '?' | '(' | ')' | '/' => Sign::Joining,
@@ -42,12 +42,12 @@ impl Sign {
 }
 
 /// Java's `Character.isLetterOrDigit`.
-pub fn is_letter_or_digit(c: char) -> bool {
+pub(super) fn is_letter_or_digit(c: char) -> bool {
     Sign::of(c) == Sign::Letter
 }
 
 /// Length of the blank at the start of a text, by [`is_space`]; 0 if there is none.
-pub fn space_at(text: &[u8]) -> usize {
+pub(super) fn space_at(text: &[u8]) -> usize {
     match text {
         [9..=13 | 28..=32, ..] => 1,
         [0xe1, 0x9a, 0x80, ..] | [0xe2, 0x81, 0x9f, ..] | [0xe3, 0x80, 0x80, ..] => 3,
@@ -57,7 +57,7 @@ pub fn space_at(text: &[u8]) -> usize {
 }
 
 /// Java's `Character.isWhitespace`, which excludes no-break spaces.
-pub fn is_space(c: char) -> bool {
+pub(super) fn is_space(c: char) -> bool {
     matches!(c,
         '\t'..='\r' | '\u{1c}'..=' ' | '\u{1680}' | '\u{2000}'..='\u{2006}' | '\u{2008}'..='\u{200a}'
         | '\u{2028}' | '\u{2029}' | '\u{205f}' | '\u{3000}')

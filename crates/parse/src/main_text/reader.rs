@@ -11,7 +11,7 @@ const LINE: usize = 80;
 
 /// The text between two tags that break lines.
 #[derive(Debug, Clone, Default)]
-pub struct Block {
+pub(super) struct Block {
     pub text: String,
     words: usize,
     linked_words: usize,
@@ -39,7 +39,7 @@ impl Block {
         self
     }
 
-    pub fn merge(&mut self, next: &Block) {
+    pub(super) fn merge(&mut self, next: &Block) {
         self.text.push('\n');
         self.text.push_str(&next.text);
         self.words += next.words;
@@ -52,7 +52,7 @@ impl Block {
 
 /// The effect of a tag on the text around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub(super) enum Action {
     /// The tag and its content are skipped.
     Ignore,
     /// The text continues.
@@ -67,7 +67,7 @@ pub enum Action {
 }
 
 impl Action {
-    pub fn of(tag: Tag) -> Action {
+    pub(super) fn of(tag: Tag) -> Action {
         match tag {
             Tag::A => Action::Link,
             Tag::Body => Action::Body,
@@ -81,7 +81,7 @@ impl Action {
 
 /// Receives the elements and the text of a page.
 #[derive(Default)]
-pub struct Reader {
+pub(super) struct Reader {
     classifier: Classifier,
     block: Block,
     /// Start of the last run without blanks in the block's text. It may continue after a tag, so its words are counted
@@ -113,11 +113,11 @@ struct Wrap {
 }
 
 impl Reader {
-    pub fn open(&mut self, action: Action) {
+    pub(super) fn open(&mut self, action: Action) {
         self.tag(action, 1);
     }
 
-    pub fn close(&mut self, action: Action) {
+    pub(super) fn close(&mut self, action: Action) {
         self.tag(action, -1);
         if self.broken {
             self.end_block();
@@ -167,7 +167,7 @@ impl Reader {
         }
     }
 
-    pub fn text(&mut self, text: &str) {
+    pub(super) fn text(&mut self, text: &str) {
         if take(&mut self.broken) {
             self.end_block();
         }
@@ -247,7 +247,7 @@ impl Reader {
     }
 
     /// The text of the content blocks.
-    pub fn finish(mut self) -> String {
+    pub(super) fn finish(mut self) -> String {
         self.end_block();
         self.classifier.finish()
     }

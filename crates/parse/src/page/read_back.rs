@@ -65,7 +65,7 @@ impl Response {
 
 /// The id of an event whose archive has none: the first 32 hex digits of a SHA-256 of URL, time and body. So reading
 /// the same page again gives the same id.
-pub fn id_of(url: &str, ended_ms: EpochMs, body: &[u8]) -> String {
+pub(super) fn id_of(url: &str, ended_ms: EpochMs, body: &[u8]) -> String {
     let mut hash = Sha256::new();
     hash.update((url.len() as u64).to_le_bytes());
     hash.update(url);

@@ -55,11 +55,11 @@ mod as_latin1 {
 
     use crate::page::{latin1_to_string, string_to_latin1};
 
-    pub fn serialize<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&latin1_to_string(bytes))
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
         Ok(string_to_latin1(&String::deserialize(deserializer)?).into())
     }
 }

@@ -37,7 +37,7 @@ const OF_THE_SITE: [&str; 9] = [
 ];
 
 /// The page made from a page's data; none if it has no text.
-pub fn page_of_data(tree: &Tree) -> Option<String> {
+pub(super) fn page_of_data(tree: &Tree) -> Option<String> {
     let mut page = String::new();
     if let Some(data) = tree.preloaded {
         write_json(&decode_attribute(data), 0, true, &mut page);

@@ -32,7 +32,7 @@ struct Run {
 
 /// Writes blocks of a page as Markdown.
 #[derive(Debug, Clone, Copy)]
-pub struct Inline<'a> {
+pub(super) struct Inline<'a> {
     pub tree: &'a Tree<'a>,
     /// The base of links; without it they are unchanged.
     pub base: Option<&'a Url>,
@@ -40,7 +40,7 @@ pub struct Inline<'a> {
 
 impl Inline<'_> {
     /// The lines of a block. `one_line`: for headings and cells.
-    pub fn block(&self, block: &Block, one_line: bool) -> String {
+    pub(super) fn block(&self, block: &Block, one_line: bool) -> String {
         let mut text = String::new();
         let runs = self.runs(block, one_line);
         let mut rest = &runs[..];
@@ -58,7 +58,7 @@ impl Inline<'_> {
     }
 
     /// An image with its description; none without one.
-    pub fn picture(&self, number: u32) -> Option<String> {
+    pub(super) fn picture(&self, number: u32) -> Option<String> {
         let alt = self.tree.attribute(number, "alt").map(|alt| collapse(&alt)).filter(|alt| !alt.is_empty())?;
         let source = ["src", "data-src"]
             .iter()
@@ -206,7 +206,7 @@ fn add_text(runs: &mut Vec<Run>, style: Style, text: &str) {
 }
 
 /// White space to single blanks, none at the ends.
-pub fn collapse(text: &str) -> String {
+pub(super) fn collapse(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -258,7 +258,7 @@ fn write_styled(style: Style, core: &str, after: Option<char>, text: &mut String
     text.push_str(&if style.struck { format!("{}~~", &marks[2..]) } else { marks });
 }
 
-pub fn longest_run(text: &str, wanted: char) -> usize {
+pub(super) fn longest_run(text: &str, wanted: char) -> usize {
     text.split(|c| c != wanted).map(|run| run.chars().count()).max().unwrap_or(0)
 }
 

@@ -43,7 +43,7 @@ struct Writer<'a> {
 }
 
 /// `chosen`: for each block, whether it is included.
-pub fn markdown(tree: &Tree, found: &Blocks, chosen: &[bool], base: Option<&Url>) -> String {
+pub(super) fn markdown(tree: &Tree, found: &Blocks, chosen: &[bool], base: Option<&Url>) -> String {
     let inline = Inline { tree, base };
     let mut writer = Writer { tree, inline, out: String::new(), open: Vec::new(), items: HashMap::new() };
     let mut tables: HashMap<u32, bool> = HashMap::new();

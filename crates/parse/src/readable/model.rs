@@ -12,7 +12,7 @@ const TABLE: &str = include_str!("model.txt");
 const VERSION: &str = "seine readable 2";
 
 #[derive(Debug, Default)]
-pub struct Model {
+pub(super) struct Model {
     pub vocabulary: Vocabulary,
     /// The nodes of all trees, each tree in prefix order from its root; the branch up to the threshold comes first.
     nodes: Vec<Node>,
@@ -28,13 +28,13 @@ enum Node {
 }
 
 /// The built-in table.
-pub fn model() -> &'static Model {
+pub(super) fn model() -> &'static Model {
     static MODEL: OnceLock<Model> = OnceLock::new();
     MODEL.get_or_init(|| read(TABLE).expect("a test reads the table"))
 }
 
 /// None if the table has another version or is truncated.
-pub fn read(table: &str) -> Option<Model> {
+pub(super) fn read(table: &str) -> Option<Model> {
     let mut lines = table.lines().filter(|line| !line.starts_with('#'));
     lines.next().filter(|version| *version == VERSION)?;
     let mut words = || Some(lines.next()?.split(' ').skip(1));
@@ -91,13 +91,13 @@ impl Model {
     }
 
     /// The probability that a block belongs to the main text, 0 to 1.
-    pub fn judge(&self, numbers: &[f32], block: &Block) -> f32 {
+    pub(super) fn judge(&self, numbers: &[f32], block: &Block) -> f32 {
         let sum: f32 = self.roots.iter().map(|root| self.leaf(*root, numbers, block)).sum();
         1.0 / (1.0 + (-sum).exp())
     }
 
     /// Corrects an expected value by interpolating the calibration.
-    pub fn calibrate(&self, expected: f32) -> f32 {
+    pub(super) fn calibrate(&self, expected: f32) -> f32 {
         let behind = self.calibration.partition_point(|(from, _)| *from < expected);
         match (self.calibration.get(behind.wrapping_sub(1)), self.calibration.get(behind)) {
             (Some((from, low)), Some((to, high))) => low + (high - low) * (expected - from) / (to - from).max(1e-6),

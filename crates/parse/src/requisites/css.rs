@@ -6,7 +6,7 @@ use memchr::memmem;
 use crate::short::starts_with;
 
 /// Calls `found` with each reference, with escapes decoded. One pass for any input.
-pub fn references(css: &str, found: &mut impl FnMut(String)) {
+pub(super) fn references(css: &str, found: &mut impl FnMut(String)) {
     let bytes = css.as_bytes();
     let mut at = 0;
     // A string right after `@import` is a reference; other strings are not.

@@ -93,7 +93,7 @@ impl<'a> Visitor<'a> for Named {
 
 impl Named {
     /// Reads the markup again, if anything is wanted.
-    pub fn of_page(text: &str, options: &DeriveOptions) -> Named {
+    pub(crate) fn of_page(text: &str, options: &DeriveOptions) -> Named {
         let mut named = Named { wanted: options.requisites, wants_forms: options.forms, ..Named::default() };
         if named.wanted.is_any() || named.wants_forms {
             outline::read(text, &mut named);
@@ -101,7 +101,7 @@ impl Named {
         named
     }
 
-    pub fn of_style_sheet(text: &str, options: &DeriveOptions) -> Named {
+    pub(crate) fn of_style_sheet(text: &str, options: &DeriveOptions) -> Named {
         let mut named = Named { wanted: options.requisites, ..Named::default() };
         named.css(text);
         named

@@ -16,7 +16,7 @@ pub(super) struct Cutter {
 }
 
 impl Cutter {
-    pub fn text(&mut self, text: &str, take: &mut impl FnMut(u16)) {
+    pub(super) fn text(&mut self, text: &str, take: &mut impl FnMut(u16)) {
         text.chars().for_each(|c| self.character(c, take));
     }
 
@@ -38,7 +38,7 @@ impl Cutter {
     }
 
     /// Ends the current word.
-    pub fn end(&mut self, take: &mut impl FnMut(u16)) {
+    pub(super) fn end(&mut self, take: &mut impl FnMut(u16)) {
         if self.has_letter && self.word.len() > 1 && self.word.len() <= LONGEST {
             take(hash(&self.word));
         }

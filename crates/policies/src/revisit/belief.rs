@@ -110,11 +110,11 @@ fn after_change(shape: f64, rate: f64, elapsed: f64) -> (f64, f64) {
 }
 
 /// Converts milliseconds to days.
-pub fn days(ms: u64) -> f64 {
+pub(super) fn days(ms: u64) -> f64 {
     ms as f64 / DAY_MS
 }
 
 /// Converts days to milliseconds, rounded.
-pub fn milliseconds(days: f64) -> u64 {
+pub(super) fn milliseconds(days: f64) -> u64 {
     (days * DAY_MS).round() as u64
 }

@@ -15,7 +15,7 @@ const OF_PATTERN: usize = 64;
 const TEXTS: usize = 256;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Seen {
+pub(super) struct Seen {
     #[n(0)]
     words: Words<OF_HOST>,
     #[cbor(n(1), with = "minicbor::bytes")]
@@ -26,10 +26,10 @@ pub struct Seen {
 }
 
 /// The words of one pattern that were new to its host.
-pub type OfPattern = Words<OF_PATTERN>;
+pub(super) type OfPattern = Words<OF_PATTERN>;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Words<const BYTES: usize> {
+pub(super) struct Words<const BYTES: usize> {
     #[cbor(n(0), with = "minicbor::bytes")]
     now: Vec<u8>,
     #[cbor(n(1), with = "minicbor::bytes")]
@@ -41,7 +41,7 @@ pub struct Words<const BYTES: usize> {
 
 /// What is new to the host in a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum News {
+pub(super) enum News {
     /// These words. Empty if the body is not text: then all of it is new.
     Words(Vec<u32>),
     /// All words are known, but not this text.
@@ -52,7 +52,7 @@ pub enum News {
 
 impl Seen {
     /// Remembers a page. A page without words is identified by `digest`, that of its bytes.
-    pub fn see(&mut self, said: &PageWords, digest: &[u8; 32]) -> News {
+    pub(super) fn see(&mut self, said: &PageWords, digest: &[u8; 32]) -> News {
         let mark = match said.mark {
             0 => u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]]),
             mark => (mark >> 32) as u32 ^ mark as u32,
@@ -75,7 +75,7 @@ impl Seen {
 
 impl<const BYTES: usize> Words<BYTES> {
     /// Adds words, and returns those that were in neither filter.
-    pub fn add_all(&mut self, words: &[u32]) -> Vec<u32> {
+    pub(super) fn add_all(&mut self, words: &[u32]) -> Vec<u32> {
         let new = words.iter().copied().filter(|word| self.add(*word)).collect();
         // Full at a quarter of the bits, so that at most half of the new words go unnoticed.
         if usize::from(self.set) > BYTES * 8 / 4 {

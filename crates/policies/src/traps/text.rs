@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 const MAX_BYTES: usize = 512 << 10;
 /// Number of words that represent a page: those with the lowest hashes, so equal texts give equal samples (Broder's
 /// bottom sketch, "On the resemblance and containment of documents", 1997).
-pub const SAMPLE: usize = 64;
+pub(super) const SAMPLE: usize = 64;
 /// Bytes of a word that count.
 const LONGEST: usize = 64;
 /// Number of words collected before the lowest are selected.

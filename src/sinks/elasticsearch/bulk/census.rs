@@ -30,12 +30,12 @@ pub(super) struct Census {
 }
 
 impl Census {
-    pub fn from_state(state: &Value) -> Census {
+    pub(super) fn from_state(state: &Value) -> Census {
         Census { expected: state[DOCUMENTS].as_u64(), counted: None, deleted: 0 }
     }
 
     /// These are about to be sent.
-    pub fn will_delete(&mut self, documents: &[BulkDocument]) {
+    pub(super) fn will_delete(&mut self, documents: &[BulkDocument]) {
         let deletions = documents.iter().filter(|document| document.lines.starts_with(b"{\"delete\"")).count() as u64;
         self.deleted += deletions;
         self.expected = self.expected.map(|expected| expected.saturating_sub(deletions));
@@ -50,7 +50,7 @@ impl Census {
 
 impl BulkSender {
     /// Checks or creates the index at the start, in order to report errors early. Does not wait for temporary problems.
-    pub async fn check(self: Arc<Self>) -> Result<(), SinkError> {
+    pub(crate) async fn check(self: Arc<Self>) -> Result<(), SinkError> {
         match self.prepare().await {
             Err(NotReady::Ever(error)) => Err(error),
             Err(NotReady::Yet(_)) => Ok(()),
@@ -86,7 +86,7 @@ impl BulkSender {
     }
 
     /// The identity and the expected documents, as saved in the sink's committed state; none if nothing is known.
-    pub fn known(&self) -> Option<Value> {
+    pub(crate) fn known(&self) -> Option<Value> {
         let mut state = self.known.lock().as_ref().map(IndexIdentity::to_state)?;
         let expected = self.census.lock().expected.filter(|expected| *expected >= FEWEST);
         if let (Some(expected), Some(state)) = (expected, state.as_object_mut()) {

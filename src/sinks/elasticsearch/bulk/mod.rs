@@ -87,7 +87,7 @@ struct Work {
 }
 
 impl BulkSender {
-    pub fn new(
+    pub(super) fn new(
         client: Client,
         config: &ElasticConfig,
         with_deletes: bool,
@@ -117,7 +117,7 @@ impl BulkSender {
 
     /// Returns when every document is judged. `before`: of the bulk before this one. `written` is notified when this bulk
     /// is judged.
-    pub async fn push(
+    pub(super) async fn push(
         self: Arc<Self>,
         bulk: Bulk,
         before: Written,

@@ -12,7 +12,7 @@ use crate::sinks::sink::SinkError;
 
 impl BulkSender {
     /// Waits until the index takes documents. `check`: the first check, if it is not known to have ended.
-    pub async fn await_index(
+    pub(crate) async fn await_index(
         self: Arc<Self>,
         check: Option<JoinHandle<Result<(), SinkError>>>,
     ) -> Result<(), BulkFailure> {

@@ -14,7 +14,7 @@ use seine_parse::page::EpochMs;
 use seine_policies::budgets::Account;
 
 /// Accounts after this batch.
-pub struct Accounts<'a> {
+pub(crate) struct Accounts<'a> {
     store: &'a Store,
     reservations: &'a BudgetReservations,
     /// When this run began.
@@ -25,11 +25,11 @@ pub struct Accounts<'a> {
 }
 
 impl<'a> Accounts<'a> {
-    pub fn new(store: &'a Store, reservations: &'a BudgetReservations, run: EpochMs) -> Accounts<'a> {
+    pub(crate) fn new(store: &'a Store, reservations: &'a BudgetReservations, run: EpochMs) -> Accounts<'a> {
         Accounts { store, reservations, run, changed: BTreeMap::new(), counted: Vec::new() }
     }
 
-    pub fn add_fetched(&mut self, verdicts: &[Verdict]) -> Result<(), FrontierError> {
+    pub(crate) fn add_fetched(&mut self, verdicts: &[Verdict]) -> Result<(), FrontierError> {
         for Verdict { url, attempt, fetched, .. } in verdicts {
             self.counted.push(self.store.keys.key_of(url)?);
             for key in self.reservations.accounts_of(url) {
@@ -49,14 +49,14 @@ impl<'a> Accounts<'a> {
         open.map_or_else(|| stored(self.store, key), Ok)
     }
 
-    pub fn write(&self, batch: &mut OwnedWriteBatch) {
+    pub(crate) fn write(&self, batch: &mut OwnedWriteBatch) {
         for (key, account) in &self.changed {
             batch.insert(&self.store.accounts, key.to_bytes(), records::to_bytes(account));
         }
     }
 
     /// Updates the ledger when the batch is written.
-    pub fn remember(&mut self) {
+    pub(crate) fn remember(&mut self) {
         let mut ledger = self.reservations.ledger.lock();
         ledger.batches += 1;
         std::mem::take(&mut self.changed).into_iter().for_each(|(key, account)| ledger.booked(key, account));

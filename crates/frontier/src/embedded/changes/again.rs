@@ -29,7 +29,7 @@ pub enum Recheck {
 }
 
 /// False if nothing changed.
-pub fn recheck(urls: &mut Urls, address: &str, recheck: Recheck) -> Result<bool, FrontierError> {
+pub(crate) fn recheck(urls: &mut Urls, address: &str, recheck: Recheck) -> Result<bool, FrontierError> {
     match recheck {
         Recheck::At(due) => set_revisit(urls, address, due),
         Recheck::First => bring_forward(urls, address, false),
@@ -99,7 +99,7 @@ fn set_revisit(urls: &mut Urls, address: &str, due: Option<EpochMs>) -> Result<b
 /// Stores a hint about a page and makes it due at the latest then. The same for URLs that were not pages. URLs in
 /// flight, never fetched, waiting for a retry, or rechecked since are left alone, so the same hint again changes
 /// nothing.
-pub fn add_hint(urls: &mut Urls, hint: &Hint) -> Result<(), FrontierError> {
+pub(crate) fn add_hint(urls: &mut Urls, hint: &Hint) -> Result<(), FrontierError> {
     let (url, origin, _) = urls.keys.of(&hint.url)?;
     let Some(page) = urls.pages.get(url, origin)? else { return Ok(()) };
     let was_none = page.no_page_since().is_some();
@@ -129,7 +129,7 @@ pub fn add_hint(urls: &mut Urls, hint: &Hint) -> Result<(), FrontierError> {
 }
 
 /// Makes a known URL due now, with all of its attempts. URLs that are due or in flight are left alone.
-pub fn try_again(urls: &mut Urls, address: &str) -> Result<bool, FrontierError> {
+pub(crate) fn try_again(urls: &mut Urls, address: &str) -> Result<bool, FrontierError> {
     let (url, origin, path) = urls.keys.of(address)?;
     let state = match urls.queues.state_of(url)? {
         None | Some(UrlState::Ready(_)) => return Ok(false),
@@ -180,7 +180,7 @@ fn forget(urls: &mut Urls, url: UrlKey, page: &PageRecord, kind: Kind) {
 }
 
 /// Rechecks [`HEIRS`] of these at once.
-pub fn wake(urls: &mut Urls, heirs: &Heirs) -> Result<(), FrontierError> {
+pub(crate) fn wake(urls: &mut Urls, heirs: &Heirs) -> Result<(), FrontierError> {
     let mut awake = 0;
     for url in &heirs.urls {
         if awake < HEIRS {

@@ -7,25 +7,25 @@ use seine_simulation_hooks::planted;
 /// When a target loses its owner, or a content its first page, this many aliases or duplicates are rechecked at once.
 /// The first of them takes over, and the others stay what they are, so rechecking all of a million would be useless.
 /// Each that is no longer a duplicate causes the recheck of another.
-pub const HEIRS: usize = 8;
+pub(crate) const HEIRS: usize = 8;
 
 /// The change of a URL's record.
 #[derive(Clone, Copy)]
-pub struct Answer<'r> {
+pub(crate) struct Answer<'r> {
     pub url: UrlKey,
     pub before: Option<&'r PageRecord>,
     pub record: &'r PageRecord,
 }
 
 impl Answer<'_> {
-    pub fn is_new(&self) -> bool {
+    pub(crate) fn is_new(&self) -> bool {
         self.before.is_none_or(|before| before.fetched_ms != self.record.fetched_ms)
     }
 }
 
 /// The consequences of an answer.
 #[derive(Default)]
-pub struct Consequences {
+pub(crate) struct Consequences {
     /// The URL itself must be rechecked at once.
     pub is_rechecked: bool,
     /// In this order.
@@ -34,7 +34,7 @@ pub struct Consequences {
 
 /// URLs that may take over what another URL had. The first [`HEIRS`] that can be rechecked are
 /// rechecked at once, if they still have a record.
-pub struct Heirs {
+pub(crate) struct Heirs {
     pub urls: Vec<UrlKey>,
     /// Only those that are aliases because their page names another URL.
     pub only_by_name: bool,
@@ -42,12 +42,12 @@ pub struct Heirs {
 
 impl Heirs {
     /// Recheck this URL.
-    pub fn one(url: UrlKey) -> Heirs {
+    pub(crate) fn one(url: UrlKey) -> Heirs {
         Heirs { urls: vec![url], only_by_name: false }
     }
 
     /// Recheck some of these, but not `but`.
-    pub fn among(mut urls: Vec<UrlKey>, but: UrlKey, only_by_name: bool) -> Heirs {
+    pub(crate) fn among(mut urls: Vec<UrlKey>, but: UrlKey, only_by_name: bool) -> Heirs {
         urls.retain(|url| *url != but && !planted::is("aliases_asleep"));
         Heirs { urls, only_by_name }
     }

@@ -12,7 +12,7 @@ use crate::embedded::disk::store::{Store, put};
 use crate::keys::{UrlKey, tagged};
 
 /// Changes of `copies` and `near`.
-pub struct Copies<'a> {
+pub(super) struct Copies<'a> {
     store: &'a Store,
     entries: Entries,
     near: BTreeMap<[u8; 9], bool>,
@@ -23,17 +23,17 @@ pub struct Copies<'a> {
 }
 
 impl<'a> Copies<'a> {
-    pub fn new(store: &'a Store, wakes_duplicates: bool, duplicates: u64) -> Copies<'a> {
+    pub(super) fn new(store: &'a Store, wakes_duplicates: bool, duplicates: u64) -> Copies<'a> {
         Copies { store, entries: Entries::default(), near: BTreeMap::new(), wakes_duplicates, duplicates }
     }
 
-    pub fn duplicates(&self) -> u64 {
+    pub(super) fn duplicates(&self) -> u64 {
         self.duplicates
     }
 
     /// Updates the slots for the new record of a URL. It must be rechecked at once if it is a duplicate of a page that is
     /// gone, or first in a slot that another page has. A fetch that found it unchanged decides nothing about that.
-    pub fn compare(&mut self, answer: Answer) -> Result<Consequences, FrontierError> {
+    pub(super) fn compare(&mut self, answer: Answer) -> Result<Consequences, FrontierError> {
         let Answer { url, before, record } = answer;
         let (was, is) = (ContentRole::of(before), ContentRole::of(Some(record)));
         if was == ContentRole::default() && is == ContentRole::default() {
@@ -97,7 +97,7 @@ impl<'a> Copies<'a> {
         }
     }
 
-    pub fn write(&self, batch: &mut OwnedWriteBatch) {
+    pub(super) fn write(&self, batch: &mut OwnedWriteBatch) {
         self.entries.write(batch, &self.store.copies);
         for (key, is_there) in &self.near {
             put(batch, &self.store.near, key, is_there.then_some([]));

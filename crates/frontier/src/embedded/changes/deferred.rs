@@ -16,12 +16,12 @@ const SWEPT: usize = 512;
 const COMPARED: usize = 4096;
 
 /// The key of a host's trap statistics in `notes`.
-pub fn note(host: HostKey) -> Vec<u8> {
+pub(crate) fn note(host: HostKey) -> Vec<u8> {
     [b"traps:", host.to_be_bytes().as_slice()].concat()
 }
 
 /// Applies the changes of a batch at one host. `records` gets the trap statistics to write, by the keys of their notes.
-pub fn change_traps(
+pub(crate) fn change_traps(
     urls: &mut Urls,
     records: &mut Vec<(Vec<u8>, Vec<u8>)>,
     change: &HostTrapsChange,
@@ -171,7 +171,11 @@ fn drain_mirror(
 }
 
 /// Releases up to `at_most` of the host's deferred URLs, whatever their mark. Returns how many.
-pub fn release_any(urls: &mut Urls, (host, origin): (HostKey, &str), at_most: usize) -> Result<usize, FrontierError> {
+pub(crate) fn release_any(
+    urls: &mut Urls,
+    (host, origin): (HostKey, &str),
+    at_most: usize,
+) -> Result<usize, FrontierError> {
     let mut released = 0;
     for due in urls.queues.deferred_times(host)? {
         released += release(urls, (host, origin), due, at_most - released)?;

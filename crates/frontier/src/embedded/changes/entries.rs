@@ -14,24 +14,24 @@ const MAX_READ: usize = 64;
 
 /// Entries of a keyspace by key, put or (none) deleted.
 #[derive(Default)]
-pub struct Entries(BTreeMap<Vec<u8>, Option<Vec<u8>>>);
+pub(super) struct Entries(BTreeMap<Vec<u8>, Option<Vec<u8>>>);
 
 impl Entries {
     /// The change of a key; none: it is unchanged.
-    pub fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
+    pub(super) fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
         self.0.get(key).map(Option::as_deref)
     }
 
-    pub fn put(&mut self, key: impl Into<Vec<u8>>, value: Vec<u8>) {
+    pub(super) fn put(&mut self, key: impl Into<Vec<u8>>, value: Vec<u8>) {
         self.0.insert(key.into(), Some(value));
     }
 
-    pub fn delete(&mut self, key: impl Into<Vec<u8>>) {
+    pub(super) fn delete(&mut self, key: impl Into<Vec<u8>>) {
         self.0.insert(key.into(), None);
     }
 
     /// The URLs at the end of the keys of a range: the first in the store, and all added here.
-    pub fn urls(
+    pub(super) fn urls(
         &self,
         store: &Store,
         keyspace: &Keyspace,
@@ -52,7 +52,7 @@ impl Entries {
         keys.iter().map(|key| UrlKey::at_end_of(key).ok_or_else(unreadable)).collect()
     }
 
-    pub fn write(&self, batch: &mut OwnedWriteBatch, keyspace: &Keyspace) {
+    pub(super) fn write(&self, batch: &mut OwnedWriteBatch, keyspace: &Keyspace) {
         for (key, value) in &self.0 {
             put(batch, keyspace, key.as_slice(), value.as_deref());
         }

@@ -18,7 +18,7 @@ use crate::{FrontierError, HostPause, Robots, Trouble};
 use seine_parse::page::EpochMs;
 
 /// Changed and new hosts.
-pub struct Hosts<'a> {
+pub(crate) struct Hosts<'a> {
     before: HostsBefore<'a>,
     now: EpochMs,
     changed: HashMap<HostKey, HostChange>,
@@ -28,7 +28,7 @@ pub struct Hosts<'a> {
 }
 
 /// The hosts without the changes of this batch.
-pub struct HostsBefore<'a> {
+pub(crate) struct HostsBefore<'a> {
     pub store: &'a Store,
     pub schedule: &'a Mutex<Schedule>,
     pub visits: &'a Visits,
@@ -54,7 +54,7 @@ impl HostsBefore<'_> {
 
 /// Changes of one host.
 #[derive(Debug, Default)]
-pub struct HostChange {
+pub(crate) struct HostChange {
     /// Its counts of URLs change while changes are collected; the rest is set at the end.
     pub record: HostRecord,
     pause: Option<HostPause>,
@@ -72,13 +72,13 @@ pub struct HostChange {
 
 impl<'a> Hosts<'a> {
     /// `next_number`: of the next new host.
-    pub fn new(before: HostsBefore<'a>, next_number: u64, now: EpochMs) -> Hosts<'a> {
+    pub(crate) fn new(before: HostsBefore<'a>, next_number: u64, now: EpochMs) -> Hosts<'a> {
         let domains = Domains::new(before.store);
         Hosts { before, now, changed: HashMap::new(), domains, next_number }
     }
 
     /// The host's changes so far; an unknown host is created.
-    pub fn change(&mut self, host: HostKey, origin: &str) -> Result<&mut HostChange, FrontierError> {
+    pub(crate) fn change(&mut self, host: HostKey, origin: &str) -> Result<&mut HostChange, FrontierError> {
         Ok(match self.changed.entry(host) {
             Entry::Occupied(change) => change.into_mut(),
             Entry::Vacant(change) => {
@@ -96,7 +96,7 @@ impl<'a> Hosts<'a> {
     }
 
     /// None for an unknown host.
-    pub fn origin_of(&self, host: HostKey) -> Result<Option<String>, FrontierError> {
+    pub(crate) fn origin_of(&self, host: HostKey) -> Result<Option<String>, FrontierError> {
         if let Some(change) = self.changed.get(&host) {
             return Ok(Some(change.record.origin.to_string()));
         }
@@ -104,12 +104,12 @@ impl<'a> Hosts<'a> {
     }
 
     /// The origin of a host that the batch changes.
-    pub fn changed_origin(&self, host: HostKey) -> &str {
+    pub(crate) fn changed_origin(&self, host: HostKey) -> &str {
         self.changed.get(&host).map_or("", |host| &host.record.origin)
     }
 
     /// Whether a host is new and its domain has `most` hosts already.
-    pub fn is_one_too_many(&self, host: HostKey, origin: &str, most: u64) -> Result<bool, FrontierError> {
+    pub(crate) fn is_one_too_many(&self, host: HostKey, origin: &str, most: u64) -> Result<bool, FrontierError> {
         if most == u64::MAX || self.changed.contains_key(&host) {
             return Ok(false);
         }
@@ -117,41 +117,41 @@ impl<'a> Hosts<'a> {
     }
 
     /// Those that were given up before this batch.
-    pub fn given_up_among(&self, hosts: impl Iterator<Item = HostKey>) -> Vec<HostKey> {
+    pub(crate) fn given_up_among(&self, hosts: impl Iterator<Item = HostKey>) -> Vec<HostKey> {
         self.before.schedule.lock().given_up_among(hosts)
     }
 
     /// Leased, or fetched without a verdict, including this batch.
-    pub fn is_in_flight(&self, url: UrlKey) -> bool {
+    pub(crate) fn is_in_flight(&self, url: UrlKey) -> bool {
         !self.has_verdict(url) && self.was_in_flight(url)
     }
 
     /// As [`Hosts::is_in_flight`], before this batch.
-    pub fn was_in_flight(&self, url: UrlKey) -> bool {
+    pub(crate) fn was_in_flight(&self, url: UrlKey) -> bool {
         self.before.schedule.lock().is_in_flight(url)
     }
 
     /// As [`Hosts::was_in_flight`], with one lock for all, because leases need it too.
-    pub fn were_in_flight(&self, urls: impl Iterator<Item = UrlKey>) -> Vec<bool> {
+    pub(crate) fn were_in_flight(&self, urls: impl Iterator<Item = UrlKey>) -> Vec<bool> {
         let schedule = self.before.schedule.lock();
         urls.map(|url| schedule.is_in_flight(url)).collect()
     }
 
     /// In this batch.
-    pub fn has_verdict(&self, url: UrlKey) -> bool {
+    pub(crate) fn has_verdict(&self, url: UrlKey) -> bool {
         self.changed.get(&url.host).is_some_and(|host| host.finished.contains(&url))
     }
 
-    pub fn are_unchanged(&self) -> bool {
+    pub(crate) fn are_unchanged(&self) -> bool {
         self.changed.is_empty()
     }
 
-    pub fn next_number(&self) -> u64 {
+    pub(crate) fn next_number(&self) -> u64 {
         self.next_number
     }
 
     /// Sets when the first URL in `later` is due, for a host that the batch changes. `find` gets the time so far.
-    pub fn find_first_later(
+    pub(crate) fn find_first_later(
         &mut self,
         host: HostKey,
         find: impl FnOnce(EpochMs) -> Result<EpochMs, FrontierError>,
@@ -164,7 +164,7 @@ impl<'a> Hosts<'a> {
 
     /// Completes the records and adds them to the batch. The caller holds [`Visits::host_writes`] until the batch is
     /// written.
-    pub fn write(&mut self, batch: &mut OwnedWriteBatch) -> Result<(), FrontierError> {
+    pub(crate) fn write(&mut self, batch: &mut OwnedWriteBatch) -> Result<(), FrontierError> {
         self.domains.write(batch);
         let hosts: Vec<HostKey> = self.changed.keys().copied().collect();
         for host in hosts {
@@ -184,7 +184,7 @@ impl<'a> Hosts<'a> {
     }
 
     /// Updates the schedule when the batch is written. Locks: `owed`, and in it the schedule.
-    pub fn schedule(&mut self, totals: Totals, added: &AddedByHost) {
+    pub(crate) fn schedule(&mut self, totals: Totals, added: &AddedByHost) {
         let (mut owed, mut schedule) = (self.before.visits.owed.lock(), self.before.schedule.lock());
         schedule.totals = totals;
         for (host, mut change) in self.changed.drain() {
@@ -203,7 +203,7 @@ impl<'a> Hosts<'a> {
 
 impl HostChange {
     /// Of several pauses, the longest and the one with the most failures count.
-    pub fn pause(&mut self, pause: HostPause) {
+    pub(crate) fn pause(&mut self, pause: HostPause) {
         self.pause = Some(self.pause.unwrap_or_default().and(pause));
     }
 

@@ -4,20 +4,20 @@
 //! URLs; the steps ([`again`], [`ranks`], [`proposals`], [`deferred`]) are functions over these; [`Changes`] has all.
 
 mod accounts;
-pub mod again;
-pub mod answer;
+pub(super) mod again;
+pub(super) mod answer;
 mod copies;
-pub mod deferred;
-pub mod domains;
+pub(super) mod deferred;
+pub(super) mod domains;
 mod entries;
 mod hosts;
-pub mod pages;
-pub mod proposals;
-pub mod queues;
-pub mod ranks;
+pub(super) mod pages;
+pub(super) mod proposals;
+pub(super) mod queues;
+pub(super) mod ranks;
 mod sources;
 mod targets;
-pub mod urls;
+pub(super) mod urls;
 
 use std::sync::atomic::Ordering;
 
@@ -40,10 +40,10 @@ use targets::Targets;
 use urls::Urls;
 
 /// Key of the latest time: [`crate::CLOCK_NOTE`] as stored by [`crate::Notes::note`].
-pub const CLOCK: &str = "note:clock";
+pub(super) const CLOCK: &str = "note:clock";
 
 /// Collected changes. Each part has its own, and its reads include them: the batch comes before the store.
-pub struct Changes<'a> {
+pub(super) struct Changes<'a> {
     store: &'a Store,
     memory: &'a Memory,
     pub leases: &'a Leases,
@@ -59,7 +59,7 @@ pub struct Changes<'a> {
 impl<'a> Changes<'a> {
     /// The caller holds the writer's lock (`cache`) while the changes exist. `store`: the same store from the first read
     /// to the commit.
-    pub fn new(memory: &'a Memory, store: &'a Store, cache: &'a mut WriterCache, now: EpochMs) -> Changes<'a> {
+    pub(super) fn new(memory: &'a Memory, store: &'a Store, cache: &'a mut WriterCache, now: EpochMs) -> Changes<'a> {
         let totals = memory.schedule.lock().totals;
         let (schedule, visits, opening) = (&*memory.schedule, &memory.visits, memory.opening);
         let before = HostsBefore { store, schedule, visits, opening };
@@ -92,7 +92,7 @@ impl<'a> Changes<'a> {
 
     /// Adds the effects of an answer on redirect targets, canonical slots and duplicates. True if the URL itself must be
     /// rechecked at once. `reached`: see [`Targets::turn_to`].
-    pub fn add_answer(&mut self, answer: Answer, reached: Option<&str>) -> Result<bool, FrontierError> {
+    pub(super) fn add_answer(&mut self, answer: Answer, reached: Option<&str>) -> Result<bool, FrontierError> {
         let of_target = self.targets.turn_to(&self.urls.pages, answer, reached)?;
         let of_content = self.copies.compare(answer)?;
         for heirs in of_target.heirs.iter().chain(&of_content.heirs) {
@@ -102,7 +102,7 @@ impl<'a> Changes<'a> {
     }
 
     /// Writes everything, then updates memory.
-    pub fn commit(mut self) -> Result<(), FrontierError> {
+    pub(super) fn commit(mut self) -> Result<(), FrontierError> {
         let totals = self.totals();
         if !self.is_empty(totals) {
             self.write(totals)?;

@@ -26,7 +26,7 @@ impl Parts<'_> {
 
 /// Adds unknown URLs in the order of the proposals. `held`: which proposals are deferred if they are new, by
 /// position, with their marks. Also returns the positions of new URLs.
-pub fn add_proposals(
+pub(crate) fn add_proposals(
     urls: &mut Urls,
     proposals: &[Proposal],
     deferred: &[(usize, u32)],

@@ -16,7 +16,7 @@ use crate::{FrontierError, WHEN_MET_AGAIN};
 use seine_parse::page::EpochMs;
 
 /// Queue states, and queue entries by key: put, or (none) deleted. Reads include them.
-pub struct Queues<'a> {
+pub(crate) struct Queues<'a> {
     store: &'a Store,
     states: HashMap<UrlKey, Option<UrlState>>,
     ready: BTreeMap<(HostKey, Rank), Option<Vec<u8>>>,
@@ -25,7 +25,7 @@ pub struct Queues<'a> {
 }
 
 /// An entry of the queue `later`.
-pub struct LaterUrl {
+pub(crate) struct LaterUrl {
     pub due: EpochMs,
     pub rank: Rank,
     pub item: QueuedUrl,
@@ -33,14 +33,14 @@ pub struct LaterUrl {
 
 /// The URLs that were added to a host's queues.
 #[derive(Debug, Clone, Copy)]
-pub struct Added {
+pub(crate) struct Added {
     /// The first due time in `later`.
     pub due: EpochMs,
     /// The best priority in `ready`, if links have scores.
     pub best: u8,
 }
 
-pub type AddedByHost = HashMap<HostKey, Added>;
+pub(crate) type AddedByHost = HashMap<HostKey, Added>;
 
 impl Default for Added {
     fn default() -> Self {
@@ -49,12 +49,12 @@ impl Default for Added {
 }
 
 impl<'a> Queues<'a> {
-    pub fn new(store: &'a Store, deferred: &'a mut DeferredStarts) -> Queues<'a> {
+    pub(crate) fn new(store: &'a Store, deferred: &'a mut DeferredStarts) -> Queues<'a> {
         Queues { store, states: HashMap::new(), ready: BTreeMap::new(), later: BTreeMap::new(), deferred }
     }
 
     /// None for an unknown URL.
-    pub fn state_of(&self, url: UrlKey) -> Result<Option<UrlState>, FrontierError> {
+    pub(crate) fn state_of(&self, url: UrlKey) -> Result<Option<UrlState>, FrontierError> {
         match self.states.get(&url) {
             Some(state) => Ok(*state),
             None => self.store.state_of(url),
@@ -62,16 +62,16 @@ impl<'a> Queues<'a> {
     }
 
     /// Whether the batch has changed a URL's state.
-    pub fn has_changed(&self, url: UrlKey) -> bool {
+    pub(crate) fn has_changed(&self, url: UrlKey) -> bool {
         self.states.contains_key(&url)
     }
 
-    pub fn are_unchanged(&self) -> bool {
+    pub(crate) fn are_unchanged(&self) -> bool {
         self.states.is_empty()
     }
 
     /// The queue entry of a URL.
-    pub fn entry(&self, url: UrlKey, state: UrlState) -> Result<Option<QueuedUrl>, FrontierError> {
+    pub(crate) fn entry(&self, url: UrlKey, state: UrlState) -> Result<Option<QueuedUrl>, FrontierError> {
         let change = match state {
             UrlState::Done => return Ok(None),
             UrlState::Ready(rank) => self.ready.get(&(url.host, rank)),
@@ -83,18 +83,18 @@ impl<'a> Queues<'a> {
         }
     }
 
-    pub fn put_ready(&mut self, url: UrlKey, rank: Rank, item: Vec<u8>) {
+    pub(crate) fn put_ready(&mut self, url: UrlKey, rank: Rank, item: Vec<u8>) {
         self.states.insert(url, Some(UrlState::Ready(rank)));
         self.ready.insert((url.host, rank), Some(item));
     }
 
-    pub fn put_later(&mut self, url: UrlKey, due: EpochMs, rank: Rank, item: &QueuedUrl) {
+    pub(crate) fn put_later(&mut self, url: UrlKey, due: EpochMs, rank: Rank, item: &QueuedUrl) {
         self.states.insert(url, Some(UrlState::Later { due, rank }));
         self.later.insert((url.host, due, rank), Some(records::to_bytes(item)));
     }
 
     /// Deletes the queue entry of a URL, which must get another state.
-    pub fn delete_entry(&mut self, url: UrlKey, state: UrlState) {
+    pub(crate) fn delete_entry(&mut self, url: UrlKey, state: UrlState) {
         match state {
             UrlState::Done => {}
             UrlState::Ready(rank) => drop(self.ready.insert((url.host, rank), None)),
@@ -103,17 +103,17 @@ impl<'a> Queues<'a> {
     }
 
     /// The URL is in no queue.
-    pub fn set_done(&mut self, url: UrlKey) {
+    pub(crate) fn set_done(&mut self, url: UrlKey) {
         self.states.insert(url, Some(UrlState::Done));
     }
 
     /// The URL is unknown.
-    pub fn delete_state(&mut self, url: UrlKey) {
+    pub(crate) fn delete_state(&mut self, url: UrlKey) {
         self.states.insert(url, None);
     }
 
     /// The due times of the host's deferred URLs in ascending order, perhaps with some whose URLs are all gone.
-    pub fn deferred_times(&mut self, host: HostKey) -> Result<BTreeSet<EpochMs>, FrontierError> {
+    pub(crate) fn deferred_times(&mut self, host: HostKey) -> Result<BTreeSet<EpochMs>, FrontierError> {
         self.find_deferred(host)?;
         let stored = self.deferred.of(host).into_iter().flat_map(|starts| starts.keys().copied());
         let all = (host, DEFERRED, Rank(0))..(host, WHEN_MET_AGAIN, Rank(0));
@@ -122,7 +122,12 @@ impl<'a> Queues<'a> {
     }
 
     /// Up to `at_most` of the host's deferred URLs with this due time.
-    pub fn deferred_at(&mut self, host: HostKey, due: EpochMs, at_most: usize) -> Result<Vec<LaterUrl>, FrontierError> {
+    pub(crate) fn deferred_at(
+        &mut self,
+        host: HostKey,
+        due: EpochMs,
+        at_most: usize,
+    ) -> Result<Vec<LaterUrl>, FrontierError> {
         self.find_deferred(host)?;
         let mut found = Vec::new();
         if let Some(start) = self.deferred.of(host).and_then(|starts| starts.get(&due).copied()) {
@@ -168,12 +173,12 @@ impl<'a> Queues<'a> {
     }
 
     /// Hosts whose queue `later` has changed.
-    pub fn hosts_with_changed_later(&self) -> BTreeSet<HostKey> {
+    pub(crate) fn hosts_with_changed_later(&self) -> BTreeSet<HostKey> {
         self.later.keys().map(|(host, ..)| *host).collect()
     }
 
     /// The first due time in the host's `later`. `from`: the first one before this batch.
-    pub fn first_later(&self, host: HostKey, from: EpochMs) -> Result<EpochMs, FrontierError> {
+    pub(crate) fn first_later(&self, host: HostKey, from: EpochMs) -> Result<EpochMs, FrontierError> {
         let all = (host, 0, Rank(0))..=(host, NEVER, Rank(u64::MAX));
         let added = self.later.range(all).find(|(_, item)| item.is_some()).map_or(NEVER, |((_, due, _), _)| *due);
         if from == NEVER {
@@ -205,7 +210,7 @@ impl<'a> Queues<'a> {
     }
 
     /// Returns what was added. `ranks`: links have scores. Deletes the entries here, but not the states.
-    pub fn write(&mut self, batch: &mut OwnedWriteBatch, ranks: bool) -> AddedByHost {
+    pub(crate) fn write(&mut self, batch: &mut OwnedWriteBatch, ranks: bool) -> AddedByHost {
         let store = self.store;
         let mut added = AddedByHost::new();
         for (url, state) in &self.states {
@@ -232,7 +237,7 @@ impl<'a> Queues<'a> {
     }
 
     /// Updates the cache of known URLs when the batch is written.
-    pub fn remember(&self, known: &mut Known) {
+    pub(crate) fn remember(&self, known: &mut Known) {
         for (url, state) in &self.states {
             match state {
                 Some(_) => known.insert(*url),

@@ -43,14 +43,14 @@ fn clear(store: &Store, batch: &mut fjall::OwnedWriteBatch) -> Result<(), Fronti
     Ok(())
 }
 
-pub fn learned(store: &Store) -> Result<Remembered, FrontierError> {
+pub(crate) fn learned(store: &Store) -> Result<Remembered, FrontierError> {
     let lessons = store.notes.prefix(LESSONS).map(|entry| Ok(entry.value()?.to_vec()));
     let lessons = lessons.collect::<Result<_, _>>().map_err(|source| store.failed(source))?;
     Ok(Remembered { model: store.note_bytes(MODEL)?, lessons })
 }
 
 /// Implements [`crate::Validation::rank_again`].
-pub fn rank_again(
+pub(crate) fn rank_again(
     urls: &mut Urls,
     after: Option<QueuePosition>,
     at_most: usize,
@@ -80,7 +80,7 @@ pub fn rank_again(
 }
 
 /// A link to a known URL: if the link has a better score, the URL moves forward.
-pub fn raise(urls: &mut Urls, proposal: &Proposal, (url, origin): (UrlKey, &str)) -> Result<(), FrontierError> {
+pub(crate) fn raise(urls: &mut Urls, proposal: &Proposal, (url, origin): (UrlKey, &str)) -> Result<(), FrontierError> {
     let (Some(lead), priority) = (&proposal.lead, proposal.priority) else { return Ok(()) };
     if urls.standings.lock().is_as_good(url, priority) {
         return Ok(());

@@ -32,24 +32,24 @@ struct Met {
 }
 
 /// Sources by the number of the first URL of each, and the links of the batch.
-pub struct Sources<'a> {
+pub(crate) struct Sources<'a> {
     store: &'a Store,
     by_number: BTreeMap<u64, Source>,
     met: Met,
 }
 
 impl<'a> Sources<'a> {
-    pub fn new(store: &'a Store) -> Sources<'a> {
+    pub(crate) fn new(store: &'a Store) -> Sources<'a> {
         Sources { store, by_number: BTreeMap::new(), met: Met::default() }
     }
 
     /// Reserves memory for this many links.
-    pub fn expect(&mut self, links: usize) {
+    pub(crate) fn expect(&mut self, links: usize) {
         self.met.urls.reserve(links);
     }
 
     /// Records a link to `url`.
-    pub fn meet(&mut self, url: UrlKey, proposal: &Proposal) {
+    pub(crate) fn meet(&mut self, url: UrlKey, proposal: &Proposal) {
         let Some(found) = &proposal.found else { return };
         if !self.met.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, found) || last == found) {
             self.met.pages.push((source(self.store.keys, found), self.met.urls.len()));
@@ -60,7 +60,7 @@ impl<'a> Sources<'a> {
     }
 
     /// Records the source of a new URL with this number. Must follow [`Sources::meet`] for the same URL.
-    pub fn note(&mut self, proposal: &Proposal, number: u64) {
+    pub(crate) fn note(&mut self, proposal: &Proposal, number: u64) {
         if proposal.found.is_none() {
             self.by_number.insert(number, Source::default());
         } else if self.met.next != Some(number) {
@@ -70,12 +70,12 @@ impl<'a> Sources<'a> {
         self.met.next = Some(number + 1).filter(|_| proposal.found.is_some());
     }
 
-    pub fn put(&mut self, number: u64, source: Source) {
+    pub(crate) fn put(&mut self, number: u64, source: Source) {
         self.by_number.insert(number, source);
     }
 
     /// Copies the source of one number to another.
-    pub fn pass(&mut self, from: Option<u64>, to: u64) -> Result<(), FrontierError> {
+    pub(crate) fn pass(&mut self, from: Option<u64>, to: u64) -> Result<(), FrontierError> {
         if from != Some(to) {
             let source = from.map(|from| self.store.source(from)).transpose()?.flatten();
             self.by_number.insert(to, source.unwrap_or_default());
@@ -83,14 +83,14 @@ impl<'a> Sources<'a> {
         Ok(())
     }
 
-    pub fn write(&self, batch: &mut OwnedWriteBatch) {
+    pub(crate) fn write(&self, batch: &mut OwnedWriteBatch) {
         for (number, source) in &self.by_number {
             batch.insert(&self.store.sources, number.to_be_bytes(), records::to_bytes(source));
         }
     }
 
     /// Updates the last links when the batch is written.
-    pub fn remember(self, links: &mut LastLinks) {
+    pub(crate) fn remember(self, links: &mut LastLinks) {
         let Met { pages, urls, .. } = self.met;
         let ends = pages.iter().skip(1).map(|(_, start)| *start).chain([urls.len()]);
         for ((source, start), end) in pages.iter().zip(ends) {

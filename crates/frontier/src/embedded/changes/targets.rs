@@ -39,20 +39,20 @@ impl Role<'_> {
 }
 
 /// Changes of `targets` (`disk/target_keys.rs`).
-pub struct Targets<'a> {
+pub(super) struct Targets<'a> {
     store: &'a Store,
     entries: Entries,
 }
 
 impl<'a> Targets<'a> {
-    pub fn new(store: &'a Store) -> Targets<'a> {
+    pub(super) fn new(store: &'a Store) -> Targets<'a> {
         Targets { store, entries: Entries::default() }
     }
 
     /// Updates the role of a URL for its target. `reached`: the present end of its redirects, whatever the result. It
     /// must be rechecked at once if it is an alias of a page without an owner, or has a page that another URL
     /// delivers. A fetch that left it unchanged decides nothing about that, and another fetch would not either.
-    pub fn turn_to(
+    pub(super) fn turn_to(
         &mut self,
         pages: &Pages,
         answer: Answer,
@@ -192,7 +192,7 @@ impl<'a> Targets<'a> {
         Ok(Heirs::among(urls, but, only_by_name))
     }
 
-    pub fn write(&self, batch: &mut OwnedWriteBatch) {
+    pub(super) fn write(&self, batch: &mut OwnedWriteBatch) {
         self.entries.write(batch, &self.store.targets);
     }
 }

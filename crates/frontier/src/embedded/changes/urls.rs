@@ -18,7 +18,7 @@ use crate::{FrontierError, PageRecord, WHEN_MET_AGAIN};
 use seine_parse::page::EpochMs;
 
 /// The parts, each with its own changes.
-pub struct Urls<'a> {
+pub(crate) struct Urls<'a> {
     pub store: &'a Store,
     pub keys: Keys,
     pub now: EpochMs,
@@ -36,14 +36,14 @@ pub struct Urls<'a> {
 
 impl Urls<'_> {
     /// For a new URL, or one that enters a queue again.
-    pub fn next_rank(&mut self, priority: u8) -> Rank {
+    pub(crate) fn next_rank(&mut self, priority: u8) -> Rank {
         let rank = Rank::new(priority, self.totals.next_sequence);
         self.totals.next_sequence += 1;
         rank
     }
 
     /// A URL keeps its rank while it is queued. `priority`: for a URL in no queue.
-    pub fn rank_of(&mut self, state: Option<UrlState>, priority: u8) -> Rank {
+    pub(crate) fn rank_of(&mut self, state: Option<UrlState>, priority: u8) -> Rank {
         if let Some(rank) = state.and_then(UrlState::rank) {
             return rank;
         }
@@ -55,7 +55,7 @@ impl Urls<'_> {
     }
 
     /// Adds a URL that is in no queue to `ready`.
-    pub fn enqueue_ready(
+    pub(crate) fn enqueue_ready(
         &mut self,
         (url, origin): (UrlKey, &str),
         rank: Rank,
@@ -70,7 +70,7 @@ impl Urls<'_> {
     }
 
     /// Adds a URL that is in no queue to `later`.
-    pub fn enqueue_later(
+    pub(crate) fn enqueue_later(
         &mut self,
         (url, origin): (UrlKey, &str),
         due: EpochMs,
@@ -89,7 +89,7 @@ impl Urls<'_> {
     }
 
     /// Removes a URL from its queue, if it is in one. It must get another state.
-    pub fn dequeue(&mut self, (url, origin): (UrlKey, &str), state: UrlState) -> Result<(), FrontierError> {
+    pub(crate) fn dequeue(&mut self, (url, origin): (UrlKey, &str), state: UrlState) -> Result<(), FrontierError> {
         let host = &mut self.hosts.change(url.host, origin)?.record;
         match state {
             UrlState::Done => return Ok(()),
@@ -108,7 +108,7 @@ impl Urls<'_> {
     }
 
     /// Puts the record of a URL.
-    pub fn put_page(&mut self, (url, origin): (UrlKey, &str), record: PageRecord) -> Result<(), FrontierError> {
+    pub(crate) fn put_page(&mut self, (url, origin): (UrlKey, &str), record: PageRecord) -> Result<(), FrontierError> {
         self.hosts.change(url.host, origin)?; // it is stored without its host's origin
         self.pages.put(url, record);
         Ok(())

@@ -23,7 +23,7 @@ use seine_policies::duplicates::{Content, Table, beginning, distance};
 const COMPARED: usize = 16 << 10;
 
 /// The tables of `near` by their number; the first is `copies` itself.
-pub static TABLES: LazyLock<Vec<Table>> = LazyLock::new(Table::chosen);
+pub(crate) static TABLES: LazyLock<Vec<Table>> = LazyLock::new(Table::chosen);
 
 /// A content slot: the key of equal or similar contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl ContentSlot {
 
 /// The role of a URL among the pages with its content.
 #[derive(Default, PartialEq)]
-pub struct ContentRole {
+pub(crate) struct ContentRole {
     /// The slots of a page that is first.
     pub slots: Vec<ContentSlot>,
     /// The slot of which it is a duplicate.
@@ -72,7 +72,7 @@ pub struct ContentRole {
 }
 
 impl ContentRole {
-    pub fn of(record: Option<&PageRecord>) -> ContentRole {
+    pub(crate) fn of(record: Option<&PageRecord>) -> ContentRole {
         let record = record.filter(|record| record.state.is_live());
         let Some((likeness, digest)) = record.and_then(|it| it.likeness.as_ref().zip(it.digest.as_ref())) else {
             return ContentRole::default();

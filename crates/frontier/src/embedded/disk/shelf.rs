@@ -16,7 +16,7 @@ use super::store::{self, Store};
 use crate::{FrontierError, Standing};
 use seine_system::{disk, folders};
 
-pub type StoreGuard<'a> = MappedRwLockReadGuard<'a, Store>;
+pub(crate) type StoreGuard<'a> = MappedRwLockReadGuard<'a, Store>;
 
 /// The store is reopened only if this many bytes can be written and made durable.
 const PROBE_BYTES: usize = 1 << 20;
@@ -24,7 +24,7 @@ const PROBE_BYTES: usize = 1 << 20;
 const LETTING_GO: Duration = Duration::from_secs(1);
 const POLL_EVERY: Duration = Duration::from_millis(1);
 
-pub struct Shelf {
+pub(crate) struct Shelf {
     dir: PathBuf,
     cache_bytes: u64,
     /// With fewer free bytes nothing is written; 0: not checked.
@@ -37,7 +37,7 @@ pub struct Shelf {
 
 impl Shelf {
     /// Opens the store in the folder `dir`, or creates it.
-    pub fn open(dir: &Path, cache_bytes: u64, reserve_bytes: u64) -> Result<Shelf, FrontierError> {
+    pub(crate) fn open(dir: &Path, cache_bytes: u64, reserve_bytes: u64) -> Result<Shelf, FrontierError> {
         let lock = FolderLock::on(dir)?;
         let store = store::open(dir, cache_bytes)?;
         let reserve_bytes = AtomicU64::new(reserve_bytes);
@@ -45,7 +45,7 @@ impl Shelf {
     }
 
     /// The store for reading. A thread may hold several guards.
-    pub fn store(&self) -> Result<StoreGuard<'_>, FrontierError> {
+    pub(crate) fn store(&self) -> Result<StoreGuard<'_>, FrontierError> {
         let guard = self.store.read_recursive();
         let trouble = guard.as_ref().map_or(Some("the store is being reopened".to_owned()), Store::trouble);
         match trouble {
@@ -55,12 +55,12 @@ impl Shelf {
     }
 
     /// The store for writing; an error without free space.
-    pub fn writable(&self) -> Result<StoreGuard<'_>, FrontierError> {
+    pub(crate) fn writable(&self) -> Result<StoreGuard<'_>, FrontierError> {
         let store = self.store()?;
         self.lack_of_room().map_or(Ok(store), |lack| Err(self.waiting(lack)))
     }
 
-    pub fn standing(&self) -> Standing {
+    pub(crate) fn standing(&self) -> Standing {
         match (self.store(), self.lack_of_room()) {
             (Err(error), _) => Standing::Away(error.to_string()),
             (Ok(_), Some(lack)) => Standing::NoRoom(self.waiting(lack).to_string()),
@@ -69,19 +69,19 @@ impl Shelf {
     }
 
     /// The error for a failed read.
-    pub fn failed(&self, source: fjall::Error) -> FrontierError {
+    pub(crate) fn failed(&self, source: fjall::Error) -> FrontierError {
         store::failed(&self.dir, source)
     }
 
     /// True if the store must be closed and reopened. Also notices when fjall failed in the background.
-    pub fn is_broken(&self) -> bool {
+    pub(crate) fn is_broken(&self) -> bool {
         let store = self.store.read_recursive();
         store.as_ref().is_none_or(|store| store.trouble().is_some() || store.check().is_err())
     }
 
     /// Closes the store when all users have finished, and opens it again if there is free space. The caller puts it
     /// back.
-    pub fn open_again(&self) -> Result<Store, FrontierError> {
+    pub(crate) fn open_again(&self) -> Result<Store, FrontierError> {
         let old = self.store.write().take();
         drop(old);
         self.wait_until_closed()?;
@@ -92,15 +92,15 @@ impl Shelf {
         store::attach(&self.dir, self.cache_bytes)
     }
 
-    pub fn put(&self, store: Store) {
+    pub(crate) fn put(&self, store: Store) {
         *self.store.write() = Some(store);
     }
 
-    pub fn reserve(&self, bytes: u64) {
+    pub(crate) fn reserve(&self, bytes: u64) {
         self.reserve_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    pub fn waiting(&self, why: String) -> FrontierError {
+    pub(crate) fn waiting(&self, why: String) -> FrontierError {
         FrontierError::Waiting { path: self.dir.display().to_string(), why }
     }
 

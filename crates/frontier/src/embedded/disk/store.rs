@@ -18,7 +18,7 @@ use seine_system::folders;
 
 /// Stored in every database; another value is another format.
 const FORMAT: &str = "seine frontier 1";
-pub const KEYSPACES: [&str; 12] =
+pub(crate) const KEYSPACES: [&str; 12] =
     ["urls", "ready", "later", "pages", "hosts", "robots", "accounts", "notes", "targets", "sources", "copies", "near"];
 
 /// A restore writes in order and does not read.
@@ -70,7 +70,7 @@ enum Problem {
 }
 
 /// Opens the store in `dir`, or creates one. The caller has the folder's lock.
-pub fn open(dir: &Path, cache_bytes: u64) -> Result<Store, FrontierError> {
+pub(crate) fn open(dir: &Path, cache_bytes: u64) -> Result<Store, FrontierError> {
     let folder = store_folder(dir);
     if !folder.try_exists().map_err(failed_io(dir))? {
         create(dir, &folder, cache_bytes, begin)?;
@@ -79,12 +79,12 @@ pub fn open(dir: &Path, cache_bytes: u64) -> Result<Store, FrontierError> {
 }
 
 /// The folder of the database.
-pub fn store_folder(dir: &Path) -> PathBuf {
+pub(crate) fn store_folder(dir: &Path) -> PathBuf {
     dir.join("store")
 }
 
 /// Opens an existing store. The caller has the folder's lock.
-pub fn attach(dir: &Path, cache_bytes: u64) -> Result<Store, FrontierError> {
+pub(crate) fn attach(dir: &Path, cache_bytes: u64) -> Result<Store, FrontierError> {
     let store = Store::attach(dir, &store_folder(dir), cache_bytes)?;
     // Every store has its format from its beginning.
     let format = store.note_bytes("format")?.ok_or_else(|| error(dir, REMEDY_CORRUPT, Problem::NoFormat))?;
@@ -122,7 +122,7 @@ fn begin(store: &Store) -> Result<(), FrontierError> {
 }
 
 /// Creates a store in the empty folder `dir` with what `fill` writes. Durable when this returns.
-pub fn make<E: From<FrontierError>>(dir: &Path, fill: impl FnOnce(&Store) -> Result<(), E>) -> Result<(), E> {
+pub(crate) fn make<E: From<FrontierError>>(dir: &Path, fill: impl FnOnce(&Store) -> Result<(), E>) -> Result<(), E> {
     folders::make_private(dir).map_err(failed_io(dir))?;
     create(dir, &store_folder(dir), RESTORING_CACHE, fill)
 }
@@ -312,7 +312,7 @@ impl Store {
 }
 
 /// Puts a value, or (none) deletes it.
-pub fn put(
+pub(crate) fn put(
     batch: &mut OwnedWriteBatch,
     keyspace: &Keyspace,
     key: impl Into<fjall::UserKey>,
@@ -324,11 +324,11 @@ pub fn put(
     }
 }
 
-pub fn failed(dir: &Path, source: fjall::Error) -> FrontierError {
+pub(crate) fn failed(dir: &Path, source: fjall::Error) -> FrontierError {
     error(dir, remedy(&source), Problem::Fjall(source))
 }
 
-pub fn failed_io(dir: &Path) -> impl Fn(std::io::Error) -> FrontierError {
+pub(crate) fn failed_io(dir: &Path) -> impl Fn(std::io::Error) -> FrontierError {
     move |source| error(dir, REMEDY_IO, source)
 }
 
@@ -348,7 +348,7 @@ fn is_damage(io: &std::io::Error) -> bool {
     matches!(io.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::UnexpectedEof)
 }
 
-pub fn in_use(dir: &Path) -> FrontierError {
+pub(crate) fn in_use(dir: &Path) -> FrontierError {
     FrontierError::InUse { path: dir.display().to_string() }
 }
 

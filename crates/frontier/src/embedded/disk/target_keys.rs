@@ -14,11 +14,11 @@ impl Store {
     }
 }
 
-pub fn member(target: UrlKey, alias: UrlKey) -> Vec<u8> {
+pub(crate) fn member(target: UrlKey, alias: UrlKey) -> Vec<u8> {
     [target.to_bytes(), alias.to_bytes()].concat()
 }
 
 /// The keys of all aliases of a target.
-pub fn members_of(target: UrlKey) -> RangeInclusive<Vec<u8>> {
+pub(crate) fn members_of(target: UrlKey) -> RangeInclusive<Vec<u8>> {
     member(target, UrlKey::FIRST)..=member(target, UrlKey::LAST)
 }

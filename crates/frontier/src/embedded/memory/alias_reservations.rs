@@ -20,7 +20,7 @@ use seine_parse::page::{EpochMs, Withheld};
 type Delivered = (String, String);
 
 /// Redirect targets with the URLs that fetch or own them, and decisions about aliases.
-pub struct AliasReservations {
+pub(crate) struct AliasReservations {
     shelf: Arc<Shelf>,
     keys: Keys,
     reserving: Mutex<()>,
@@ -28,11 +28,15 @@ pub struct AliasReservations {
 }
 
 impl AliasReservations {
-    pub fn new(shelf: Arc<Shelf>, keys: Keys) -> AliasReservations {
+    pub(crate) fn new(shelf: Arc<Shelf>, keys: Keys) -> AliasReservations {
         AliasReservations { shelf, keys, reserving: Mutex::default(), decisions: Mutex::default() }
     }
 
-    pub fn reserve_target(&self, target: &str, (by, by_key): (&str, UrlKey)) -> Result<TargetOwner, FrontierError> {
+    pub(crate) fn reserve_target(
+        &self,
+        target: &str,
+        (by, by_key): (&str, UrlKey),
+    ) -> Result<TargetOwner, FrontierError> {
         let target_key = self.keys.key_of(target)?;
         // Held while the store is read, so that a target cannot be granted twice. Settling does not wait for this lock.
         let _one_at_a_time = self.reserving.lock();
@@ -78,7 +82,7 @@ impl AliasReservations {
         Ok((key != by && !self.decisions.lock().is_leaving(key)).then_some(owner.url))
     }
 
-    pub fn reserve_canonical_slot(
+    pub(crate) fn reserve_canonical_slot(
         &self,
         canonical: &str,
         (by, by_key): (&str, UrlKey),
@@ -154,7 +158,7 @@ impl AliasReservations {
     }
 
     /// The event is on its way to the validator. `has_page`: it makes the URL the owner of its target.
-    pub fn settle(&self, url: UrlKey, has_page: bool) {
+    pub(crate) fn settle(&self, url: UrlKey, has_page: bool) {
         let mut decisions = self.decisions.lock();
         match has_page {
             true => decisions.win(url),
@@ -163,7 +167,7 @@ impl AliasReservations {
     }
 
     /// Drops what a URL has reserved.
-    pub fn give_up(&self, url: UrlKey) {
+    pub(crate) fn give_up(&self, url: UrlKey) {
         let mut decisions = self.decisions.lock();
         decisions.end(url);
         decisions.forget(url);
@@ -171,7 +175,7 @@ impl AliasReservations {
 
     /// Drops what URLs have reserved, because the store has the result, or there will be none. A concurrent reservation
     /// has either read the store before, or finds the decision here.
-    pub fn end(&self, urls: &[UrlKey]) {
+    pub(crate) fn end(&self, urls: &[UrlKey]) {
         let _one_at_a_time = self.reserving.lock();
         urls.iter().for_each(|url| self.give_up(*url));
     }

@@ -14,7 +14,7 @@ use seine_parse::url;
 use seine_policies::budgets::{Account, Amounts, Whom};
 
 /// The ledger, with the accounts of the store.
-pub struct BudgetReservations {
+pub(crate) struct BudgetReservations {
     shelf: Arc<Shelf>,
     keys: Keys,
     /// Not held while the store is read, except to read it again after it was reopened.
@@ -22,12 +22,12 @@ pub struct BudgetReservations {
 }
 
 impl BudgetReservations {
-    pub fn new(shelf: Arc<Shelf>, keys: Keys, ledger: Ledger) -> BudgetReservations {
+    pub(crate) fn new(shelf: Arc<Shelf>, keys: Keys, ledger: Ledger) -> BudgetReservations {
         BudgetReservations { shelf, keys, ledger: Mutex::new(ledger) }
     }
 
     /// Reserves a place in all budgets of a URL.
-    pub fn reserve(&self, url: &str, kind: Kind, now: EpochMs) -> Result<Result<(), NoBudget>, FrontierError> {
+    pub(crate) fn reserve(&self, url: &str, kind: Kind, now: EpochMs) -> Result<Result<(), NoBudget>, FrontierError> {
         if self.ledger.lock().budgets.is_empty() {
             return Ok(Ok(()));
         }
@@ -55,7 +55,7 @@ impl BudgetReservations {
     }
 
     /// The crawl's account, and those of the URL's host and domain if they have budgets.
-    pub fn accounts_of(&self, url: &str) -> Vec<AccountKey> {
+    pub(crate) fn accounts_of(&self, url: &str) -> Vec<AccountKey> {
         let host = url::host(url).unwrap_or_default();
         let mut accounts = vec![CRAWL];
         let ledger = self.ledger.lock();
@@ -70,13 +70,13 @@ impl BudgetReservations {
     }
 
     /// Drops the place of a URL.
-    pub fn give_up(&self, url: UrlKey) {
+    pub(crate) fn give_up(&self, url: UrlKey) {
         self.ledger.lock().drop_hold(url);
     }
 
     /// The store was reopened: its accounts are valid, and they include all URLs with a verdict. `live`: as in
     /// [`stored_of_crawl`].
-    pub fn read_again(
+    pub(crate) fn read_again(
         &self,
         store: &Store,
         finished: impl Iterator<Item = UrlKey>,
@@ -93,12 +93,12 @@ impl BudgetReservations {
     }
 }
 
-pub fn stored(store: &Store, key: AccountKey) -> Result<Account, FrontierError> {
+pub(crate) fn stored(store: &Store, key: AccountKey) -> Result<Account, FrontierError> {
     Ok(store.record(&store.accounts, &key.to_bytes())?.unwrap_or_default())
 }
 
 /// The crawl's account. `live`: number of live pages, for a crawl of a version without accounts.
-pub fn stored_of_crawl(store: &Store, live: u64) -> Result<Account, FrontierError> {
+pub(crate) fn stored_of_crawl(store: &Store, live: u64) -> Result<Account, FrontierError> {
     let account = store.record(&store.accounts, &CRAWL.to_bytes())?;
     Ok(account.unwrap_or_else(|| Account::with_pages(live)))
 }

@@ -23,20 +23,20 @@ struct ContentDecision {
 }
 
 /// Which fetched pages are first with their content. The lock is held only briefly, and no other is taken in it.
-pub struct ContentReservations {
+pub(crate) struct ContentReservations {
     shelf: Arc<Shelf>,
     decided: Mutex<Contents>,
 }
 
 impl ContentReservations {
-    pub fn new(shelf: Arc<Shelf>) -> ContentReservations {
+    pub(crate) fn new(shelf: Arc<Shelf>) -> ContentReservations {
         ContentReservations { shelf, decided: Mutex::default() }
     }
 
     /// No lock is held while the store is read. A concurrent call sees this page as the first. An event validated
     /// meanwhile was in the store before it left memory. If two pages still become first, the validator has one of them
     /// rechecked.
-    pub fn reserve(
+    pub(crate) fn reserve(
         &self,
         content: Content,
         within: u8,
@@ -84,7 +84,7 @@ impl ContentReservations {
     }
 
     /// Drops the decision about a URL.
-    pub fn give_up(&self, url: UrlKey) {
+    pub(crate) fn give_up(&self, url: UrlKey) {
         self.decided.lock().remove(&url);
     }
 }

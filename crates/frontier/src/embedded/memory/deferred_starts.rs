@@ -13,18 +13,18 @@ const HOSTS: usize = 2048;
 /// before. The ranks may be too low, and the URLs of a due time may all be gone. They are never too high, whether the
 /// present batch is written or not.
 #[derive(Debug, Default)]
-pub struct DeferredStarts {
+pub(crate) struct DeferredStarts {
     hosts: HashMap<HostKey, BTreeMap<EpochMs, Rank>>,
 }
 
 impl DeferredStarts {
     /// None: the host was not read yet.
-    pub fn of(&self, host: HostKey) -> Option<&BTreeMap<EpochMs, Rank>> {
+    pub(crate) fn of(&self, host: HostKey) -> Option<&BTreeMap<EpochMs, Rank>> {
         self.hosts.get(&host)
     }
 
     /// The host was read from the store.
-    pub fn put(&mut self, host: HostKey, starts: BTreeMap<EpochMs, Rank>) {
+    pub(crate) fn put(&mut self, host: HostKey, starts: BTreeMap<EpochMs, Rank>) {
         if self.hosts.len() >= HOSTS {
             self.hosts.clear();
         }
@@ -32,7 +32,7 @@ impl DeferredStarts {
     }
 
     /// The store was read from the start on: this is the first entry, or (none) there is none.
-    pub fn found(&mut self, host: HostKey, due: EpochMs, first: Option<Rank>) {
+    pub(crate) fn found(&mut self, host: HostKey, due: EpochMs, first: Option<Rank>) {
         let Some(starts) = self.hosts.get_mut(&host) else { return };
         match first {
             Some(first) => starts.insert(due, first),
@@ -41,7 +41,7 @@ impl DeferredStarts {
     }
 
     /// A batch adds this entry.
-    pub fn add(&mut self, host: HostKey, due: EpochMs, rank: Rank) {
+    pub(crate) fn add(&mut self, host: HostKey, due: EpochMs, rank: Rank) {
         let Some(starts) = self.hosts.get_mut(&host) else { return };
         let start = starts.entry(due).or_insert(rank);
         *start = rank.min(*start);

@@ -10,7 +10,7 @@ use crate::embedded::disk::shelf::Shelf;
 use seine_delivery::Offset;
 
 /// The offset of the last fsync, and whether the store has gone back behind it.
-pub struct DurableCursor {
+pub(crate) struct DurableCursor {
     shelf: Arc<Shelf>,
     durable: Mutex<Option<Offset>>,
     /// The store was reopened with less than it had, so the validator must be notified.
@@ -18,12 +18,12 @@ pub struct DurableCursor {
 }
 
 impl DurableCursor {
-    pub fn new(shelf: Arc<Shelf>) -> DurableCursor {
+    pub(crate) fn new(shelf: Arc<Shelf>) -> DurableCursor {
         DurableCursor { shelf, durable: Mutex::default(), went_back: AtomicBool::new(false) }
     }
 
     /// Makes this offset durable, if it is not yet.
-    pub fn reach(&self, cursor: Offset) -> Result<(), FrontierError> {
+    pub(crate) fn reach(&self, cursor: Offset) -> Result<(), FrontierError> {
         let mut durable = self.durable.lock();
         if durable.is_none_or(|durable| durable < cursor) {
             self.shelf.store()?.persist()?;
@@ -33,7 +33,7 @@ impl DurableCursor {
     }
 
     /// The store was reopened. `goes_back`: it has fewer records than before.
-    pub fn reopened(&self, goes_back: bool) {
+    pub(crate) fn reopened(&self, goes_back: bool) {
         if goes_back {
             self.went_back.store(true, Ordering::Relaxed);
         }
@@ -42,7 +42,7 @@ impl DurableCursor {
 
     /// An error, once, if the store has gone back: the validator must start again at the stored offset, because its next
     /// batch would leave a gap.
-    pub fn tell_of_going_back(&self) -> Result<(), FrontierError> {
+    pub(crate) fn tell_of_going_back(&self) -> Result<(), FrontierError> {
         match self.went_back.swap(false, Ordering::Relaxed) {
             true => Err(self.shelf.waiting("the store has fewer records than before".to_owned())),
             false => Ok(()),

@@ -9,7 +9,7 @@ const SLOTS: usize = 1 << 20;
 /// One URL per slot; the last one wins. A known URL stays known until it is forgotten, so entries never become stale.
 /// Two URLs are mixed up if 64 bits of their hashes agree, as in the store's keys.
 #[derive(Debug)]
-pub struct Known {
+pub(crate) struct Known {
     slots: Box<[u64]>,
 }
 
@@ -20,17 +20,17 @@ impl Default for Known {
 }
 
 impl Known {
-    pub fn contains(&self, url: UrlKey) -> bool {
+    pub(crate) fn contains(&self, url: UrlKey) -> bool {
         let (slot, mark) = slot_of(url);
         self.slots[slot] == mark
     }
 
-    pub fn insert(&mut self, url: UrlKey) {
+    pub(crate) fn insert(&mut self, url: UrlKey) {
         let (slot, mark) = slot_of(url);
         self.slots[slot] = mark;
     }
 
-    pub fn remove(&mut self, url: UrlKey) {
+    pub(crate) fn remove(&mut self, url: UrlKey) {
         let (slot, mark) = slot_of(url);
         if self.slots[slot] == mark {
             self.slots[slot] = 0;

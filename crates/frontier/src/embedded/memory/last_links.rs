@@ -9,7 +9,7 @@ const PAGES: usize = 1 << 13;
 
 /// The last links. If two URLs share a slot, the later one wins. Two URLs are mixed up if 49 bits of their keys agree.
 #[derive(Debug)]
-pub struct LastLinks {
+pub(crate) struct LastLinks {
     /// 32 bits of the URL's key, and the number of the page.
     slots: Box<[(u32, u32)]>,
     /// The latest pages; number `n`, from 1, is at `n % PAGES`.
@@ -24,7 +24,7 @@ impl Default for LastLinks {
 }
 
 impl LastLinks {
-    pub fn add(&mut self, source: &Source, urls: &[UrlKey]) {
+    pub(crate) fn add(&mut self, source: &Source, urls: &[UrlKey]) {
         self.count = self.count.wrapping_add(1).max(1);
         let at = self.count as usize % PAGES;
         if self.pages.len() <= at {
@@ -37,7 +37,7 @@ impl LastLinks {
         }
     }
 
-    pub fn of(&self, url: UrlKey) -> Option<&Source> {
+    pub(crate) fn of(&self, url: UrlKey) -> Option<&Source> {
         let (slot, mark) = slot_of(url);
         let (is_of, page) = self.slots[slot];
         let is_kept = page > 0 && self.count.wrapping_sub(page) < PAGES as u32;

@@ -24,7 +24,7 @@ const UNREADABLE_REST_MS: EpochMs = 600_000;
 const BESIDE_DEFERRED: usize = 8;
 
 /// The host of a lease.
-pub fn host_of(record: HostRecord, robots: Option<Robots>) -> Host {
+pub(crate) fn host_of(record: HostRecord, robots: Option<Robots>) -> Host {
     Host {
         origin: record.origin.into(),
         robots,
@@ -34,7 +34,7 @@ pub fn host_of(record: HostRecord, robots: Option<Robots>) -> Host {
 }
 
 /// Makes leases.
-pub struct Leases {
+pub(crate) struct Leases {
     shelf: Arc<Shelf>,
     keys: Keys,
     schedule: Arc<Mutex<Schedule>>,
@@ -43,23 +43,23 @@ pub struct Leases {
 }
 
 impl Leases {
-    pub fn new(shelf: Arc<Shelf>, keys: Keys, schedule: Arc<Mutex<Schedule>>) -> Leases {
+    pub(crate) fn new(shelf: Arc<Shelf>, keys: Keys, schedule: Arc<Mutex<Schedule>>) -> Leases {
         Leases { shelf, keys, schedule, attempts: Mutex::default() }
     }
 
     /// The attempts of a URL in flight since its last answer; none if there were none.
-    pub fn attempts_of(&self, url: UrlKey) -> Option<Attempts> {
+    pub(crate) fn attempts_of(&self, url: UrlKey) -> Option<Attempts> {
         self.attempts.lock().get(&url).cloned()
     }
 
     /// The URLs are no longer in flight.
-    pub fn end(&self, urls: &[UrlKey]) {
+    pub(crate) fn end(&self, urls: &[UrlKey]) {
         let mut attempts = self.attempts.lock();
         urls.iter().for_each(|url| drop(attempts.remove(url)));
     }
 
     /// Implements [`crate::Scheduler::lease`].
-    pub fn lease(
+    pub(crate) fn lease(
         &self,
         now: EpochMs,
         LeaseLimits { hosts: max_hosts, urls: max_urls, spared }: LeaseLimits,

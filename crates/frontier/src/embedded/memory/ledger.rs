@@ -10,16 +10,16 @@ use seine_policies::budgets::{Account, Amounts, Budget, Period, Whom};
 
 /// The account of the crawl, or of a host or domain by the hash of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct AccountKey {
+pub(crate) struct AccountKey {
     pub of: Whom,
     pub name: u64,
 }
 
 /// The crawl's account.
-pub const CRAWL: AccountKey = AccountKey { of: Whom::Crawl, name: 0 };
+pub(crate) const CRAWL: AccountKey = AccountKey { of: Whom::Crawl, name: 0 };
 
 impl AccountKey {
-    pub fn to_bytes(self) -> [u8; 9] {
+    pub(crate) fn to_bytes(self) -> [u8; 9] {
         let kind = match self.of {
             Whom::Crawl => 0,
             Whom::Host => 1,
@@ -30,7 +30,7 @@ impl AccountKey {
     }
 }
 
-pub struct Ledger {
+pub(crate) struct Ledger {
     pub budgets: Vec<Budget>,
     /// When this run began.
     run: EpochMs,
@@ -54,22 +54,22 @@ struct Hold {
 }
 
 impl Ledger {
-    pub fn new(budgets: Vec<Budget>, run: EpochMs, crawl: Account) -> Ledger {
+    pub(crate) fn new(budgets: Vec<Budget>, run: EpochMs, crawl: Account) -> Ledger {
         let open = HashMap::from([(CRAWL, Open { account: crawl, reserved: Amounts::default(), holds: 0 })]);
         Ledger { budgets, run, batches: 0, open, holds: HashMap::new() }
     }
 
     /// The amounts of an account, if it is open.
-    pub fn account(&self, key: AccountKey) -> Option<Account> {
+    pub(crate) fn account(&self, key: AccountKey) -> Option<Account> {
         self.open.get(&key).map(|open| open.account)
     }
 
-    pub fn open(&mut self, key: AccountKey, account: Account) {
+    pub(crate) fn open(&mut self, key: AccountKey, account: Account) {
         self.open.entry(key).or_insert(Open { account, reserved: Amounts::default(), holds: 0 });
     }
 
     /// Reserves `amounts` for a URL, if none of its budgets is used up. All of its accounts are open.
-    pub fn hold(
+    pub(crate) fn hold(
         &mut self,
         url: UrlKey,
         accounts: Vec<AccountKey>,
@@ -113,7 +113,7 @@ impl Ledger {
     }
 
     /// Updates the reservation of a URL.
-    pub fn weigh(&mut self, url: UrlKey, amounts: Amounts) {
+    pub(crate) fn weigh(&mut self, url: UrlKey, amounts: Amounts) {
         let Some(hold) = self.holds.get_mut(&url) else { return };
         let before = std::mem::replace(&mut hold.amounts, amounts);
         for key in &hold.accounts {
@@ -125,7 +125,7 @@ impl Ledger {
     }
 
     /// Drops the reservation of a URL.
-    pub fn drop_hold(&mut self, url: UrlKey) {
+    pub(crate) fn drop_hold(&mut self, url: UrlKey) {
         let Some(Hold { accounts, amounts }) = self.holds.remove(&url) else { return };
         for key in accounts {
             if let Some(open) = self.open.get_mut(&key) {
@@ -143,25 +143,25 @@ impl Ledger {
     }
 
     /// The new value in the store.
-    pub fn booked(&mut self, key: AccountKey, account: Account) {
+    pub(crate) fn booked(&mut self, key: AccountKey, account: Account) {
         if let Some(open) = self.open.get_mut(&key) {
             open.account = account;
         }
     }
 
-    pub fn open_keys(&self) -> Vec<AccountKey> {
+    pub(crate) fn open_keys(&self) -> Vec<AccountKey> {
         self.open.keys().copied().collect()
     }
 
     /// The crawl's used and reserved amounts of a budget.
-    pub fn of_crawl(&self, budget: &Budget, now: EpochMs) -> (u64, u64) {
+    pub(crate) fn of_crawl(&self, budget: &Budget, now: EpochMs) -> (u64, u64) {
         let Some(open) = self.open.get(&CRAWL) else { return (0, 0) };
         let spent = open.account.in_period(budget.per, now, self.run);
         (spent.get(budget.what), open.reserved.get(budget.what))
     }
 
     /// The crawl's amounts of all runs.
-    pub fn fetched_amounts(&self) -> Amounts {
+    pub(crate) fn fetched_amounts(&self) -> Amounts {
         self.account(CRAWL).map_or_else(Amounts::default, |account| account.in_period(Period::Life, 0, self.run))
     }
 }

@@ -1,20 +1,20 @@
 //! The parts of the frontier that are in memory, beside its store. Each part owns its data and its lock.
 
 mod alias_reservations;
-pub mod budget_reservations;
+pub(super) mod budget_reservations;
 mod content_reservations;
-pub mod deferred_starts;
-pub mod durable;
-pub mod known;
-pub mod last_links;
-pub mod leases;
-pub mod ledger;
-pub mod limits;
-pub mod opening;
-pub mod reservations;
-pub mod slots;
-pub mod standings;
-pub mod visits;
+pub(super) mod deferred_starts;
+pub(super) mod durable;
+pub(super) mod known;
+pub(super) mod last_links;
+pub(super) mod leases;
+pub(super) mod ledger;
+pub(super) mod limits;
+pub(super) mod opening;
+pub(super) mod reservations;
+pub(super) mod slots;
+pub(super) mod standings;
+pub(super) mod visits;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -34,7 +34,7 @@ use standings::Standings;
 use visits::Visits;
 
 /// The parts, each with its own lock.
-pub struct Memory {
+pub(super) struct Memory {
     pub keys: Keys,
     pub opening: Opening,
     pub limits: Limits,
@@ -52,7 +52,7 @@ pub struct Memory {
 
 /// The writer of the store remembers this of it, and so reads less. Empty after the store was opened.
 #[derive(Debug, Default)]
-pub struct WriterCache {
+pub(super) struct WriterCache {
     pub known: Known,
     pub deferred: DeferredStarts,
 }

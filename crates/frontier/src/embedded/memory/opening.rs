@@ -6,7 +6,7 @@ use seine_simulation_hooks::planted;
 
 /// How this run began.
 #[derive(Debug, Clone, Copy)]
-pub struct Opening {
+pub(crate) struct Opening {
     /// When. No host is visited before; see [`crate::FrontierOptions::default_delay`].
     pub at: EpochMs,
     pub default_delay_ms: u64,
@@ -17,7 +17,7 @@ pub struct Opening {
 impl Opening {
     /// Applies the restart rule to a host: it may have been visited until the last process was killed, so its delay
     /// starts when this process started.
-    pub fn after(self, mut host: HostRecord) -> HostRecord {
+    pub(crate) fn after(self, mut host: HostRecord) -> HostRecord {
         if host.number < self.hosts && !planted::is("rest_forgotten") {
             // An order applies from the first request, which the record may not have yet.
             let delay = self.default_delay_ms.max(host.delay_ms).max(host.ordered_delay_ms.unwrap_or(0));

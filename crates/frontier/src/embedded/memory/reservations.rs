@@ -17,7 +17,7 @@ use seine_policies::budgets::Amounts;
 use seine_policies::duplicates::Content;
 
 /// All reservations, by what they reserve. No lock of one part is taken while a lock of another is held.
-pub struct Reservations {
+pub(crate) struct Reservations {
     keys: Keys,
     pub aliases: AliasReservations,
     pub contents: ContentReservations,
@@ -25,7 +25,7 @@ pub struct Reservations {
 }
 
 impl Reservations {
-    pub fn new(shelf: &Arc<Shelf>, keys: Keys, ledger: Ledger) -> Reservations {
+    pub(crate) fn new(shelf: &Arc<Shelf>, keys: Keys, ledger: Ledger) -> Reservations {
         Reservations {
             keys,
             aliases: AliasReservations::new(shelf.clone(), keys),
@@ -35,7 +35,7 @@ impl Reservations {
     }
 
     /// Reserves a place in all budgets of a URL.
-    pub fn reserve(
+    pub(crate) fn reserve(
         self: &Arc<Self>,
         url: &str,
         kind: Kind,
@@ -52,13 +52,13 @@ impl Reservations {
     }
 
     /// Deletes the decisions about URLs, because the store has all of it now. The validator has counted their budgets.
-    pub fn end(&self, urls: &[UrlKey]) {
+    pub(crate) fn end(&self, urls: &[UrlKey]) {
         self.aliases.end(urls);
         urls.iter().for_each(|url| self.contents.give_up(*url));
     }
 
     /// There is no event of these URLs, or the page log has lost it.
-    pub fn give_up(&self, urls: &[UrlKey]) {
+    pub(crate) fn give_up(&self, urls: &[UrlKey]) {
         urls.iter().for_each(|url| self.budgets.give_up(*url));
         self.end(urls);
     }

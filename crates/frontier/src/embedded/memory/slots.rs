@@ -37,7 +37,7 @@ struct Rest {
 }
 
 /// The politeness slots. Locks: `rest`, and in it `addresses`.
-pub struct Slots {
+pub(crate) struct Slots {
     shelf: Arc<Shelf>,
     default_delay_ms: u64,
     addresses: Mutex<Addresses>,
@@ -47,7 +47,7 @@ pub struct Slots {
 impl Slots {
     /// Writes nothing, because a frontier also opens on a full disk. The note of the last run is right until the first
     /// request of this one.
-    pub fn open(shelf: Arc<Shelf>, opening: Opening) -> Result<Slots, FrontierError> {
+    pub(crate) fn open(shelf: Arc<Shelf>, opening: Opening) -> Result<Slots, FrontierError> {
         let store = shelf.store()?;
         let text = store.note_bytes(REST)?.and_then(|bytes| String::from_utf8(bytes).ok());
         let last = text.as_deref().and_then(|text| {
@@ -83,7 +83,7 @@ impl Slots {
     }
 
     /// Implements [`crate::Fetching::take_politeness_slot`] for a host that is not recalled.
-    pub fn take(&self, host: HostKey, ip: IpAddr, limit: AddressLimit, now: EpochMs) -> PolitenessSlot {
+    pub(crate) fn take(&self, host: HostKey, ip: IpAddr, limit: AddressLimit, now: EpochMs) -> PolitenessSlot {
         let slot = self.addresses.lock().take_slot(host, ip, limit, now);
         if slot == PolitenessSlot::Now {
             self.keep(ip, limit.delay, limit.delay);
@@ -92,12 +92,12 @@ impl Slots {
     }
 
     /// Implements [`crate::Fetching::end_politeness_slot`].
-    pub fn end(&self, ip: IpAddr, limit: AddressLimit, began: EpochMs, now: EpochMs) {
+    pub(crate) fn end(&self, ip: IpAddr, limit: AddressLimit, began: EpochMs, now: EpochMs) {
         self.addresses.lock().end_slot(ip, limit, began, now);
     }
 
     /// Implements [`crate::Fetching::hold_address`].
-    pub fn hold(&self, ip: IpAddr, time: Duration, now: EpochMs) {
+    pub(crate) fn hold(&self, ip: IpAddr, time: Duration, now: EpochMs) {
         self.addresses.lock().hold(ip, time, now);
         self.keep(ip, time, Duration::ZERO);
     }

@@ -5,7 +5,7 @@ use crate::keys::UrlKey;
 /// A small cache of URLs' priorities, so that most links to known URLs need no read of the store. Two URLs are mixed up
 /// if 56 bits of their keys agree. An outdated priority keeps a URL in its position until the queue is scored again.
 #[derive(Debug, Default)]
-pub struct Standings {
+pub(crate) struct Standings {
     /// The key without its last byte, and the priority. Empty until links have scores.
     slots: Box<[u64]>,
 }
@@ -15,13 +15,13 @@ const SLOTS: usize = 1 << 18;
 
 impl Standings {
     /// Whether the URL is known to have at least this priority, or to have left the queue.
-    pub fn is_as_good(&self, url: UrlKey, priority: u8) -> bool {
+    pub(crate) fn is_as_good(&self, url: UrlKey, priority: u8) -> bool {
         let (at, mark) = slot(url);
         let known = self.slots.get(at).copied().unwrap_or(0);
         known >> 8 == mark && known as u8 <= priority
     }
 
-    pub fn set(&mut self, url: UrlKey, priority: u8) {
+    pub(crate) fn set(&mut self, url: UrlKey, priority: u8) {
         if self.slots.is_empty() {
             self.slots = vec![0; SLOTS].into_boxed_slice();
         }

@@ -23,7 +23,7 @@ use seine_simulation_hooks::planted;
 const MOST_OWED: usize = 1000;
 
 /// A host's record that the store does not have yet.
-pub struct Owed {
+pub(crate) struct Owed {
     record: HostRecord,
     robots: Option<Robots>,
     /// The number of the visit, if a host has several.
@@ -31,18 +31,18 @@ pub struct Owed {
 }
 
 impl Owed {
-    pub fn record(&self) -> &HostRecord {
+    pub(crate) fn record(&self) -> &HostRecord {
         &self.record
     }
 
     /// A robots.txt fetched before an order to fetch it again is outdated.
-    pub fn expire_robots(&mut self) {
+    pub(crate) fn expire_robots(&mut self) {
         self.robots.iter_mut().for_each(|robots| robots.expires_ms = 0);
     }
 }
 
 /// The results of visits, until they are written.
-pub struct Visits {
+pub(crate) struct Visits {
     shelf: Arc<Shelf>,
     keys: Keys,
     schedule: Arc<Mutex<Schedule>>,
@@ -52,17 +52,17 @@ pub struct Visits {
 }
 
 impl Visits {
-    pub fn new(shelf: Arc<Shelf>, keys: Keys, schedule: Arc<Mutex<Schedule>>) -> Visits {
+    pub(crate) fn new(shelf: Arc<Shelf>, keys: Keys, schedule: Arc<Mutex<Schedule>>) -> Visits {
         Visits { shelf, keys, schedule, host_writes: Mutex::default(), owed: Mutex::default() }
     }
 
     /// The disk is too slow for more visits.
-    pub fn are_too_many(&self) -> bool {
+    pub(crate) fn are_too_many(&self) -> bool {
         self.owed.lock().len() >= MOST_OWED
     }
 
     /// Implements [`crate::Scheduler::give_back`].
-    pub fn take_back(&self, lease: Lease, release: Release) {
+    pub(crate) fn take_back(&self, lease: Lease, release: Release) {
         // A text that is not a URL is not part of the lease either.
         let fetched: HashSet<_> = release.fetched.iter().filter_map(|url| self.keys.key_of(url).ok()).collect();
         let mut owed = self.owed.lock();
@@ -73,7 +73,7 @@ impl Visits {
     }
 
     /// Implements [`crate::Scheduler::write_visits`].
-    pub fn write_in_turn(&self) -> Result<(), FrontierError> {
+    pub(crate) fn write_in_turn(&self) -> Result<(), FrontierError> {
         let mut result = Ok(());
         // Checked again after the lock is free, because others may have added records meanwhile.
         while self.schedule.lock().has_unwritten() {
@@ -91,7 +91,7 @@ impl Visits {
     }
 
     /// Writes the records that other threads added while this one was writing.
-    pub fn write_meanwhile(&self) {
+    pub(crate) fn write_meanwhile(&self) {
         if let Err(error) = self.write_in_turn() {
             tracing::error!(%error, "the frontier could not write the results of visits (delays, back-off, \
                 robots.txt)");
@@ -99,7 +99,7 @@ impl Visits {
     }
 
     /// Waits for a thread that is writing. Without free space, the records are written later.
-    pub fn write_all(&self) -> Result<(), FrontierError> {
+    pub(crate) fn write_all(&self) -> Result<(), FrontierError> {
         let _in_order = self.host_writes.lock();
         match self.write() {
             Err(error) if error.is_waiting() => Ok(()),
@@ -109,7 +109,7 @@ impl Visits {
 
     /// Writes the whole list in one batch. The caller holds `host_writes`. Afterwards the hosts may be leased, even after
     /// an error.
-    pub fn write(&self) -> Result<(), FrontierError> {
+    pub(crate) fn write(&self) -> Result<(), FrontierError> {
         let visits: Vec<(HostKey, u64)> = self.owed.lock().iter().map(|(host, owed)| (*host, owed.visit)).collect();
         if visits.is_empty() {
             return Ok(());
@@ -146,12 +146,12 @@ impl Visits {
     }
 
     /// The robots.txt of a visit that is not written yet.
-    pub fn robots_of(&self, host: HostKey) -> Option<Robots> {
+    pub(crate) fn robots_of(&self, host: HostKey) -> Option<Robots> {
         self.owed.lock().get(&host)?.robots.clone()
     }
 
     /// Implements [`crate::Fetching::lend`].
-    pub fn lend(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError> {
+    pub(crate) fn lend(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError> {
         let store = self.shelf.writable()?;
         let lent = {
             let _in_order = self.host_writes.lock();
@@ -164,7 +164,11 @@ impl Visits {
 }
 
 /// Writes the whole list to a reopened store. The caller holds `host_writes`, and has rebuilt the schedule.
-pub fn write_to(store: &Store, schedule: &Schedule, owed: &mut HashMap<HostKey, Owed>) -> Result<(), FrontierError> {
+pub(crate) fn write_to(
+    store: &Store,
+    schedule: &Schedule,
+    owed: &mut HashMap<HostKey, Owed>,
+) -> Result<(), FrontierError> {
     for (host, Owed { record, robots, .. }) in owed.iter() {
         let record = current(store, schedule.record(*host), *host, record)?;
         store.write_visit(*host, &record, robots.as_ref())?;

@@ -16,7 +16,7 @@ const READ_AT_ONCE: usize = 2048;
 
 /// A piece of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Piece<'a> {
+pub(super) enum Piece<'a> {
     /// `empty`: written as `<name/>`.
     Start {
         name: &'a str,
@@ -34,7 +34,7 @@ pub enum Piece<'a> {
 
 /// Iterates over the pieces of a page.
 #[derive(Debug)]
-pub struct Markup<'a> {
+pub(super) struct Markup<'a> {
     page: &'a str,
     at: usize,
     /// Everything before this position is an element's text; the flag tells whether references are decoded.
@@ -63,7 +63,7 @@ impl<'a> Iterator for Markup<'a> {
 }
 
 impl<'a> Markup<'a> {
-    pub fn new(page: &'a str) -> Markup<'a> {
+    pub(super) fn new(page: &'a str) -> Markup<'a> {
         Markup { page, at: 0, raw: None, no_comment_end: false, no_title_end: 0 }
     }
 

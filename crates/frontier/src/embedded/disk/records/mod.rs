@@ -121,14 +121,14 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-pub fn to_bytes(record: &impl Record) -> Vec<u8> {
+pub(crate) fn to_bytes(record: &impl Record) -> Vec<u8> {
     let mut bytes = vec![FORMAT];
     minicbor::encode(record, &mut bytes).expect("a Vec takes every byte");
     bytes
 }
 
 /// None if the bytes are not a known record.
-pub fn from_bytes<R: Record>(bytes: &[u8]) -> Option<R> {
+pub(crate) fn from_bytes<R: Record>(bytes: &[u8]) -> Option<R> {
     match bytes.split_first()? {
         (&FORMAT, cbor) => minicbor::decode(cbor).ok(),
         _ => R::from_v1(v1::Input(bytes)),
