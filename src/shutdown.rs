@@ -38,21 +38,21 @@ impl Shutdown {
         self.advance(Phase::Hurrying);
     }
 
-    pub fn is_finishing(&self) -> bool {
+    pub(crate) fn is_finishing(&self) -> bool {
         *self.0.phase.borrow() >= Phase::Finishing
     }
 
-    pub fn is_hurrying(&self) -> bool {
+    pub(crate) fn is_hurrying(&self) -> bool {
         *self.0.phase.borrow() >= Phase::Hurrying
     }
 
     /// Waits until the phase is finishing or hurrying.
-    pub async fn finishing(&self) {
+    pub(crate) async fn finishing(&self) {
         self.reached(Phase::Finishing).await;
     }
 
     /// Waits until the phase is hurrying.
-    pub async fn hurrying(&self) {
+    pub(crate) async fn hurrying(&self) {
         self.reached(Phase::Hurrying).await;
     }
 

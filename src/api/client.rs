@@ -64,12 +64,12 @@ impl Client {
     }
 
     /// Sends one URL per line.
-    pub fn post_list<A: DeserializeOwned>(&self, path: &str, urls: &[String]) -> Result<A, AskError> {
+    pub(crate) fn post_list<A: DeserializeOwned>(&self, path: &str, urls: &[String]) -> Result<A, AskError> {
         self.ask(Method::POST, path, "text/uri-list", urls.join("\n").into_bytes())
     }
 
     /// The answer as a stream.
-    pub fn post_for_stream(&self, path: &str) -> Result<AnswerStream<'_>, AskError> {
+    pub(crate) fn post_for_stream(&self, path: &str) -> Result<AnswerStream<'_>, AskError> {
         let (is_success, body) = self.in_time(self.send(Method::POST, path, "application/json", Vec::new()))?;
         match is_success {
             true => Ok(AnswerStream { client: self, body, rest: bytes::Bytes::new() }),
@@ -147,7 +147,7 @@ impl Client {
 }
 
 /// A long answer. If nothing arrives for a while, the crawl has failed.
-pub struct AnswerStream<'a> {
+pub(crate) struct AnswerStream<'a> {
     client: &'a Client,
     body: Incoming,
     rest: bytes::Bytes,

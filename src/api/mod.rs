@@ -19,5 +19,6 @@ mod uploads;
 mod work;
 
 pub use problem::{Problem, Refusal};
-pub use server::{ListenError, Presence, is_answered, listen, listen_in};
+pub use server::{ListenError, listen};
+pub(crate) use server::{Presence, is_answered, listen_in};
 pub use service::{Service, WorkDesk};

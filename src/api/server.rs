@@ -88,13 +88,13 @@ impl Port {
 }
 
 /// The socket in a data folder.
-pub struct Socket {
+pub(crate) struct Socket {
     listener: UnixListener,
     path: PathBuf,
 }
 
 /// Removes the socket when it is dropped.
-pub struct Presence {
+pub(crate) struct Presence {
     path: PathBuf,
 }
 
@@ -108,13 +108,13 @@ pub(super) fn socket_in(folder: &Path) -> std::io::Result<(std::fs::File, PathBu
 }
 
 /// Whether a crawl that runs in `folder` accepts connections.
-pub fn is_answered(folder: &Path) -> bool {
+pub(crate) fn is_answered(folder: &Path) -> bool {
     socket_in(folder).and_then(|(_folder, path)| std::os::unix::net::UnixStream::connect(path)).is_ok()
 }
 
 /// Listens in the data folder, which is ours: replaces a file or empty folder that an earlier process left.
 /// [`DirectoryNotEmpty`](std::io::ErrorKind::DirectoryNotEmpty): a folder with content is in the way.
-pub fn listen_in(folder: &Path) -> std::io::Result<Socket> {
+pub(crate) fn listen_in(folder: &Path) -> std::io::Result<Socket> {
     let path = folder.join(SOCKET);
     let is_folder = std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
     let removed = if is_folder { std::fs::remove_dir(&path) } else { std::fs::remove_file(&path) };
@@ -128,7 +128,7 @@ pub fn listen_in(folder: &Path) -> std::io::Result<Socket> {
 impl Socket {
     /// Serves until the runtime ends. Must be called on the runtime. The socket exists as long as the returned value,
     /// because at the end of the process tasks are no longer run.
-    pub fn serve(self, service: Arc<dyn Service>) -> Presence {
+    pub(crate) fn serve(self, service: Arc<dyn Service>) -> Presence {
         let app = router(service, false);
         let Socket { listener, path } = self;
         tokio::spawn(async move {

@@ -26,7 +26,7 @@ const MAX_DECODED_BYTES: u64 = 256 << 20;
 const MAX_NAMED: usize = 100;
 
 /// Selects pages.
-pub type Wanted = Box<dyn FnMut(&Page) -> anyhow::Result<bool>>;
+pub(crate) type Wanted = Box<dyn FnMut(&Page) -> anyhow::Result<bool>>;
 
 /// What to transfer, and where to.
 pub struct Transfer {
@@ -102,7 +102,7 @@ impl Summary {
     }
 
     /// Whether nothing could be read. A file that a crawl has just started does not count as unreadable.
-    pub fn is_nothing_read(&self) -> bool {
+    pub(crate) fn is_nothing_read(&self) -> bool {
         let NotSent { unreadable, left_out, without_content } = self.not_sent;
         let pages = self.delivered + self.skipped + self.dead + left_out + without_content;
         let nothing_there = self.parts == 0 && (self.emptied == 0 || self.unread > 0);

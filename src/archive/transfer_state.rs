@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::sinks::whole_file::WholeFile;
 
 /// File name of the progress, in the output folder of a conversion.
-pub const FILE_NAME: &str = ".seine-convert.json";
+pub(crate) const FILE_NAME: &str = ".seine-convert.json";
 
 /// Whether a file name is that of a progress file, finished or not.
 pub fn is_own(name: &std::ffi::OsStr) -> bool {

@@ -11,7 +11,7 @@ use super::read::{OpenError, Pages, Problem};
 use crate::sinks::folder::last_bytes;
 
 /// Most problems listed per input.
-pub const MAX_PROBLEMS: usize = 10;
+pub(crate) const MAX_PROBLEMS: usize = 10;
 
 /// The result for one input.
 #[derive(Debug, Clone)]

@@ -56,7 +56,7 @@ fn stopped(stays: bool) -> u8 {
 }
 
 /// The command line of this process, quoted for a shell.
-pub fn this_command() -> String {
+pub(crate) fn this_command() -> String {
     let words: Vec<String> = std::env::args().map(|word| shown(&word)).collect();
     words.join(" ")
 }

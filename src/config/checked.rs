@@ -357,7 +357,7 @@ impl SinkConfig {
 
     /// Whether the format stores requests and responses byte for byte. Then the client keeps the bytes and speaks
     /// HTTP/1.1 only.
-    pub fn wants_exact_bytes(&self) -> bool {
+    pub(crate) fn wants_exact_bytes(&self) -> bool {
         self.format.is_some_and(|format| format.holds(Field::Exchange) != Stored::No)
     }
 }

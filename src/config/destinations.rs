@@ -33,7 +33,7 @@ pub enum Destination {
 
 /// What pages go into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Medium {
+pub(crate) enum Medium {
     Server,
     /// The sink's own folder, or one that its keys name.
     Folder,
@@ -234,17 +234,17 @@ impl Destination {
         TABLE.into_iter().filter(|kind| kind.medium == Medium::Server).map(|kind| kind.name)
     }
 
-    pub fn medium(&self) -> Medium {
+    pub(crate) fn medium(&self) -> Medium {
         self.row().medium
     }
 
     /// Pages go to a server, not into the sink's folder.
-    pub fn is_server(&self) -> bool {
+    pub(crate) fn is_server(&self) -> bool {
         self.medium() == Medium::Server
     }
 
     /// It has what was delivered to it, and more can be added.
-    pub fn keeps_pages(&self) -> bool {
+    pub(crate) fn keeps_pages(&self) -> bool {
         matches!(self.medium(), Medium::Server | Medium::Folder)
     }
 
@@ -254,7 +254,7 @@ impl Destination {
     }
 
     /// Keeps pages in the sink's own folder, whatever its keys name.
-    pub fn keep_in_own_folder(&mut self) {
+    pub(crate) fn keep_in_own_folder(&mut self) {
         (self.row().forget_folder)(self);
     }
 

@@ -25,7 +25,7 @@ impl super::Config {
     }
 
     /// Whether the crawl prefers some pages.
-    pub fn is_focused(&self) -> bool {
+    pub(crate) fn is_focused(&self) -> bool {
         self.frontier.focus.ranks || self.classifier.is_some()
     }
 }

@@ -38,23 +38,25 @@ use ::config::{Value, ValueKind};
 
 pub use change::{KeyChanged, changes};
 pub use checked::*;
-pub use destinations::{Destination, Medium};
+pub use destinations::Destination;
+pub(crate) use destinations::Medium;
 pub use error::{ConfigError, Origin, Problem, Warning};
 pub use focus::FocusConfig;
-pub use page_classifier::page_classifier;
+pub(crate) use page_classifier::page_classifier;
 pub use render::render;
 pub use secret::Secret;
-pub use seeds::{SeedsError, check_seed, read_seeds};
+pub(crate) use seeds::check_seed;
+pub use seeds::{SeedsError, read_seeds};
 pub use sinks::sink_words;
 pub use started_with::{StartedWith, StartedWithError};
-pub use values::{parse_duration, parse_size, shown_list, static_host};
+pub(crate) use values::{parse_duration, parse_size, shown_list, static_host};
 
 use draft::Draft;
 use keys::Key;
 use layers::Values;
 
 /// All keys with their defaults and explanations, as a configuration file.
-pub const DEFAULTS: &str = include_str!("defaults.yml");
+pub(crate) const DEFAULTS: &str = include_str!("defaults.yml");
 
 /// A configuration, with the sources of its values.
 #[derive(Debug, Clone, PartialEq)]
@@ -151,7 +153,7 @@ impl SinkConfig {
 }
 
 /// Checks the text of an option or variable for a key. The error says what the key expects.
-pub fn check_value(key: &str, text: &str) -> Result<(), String> {
+pub(crate) fn check_value(key: &str, text: &str) -> Result<(), String> {
     let Some(key) = keys::find(key) else { return Err(keys::hint(key)) };
     let value = layers::typed(key, text, &Origin::CommandLine)?;
     key.kind.set(&mut Draft::default(), &value).map(drop).map_err(|expected| format!("expected {expected}"))

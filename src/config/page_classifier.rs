@@ -35,7 +35,7 @@ pub(super) fn set(draft: &mut Draft, path: Option<&str>) -> Result<(), String> {
 /// Reads a folder with a `pageclassifier.yml`.
 ///
 /// # Errors A message for the user: which file is wrong, why, and what to do.
-pub fn page_classifier(folder: &Path) -> Result<PageClassifier, String> {
+pub(crate) fn page_classifier(folder: &Path) -> Result<PageClassifier, String> {
     let mut files = Files { folder, digest: Sha256::new() };
     if !folder.join(FILE).exists() {
         let is_ache = ["pageclassifier.model", "pageclassifier.features"].iter().any(|name| folder.join(name).exists());

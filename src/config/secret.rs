@@ -8,7 +8,7 @@ pub struct Secret(String);
 
 impl Secret {
     /// The text that is shown instead of a secret.
-    pub const MASK: &str = "***";
+    pub(crate) const MASK: &str = "***";
 
     pub fn new(value: impl Into<String>) -> Self {
         Secret(value.into())

@@ -88,7 +88,7 @@ fn read(path: &Path) -> Result<String, SeedsError> {
 }
 
 /// Checks that a text is an absolute http or https URL. The error says why not.
-pub fn check_seed(line: &str) -> Result<(), String> {
+pub(crate) fn check_seed(line: &str) -> Result<(), String> {
     match url::Url::parse(line) {
         Ok(url) if !matches!(url.scheme(), "http" | "https") => {
             // `example.com:8080` parses as scheme `example.com`.

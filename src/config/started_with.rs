@@ -77,7 +77,7 @@ impl StartedWith {
     }
 
     /// A copy without secret values.
-    pub fn without_secrets(mut self) -> StartedWith {
+    pub(crate) fn without_secrets(mut self) -> StartedWith {
         self.environment.retain(|name, value| !may_be_secret(&key_of(name), value));
         self.options.retain(|key, value| !may_be_secret(key, value));
         self

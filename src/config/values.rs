@@ -74,13 +74,13 @@ pub(super) fn duration(value: &Value, unit: Unit, least: Duration) -> Result<Dur
 }
 
 /// Parses a duration of the command line: with a unit, or in milliseconds.
-pub fn parse_duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     duration(&Value::from(yaml::plain(text)), Unit::Millis, Duration::ZERO)
         .map_err(|expected| format!("expected {expected}"))
 }
 
 /// Parses a size of the command line: with a unit, or in bytes.
-pub fn parse_size(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     size(&Value::from(yaml::plain(text)), 1).map_err(|expected| format!("expected {expected}"))
 }
 
@@ -246,7 +246,7 @@ pub(super) fn shown_text(text: &str) -> String {
 }
 
 /// A list as YAML.
-pub fn shown_list(items: &[String]) -> String {
+pub(crate) fn shown_list(items: &[String]) -> String {
     let items: Vec<String> = items.iter().map(|item| shown_text(item)).collect();
     format!("[{}]", items.join(", "))
 }
@@ -275,7 +275,7 @@ fn shown_addresses(ips: &[IpAddr]) -> String {
 }
 
 /// The key and the value that an option gives for a host's addresses.
-pub fn static_host(name: &str, ips: &[IpAddr]) -> (String, String) {
+pub(crate) fn static_host(name: &str, ips: &[IpAddr]) -> (String, String) {
     (format!("crawler_manager.downloader.static_hosts.{name}"), shown_addresses(ips))
 }
 

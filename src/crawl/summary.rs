@@ -120,7 +120,7 @@ impl Summary {
     }
 
     /// A sink of this run has dead letters, which need attention.
-    pub fn has_letters(&self) -> bool {
+    pub(crate) fn has_letters(&self) -> bool {
         self.sinks.iter().any(|sink| sink.of_this_run && sink.letters > 0)
     }
 }
@@ -227,7 +227,7 @@ impl Summary {
     }
 
     /// There were seeds, and all failed.
-    pub fn has_no_seed(&self) -> bool {
+    pub(crate) fn has_no_seed(&self) -> bool {
         self.seeds > 0 && self.failed_seeds.len() as u64 == self.seeds
     }
 }

@@ -24,4 +24,5 @@ mod words;
 mod written;
 
 pub use entry::MAX_DEPTH;
-pub use site::{BACKOFF_BASE, DemoSite, HOST_DELAY, MAX_PAGES_PER_HOST, MAX_RETRIES, start, start_for_visitors};
+pub(crate) use site::{BACKOFF_BASE, HOST_DELAY, MAX_RETRIES, start_for_visitors};
+pub use site::{DemoSite, MAX_PAGES_PER_HOST, start};

@@ -31,13 +31,13 @@ use super::{harbour, library, market, museum, radio, tides, weather, written};
 /// Limit of pages per host for a crawl of the demo: a second guard against the endless calendar.
 pub const MAX_PAGES_PER_HOST: u64 = 250;
 /// Delay between requests to a host in the demo: long enough to show politeness, short enough to wait for.
-pub const HOST_DELAY: Duration = Duration::from_millis(50);
+pub(crate) const HOST_DELAY: Duration = Duration::from_millis(50);
 /// First back-off after a failure, suited to the demo's unreliable host.
-pub const BACKOFF_BASE: Duration = Duration::from_millis(300);
+pub(crate) const BACKOFF_BASE: Duration = Duration::from_millis(300);
 /// Pause after a connection could not be accepted, so that a lack of file descriptors does not cause a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 /// Number of retries of a page that fails temporarily.
-pub const MAX_RETRIES: u16 = 2;
+pub(crate) const MAX_RETRIES: u16 = 2;
 
 /// The running site.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ pub async fn start() -> Result<DemoSite, ServeError> {
 
 /// Starts the site where browsers, curl and Seine look for names below `.localhost`: on 127.0.0.1, and on ::1 if
 /// available (RFC 6761 §6.3).
-pub async fn start_for_visitors() -> Result<DemoSite, ServeError> {
+pub(crate) async fn start_for_visitors() -> Result<DemoSite, ServeError> {
     let (four, six) = (IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST));
     let listeners = match listen::bind(&[four, six]).await {
         Ok(listeners) => listeners,

@@ -148,7 +148,7 @@ impl Dns {
     }
 
     /// The same for a name without address: ignores the negative cache.
-    pub async fn resolve_again(&self, host: &str) -> Result<Arc<[IpAddr]>, DnsError> {
+    pub(crate) async fn resolve_again(&self, host: &str) -> Result<Arc<[IpAddr]>, DnsError> {
         let name = host.trim_end_matches('.').to_ascii_lowercase();
         let is_denial = |answer: &Answer| answer.addresses.is_err() && answer.asked.elapsed() > RESOLVER_REST;
         self.0.cache.remove_if(&name, is_denial);
@@ -157,7 +157,7 @@ impl Dns {
 
     /// Whether the DNS servers that deny `host` know other names. If their last answer is old, they are asked for a
     /// name that they knew. True if no server was asked.
-    pub async fn knows_others_than(&self, host: &str) -> bool {
+    pub(crate) async fn knows_others_than(&self, host: &str) -> bool {
         let name = host.trim_end_matches('.').to_ascii_lowercase();
         let (found, denied) = {
             let record = self.0.record.lock();

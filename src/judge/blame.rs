@@ -171,7 +171,7 @@ fn leaves_host_in_question(outcome: &Outcome, work: &Work, before: Option<&Troub
 
 /// Updates the error statistics of a host's URLs. If many fail together, the first success makes all of them healthy
 /// again.
-pub fn errors_after(
+pub(crate) fn errors_after(
     outcome: &Outcome,
     work: &Work,
     ended_ms: EpochMs,
@@ -217,7 +217,7 @@ pub fn is_answer(outcome: &Outcome) -> bool {
 }
 
 /// The cause of a failed attempt.
-pub fn cause_of(outcome: &Outcome) -> Cause {
+pub(crate) fn cause_of(outcome: &Outcome) -> Cause {
     match outcome {
         Outcome::Response(response) if response.is_cut() => Cause::Failure(FailureReason::Cut),
         Outcome::Response(response) => Cause::Status(response.status),

@@ -48,7 +48,7 @@ pub fn read(event: &PageEvent, known: &Work, derived: &Derived, policy: &Policy)
 }
 
 /// Whether the main text of pages is read.
-pub fn reads_text(policy: &Policy) -> bool {
+pub(crate) fn reads_text(policy: &Policy) -> bool {
     policy.config.classifier.is_some() || !policy.thresholds.is_empty() || looks_for_near_copies(policy.config)
 }
 
@@ -82,7 +82,7 @@ fn judged_before(known: &Work, config: &Config) -> Option<Relevance> {
 
 /// Whether the page must be refetched, not only asked whether it changed. `said_by_host`: the statements of its host, as
 /// far as they are known before the request.
-pub fn must_come_whole(known: &Work, said_by_host: Vec<Statement>, config: &Config) -> bool {
+pub(crate) fn must_come_whole(known: &Work, said_by_host: Vec<Statement>, config: &Config) -> bool {
     is_released(known, said_by_host, config) || must_be_compared(known, config) || must_be_judged(known, config)
 }
 

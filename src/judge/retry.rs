@@ -42,7 +42,7 @@ pub fn retry_at(event: &PageEvent, config: &FrontierConfig) -> Option<EpochMs> {
 
 /// When to retry a URL whose failure belongs to a part of the host, or that would fail for good now although many other
 /// URLs of the host fail too. `host`: its trouble, with this outcome.
-pub fn with_its_part(
+pub(crate) fn with_its_part(
     whose: Whose,
     outcome: &Outcome,
     work: &Work,

@@ -13,7 +13,7 @@ const KEPT_MS: u64 = 24 * 3600 * 1000;
 /// Minimum time before the next fetch, even if recheck intervals are shorter.
 const KEPT_AT_LEAST_MS: u64 = 60 * 1000;
 /// After a 5xx or a failure it is fetched again sooner.
-pub const KEPT_UNREACHABLE_MS: u64 = 3600 * 1000;
+pub(crate) const KEPT_UNREACHABLE_MS: u64 = 3600 * 1000;
 /// Old rules stay in force for this long before robots.txt is fetched again.
 const KEPT_STALE_MS: u64 = 5 * 60 * 1000;
 
@@ -49,7 +49,7 @@ pub fn judge(outcome: &Outcome, max_decoded_bytes: u64, now: EpochMs) -> Robots 
 
 /// The meaning of a response to `GET /.well-known/tdmrep.json`: its text, empty if the host has no such file (TDMRep §6.1).
 /// None if the host may have one but did not return it now.
-pub fn judge_tdm(outcome: &Outcome, max_decoded_bytes: u64) -> Option<String> {
+pub(crate) fn judge_tdm(outcome: &Outcome, max_decoded_bytes: u64) -> Option<String> {
     match outcome {
         Outcome::Response(response) if response.is_success() => text(response, max_decoded_bytes).ok(),
         Outcome::Response(response) => (response.status < 500 && response.status != 429).then(String::new),
@@ -95,7 +95,7 @@ pub fn stale(fresh: &Robots, outcome: &Outcome, known: Option<&Robots>) -> Optio
 /// A changed robots.txt is fetched again soon, and then at growing intervals. Pages that it forbids now are removed only if
 /// a later fetch agrees, and a mistake of the site is over soon. The same holds for a first one that forbids everything
 /// (`is_shut`).
-pub fn kept_shorter(fresh: Robots, known: Option<&Robots>, is_shut: bool, soonest: Duration) -> Robots {
+pub(crate) fn kept_shorter(fresh: Robots, known: Option<&Robots>, is_shut: bool, soonest: Duration) -> Robots {
     if !matches!(fresh.access, RobotsAccess::Rules(_)) || (known.is_none() && !is_shut) {
         return fresh;
     }

@@ -42,7 +42,7 @@ struct OpenLetters {
 }
 
 /// A letter file opened for reading.
-pub type FileReader = LetterReader<BufReader<File>>;
+pub(crate) type FileReader = LetterReader<BufReader<File>>;
 
 /// What to do with a letter when its file is rewritten.
 pub enum LetterAction {
@@ -201,7 +201,7 @@ pub fn lock(path: &Path) -> Result<Option<File>, SinkError> {
 
 /// Takes the lock of all letters of a sink, so that one process at a time processes them. None if another process has
 /// it.
-pub fn lock_all(sink_folder: &Path) -> Result<Option<File>, SinkError> {
+pub(crate) fn lock_all(sink_folder: &Path) -> Result<Option<File>, SinkError> {
     lock(&sink_folder.join(FOLDER))
 }
 
@@ -289,6 +289,6 @@ fn number_of(name: &str, suffix: &str) -> Option<u64> {
 }
 
 /// The hash by which an [`Account`] identifies events.
-pub fn id_hash(id: &str) -> u64 {
+pub(crate) fn id_hash(id: &str) -> u64 {
     xxh3_64(id.as_bytes())
 }

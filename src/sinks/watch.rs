@@ -32,12 +32,12 @@ impl Watch {
     }
 
     /// The sink is to be opened again: its configuration has changed. Told after the new configuration is in force.
-    pub fn outdate(&self) {
+    pub(crate) fn outdate(&self) {
         self.0.is_outdated.store(true, Ordering::Relaxed);
     }
 
     /// From now on it has the configuration that is in force. Called before that is read.
-    pub fn is_up_to_date(&self) {
+    pub(crate) fn is_up_to_date(&self) {
         self.0.is_outdated.store(false, Ordering::Relaxed);
     }
 
@@ -46,7 +46,7 @@ impl Watch {
     }
 
     /// Whether the sink was opened at least once since the start.
-    pub fn was_opened(&self) -> bool {
+    pub(crate) fn was_opened(&self) -> bool {
         self.0.was_opened.load(Ordering::Relaxed)
     }
 
@@ -56,7 +56,7 @@ impl Watch {
     }
 
     /// Number of settled pages from an archive.
-    pub fn pages_filled(&self) -> u64 {
+    pub(crate) fn pages_filled(&self) -> u64 {
         self.0.filled.load(Ordering::Relaxed)
     }
 

@@ -158,7 +158,7 @@ impl FetchLog {
     }
 
     /// Reports the number of lines dropped since the last report.
-    pub fn tell_dropped(&self) {
+    pub(crate) fn tell_dropped(&self) {
         let dropped = self.counts.dropped.load(Ordering::Relaxed);
         let before = self.reported.swap(dropped, Ordering::Relaxed);
         if dropped > before {

@@ -124,7 +124,7 @@ impl Metrics {
     }
 
     /// Starts the series of a sink at zero.
-    pub fn show_sink(&self, name: &str) {
+    pub(crate) fn show_sink(&self, name: &str) {
         self.delivery_seconds.with_label_values(&[name]);
         self.sinks_replaced.with_label_values(&[name]);
     }
@@ -183,7 +183,7 @@ impl Metrics {
     }
 
     /// Bytes of bodies received since the start.
-    pub fn bytes_fetched(&self) -> u64 {
+    pub(crate) fn bytes_fetched(&self) -> u64 {
         self.fetch_bytes.get()
     }
 

@@ -20,7 +20,7 @@ pub(crate) fn speak_json() {
 }
 
 /// Whether every line on standard error is a JSON object.
-pub fn is_json() -> bool {
+pub(crate) fn is_json() -> bool {
     JSON.load(Ordering::Relaxed)
 }
 
@@ -52,7 +52,7 @@ pub struct Screen {
 }
 
 /// Interval of plain lines.
-pub const PLAIN_EVERY: Duration = Duration::from_secs(5);
+pub(crate) const PLAIN_EVERY: Duration = Duration::from_secs(5);
 
 /// The figures of the progress line.
 #[derive(Debug, Clone, Default)]
@@ -68,7 +68,7 @@ pub struct Figures {
 }
 
 /// Turns figures into lines.
-pub struct Progress {
+pub(crate) struct Progress {
     screen: Screen,
     /// When the rate was last computed, and the number of pages then.
     window: Option<(Instant, u64)>,
@@ -94,7 +94,7 @@ impl Screen {
     }
 
     /// As [`Screen::print`]; with JSON these fields are added.
-    pub fn print_with(&self, text: &str, fields: impl FnOnce() -> Value) {
+    pub(crate) fn print_with(&self, text: &str, fields: impl FnOnce() -> Value) {
         match is_json() {
             true => self.log_line(&object("INFO", text, fields())),
             false => self.log_line(text),
@@ -126,7 +126,7 @@ impl Screen {
     }
 
     /// Replaces the live line on a terminal; otherwise prints the line.
-    pub fn now_and_then(&self, line: impl FnOnce() -> String) {
+    pub(crate) fn now_and_then(&self, line: impl FnOnce() -> String) {
         match &self.bar {
             // With JSON, the log has the progress.
             _ if is_json() => {}
@@ -162,12 +162,12 @@ fn write_error(text: &str) {
 }
 
 impl Progress {
-    pub fn new(screen: Screen) -> Progress {
+    pub(crate) fn new(screen: Screen) -> Progress {
         Progress { screen, window: None, rate: 0.0, last_plain: Instant::now() }
     }
 
     /// Shows the figures: at once on a terminal, otherwise every few seconds.
-    pub fn show(&mut self, figures: &Figures) {
+    pub(crate) fn show(&mut self, figures: &Figures) {
         let (since, pages) = *self.window.get_or_insert_with(|| (Instant::now(), figures.pages));
         if since.elapsed() >= Duration::from_secs(1) {
             self.rate = figures.pages.saturating_sub(pages) as f64 / since.elapsed().as_secs_f64();
@@ -180,7 +180,7 @@ impl Progress {
     }
 
     /// The progress in one line. The rate is that of the last [`Progress::show`].
-    pub fn line(&self, figures: &Figures) -> String {
+    pub(crate) fn line(&self, figures: &Figures) -> String {
         let mut line = format!(
             "{} pages  {:.0}/s  {}  {} hosts  {} queued",
             grouped(figures.pages),

@@ -16,7 +16,7 @@ use super::kept::found_on;
 const LAST_PRIORITY: u16 = 250;
 
 /// The priority of a link without a score.
-pub fn by_depth(depth: u16) -> u8 {
+pub(crate) fn by_depth(depth: u16) -> u8 {
     depth.min(LAST_PRIORITY) as u8
 }
 

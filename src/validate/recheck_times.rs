@@ -20,7 +20,7 @@ const NOTE: &str = "recrawl";
 const AHEAD_MS: u64 = 86_400_000;
 
 #[derive(Debug)]
-pub struct RecheckTimes {
+pub(crate) struct RecheckTimes {
     policy: RevisitPolicy,
     /// Policies for some pages; the first match applies.
     overrides: Vec<(Matcher, RevisitPolicy)>,
@@ -43,7 +43,7 @@ struct Kept {
 
 impl RecheckTimes {
     /// Continues with the stored price, if the mean interval is the same.
-    pub fn open(
+    pub(crate) fn open(
         frontier: &dyn Validation,
         config: &FrontierConfig,
         now: EpochMs,
@@ -60,7 +60,7 @@ impl RecheckTimes {
     }
 
     /// Counts a recheck that found a live page.
-    pub fn count(
+    pub(crate) fn count(
         &self,
         frontier: &dyn Validation,
         url: &str,
@@ -86,7 +86,7 @@ impl RecheckTimes {
     }
 
     /// When a URL is rechecked; none: never. `trust`: reliability of its host's hints.
-    pub fn due(&self, record: &PageRecord, trust: Option<&Trust>, now: EpochMs) -> Option<EpochMs> {
+    pub(crate) fn due(&self, record: &PageRecord, trust: Option<&Trust>, now: EpochMs) -> Option<EpochMs> {
         if let Some(since) = record.no_page_since() {
             return self.due_of_refused(record, since, now).filter(|_| !planted::is("refused_for_ever"));
         }

@@ -84,7 +84,7 @@ impl Parking {
     }
 
     /// Whether a redirect waits for a healthy host that may be visited between the two times, or has just got it.
-    pub fn waits_for_healthy(&self, (after, before): (EpochMs, EpochMs), now: EpochMs) -> bool {
+    pub(crate) fn waits_for_healthy(&self, (after, before): (EpochMs, EpochMs), now: EpochMs) -> bool {
         self.late.lock().values().any(|late| match late.is_back {
             true => now < late.until + ANSWERS_MS,
             false => !late.is_in_trouble && (after..before).contains(&late.until),

@@ -67,7 +67,7 @@ impl RulesCache {
     }
 
     /// Whether a robots.txt forbids the home page, and so very likely everything.
-    pub fn forbids_everything(&self, robots: &Robots) -> bool {
+    pub(crate) fn forbids_everything(&self, robots: &Robots) -> bool {
         match &robots.access {
             RobotsAccess::Rules(text) => !RobotsTxt::parse(text.as_bytes(), &self.agent).allows("/"),
             RobotsAccess::AllowAll | RobotsAccess::Unreachable(_) => false,
@@ -89,7 +89,7 @@ impl RulesCache {
     }
 
     /// The crawl delay that its robots.txt asked for when it was fetched last, expired or not.
-    pub fn known_delay(&self, host: &Host) -> Duration {
+    pub(crate) fn known_delay(&self, host: &Host) -> Duration {
         let Some(robots @ Robots { access: RobotsAccess::Rules(text), .. }) = &host.robots else {
             return Duration::ZERO;
         };

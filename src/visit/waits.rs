@@ -21,7 +21,7 @@ impl Waits {
         Wait(self)
     }
 
-    pub fn are_any(&self) -> bool {
+    pub(crate) fn are_any(&self) -> bool {
         self.now.load(Ordering::Relaxed) > 0
     }
 

@@ -169,7 +169,7 @@ impl Pagestore {
 
 /// For programs that are about to rewrite the `META` files. The next delivery takes each file as it then is, and does
 /// not cut it to its old length. Fails while a sink has the store open.
-pub fn forget_lists(base: &Path) -> Result<(), SinkError> {
+pub(crate) fn forget_lists(base: &Path) -> Result<(), SinkError> {
     if base.join(INDEX_FOLDER).is_dir() { Index::open(base)?.forget_meta_lengths() } else { Ok(()) }
 }
 

@@ -39,7 +39,7 @@ pub struct RollingFiles {
 }
 
 /// Where a record is.
-pub struct RecordPlace<'f> {
+pub(crate) struct RecordPlace<'f> {
     /// Name of the file.
     pub file: &'f str,
     /// Number of its page in the file, from 1.
@@ -79,7 +79,7 @@ impl RollingFiles {
     }
 
     /// Where the last record of `length` bytes is.
-    pub fn location_of_last(&self, length: usize) -> Option<RecordPlace<'_>> {
+    pub(crate) fn location_of_last(&self, length: usize) -> Option<RecordPlace<'_>> {
         let current = self.current.as_ref()?;
         let start = current.length().map_or(0, |end| end.saturating_sub(length as u64));
         Some(RecordPlace { file: &current.name, page: current.pages, start })
