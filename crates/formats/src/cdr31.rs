@@ -136,7 +136,7 @@ pub fn id_of(url: &str, crawled_ms: EpochMs) -> String {
 }
 
 /// Reads a file with one document per line, see [`JsonLines`].
-pub type CdrReader<R> = JsonLines<R, CdrRecord<'static>>;
+pub(crate) type CdrReader<R> = JsonLines<R, CdrRecord<'static>>;
 
 impl<R: Read> JsonLines<R, CdrRecord<'static>> {
     pub fn new(input: R) -> CdrReader<R> {

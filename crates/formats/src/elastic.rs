@@ -230,7 +230,7 @@ pub fn parse_document(json: &[u8]) -> Result<ElasticDocument<'static>, serde_jso
 }
 
 /// Reads a file with one document per line, see [`JsonLines`].
-pub type ElasticReader<R> = JsonLines<R, ElasticDocument<'static>>;
+pub(crate) type ElasticReader<R> = JsonLines<R, ElasticDocument<'static>>;
 
 impl<R: Read> JsonLines<R, ElasticDocument<'static>> {
     pub fn new(input: R) -> ElasticReader<R> {

@@ -93,7 +93,7 @@ impl<R: Read> Inflating<R> {
 
     /// Skips line ends; a file may consist of gigabytes of them. Returns how many bytes they were, and how many of them
     /// line feeds.
-    pub fn skip_line_ends(&mut self) -> Result<(u64, u64), StreamError> {
+    pub(crate) fn skip_line_ends(&mut self) -> Result<(u64, u64), StreamError> {
         let (mut bytes, mut feeds) = (0, 0);
         loop {
             let chunk = self.chunk()?;

@@ -15,7 +15,7 @@ pub trait ReadSeek: Read + Seek {}
 impl<T: Read + Seek> ReadSeek for T {}
 
 /// Opens a file next to the one being read, by its path relative to that folder; none if it does not exist.
-pub type OpenBeside = Box<dyn Fn(&Path) -> Result<Option<Box<dyn ReadSeek>>, String>>;
+pub(crate) type OpenBeside = Box<dyn Fn(&Path) -> Result<Option<Box<dyn ReadSeek>>, String>>;
 
 /// The input of a reader.
 pub struct ReaderInput {

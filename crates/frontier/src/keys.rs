@@ -101,7 +101,7 @@ impl UrlKey {
     }
 
     /// The URL key at the end of a longer key.
-    pub fn at_end_of(key: &[u8]) -> Option<UrlKey> {
+    pub(crate) fn at_end_of(key: &[u8]) -> Option<UrlKey> {
         UrlKey::from_bytes(key.last_chunk::<16>()?)
     }
 

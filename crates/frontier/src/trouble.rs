@@ -64,7 +64,7 @@ pub struct Errors {
 const MANY: u32 = 6;
 
 impl Errors {
-    pub fn are_many(&self) -> bool {
+    pub(crate) fn are_many(&self) -> bool {
         self.many_since.is_some()
     }
 

@@ -61,7 +61,7 @@ pub fn page_facts(page: &str) -> PageFacts {
 }
 
 /// Only [`PageFacts::text`].
-pub fn visible_text(page: &str) -> String {
+pub(crate) fn visible_text(page: &str) -> String {
     page_facts(page).text
 }
 

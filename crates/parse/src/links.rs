@@ -52,7 +52,7 @@ impl<'a> Resolver<'a> {
         Some(query::without(url::resolve_in(&self.base, href, self.encoding)?, self.dropped))
     }
 
-    pub fn resolve_each<'r>(&self, references: impl IntoIterator<Item = &'r String>) -> Vec<String> {
+    pub(crate) fn resolve_each<'r>(&self, references: impl IntoIterator<Item = &'r String>) -> Vec<String> {
         let urls = references.into_iter().filter_map(|reference| self.resolve(reference));
         let links = urls.map(|url| Link { url, nofollow: false });
         unique(within_bytes(links, MAX_LINK_BYTES)).into_iter().map(|link| link.url).collect()

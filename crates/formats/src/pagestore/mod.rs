@@ -159,7 +159,7 @@ impl MetaEntry {
 
     /// Whether the hash belongs to the URL: as written in the line, with escapes decoded, or in ISO 8859-1 as by other
     /// programs.
-    pub fn has_right_hash(&self) -> bool {
+    pub(crate) fn has_right_hash(&self) -> bool {
         let is_latin1 = self.url.chars().all(|c| u32::from(c) < 256);
         let latin1 = || UrlHash(Md5::digest(string_to_latin1(&self.url)).into());
         // The first folder is the hash itself.

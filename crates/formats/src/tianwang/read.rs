@@ -114,7 +114,7 @@ impl<R: Read> TianwangReader<R> {
     }
 
     /// Treats a record with an unreadable date as damaged. Without this, its page has no time.
-    pub fn checking_dates(self, checks_dates: bool) -> TianwangReader<R> {
+    pub(crate) fn checking_dates(self, checks_dates: bool) -> TianwangReader<R> {
         TianwangReader { checks_dates, ..self }
     }
 

@@ -57,12 +57,12 @@ impl WarcRecord {
     }
 
     /// The media type of the block, without parameters.
-    pub fn block_type(&self) -> &str {
+    pub(crate) fn block_type(&self) -> &str {
         self.get("Content-Type").and_then(|it| it.split(';').next()).unwrap_or_default().trim()
     }
 
     /// Whether the block is an HTTP message.
-    pub fn is_http(&self) -> bool {
+    pub(crate) fn is_http(&self) -> bool {
         self.block_type().eq_ignore_ascii_case("application/http")
     }
 

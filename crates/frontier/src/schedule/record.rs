@@ -76,7 +76,7 @@ impl HostRecord {
     }
 
     /// Takes over changes of leases and releases, which the schedule has first.
-    pub fn take_visits_from(&mut self, now: &HostRecord) {
+    pub(crate) fn take_visits_from(&mut self, now: &HostRecord) {
         self.not_before = now.not_before;
         self.trouble = now.trouble;
         self.delay_ms = now.delay_ms;

@@ -57,7 +57,7 @@ impl Totals {
     }
 
     /// A page's record changes from `before` to `now`.
-    pub fn count_pages(&mut self, before: Option<&PageRecord>, now: Option<&PageRecord>) {
+    pub(crate) fn count_pages(&mut self, before: Option<&PageRecord>, now: Option<&PageRecord>) {
         if let Some(before) = before {
             self.count_page(before.state, -1);
             self.truncated = self.truncated.saturating_sub(u64::from(before.is_truncated()));

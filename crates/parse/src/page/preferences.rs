@@ -160,7 +160,7 @@ impl fmt::Display for Source {
 
 impl Source {
     /// The statement came with the page itself, not from a file of its host.
-    pub fn is_the_pages(self) -> bool {
+    pub(crate) fn is_the_pages(self) -> bool {
         matches!(self, Source::Header | Source::Markup)
     }
 }

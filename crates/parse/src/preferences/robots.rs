@@ -8,7 +8,7 @@ use crate::path_pattern::{Pattern, canonical};
 /// The usage rules of one robots.txt group. For each scheme the longest rules that match a path decide (ATTACH §3.1). A
 /// rule without a path applies to all paths and is the shortest.
 #[derive(Debug, Clone, Default)]
-pub struct UsageRules {
+pub(crate) struct UsageRules {
     /// Sorted by fixed beginning for binary search, as there may be very many. See [`Beginning::within`].
     beginnings: Vec<Beginning>,
 }
@@ -49,7 +49,7 @@ impl UsageRule {
 }
 
 /// A line of robots.txt about the use of pages.
-pub struct UsageLine {
+pub(crate) struct UsageLine {
     pub scheme: Scheme,
     pub value: String,
     /// From 1.
@@ -58,7 +58,7 @@ pub struct UsageLine {
 
 impl UsageRules {
     /// From the lines of one group.
-    pub fn new(lines: &[UsageLine]) -> UsageRules {
+    pub(crate) fn new(lines: &[UsageLine]) -> UsageRules {
         let mut rules: Vec<_> =
             lines.iter().map(|line| UsageRule::new(line.scheme, &line.value, line.number)).collect();
         // The sort is stable, so equally long rules keep the order of the file.
@@ -82,7 +82,7 @@ impl UsageRules {
     }
 
     /// Adds the statements for a path with its query.
-    pub fn say(&self, path_and_query: &str, statements: &mut Vec<Statement>) {
+    pub(crate) fn say(&self, path_and_query: &str, statements: &mut Vec<Statement>) {
         if self.beginnings.is_empty() {
             return;
         }

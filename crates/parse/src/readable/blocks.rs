@@ -107,7 +107,7 @@ struct Word {
 }
 
 impl Block {
-    pub fn link_density(&self) -> f32 {
+    pub(crate) fn link_density(&self) -> f32 {
         self.link_chars as f32 / self.chars.max(1) as f32
     }
 

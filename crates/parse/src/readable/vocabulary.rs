@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 /// Most words of each kind.
-pub const MARKS: usize = 256;
+pub(crate) const MARKS: usize = 256;
 pub const WORDS: usize = 128;
 
 /// The words of the vocabulary that occur.

@@ -7,9 +7,9 @@ use super::lead::Lead;
 use super::words::{Cutter, hash};
 
 /// Words are never hashed to indices below this.
-pub const FIXED: u16 = 64;
+pub(crate) const FIXED: u16 = 64;
 /// Number of weights.
-pub const WEIGHTS: usize = 1 << 16;
+pub(crate) const WEIGHTS: usize = 1 << 16;
 
 /// The bias: part of every link.
 pub(super) const ALWAYS: u16 = 0;

@@ -85,7 +85,7 @@ impl Rules {
     }
 
     /// Whether pages other than HTML can match, because a rule tests the content type.
-    pub fn is_for_any_type(&self) -> bool {
+    pub(crate) fn is_for_any_type(&self) -> bool {
         self.fields.iter().any(|field| field.field == Field::ContentType)
     }
 

@@ -71,7 +71,7 @@ impl Belief {
 
     /// The estimate after a change at a known time, `elapsed_ms` after the last fetch. A hint gave the time.
     #[must_use]
-    pub fn after_change_at(self, elapsed_ms: u64) -> Belief {
+    pub(crate) fn after_change_at(self, elapsed_ms: u64) -> Belief {
         let elapsed = days(elapsed_ms).max(SHORTEST_DAYS);
         remembered(f64::from(self.changes) + 1.0, f64::from(self.days) + elapsed)
     }

@@ -82,7 +82,7 @@ impl RevisitPolicy {
     }
 
     /// Time until a page that seems gone is fetched again to confirm it.
-    pub fn confirm_ms(&self) -> u64 {
+    pub(crate) fn confirm_ms(&self) -> u64 {
         self.confirm_gone.as_millis() as u64
     }
 

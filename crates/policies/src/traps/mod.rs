@@ -282,7 +282,7 @@ impl HostTraps {
         mirror.is_believed = is_mirror;
     }
 
-    pub fn is_mirror(&self) -> bool {
+    pub(crate) fn is_mirror(&self) -> bool {
         self.mirror_of().is_some()
     }
 

@@ -129,7 +129,7 @@ impl Store {
     }
 
     /// Duplicates of a page, up to `at_most`.
-    pub fn duplicates_of(&self, page: &PageRecord, at_most: usize) -> Result<Vec<String>, FrontierError> {
+    pub(crate) fn duplicates_of(&self, page: &PageRecord, at_most: usize) -> Result<Vec<String>, FrontierError> {
         let mut duplicates = Vec::new();
         for slot in ContentRole::of(Some(page)).slots {
             for member in self.url_keys(&self.copies, self.copies.range(slot.members()).take(at_most))? {

@@ -221,7 +221,7 @@ impl Store {
         Ok((key, records::from_bytes(&value).ok_or_else(|| self.unreadable(keyspace.name()))?))
     }
 
-    pub fn state_of(&self, url: UrlKey) -> Result<Option<UrlState>, FrontierError> {
+    pub(crate) fn state_of(&self, url: UrlKey) -> Result<Option<UrlState>, FrontierError> {
         let bytes = self.get(&self.urls, &url.to_bytes())?;
         bytes.map(|bytes| UrlState::from_bytes(&bytes).ok_or_else(|| self.unreadable("urls"))).transpose()
     }
@@ -267,7 +267,7 @@ impl Store {
     }
 
     /// The URLs whose keys are at the end of these entries' keys.
-    pub fn url_keys(
+    pub(crate) fn url_keys(
         &self,
         keyspace: &Keyspace,
         entries: impl Iterator<Item = Guard>,
@@ -285,7 +285,7 @@ impl Store {
     }
 
     /// Calls `take` for every host's record.
-    pub fn each_host(&self, mut take: impl FnMut(HostKey, HostRecord)) -> Result<(), FrontierError> {
+    pub(crate) fn each_host(&self, mut take: impl FnMut(HostKey, HostRecord)) -> Result<(), FrontierError> {
         for entry in self.hosts.iter() {
             let (key, record) = self.read(&self.hosts, entry)?;
             take(part(&key, 0).ok_or_else(|| self.unreadable("hosts"))?, record);
