@@ -18,6 +18,8 @@ use seine_parse::page::{
 use seine_parse::{DeriveOptions, derive};
 use seine_policies::revisit::History;
 
+const HOUR_MS: u64 = 3_600_000;
+
 const URL: &str = "http://site.example/a";
 const BEFORE: u64 = event::FETCHED - 24 * 3_600_000;
 
@@ -244,6 +246,23 @@ fn the_witness_decides_who_is_charged() {
         (status(503), unknown(), Whose::Host, None, Whose::Host),
     ] {
         assert_eq!(question(whose).after(witness, &event.outcome, &work), charged, "{witness:?}");
+    }
+}
+
+/// A host may fail for some URLs for days and answer others meanwhile. Then nobody is charged, and nothing else ends
+/// the retries.
+#[test]
+fn a_url_waits_longer_the_longer_no_attempt_has_counted() {
+    let asked = PageEvent { ended_ms: 10 * HOUR_MS, ..status(503) };
+    let again = |whose, put_off_since| {
+        let known = Work { was_put_off: true, put_off_since, ..unknown() };
+        let way = Way { whose, not_before: asked.ended_ms + 1_000, ..way() };
+        verdict(&asked, &way, &known, &config()).again.unwrap().at - asked.ended_ms
+    };
+    for whose in [Whose::Host, Whose::Part] {
+        assert!(again(whose, None) < 60_000);
+        assert!(again(whose, Some(asked.ended_ms - 1_000)) < 60_000);
+        assert!((4 * HOUR_MS..5 * HOUR_MS).contains(&again(whose, Some(2 * HOUR_MS))));
     }
 }
 

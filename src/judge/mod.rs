@@ -139,7 +139,7 @@ pub fn judge(fetched: &Fetched, known: &Work, policy: &Policy, answers: &Answers
 
 fn decide(fetched: &Fetched, known: &Work, policy: &Policy, answers: &Answers) -> Result<Verdict, Question> {
     let Fetched { event, reading, way } = *fetched;
-    let case = Case { event, reading, way, known, policy, again: again(event, way, policy) };
+    let case = Case { event, reading, way, known, policy, again: again(event, way, known, policy) };
     let preferences = preferences::all(event, &reading.preferences, known, way.said_by_host.as_deref());
     let seen = withheld::withheld(&case, preferences.as_deref());
     let (withheld, drops_reservations) = match seen {
@@ -163,9 +163,10 @@ fn decide(fetched: &Fetched, known: &Work, policy: &Policy, answers: &Answers) -
 }
 
 /// When the URL is tried again. A body whose transfer was complete, but not its content coding, is charged to the URL.
-fn again(event: &PageEvent, way: &Way, policy: &Policy) -> Option<Again> {
+fn again(event: &PageEvent, way: &Way, known: &Work, policy: &Policy) -> Option<Again> {
     let config = &policy.config.frontier;
-    let of_cut = || retry::again(event, Whose::Page, 0, config);
+    let of_cut = || retry::again(event, Whose::Page, 0, None, config);
     let is_cut = event.response().is_some_and(Response::is_cut);
-    retry::again(event, way.whose, way.not_before, config).or_else(|| if is_cut { of_cut() } else { None })
+    retry::again(event, way.whose, way.not_before, known.put_off_since, config)
+        .or_else(|| if is_cut { of_cut() } else { None })
 }

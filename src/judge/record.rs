@@ -73,7 +73,7 @@ pub(crate) fn judge(seen: Seen, settings: Settings) -> Ruling {
         return Ruling::Record { record: before.clone(), recheck: recheck(event, before, settings) };
     }
     // Older events do not have the worker's decision.
-    let own = || retry::again(event, Whose::Page, 0, settings.config);
+    let own = || retry::again(event, Whose::Page, 0, None, settings.config);
     if let Some(Again { at, counts, host_is_well }) = event.again.or_else(own) {
         return Ruling::Retry {
             at,

@@ -13,8 +13,17 @@ use crate::config::FrontierConfig;
 const ABSURD: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// When to try the URL again, and what the attempt counts for. After its own failure: while attempts are left. After
-/// host trouble: behind the other URLs of the host. None if the outcome is final.
-pub fn again(event: &PageEvent, whose: Whose, not_before: EpochMs, config: &FrontierConfig) -> Option<Again> {
+/// host trouble: behind the other URLs of the host. The longer no attempt has counted (`put_off_since`), the longer the
+/// URL waits: a host may fail for some URLs for days and answer others meanwhile. None if the outcome is final.
+pub fn again(
+    event: &PageEvent,
+    whose: Whose,
+    not_before: EpochMs,
+    put_off_since: Option<EpochMs>,
+    config: &FrontierConfig,
+) -> Option<Again> {
+    let age = Duration::from_millis(event.ended_ms.saturating_sub(put_off_since.unwrap_or(event.ended_ms)));
+    let not_before = not_before.max(event.ended_ms + millis((age / 2).min(config.backoff_max)));
     match whose {
         Whose::Nobody => None,
         Whose::Page => retry_at(event, config).map(|at| Again { at, counts: true, ..Again::default() }),

@@ -222,8 +222,7 @@ impl Asker {
         if host.witness.is_some() {
             return Ok(host.witness);
         }
-        let many_since = host.trouble.as_ref().and_then(|trouble| trouble.errors.many_since);
-        if self.witnesses.answered_lately(host.origin(), many_since, now_ms()) {
+        if self.witnesses.answered_lately(host.origin(), now_ms()) {
             return Ok(Some(true));
         }
         let (origin, except) = (host.origin().to_owned(), work.url.clone());

@@ -8,14 +8,16 @@ use seine_parse::page::EpochMs;
 
 /// An answer counts for this long, …
 const SHORTEST_MS: u64 = 60_000;
-/// … longer if URLs of the host have failed for hours (for this part of that time), …
+/// … longer if the host has been asked like this again and again for hours (for this part of that time), …
 const PART: u64 = 16;
 /// … but at most for this long, …
 const LONGEST_MS: u64 = 600_000;
 /// … and for this many failures a minute. If the host goes down meanwhile, so many URLs at most are charged for it.
 const FAILURES_A_MINUTE: u64 = 8;
-/// At this number of hosts, old answers are removed.
-const TIDY_AT: usize = 1024;
+/// If a host was not asked like this for so long, what it answered before is forgotten.
+const FORGOTTEN_MS: u64 = 3_600_000;
+/// At this number of hosts, old answers are removed; all of them, if too few are old. Each host is then asked once more.
+const TIDY_AT: usize = 8192;
 
 /// The last such answer of each host.
 #[derive(Debug, Default)]
@@ -24,6 +26,8 @@ pub struct Witnesses(Mutex<HashMap<String, LastAnswer>>);
 #[derive(Debug)]
 struct LastAnswer {
     at: EpochMs,
+    /// When the host answered like this first, without a pause of an hour or a failure since.
+    first: EpochMs,
     failures: u64,
 }
 
@@ -32,27 +36,36 @@ impl Witnesses {
     pub(super) fn heard(&self, origin: &str, has_answered: bool, now: EpochMs) {
         let mut hosts = self.0.lock();
         if hosts.len() >= TIDY_AT {
-            hosts.retain(|_, last| last.counts(LONGEST_MS, now));
+            hosts.retain(|_, last| last.is_known(now));
+            if hosts.len() >= TIDY_AT / 2 {
+                hosts.clear();
+            }
         }
-        match has_answered {
-            true => _ = hosts.insert(origin.to_owned(), LastAnswer { at: now, failures: 0 }),
-            false => _ = hosts.remove(origin),
+        if has_answered {
+            let known = hosts.get(origin).filter(|last| last.is_known(now));
+            let first = known.map_or(now, |last| last.first);
+            hosts.insert(origin.to_owned(), LastAnswer { at: now, first, failures: 0 });
+        } else {
+            hosts.remove(origin);
         }
     }
 
-    /// Whether the last answer of the host still counts, for one more failure. `many_since`: since when many of its URLs fail.
-    pub(super) fn answered_lately(&self, origin: &str, many_since: Option<EpochMs>, now: EpochMs) -> bool {
-        let failing_ms = many_since.map_or(0, |since| now.saturating_sub(since));
-        let counts_for_ms = (failing_ms / PART).clamp(SHORTEST_MS, LONGEST_MS);
+    /// Whether the last answer of the host still counts, for one more failure.
+    pub(super) fn answered_lately(&self, origin: &str, now: EpochMs) -> bool {
         let mut hosts = self.0.lock();
-        let Some(last) = hosts.get_mut(origin).filter(|last| last.counts(counts_for_ms, now)) else { return false };
+        let Some(last) = hosts.get_mut(origin).filter(|last| last.counts(now)) else { return false };
         last.failures += 1;
         true
     }
 }
 
 impl LastAnswer {
-    fn counts(&self, for_ms: u64, now: EpochMs) -> bool {
+    fn is_known(&self, now: EpochMs) -> bool {
+        now < self.at.saturating_add(FORGOTTEN_MS)
+    }
+
+    fn counts(&self, now: EpochMs) -> bool {
+        let for_ms = (now.saturating_sub(self.first) / PART).clamp(SHORTEST_MS, LONGEST_MS);
         now < self.at.saturating_add(for_ms) && self.failures < FAILURES_A_MINUTE * for_ms / SHORTEST_MS
     }
 }

@@ -111,6 +111,11 @@ impl Attempts {
         self.0 = [&in_all.to_be_bytes()[..], &last[from..].concat()].concat();
     }
 
+    /// The time of the oldest remembered attempt after which none has counted; none if the last one counted.
+    pub(super) fn put_off_since(&self) -> Option<EpochMs> {
+        self.to_vec().iter().rev().take_while(|attempt| !attempt.counts).last().map(|attempt| attempt.at)
+    }
+
     /// The remembered attempts, oldest first.
     pub fn to_vec(&self) -> Vec<Attempt> {
         let mut bytes = self.0.get(2..).unwrap_or_default();

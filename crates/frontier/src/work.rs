@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::page::{PageRecord, PageState};
 use super::url_history::{Found, UrlHistory};
-use seine_parse::page::{Doubt, Kind, WasDuplicate};
+use seine_parse::page::{Doubt, EpochMs, Kind, WasDuplicate};
 use seine_policies::focus::Lead;
 
 /// Priority of a URL that the frontier first sees in a verdict (a page log from elsewhere).
@@ -54,6 +54,8 @@ pub struct Work {
     pub attempt: u16,
     /// It was put off for probable host trouble since its last real attempt.
     pub was_put_off: bool,
+    /// Since when no attempt has counted, as far back as attempts are remembered. None if the last attempt counted.
+    pub put_off_since: Option<EpochMs>,
     /// The page was live at its last fetch.
     pub was_found: bool,
     /// Its page was complete once, but is not delivered now: the page is gone, or the URL is an alias.

@@ -174,3 +174,31 @@ fn one_attempt_is_told_by_its_record_alone() {
         Attempt { at: NOW + 1000, outcome: Cause::Failure(FailureReason::Protocol), counts: true, digest: None };
     assert_eq!(look(&frontier, url).attempts, [one, second]);
 }
+
+#[test]
+fn a_leased_url_says_since_when_no_attempt_has_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let frontier = open(&folder);
+    let url = "http://a.example/";
+    frontier.propose(&[page(url)], NOW).unwrap();
+    let mut event = 0;
+    let mut since_after = |at, counts: bool| {
+        event += 1;
+        let change = Change::Retry { at, attempt: 0, put_off: !counts, cause: None, host: HostPause::default() };
+        let failed = tried(Verdict { change, ..fetched(url, event, None) }, at, Cause::Status(503), counts);
+        frontier.apply(&batch(event, vec![failed], vec![]), at).unwrap();
+        let lease = lease_one(&frontier, at, 1);
+        let since = lease.work[0].put_off_since;
+        all_fetched(&frontier, lease);
+        since
+    };
+    assert_eq!(since_after(NOW, false), Some(NOW));
+    assert_eq!(since_after(NOW + 1000, false), Some(NOW));
+    assert_eq!(since_after(NOW + 2000, true), None);
+    assert_eq!(since_after(NOW + 3000, false), Some(NOW + 3000));
+    for at in 4..20 {
+        since_after(NOW + at * 1000, false);
+    }
+    let since = since_after(NOW + 20_000, false).unwrap();
+    assert!((NOW + 10_000..NOW + 18_000).contains(&since), "only the last attempts are remembered: {since}");
+}

@@ -266,6 +266,7 @@ impl Url {
             priority: self.rank.0,
             attempt: self.attempt,
             was_put_off: self.was_put_off,
+            put_off_since: None, // the model's attempts all count
             was_found: page.is_some(),
             had_page: self.page.as_ref().is_some_and(PageRecord::had_page),
             known: PageRecord {
