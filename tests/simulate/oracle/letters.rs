@@ -118,11 +118,11 @@ impl Page<'_> {
             return None; // bodies that cannot be decoded are delivered as far as they can
         }
         let whole = self.whole();
-        let mut holds_whole = false;
+        let mut whole_since = None;
         for change in &self.changes {
             match &change.what {
                 Done::Delivered { digest, .. } if !whole.contains(digest.as_str()) => {
-                    if holds_whole {
+                    if whole_since.is_some_and(|since| !self.case.has_lost_all(self.sink, since, change.at_ms)) {
                         return Some(format!(
                             "{} had {} whole, and at {} got something that no whole answer was",
                             self.sink,
@@ -131,8 +131,8 @@ impl Page<'_> {
                         ));
                     }
                 }
-                Done::Delivered { .. } => holds_whole = true,
-                Done::Removed { .. } => holds_whole = false,
+                Done::Delivered { .. } => whole_since = Some(change.at_ms),
+                Done::Removed { .. } => whole_since = None,
                 Done::Touched { .. } => {}
             }
         }

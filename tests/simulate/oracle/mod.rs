@@ -17,7 +17,7 @@ mod told;
 use std::collections::BTreeMap;
 
 use crate::world::settings::Kind;
-use crate::world::{Answer, Change, DAY, Event, Held, NewSettings, Order, Request, Settings, World};
+use crate::world::{Answer, Change, DAY, Event, Held, NewSettings, Order, Request, Settings, Trouble, World};
 use requests::Requests;
 pub use said::{Books, Report, Said, Told};
 // The simulation of whole crawls alone prints stories.
@@ -212,6 +212,15 @@ impl Case<'_> {
             _ => false,
         };
         until > from + REMEMBERED || self.oracle.events.iter().any(is_changed)
+    }
+
+    /// Whether somebody emptied the destination between the two times. Then Seine sends again what its page log still has, in order.
+    fn has_lost_all(&self, sink: &str, from: u64, until: u64) -> bool {
+        let loses = |what: &Trouble| matches!(what, Trouble::Emptied | Trouble::Replaced | Trouble::Recreated);
+        self.oracle.events.iter().any(|(at, _, event)| match event {
+            Event::Destination(it) => it.which.name() == sink && loses(&it.what) && (from..=until).contains(at),
+            _ => false,
+        })
     }
 
     fn day(&self, at: u64) -> String {

@@ -53,7 +53,9 @@ fn is_not_live(case: &Case, url: &str, at: u64) -> bool {
 /// Whether two answers, `confirm_gone` apart, spoke against the page, and no answer between them spoke for it.
 pub(super) fn is_confirmed(case: &Case, url: &str, (from, until): (u64, u64)) -> bool {
     let mut since: Option<u64> = None;
-    for (_, last) in case.oracle.requests.of(url).filter(|(_, last)| (from..=until).contains(&last.ended)) {
+    // The target of a redirect may have been requested later, for another URL.
+    let answers = case.oracle.requests.of(url).map(|(first, last)| if last.ended <= until { last } else { first });
+    for last in answers.filter(|answer| (from..=until).contains(&answer.ended)) {
         match is_bad(url, last) {
             Some(true) => {
                 let first = *since.get_or_insert(last.ended);
@@ -76,7 +78,7 @@ fn is_bad(url: &str, last: &Asked) -> Option<bool> {
     match &last.meant.says {
         Says::Missing => Some(true),
         Says::Page { noindex, is_empty, .. } => Some(*noindex || *is_empty || last.url != url),
-        Says::NotModified { noindex } => Some(*noindex),
+        Says::NotModified { noindex } => Some(*noindex || last.url != url),
         Says::Redirect(_) => Some(true),
         _ => None,
     }
