@@ -54,11 +54,12 @@ fn is_not_live(case: &Case, url: &str, at: u64) -> bool {
 pub(super) fn is_confirmed(case: &Case, url: &str, (from, until): (u64, u64)) -> bool {
     let mut since: Option<u64> = None;
     // The target of a redirect may have been requested later, for another URL.
-    let answers = case.oracle.requests.of(url).map(|(first, last)| if last.ended <= until { last } else { first });
-    for last in answers.filter(|answer| (from..=until).contains(&answer.ended)) {
+    let answers =
+        case.oracle.requests.of(url).map(|(first, last)| (first, if last.ended <= until { last } else { first }));
+    for (asked, last) in answers.filter(|(_, answer)| (from..=until).contains(&answer.ended)) {
         match is_bad(url, last) {
             Some(true) => {
-                let first = *since.get_or_insert(last.ended);
+                let first = *since.get_or_insert(asked.ended);
                 if is_later(case, first, last.ended) {
                     return true;
                 }
