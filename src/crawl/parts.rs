@@ -39,8 +39,12 @@ pub(super) fn start(running: &Arc<Running>, handle: &Handle) {
 
     let at = running.clone();
     supervisor.start(VALIDATING, stuck_after(STUCK_AFTER), move |beat| {
-        let mut reader = at.log.follower(VALIDATOR, at.frontier.cursor()?)?;
-        while !reader.is_closed_and_drained() {
+        loop {
+            // Opened anew for a new configuration: the last batch was read and not validated.
+            let mut reader = at.log.follower(VALIDATOR, at.frontier.cursor()?)?;
+            if reader.is_closed_and_drained() {
+                return Ok(());
+            }
             let visitor = at.visitor();
             let (scope, config) = (visitor.services.scope.clone(), visitor.services.config.frontier.clone());
             if !config.traps {
@@ -50,7 +54,6 @@ pub(super) fn start(running: &Arc<Running>, handle: &Handle) {
             let is_old = || !Arc::ptr_eq(&visitor.services.config, &at.config());
             validator.run(&mut reader, beat, &is_old, &|| visitor.services.changed.send_replace(()))?;
         }
-        Ok(())
     });
 
     for sink in running.config().sinks.clone() {

@@ -79,7 +79,7 @@ impl Validator {
     }
 
     /// Reads the log until it is closed and read to its end, or `is_old` says that the configuration was replaced.
-    /// Notifies `applied` after every batch.
+    /// Then the last batch may be read, but not validated. Notifies `applied` after every batch.
     pub fn run(
         &self,
         reader: &mut Reader,
@@ -90,6 +90,9 @@ impl Validator {
         let mut idle = Idle::woken(IDLE);
         while !reader.is_closed_and_drained() && !is_old() {
             let entries = reader.next(BATCH_EVENTS, BATCH_BYTES, idle.time())?;
+            if is_old() {
+                break; // the links of these pages must be judged by the new configuration
+            }
             if entries.is_empty() {
                 self.pass_damage(reader)?;
                 self.look_for_lost(reader)?;

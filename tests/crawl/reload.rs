@@ -65,6 +65,20 @@ fn delays_and_scope_change_while_it_runs_and_what_is_known_follows() {
     process.wait().ok();
 }
 
+/// The page that is fetched first after the reload may be the only one that leads on.
+#[test]
+fn links_of_the_first_page_after_a_reload_are_judged_by_the_new_depth() {
+    const MAX_DEPTH: &str = "link_storage.link_classifier.max_depth";
+    let (site, place) = (site(1), Place::with(&format!("{DELAY}: 0\n{MAX_DEPTH}: 0\n")));
+    let process = start(&place, &site, &[]);
+    eventually("the seed is all", || live(&place) == 1 && status(&place)["frontier"]["in_flight"] == 0);
+    place.set(MAX_DEPTH, "5");
+    seine(&place, &["reload"]).ok();
+    eventually("its links are followed", || live(&place) == PAGES as u64 + 1);
+    process.signal("TERM");
+    process.wait().ok();
+}
+
 #[test]
 fn what_cannot_be_changed_is_named_and_nothing_is_changed_with_it() {
     let (site, place) = (site(1), Place::with(&format!("{DELAY}: 1h\n")));
