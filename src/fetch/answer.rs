@@ -1,12 +1,12 @@
 //! A response of any transport: its head, and its body as it arrives.
 
 use bytes::{Bytes, BytesMut};
+use http::Version;
 use http::response::Parts;
-use http::{Response, Version};
 use http_body_util::BodyExt;
 use hyper::body::Body;
 use seine_parse::page::wire::Wire;
-use seine_parse::page::{HttpVersion, Truncated, latin1_to_string};
+use seine_parse::page::{HttpVersion, Response, Truncated, latin1_to_string};
 
 use super::capture::{Capture, NotKept, Recording};
 
@@ -22,7 +22,7 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    pub(super) fn of(response: Response<reqwest::Body>, recording: Option<Recording>) -> (Parts, Incoming) {
+    pub(super) fn of(response: http::Response<reqwest::Body>, recording: Option<Recording>) -> (Parts, Incoming) {
         let is_http2 = response.version() == Version::HTTP_2;
         let (head, body) = response.into_parts();
         (head, Incoming { body, is_http2, recording })
@@ -86,4 +86,21 @@ pub(super) fn http_version(version: Version) -> HttpVersion {
         Version::HTTP_09 | Version::HTTP_10 => HttpVersion::Http10,
         _ => HttpVersion::Http11,
     }
+}
+
+/// Whether the server sent only a part of the body, although nobody asked for a part: a 206 whose `Content-Range` does not say
+/// that it is all (RFC 9110 §15.3.7).
+pub(super) fn is_part(response: &Response) -> bool {
+    response.status == 206 && !response.headers.get("content-range").is_some_and(is_all)
+}
+
+/// `bytes 0-99/100`, but not `bytes 0-99/200` or `bytes 0-99/*`.
+fn is_all(range: &str) -> bool {
+    let parts = || {
+        let (range, length) = range.trim().strip_prefix("bytes ")?.split_once('/')?;
+        let (first, last) = range.trim().split_once('-')?;
+        let number = |text: &str| text.trim().parse::<u64>().ok();
+        Some((number(first)?, number(last)?, number(length)?))
+    };
+    parts().is_some_and(|(first, last, length)| first == 0 && last.checked_add(1) == Some(length))
 }

@@ -12,7 +12,7 @@ use seine_parse::page::{EpochMs, Failure, FailureReason, Headers, Outcome, Respo
 use seine_simulation_hooks::outside::replacement;
 use seine_system::clock::now_ms;
 
-use super::answer::{Incoming, http_version, reason_phrase};
+use super::answer::{Incoming, http_version, is_part, reason_phrase};
 use super::body::Body;
 use super::cookies;
 use super::counts::RequestCounts;
@@ -213,6 +213,9 @@ impl Client {
         let announced = incoming.announced().unwrap_or(0);
         let begun = Instant::now();
         (kept.body, kept.truncated) = read_body(&mut incoming, announced, deadline, &limits, room).await;
+        if is_part(&kept) {
+            kept.truncated = kept.truncated.or(Some(Truncated::Disconnect));
+        }
         self.counts.stages.body(begun.elapsed());
         kept.wire = incoming.wire(kept.body.len());
         let is_secret = !self.archives_credentials && shown(headers).have_secrets();

@@ -19,8 +19,16 @@ pub(super) fn keep_validators(record: &mut PageRecord, event: &PageEvent, respon
             record.history = record.history.map(|history| history.doubted(Doubt::Cut, event.ended_ms));
         }
         record.digest = Some(derived.digest).filter(|_| whole());
-        record.etag = response.headers.get("etag").filter(|_| whole()).map(str::to_owned);
-        record.last_modified = last_modified(event, response).filter(|_| whole()).map(str::to_owned);
+        // Nor must those of an empty body (204, say): if it is a mishap that has the page's ETag, a 304 would confirm it.
+        let confirms = whole() && !response.body.is_empty();
+        let age = age_in_seconds(event, response);
+        let validator = |name, may_be_of_a_later_version: bool| {
+            response.headers.get(name).filter(|_| confirms && !may_be_of_a_later_version).map(str::to_owned)
+        };
+        // A page may change again in the second of its answer. A later version then has the same `Last-Modified` (RFC 9110
+        // §8.8.2.2), and the same tag where servers such as nginx make it of this time and the size.
+        record.etag = validator("etag", age.is_some_and(|age| (-1..=0).contains(&age)));
+        record.last_modified = validator("last-modified", age.is_some_and(|age| age <= 0));
         record.must_refetch = false;
         record.judged = JudgedBy::of(event);
         record.final_url = Some(event.final_url.clone()).filter(|_| !event.hops.is_empty());
@@ -33,14 +41,12 @@ pub(super) fn keep_validators(record: &mut PageRecord, event: &PageEvent, respon
     }
 }
 
-/// `Last-Modified`, if no later version can have the same one. It counts whole seconds, so a page may change again in the
-/// second of its answer (RFC 9110 §8.8.2.2).
-fn last_modified<'r>(event: &PageEvent, response: &'r Response) -> Option<&'r str> {
-    let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let parsed = |text: &str| httpdate::parse_http_date(text).ok().map(seconds);
-    let answered = response.headers.get("date").and_then(parsed).unwrap_or(event.ended_ms / 1000);
-    let is_over = |text: &&str| parsed(text).is_none_or(|modified| modified < answered);
-    response.headers.get("last-modified").filter(is_over)
+/// The seconds from the last change (`Last-Modified`) to the answer, both by the server's clock, if it has told one.
+fn age_in_seconds(event: &PageEvent, response: &Response) -> Option<i64> {
+    let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
+    let header = |name| response.headers.get(name).and_then(|text| httpdate::parse_http_date(text).ok()).map(seconds);
+    let answered = header("date").unwrap_or((event.ended_ms / 1000) as i64);
+    Some(answered - header("last-modified")?)
 }
 
 /// The page's changes so far, including this response. `tells`: number of other pages for which it gives dates.

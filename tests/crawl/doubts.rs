@@ -28,6 +28,10 @@ const NAMED: u8 = 8;
 const LEADS_TO_NAMED: u8 = 9;
 /// Names an unknown URL, which answers with a page.
 const NAMES_ERROR: u8 = 10;
+/// Empty, with the tag of the page, …
+const TAGGED: u8 = 11;
+/// … which has not changed for whoever names the tag.
+const UNCHANGED: u8 = 12;
 
 /// Six pages, and what all of them answer instead.
 fn site() -> (Running, Arc<AtomicU8>) {
@@ -58,6 +62,8 @@ fn site() -> (Running, Arc<AtomicU8>) {
             (path, ITSELF) => Answer::redirect(302, path),
             (_, FORBIDDEN) => Answer::redirect(302, "/internal"),
             (_, EMPTY) => Answer::html(""),
+            (_, TAGGED) => Answer::html("").header("etag", "\"1\""),
+            (_, UNCHANGED) if ask.header("if-none-match").is_some() => Answer::new(304, "").header("etag", "\"1\""),
             // A client that uses only this tag takes the wrong answer for the page.
             (path, _) => page(path),
         }),
@@ -211,6 +217,29 @@ fn what_is_said_twice_is_believed() {
             let documents = documents(&place);
             assert!(PATHS.iter().all(|path| documents[&(site.origin(0) + path)]["html"] == ""), "{documents:?}");
         }
+    }
+}
+
+/// A server that breaks may send an empty answer with the headers of the page.
+#[test]
+fn an_empty_answer_is_not_confirmed_by_its_tag() {
+    let (site, mishap) = site();
+    let place = Place::with(&format!("{OFTEN}, confirm_gone: 300ms}}\ntarget_storage.data_formats: [ELASTIC]\n"));
+    let (process, _) = start(&place, &site);
+    mishap.store(TAGGED, Ordering::SeqCst);
+    let doubted = |path: &str| why(&place, &(site.origin(0) + path))["page"]["doubt"].is_object();
+    eventually("a page is doubted", || doubted("/3"));
+    eventually("all are empty", || !PATHS.iter().any(|path| doubted(path)));
+    mishap.store(UNCHANGED, Ordering::SeqCst);
+    // Twice, because the first may have been on its way.
+    looked_at(&site, 2);
+    eventually("no page is doubted", || !PATHS.iter().any(|path| doubted(path)));
+    process.signal("TERM");
+    process.wait().ok();
+    let documents = documents(&place);
+    for path in PATHS {
+        let html = documents[&(site.origin(0) + path)]["html"].as_str().unwrap();
+        assert!(html.contains(&format!("The page {path}")), "{documents:?}");
     }
 }
 

@@ -116,6 +116,23 @@ async fn answers_that_have_no_body_have_none() {
 }
 
 #[tokio::test]
+async fn a_part_that_nobody_asked_for_is_a_body_that_came_short() {
+    let ranges = [
+        ("", Some(Truncated::Disconnect)),
+        ("Content-Range: bytes 0-3/9\r\n", Some(Truncated::Disconnect)),
+        ("Content-Range: bytes 5-8/9\r\n", Some(Truncated::Disconnect)),
+        ("Content-Range: bytes 0-3/*\r\n", Some(Truncated::Disconnect)),
+        ("Content-Range: nonsense\r\n", Some(Truncated::Disconnect)),
+        ("Content-Range: bytes 0-3/4\r\n", None),
+    ];
+    for (range, truncated) in ranges {
+        let sent = format!("HTTP/1.1 206 Partial Content\r\n{range}Content-Length: 4\r\n\r\nhalf");
+        let response = response(get(Answer::raw(sent)).await);
+        assert_eq!((&response.body[..], response.truncated), (&b"half"[..], truncated), "{range}");
+    }
+}
+
+#[tokio::test]
 async fn content_codings_stay_on() {
     let bytes = b"\x1f\x8b\x08 this is not even gzip".to_vec();
     for coding in ["gzip", "br", "zstd", "deflate", "nonsense"] {
