@@ -1,4 +1,4 @@
-//! Applies changed settings to known URLs: scope, depth, robots.txt, canonical URLs, purposes.
+//! Applies changed settings to known URLs: scope, depth, limits, robots.txt, canonical URLs, purposes.
 //!
 //! A page that is no longer admitted is removed by its next recheck, which needs no request (`visit`). The same holds
 //! for queued URLs. A URL that was not admitted before is in no store, so pages that may link to it are read again.
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::asks::AsksChange;
 use super::saved::{InForce, Saved};
-use crate::config::Canonical;
+use crate::config::{Canonical, Config};
 
 /// Which URLs the crawl admits and what it does with them. If this changes, every known URL is evaluated again.
 pub(super) const REACH: Saved = Saved {
@@ -58,8 +58,44 @@ struct Reach {
     /// The page classifier whose irrelevant pages are withheld.
     #[serde(default)]
     left_out_by: Option<String>,
+    /// How many of the admitted URLs are taken. Missing in older notes, which leave nothing to compare.
+    #[serde(default)]
+    limits: Option<Limits>,
     /// The scope was narrowed at least once, so some URLs may have failed because of it.
     was_narrowed: bool,
+}
+
+/// Links beyond these limits are in no store, so the pages that have them are read again when one is raised.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Limits {
+    pages_per_host: Option<u64>,
+    hosts_per_domain: Option<u64>,
+    obey_nofollow: bool,
+    /// The lowest rank of a link that is followed.
+    min_rank: f64,
+}
+
+impl Limits {
+    fn of(config: &Config) -> Limits {
+        Limits {
+            pages_per_host: config.frontier.max_pages_per_host,
+            hosts_per_domain: config.frontier.max_hosts_per_domain,
+            obey_nofollow: config.scope.obey_nofollow,
+            min_rank: config.frontier.focus.min_rank,
+        }
+    }
+
+    fn exceed(&self, others: &Limits) -> bool {
+        is_higher(self.pages_per_host, others.pages_per_host)
+            || is_higher(self.hosts_per_domain, others.hosts_per_domain)
+            || (others.obey_nofollow && !self.obey_nofollow)
+            || self.min_rank < others.min_rank
+    }
+}
+
+/// None is no limit.
+fn is_higher<N: PartialOrd>(limit: Option<N>, other: Option<N>) -> bool {
+    other.is_some_and(|other| limit.is_none_or(|limit| limit > other))
 }
 
 fn yes() -> bool {
@@ -91,7 +127,7 @@ struct Change<'a> {
 }
 
 const LEAVE: &str = "scope or depth has changed: known pages outside it leave the destinations";
-const REREAD: &str = "scope or depth has changed: known pages are refetched for links that are in scope now";
+const REREAD: &str = "scope, depth or a limit has changed: known pages are refetched for links that are followed now";
 const PASSED_OVER: &str = "links of all pages are followed now: pages that are not relevant are refetched for their \
     links";
 const RETURN: &str = "URLs that were forbidden and are allowed now are tried again";
@@ -104,7 +140,7 @@ fn revisit(now: &InForce, before: Option<&str>) -> Result<(), FrontierError> {
     let Some(change) = Reach::new(now).change(&before, now) else { return Ok(()) };
     tracing::info!(
         pages = now.frontier.counts().page,
-        "the settings of scope, depth, robots.txt, canonical URLs or purpose have changed: known URLs are \
+        "the settings of scope, depth, limits, robots.txt, canonical URLs or purpose have changed: known URLs are \
         re-evaluated"
     );
     let concerned = RefCell::new(BTreeMap::<&str, u64>::new());
@@ -151,6 +187,7 @@ impl Reach {
             purposes: config.scope.purposes.clone(),
             hard_focus: config.frontier.focus.hard,
             left_out_by: config.left_out_by().map(str::to_owned),
+            limits: Some(Limits::of(config)),
             was_narrowed: false,
         }
     }
@@ -166,11 +203,12 @@ impl Reach {
             || (other.link_filters.is_some() && self.link_filters != other.link_filters)
             || self.requisites.exceed(other.requisites)
             || (self.forms && !other.forms)
+            || self.limits.zip(other.limits).is_some_and(|(limits, others)| limits.exceed(&others))
             || self.is_deeper(other)
     }
 
     fn is_deeper(&self, other: &Reach) -> bool {
-        other.max_depth.is_some_and(|limit| self.max_depth.is_none_or(|deepest| deepest > limit))
+        is_higher(self.max_depth, other.max_depth)
     }
 
     /// None if known URLs are not affected.

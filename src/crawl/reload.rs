@@ -47,7 +47,9 @@ impl Running {
     /// Applies the operator's limits.
     pub(super) fn limit_anew(&self) -> Result<(), Refusal> {
         let in_force = self.in_force.lock();
-        self.put(&in_force.config)
+        self.put(&in_force.config)?;
+        self.follow();
+        Ok(())
     }
 
     /// Applies a configuration that differs only in live keys. Visits in progress keep the old one.

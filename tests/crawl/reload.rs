@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::steering::{PAGES, seine, site, status};
 use crate::support::Running;
 use crate::support::program::{Place, Process, eventually, free_port};
+use crate::support::server::{Answer, Ask};
 
 const DELAY: &str = "link_storage.scheduler.host_min_access_interval";
 const BLACKLIST: &str = "link_storage.link_strategy.blacklist";
@@ -75,6 +76,59 @@ fn links_of_the_first_page_after_a_reload_are_judged_by_the_new_depth() {
     place.set(MAX_DEPTH, "5");
     seine(&place, &["reload"]).ok();
     eventually("its links are followed", || live(&place) == PAGES as u64 + 1);
+    process.signal("TERM");
+    process.wait().ok();
+}
+
+/// Links above a limit are in no store, and the page that has them may never change.
+#[test]
+fn links_that_a_limit_left_out_are_found_once_it_is_raised() {
+    const MOST: &str = "link_storage.max_pages_per_domain";
+    let (site, place) = (site(1), Place::with(&format!("{DELAY}: 0\n{MOST}: 10\n")));
+    let process = start(&place, &site, &[]);
+    let all_are_there =
+        |most: u64| eventually("it has as many pages as it may", || live(&place) == most && is_still(&place));
+    all_are_there(10);
+    place.set(MOST, "20");
+    seine(&place, &["reload"]).ok();
+    all_are_there(20);
+    seine(&place, &["limit", "host-pages", "30"]).ok();
+    all_are_there(30);
+    let host = site.origin(0);
+    seine(&place, &["host", &host, "pages", "40"]).ok();
+    all_are_there(40);
+    assert!(process.kill());
+    place.set(MOST, "50");
+    seine(&place, &["limit", "host-pages", "default"]).ok();
+    seine(&place, &["host", &host, "pages", "default"]).ok();
+    let process = start(&place, &site, &[]);
+    all_are_there(50);
+    process.signal("TERM");
+    process.wait().ok();
+}
+
+fn is_still(place: &Place) -> bool {
+    status(place)["frontier"]["in_flight"] == 0
+}
+
+#[test]
+fn links_marked_nofollow_are_found_once_they_are_followed() {
+    let site = Running::start(
+        1,
+        std::sync::Arc::new(|ask: &Ask| match ask.path() {
+            "/" => Answer::html("<a rel=nofollow href=/1>1</a> <a href=/2>2</a>").header("etag", "\"1\""),
+            "/1" | "/2" => Answer::html("A page"),
+            _ => Answer::text("").status(404),
+        }),
+    );
+    let place = Place::with(&format!("{DELAY}: 0\n"));
+    let process = start(&place, &site, &[]);
+    eventually("two are there", || live(&place) == 2 && is_still(&place));
+    process.signal("TERM");
+    process.wait().ok();
+    place.set("link_storage.link_strategy.obey_nofollow", "false");
+    let process = start(&place, &site, &[]);
+    eventually("all are there", || live(&place) == 3);
     process.signal("TERM");
     process.wait().ok();
 }

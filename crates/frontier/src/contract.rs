@@ -97,7 +97,7 @@ pub trait Fetching: Scheduler {
     /// healthy. None if there is none; only the host's first pages are searched.
     fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError>;
 
-    /// Calls `look` for every URL in `page`, or for those of one host (`of`, its origin), and applies the rechecks.
+    /// Calls `recheck` for every URL in `page`, or for those of one host (`of`, its origin), and applies its answers.
     /// Returns how many changed. Works in batches; after an interruption, call it again.
     fn recheck(&self, of: Option<&str>, now: EpochMs, recheck: ChooseRecheck) -> Result<u64, FrontierError>;
 

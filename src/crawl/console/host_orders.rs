@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use seine_frontier::{EmbeddedFrontier, HostOrder};
+use seine_frontier::{EmbeddedFrontier, Fetching, HostOrder, PageRecord, Recheck};
 use seine_system::blocking;
 use seine_system::clock::now_ms;
 
@@ -20,6 +20,8 @@ const LONGEST_DELAY_MS: u64 = 24 * 3600 * 1000;
 pub(super) struct HostOrders {
     pub frontier: Arc<EmbeddedFrontier>,
     pub hosts: HostList,
+    /// `link_storage.max_pages_per_domain`
+    pub most_pages: Option<u64>,
 }
 
 impl HostOrders {
@@ -36,7 +38,32 @@ impl HostOrders {
         if pages == Some(0) {
             return Err(Refusal::Bad("the limit is at least one page; to stop fetching, block the host".to_owned()));
         }
-        self.give(host, HostOrder::Pages(pages))
+        let full = self.full(&self.hosts.origins_of(host)?)?;
+        let mut done = self.give(host, HostOrder::Pages(pages))?;
+        let mut refetched = 0;
+        for (origin, admitted) in full {
+            if pages.or(self.most_pages).is_none_or(|most| most > admitted) {
+                let refetch = |page: &PageRecord| page.state.is_found().then_some(Recheck::Refetch);
+                refetched += self.frontier.recheck(Some(&origin), now_ms(), &refetch)?;
+            }
+        }
+        if refetched > 0 {
+            done += &format!("; {} of its pages are refetched for links that were left out", grouped(refetched));
+        }
+        Ok(done)
+    }
+
+    /// Those that have as many pages as they may, and how many.
+    fn full(&self, origins: &[String]) -> Result<Vec<(String, u64)>, Refusal> {
+        let mut full = Vec::new();
+        for origin in origins {
+            let Some(host) = self.frontier.host_snapshot(origin)? else { continue };
+            let pages = host.record.pages;
+            if host.record.ordered_pages.or(self.most_pages).is_some_and(|most| pages >= most) {
+                full.push((origin.clone(), pages));
+            }
+        }
+        Ok(full)
     }
 
     pub(super) fn give(&self, host: &str, order: HostOrder) -> Result<String, Refusal> {
@@ -55,10 +82,7 @@ impl HostOrders {
             HostOrder::Delay(Some(delay)) => {
                 format!("delay of {} ms for {origin}, or that of its robots.txt if it is longer", delay.as_millis())
             }
-            HostOrder::Pages(Some(pages)) => format!(
-                "at most {} pages of {origin}; links that were left out are added when they are found again",
-                grouped(pages)
-            ),
+            HostOrder::Pages(Some(pages)) => format!("at most {} pages of {origin}", grouped(pages)),
             HostOrder::Pages(None) => format!("the configured limit of pages applies to {origin}"),
             HostOrder::Delay(None) => format!("{origin} {is} fetched with the configured delay"),
         })

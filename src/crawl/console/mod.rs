@@ -106,7 +106,11 @@ impl Console {
             pauses: pauses.clone(),
             limits: limits.clone(),
             clients,
-            hosts: HostOrders { frontier: frontier.clone(), hosts: hosts.clone() },
+            hosts: HostOrders {
+                frontier: frontier.clone(),
+                hosts: hosts.clone(),
+                most_pages: config.frontier.max_pages_per_host,
+            },
             sinks: SinkOrders {
                 folder: folder.clone(),
                 config: config.clone(),
