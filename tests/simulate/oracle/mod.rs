@@ -233,6 +233,19 @@ impl Case<'_> {
         events.filter(move |(at, until, _)| *at <= to && until.unwrap_or(*at) >= from).map(|(_, _, event)| event)
     }
 
+    /// By how much the crawl's clock may be further ahead after the starts between the two times: by all jumps of the machine's clock
+    /// that the processes before had ignored.
+    fn jump_of_starts_between(&self, from: u64, to: u64) -> u64 {
+        if !self.oracle.lives.iter().any(|(at, _)| (from..=to).contains(at)) {
+            return 0;
+        }
+        let jumps = self.oracle.events.iter().map(|(at, _, event)| match event {
+            Event::ClockJump { by } if *at <= to => u64::try_from(*by).unwrap_or(0),
+            _ => 0,
+        });
+        jumps.sum()
+    }
+
     /// The machine's clock was set at some time.
     fn has_jumps(&self) -> bool {
         self.oracle.events.iter().any(|(_, _, event)| matches!(event, Event::ClockJump { .. }))

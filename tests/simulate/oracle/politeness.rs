@@ -34,11 +34,18 @@ struct Rested<'a> {
 }
 
 impl<'a> Rested<'a> {
-    fn is_broken_by(&self, asked: &Asked) -> Option<&Rest<'a>> {
-        let broken = |rests: &'_ [Rest<'a>]| rests.iter().position(|rest| asked.at + ROUNDED < rest.until);
+    fn is_broken_by(&self, case: &Case, asked: &Asked) -> Option<&Rest<'a>> {
+        let broken = |rests: &'_ [Rest<'a>]| rests.iter().position(|rest| is_early(case, asked, rest, ROUNDED));
         let first = broken(&self.rests)?;
         self.or.as_ref().is_none_or(|or| broken(or).is_some()).then(|| &self.rests[first])
     }
+}
+
+/// Whether the request comes before the end of the rest. A start takes the machine's clock, even if it had jumped ahead, and
+/// a rest ends by the crawl's clock.
+fn is_early(case: &Case, asked: &Asked, rest: &Rest, tolerance: u64) -> bool {
+    let until = rest.until.saturating_sub(case.jump_of_starts_between(rest.after.ended, asked.at));
+    asked.at + tolerance < until
 }
 
 pub fn stories(case: &Case) -> Vec<String> {
@@ -52,14 +59,13 @@ pub fn stories(case: &Case) -> Vec<String> {
         let (origin, _) = split(&asked.url);
         // If another host's robots.txt redirects here, the request needs only the politeness slot of the address, not this host's delay.
         let is_borrowed = asked.robots_of.as_deref().is_some_and(|of| of != origin);
-        let broken = hosts.get(origin).and_then(|rested| rested.is_broken_by(asked));
+        let broken = hosts.get(origin).and_then(|rested| rested.is_broken_by(case, asked));
         match (is_borrowed, broken) {
             (true, Some(_)) => {}
             (true, None) => _ = borrowed.insert(origin, rests(case, asked, origin)),
             (false, broken) => stories.extend(broken.map(|rest| tell(case, asked, rest, origin))),
         }
-        let is_early = |rest: &&Rest| asked.at + LOOK_UP < rest.until;
-        if let Some(rest) = addresses.get(&asked.ip).filter(is_early) {
+        if let Some(rest) = addresses.get(&asked.ip).filter(|rest| is_early(case, asked, rest, LOOK_UP)) {
             stories.push(tell(case, asked, rest, &asked.ip.to_string()));
         }
         if !is_borrowed {
