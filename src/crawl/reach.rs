@@ -12,6 +12,7 @@ use seine_frontier::{Fetching, FrontierError, PageRecord, PageState, Recheck, Ve
 use seine_parse::page::preferences::Purposes;
 use seine_parse::page::{FailureReason, Kind};
 use seine_parse::requisites::Requisites;
+use seine_simulation_hooks::planted;
 use seine_system::clock::now_ms;
 use serde::{Deserialize, Serialize};
 
@@ -86,6 +87,9 @@ impl Limits {
     }
 
     fn exceed(&self, others: &Limits) -> bool {
+        if planted::is("limits_for_ever") {
+            return false;
+        }
         is_higher(self.pages_per_host, others.pages_per_host)
             || is_higher(self.hosts_per_domain, others.hosts_per_domain)
             || (others.obey_nofollow && !self.obey_nofollow)

@@ -7,6 +7,7 @@ use http_body_util::BodyExt;
 use hyper::body::Body;
 use seine_parse::page::wire::Wire;
 use seine_parse::page::{HttpVersion, Response, Truncated, latin1_to_string};
+use seine_simulation_hooks::planted;
 
 use super::capture::{Capture, NotKept, Recording};
 
@@ -91,7 +92,8 @@ pub(super) fn http_version(version: Version) -> HttpVersion {
 /// Whether the server sent only a part of the body, although nobody asked for a part: a 206 whose `Content-Range` does not say
 /// that it is all (RFC 9110 §15.3.7).
 pub(super) fn is_part(response: &Response) -> bool {
-    response.status == 206 && !response.headers.get("content-range").is_some_and(is_all)
+    let is_plant = planted::is("part_is_whole");
+    response.status == 206 && !is_plant && !response.headers.get("content-range").is_some_and(is_all)
 }
 
 /// `bytes 0-99/100`, but not `bytes 0-99/200` or `bytes 0-99/*`.

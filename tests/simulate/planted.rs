@@ -30,7 +30,7 @@ const fn bug(name: &'static str, what: &'static str, world: u64, shows: &'static
 /// A URL is not fetched, or is fetched too late.
 const STALLS: &[&str] = &["was not fetched", "in flight from", "lacks the live page"];
 
-const BUGS: [Bug; 21] = [
+const BUGS: [Bug; 23] = [
     bug(
         "half_page_final",
         "a page whose body broke off counts as whole",
@@ -91,6 +91,13 @@ const BUGS: [Bug; 21] = [
     bug("new_links_lost", "links of a page that has changed are not followed", 2005, &["never asked for"]),
     bug("aliases_asleep", "aliases of a page that leaves are not fetched again", 2011, &["has nobody's page instead"]),
     bug("pause_forgotten", "a restart resumes what the operator has paused", 2005, &["while the crawl was paused"]),
+    bug("part_is_whole", "a 206 that nobody asked for replaces the page", 2005, &["does not hold the last version"]),
+    bug(
+        "limits_for_ever",
+        "links that a limit left out are not found when it is lifted",
+        362_285_150_628,
+        &["never asked for"],
+    ),
     bug("refused_for_ever", "a URL that answered 404 at first is never fetched again", 2005, &["lacks the live page"]),
 ];
 /// CPU time of each processor for one bug.

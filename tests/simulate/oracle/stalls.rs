@@ -92,7 +92,8 @@ fn beginning(case: &Case) -> Vec<String> {
         .unwrap_or_default();
     // A host is known only after another one has linked to it.
     let until = begins + 6 * HOUR + 3 * all;
-    if until > world.calm_ms || case.events_between(begins, until).next().is_some() {
+    let is_limited = world.settings_at(until).is_limited();
+    if is_limited || until > world.calm_ms || case.events_between(begins, until).next().is_some() {
         return stories;
     }
     // The page with the only link to another may go before it is fetched.

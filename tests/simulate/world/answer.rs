@@ -217,6 +217,8 @@ impl World {
                 draft
             }
             What::Empty => Draft::found("text/html; charset=utf-8", String::new(), None, false),
+            What::NoContent => self.usual(request).without_content(),
+            What::Part(percent) => self.usual(request).part(*percent),
             What::WrongBody => {
                 Draft::found("text/html; charset=utf-8", wrong("another page", Some(&request.url)), None, false)
             }
@@ -233,6 +235,7 @@ impl World {
         };
         let mut answer = draft.answer(self, request);
         match (what, &mut answer.what) {
+            (What::Part(_), Reply::Head { status, .. }) => answer.meant.is_cut = *status == 206,
             (What::Cut(percent), Reply::Head { body, cut_at, .. }) if !body.is_empty() => {
                 *cut_at = Some(body.len() * usize::from(*percent) / 100);
                 answer.meant.is_cut = true;
@@ -316,6 +319,28 @@ impl Draft {
     fn found(media: &str, body: String, version: Option<u32>, noindex: bool) -> Draft {
         let says = Says::Page { version, digest: digest(&body), is_empty: body.is_empty(), noindex };
         Draft { status: 200, headers: vec![("content-type".to_owned(), media.to_owned())], body, says }
+    }
+
+    /// Of a page; others stay as they are.
+    fn without_content(self) -> Draft {
+        if self.status != 200 || !matches!(self.says, Says::Page { .. }) {
+            return self;
+        }
+        let says = Says::Page { version: None, digest: digest(""), is_empty: true, noindex: false };
+        Draft { status: 204, body: String::new(), says, ..self }
+    }
+
+    /// Of a page; others stay as they are.
+    fn part(mut self, percent: u8) -> Draft {
+        if self.status == 200 && matches!(self.says, Says::Page { is_empty: false, .. }) {
+            let mut end = self.body.len() * usize::from(percent) / 100;
+            while !self.body.is_char_boundary(end) {
+                end -= 1;
+            }
+            self.body.truncate(end);
+            self.status = 206;
+        }
+        self
     }
 
     fn noindex(mut self) -> Draft {

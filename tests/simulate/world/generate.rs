@@ -36,6 +36,7 @@ impl World {
         world.mishaps = mishap::generate(&world, &mut rng);
         world.events = script::generate(&world, &mut rng);
         world.events.extend(script::letters(&world));
+        world.add_later_kinds();
         world.events.sort_by_key(|it| it.at);
         world.index();
         world

@@ -34,7 +34,11 @@ pub enum What {
     Status(u16, Option<u64>),
     /// The body breaks off after this percentage of it.
     Cut(u8),
+    /// A 206, although nobody asked for a part, with this percentage of the body.
+    Part(u8),
     Empty,
+    /// A 204 with the headers of the page.
+    NoContent,
     /// Each URL has a wrong page of its own.
     WrongBody,
     /// All URLs have the same page.
@@ -138,7 +142,9 @@ impl Mishap {
         let may = |status: u16| status == 429 || status >= 500;
         match self.what {
             What::Status(status, _) | What::Robots(WrongRobots::Status(status)) => may(status),
-            What::Robots(WrongRobots::Cut) | What::Cut(_) | What::SlowHead(_) | What::SlowBody(_) => true,
+            What::Robots(WrongRobots::Cut) | What::Cut(_) | What::Part(_) | What::SlowHead(_) | What::SlowBody(_) => {
+                true
+            }
             What::Headers(headers) => headers == WrongHeaders::NotGzip,
             _ => self.is_of_connection(),
         }
@@ -343,7 +349,9 @@ impl fmt::Display for What {
             What::Status(status, None) => write!(out, "answers {status}"),
             What::Status(status, Some(seconds)) => write!(out, "answers {status} with Retry-After: {seconds}"),
             What::Cut(percent) => write!(out, "bodies break off after {percent} % of their bytes"),
+            What::Part(percent) => write!(out, "answers 206 with the first {percent} % of the body"),
             What::Empty => write!(out, "answers 200 with an empty body"),
+            What::NoContent => write!(out, "answers 204 with the headers of the page"),
             What::WrongBody => write!(out, "answers 200 with another page than usual"),
             What::SameBody => write!(out, "answers 200 with the same page for every URL"),
             What::RedirectTo(to) => write!(out, "redirects everything to {to}"),

@@ -4,6 +4,7 @@
 mod answer;
 mod body;
 mod generate;
+mod later_kinds;
 pub mod mishap;
 pub mod script;
 pub mod settings;

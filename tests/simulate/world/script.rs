@@ -55,6 +55,8 @@ pub enum NewSettings {
     Redirects,
     Canonical,
     Delay(u64),
+    /// Depth and pages of a host are not limited any more.
+    NoLimits,
 }
 
 /// An order of the operator.
@@ -162,6 +164,7 @@ impl Settings {
                 self.canonical = if self.canonical == Canonical::Obey { Canonical::Ignore } else { Canonical::Obey };
             }
             NewSettings::Delay(ms) => self.host_delay = *ms,
+            NewSettings::NoLimits => (self.max_depth, self.most_pages) = (None, None),
         }
     }
 }

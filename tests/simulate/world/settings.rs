@@ -7,6 +7,9 @@ use super::{DAY, HOUR, LASTS_MS, MINUTE, SECOND};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     pub scope: Scope,
+    pub max_depth: Option<u16>,
+    /// `link_storage.max_pages_per_domain`
+    pub most_pages: Option<u64>,
     /// Delay between two requests to a host, in milliseconds, as all times here.
     pub host_delay: u64,
     /// The same for an address; none: as for a host.
@@ -108,6 +111,8 @@ impl Settings {
         let pick = |rng: &mut fastrand::Rng, of: &[u64]| of[rng.usize(..of.len())];
         Settings {
             scope,
+            max_depth: None,
+            most_pages: None,
             host_delay: pick(rng, &[200, 500, SECOND, SECOND, 2 * SECOND, 5 * SECOND]),
             address_delay: if rng.u32(..4) == 0 { Some(pick(rng, &[200, SECOND, 3 * SECOND])) } else { None },
             max_crawl_delay: pick(rng, &[10 * SECOND, MINUTE]),
@@ -131,6 +136,11 @@ impl Settings {
         }
     }
 
+    /// Whether links are left out that are in scope.
+    pub fn is_limited(&self) -> bool {
+        self.max_depth.is_some() || self.most_pages.is_some()
+    }
+
     /// The configuration file.
     pub fn yaml(&self) -> String {
         let mut yaml = String::new();
@@ -138,6 +148,12 @@ impl Settings {
         let ms = |time: u64| format!("{time}ms");
         key("link_storage.link_strategy.use_scope", &(self.scope != Scope::Any));
         key("link_storage.link_strategy.scope", &if self.scope == Scope::Domain { "domain" } else { "host" });
+        if let Some(depth) = self.max_depth {
+            key("link_storage.link_classifier.max_depth", &depth);
+        }
+        if let Some(pages) = self.most_pages {
+            key("link_storage.max_pages_per_domain", &pages);
+        }
         key("link_storage.link_strategy.traps", &self.traps);
         key("link_storage.download_sitemap_xml", &self.sitemaps);
         key("link_storage.scheduler.host_min_access_interval", &ms(self.host_delay));

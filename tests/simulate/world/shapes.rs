@@ -1,7 +1,7 @@
 //! Shapes worlds for planted bugs: a generated world gets the mishap or the event without which the bug would do no harm.
 
 use super::mishap::{Mishap, What, When, Which, Who};
-use super::script::{DestinationEvent, Event, Order, Scripted, Trouble};
+use super::script::{DestinationEvent, Event, NewSettings, Order, Scripted, Trouble};
 use super::settings::{Canonical, Kind, Removed, Sink, Unchanged};
 use super::{DAY, HOUR, MINUTE, SECOND, World};
 
@@ -30,6 +30,14 @@ impl World {
             "half_page_final" => {
                 let few = Which::First(self.settings.retries + 3);
                 self.strike_largest(What::Cut(50), (begins, begins + 2 * DAY), few);
+            }
+            "part_is_whole" => {
+                let when = (begins + interval - 6 * HOUR, begins + interval + 6 * HOUR);
+                self.strike_largest(What::Part(50), when, Which::All);
+            }
+            "limits_for_ever" => {
+                (self.settings.max_depth, self.settings.most_pages) = (None, Some(10));
+                self.happens(middle, Event::RestartWith(NewSettings::NoLimits));
             }
             "one_bad_hour" => {
                 self.sinks_remove();

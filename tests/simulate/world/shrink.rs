@@ -1,6 +1,7 @@
 //! Makes smaller worlds from a world, so that a failure has a short story. Removing a part does not change the rest.
 
 use super::World;
+use super::script::{Event, NewSettings};
 
 impl World {
     /// All worlds with one part removed, those with the largest removed part first.
@@ -48,6 +49,10 @@ impl World {
         let is_there = |world: &World, seed: &str| world.hosts.iter().any(|host| format!("{}/", host.origin()) == seed);
         let seeds = world.seeds.iter().filter(|seed| is_there(&world, seed)).cloned().collect();
         world.seeds = seeds;
+        // The truth knows no limits, so they do not stay.
+        if !world.events.iter().any(|it| it.event == Event::RestartWith(NewSettings::NoLimits)) {
+            (world.settings.max_depth, world.settings.most_pages) = (None, None);
+        }
         world.index();
         world
     }
