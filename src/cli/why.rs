@@ -11,7 +11,7 @@ use crate::api::schema::{
     AttemptStory, Attempts, DeliveredLocation, Discovery, FoundLink, HostRobots, HostStatus, HostTrouble, PageStory,
     PreferenceStory, QueueStory, RankStory, SinkStory, Why,
 };
-use crate::telemetry::progress::grouped;
+use crate::telemetry::progress::{grouped, span};
 
 /// Explain the state of a URL: scope, robots.txt, its host, its position in the queue, its last answer, and each sink.
 ///
@@ -210,6 +210,12 @@ pub(super) fn describe_host(host: &HostStatus, now: u64) -> String {
         host.due_ms.filter(|due| *due > now).map(|due| format!("due {}", ago(due, now))),
         (host.urls_deferred > 0).then(|| format!("{} URLs deferred", host.urls_deferred)),
     ]);
+    if let Some(round) = host.round_ms {
+        shown += &format!(
+            "\n  its URLs take {} at its delay: rechecks come later than link_storage.recrawl.max_interval",
+            span(round / 1000)
+        );
+    }
     shown.extend(host.robots.as_ref().map(|robots| format!("\n  {}", describe_robots(robots, now))));
     host.traps.iter().for_each(|trap| shown += &format!("\n  {trap}"));
     shown

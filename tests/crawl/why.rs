@@ -26,6 +26,23 @@ const ENDS: [(&str, &str, &str, &str); 8] = [
 
 const ROBOTS: &str = "User-agent: *\nCrawl-delay: 0\n# nobody's business\nDisallow: /private\n";
 
+#[test]
+fn a_host_that_is_too_slow_for_its_rechecks_is_told() {
+    let site = Running::start(1, std::sync::Arc::new(answer));
+    let page = site.origin(0) + "/page/1";
+    let recrawl =
+        |time: &str| format!("link_storage.recrawl: {{interval: {time}, min_interval: 1s, max_interval: {time}}}\n");
+    for (interval, is_slow) in [("1h", false), ("20s", true)] {
+        let place = Place::with(&recrawl(interval));
+        let seeds = [page.clone(), site.origin(0) + "/page/2"];
+        Process::start(place.crawl(&seeds, &["--delay", "0"])).wait().ok();
+        // By order the host waits for 15 s after each request: two pages take 30 s, and more with the sitemap.
+        run(&["host", &site.origin(0), "delay", "15s", "-o", place.data().to_str().unwrap()]).ok();
+        let told = run(&["host", &site.origin(0), "-o", place.data().to_str().unwrap()]).ok().stdout;
+        assert_eq!(told.contains("rechecks come later"), is_slow, "{told}");
+    }
+}
+
 fn answer(ask: &Ask) -> Answer {
     let path = ask.path();
     let number = path.rsplit('/').next().unwrap_or_default();

@@ -170,6 +170,10 @@ pub struct HostStatus {
     /// The part of `urls_later` that is deferred. No run waits for these URLs.
     #[serde(default)]
     pub urls_deferred: u64,
+    /// The time that its queued URLs take at its delay, if it is longer than the longest recheck interval. Then rechecks
+    /// are late.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_ms: Option<u64>,
     /// Deferred patterns and parameters removed from links, a sentence each. Only for a single host, not in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traps: Vec<String>,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use seine_frontier::deferred::DEFERRED;
 use seine_frontier::{
-    EmbeddedFrontier, FrontierError, HostSnapshot, Robots, RobotsAccess, Scheduler, Trouble, Validation, Verdicts,
-    WhichHosts,
+    EmbeddedFrontier, FrontierError, HostRecord, HostSnapshot, Robots, RobotsAccess, Scheduler, Trouble, Validation,
+    Verdicts, WhichHosts,
 };
 use seine_parse::page::EpochMs;
 use seine_parse::robots::RobotsTxt;
@@ -42,7 +42,7 @@ impl HostList {
             known: counts.hosts,
             troubled: troubled.collect(),
             blocked: waiting.blocked,
-            hosts: snapshots.iter().map(|snapshot| host_status(snapshot, now)).collect(),
+            hosts: snapshots.iter().map(|snapshot| host_status(snapshot, now, &self.config)).collect(),
         }
     }
 
@@ -53,7 +53,7 @@ impl HostList {
             Some(snapshot) => Ok(HostStatus {
                 traps: self.trap_lines(&origin)?,
                 robots: self.robots_status(snapshot.robots.as_ref()),
-                ..host_status(&snapshot, now_ms())
+                ..host_status(&snapshot, now_ms(), &self.config)
             }),
             None => Err(Refusal::NotFound(format!("{origin} is unknown: no link has led to it so far"))),
         }
@@ -118,7 +118,7 @@ impl HostList {
     }
 }
 
-pub(super) fn host_status(snapshot: &HostSnapshot, now: EpochMs) -> HostStatus {
+pub(super) fn host_status(snapshot: &HostSnapshot, now: EpochMs, config: &Config) -> HostStatus {
     let trouble = snapshot.record.trouble.filter(Trouble::is_troubled).map(|trouble| HostTrouble {
         cause: trouble.cause.to_string(),
         since_ms: trouble.since,
@@ -135,10 +135,19 @@ pub(super) fn host_status(snapshot: &HostSnapshot, now: EpochMs) -> HostStatus {
         ordered_delay_ms: snapshot.record.ordered_delay_ms,
         ordered_pages: snapshot.record.ordered_pages,
         urls_deferred: snapshot.record.deferred,
+        round_ms: too_long_a_round(&snapshot.record, config),
         traps: Vec::new(),
         robots: None,
         trouble,
     }
+}
+
+/// The time that its queued URLs take, one after the other, if their rechecks cannot keep their times.
+fn too_long_a_round(host: &HostRecord, config: &Config) -> Option<u64> {
+    let revisit = &config.frontier.revisit;
+    let delay = host.delay_ms.max(host.ordered_delay_ms.unwrap_or(config.frontier.host_delay.as_millis() as u64));
+    let round = (host.work() - host.deferred).saturating_mul(delay);
+    (!revisit.is_off() && round > revisit.longest_ms()).then_some(round)
 }
 
 fn state(snapshot: &HostSnapshot, now: EpochMs) -> &'static str {

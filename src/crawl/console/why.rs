@@ -77,7 +77,7 @@ impl Explainer {
             host: match &known.host {
                 Some(host) => Some(HostStatus {
                     traps: self.hosts.trap_lines(&host.record.origin)?,
-                    ..host_status(host, known.now)
+                    ..host_status(host, known.now, &self.config)
                 }),
                 None => None,
             },
