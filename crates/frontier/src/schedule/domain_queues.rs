@@ -2,7 +2,8 @@
 //!
 //! A domain with endless subdomains always has hosts that have waited longest. So a host of a recently served domain
 //! does not wait by its own due time, but with its domain. Among waiting domains, the one with the fewest leases comes
-//! first; among equals, the one served longest ago.
+//! first; among equals, the one whose last visit began longest ago. If its end counted, or the time since a host is due,
+//! a host that is due again would wait behind all domains that always have due hosts, and lose that time at each visit.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,7 +16,7 @@ const IDLE: usize = 1024;
 /// The position of a host: due time, number, host.
 pub(super) type HostPosition = (EpochMs, u64, HostKey);
 
-/// The position of a domain: band, leases, waiting since, number of the first waiting host, domain.
+/// The position of a domain: band, leases, begin of its last visit, number of the first waiting host, domain.
 pub(super) type DomainPosition = (u8, u32, EpochMs, u64, DomainKey);
 
 #[derive(Debug, Default)]
@@ -31,8 +32,8 @@ pub(super) struct DomainQueues {
 #[derive(Debug, Default)]
 struct DomainQueue {
     leases: u32,
-    /// When its last lease ended.
-    served: EpochMs,
+    /// When its last lease with URLs began; none: there was none, and its first host's due time counts.
+    visited: Option<EpochMs>,
     /// Due hosts by band.
     waiting: BTreeSet<(u8, HostPosition)>,
     position: Option<DomainPosition>,
@@ -59,11 +60,11 @@ impl DomainQueues {
         self.change(domain, |queue| queue.leases += 1);
     }
 
-    /// `served`: when it ended, if it had URLs.
-    pub(super) fn lease_ends(&mut self, domain: DomainKey, served: Option<EpochMs>) {
+    /// `visited`: when it began, if it had URLs.
+    pub(super) fn lease_ends(&mut self, domain: DomainKey, visited: Option<EpochMs>) {
         self.change(domain, |queue| {
             queue.leases = queue.leases.saturating_sub(1);
-            queue.served = queue.served.max(served.unwrap_or(0));
+            queue.visited = queue.visited.max(visited);
         });
         if self.by_domain.len() > IDLE + 2 * self.active {
             self.by_domain.retain(|_, queue| queue.is_active());
@@ -85,7 +86,7 @@ impl DomainQueues {
         let position = queue
             .waiting
             .first()
-            .map(|(band, (due, number, _))| (*band, queue.leases, queue.served.max(*due), *number, domain));
+            .map(|(band, (due, number, _))| (*band, queue.leases, queue.visited.unwrap_or(*due), *number, domain));
         self.active += usize::from(queue.is_active());
         self.active -= usize::from(was_active);
         if position != queue.position {

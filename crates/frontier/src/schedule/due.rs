@@ -2,7 +2,8 @@
 //! comes first, and within a band the one due first. Now and then the host that has waited longest comes first, in any
 //! band, so that no host starves and low scores can prove wrong.
 //!
-//! Hosts of a recently served domain wait with their domain instead ([`super::domain_queues`]).
+//! Hosts of a recently served domain wait with their domain instead ([`super::domain_queues`]), from the moment when they
+//! are due.
 
 use std::collections::BTreeSet;
 
@@ -25,16 +26,28 @@ const SOON_MS: EpochMs = 10_000;
 pub(super) struct Due {
     /// A single one if links have no scores.
     bands: Vec<BTreeSet<HostPosition>>,
+    /// Hosts of recently served domains, until they are due, with their bands.
+    soon: BTreeSet<(HostPosition, u8)>,
     pub domains: DomainQueues,
     taken: u64,
 }
 
+/// Where a due host waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Waits {
+    /// By its own due time: its domain was not served recently when it was listed.
+    Alone,
+    /// With its domain, as soon as it is due.
+    Soon,
+    WithDomain,
+}
+
 impl Listed {
     pub(super) fn with_its_domain(self) -> Listed {
-        Listed { is_waiting: true, ..self }
+        Listed { waits: Waits::WithDomain, ..self }
     }
 
-    /// Whether it has the same due time and band, with its domain or not.
+    /// Whether it has the same due time and band, wherever it waits.
     pub(super) fn is_as(self, other: Listed) -> bool {
         (self.due, self.band) == (other.due, other.band)
     }
@@ -45,8 +58,7 @@ impl Listed {
 pub(super) struct Listed {
     pub due: EpochMs,
     band: u8,
-    /// It waits with its domain.
-    pub is_waiting: bool,
+    waits: Waits,
 }
 
 /// The chosen host.
@@ -85,7 +97,7 @@ impl Default for Due {
 impl Due {
     pub(super) fn new(ranks: bool) -> Due {
         let bands = vec![BTreeSet::new(); if ranks { BANDS } else { 1 }];
-        Due { bands, domains: DomainQueues::default(), taken: 0 }
+        Due { bands, soon: BTreeSet::new(), domains: DomainQueues::default(), taken: 0 }
     }
 
     /// Switches scores on or off, and lists all hosts again.
@@ -100,25 +112,34 @@ impl Due {
     }
 
     /// `best`: the priority of the best queued URL; none: only rechecks and retries are queued.
-    pub(super) fn entry(&self, due: EpochMs, best: Option<u8>) -> Listed {
+    pub(super) fn entry(&self, due: EpochMs, best: Option<u8>, domain: DomainKey) -> Listed {
         let band = if self.ranks() { best.map_or(LATER, band) } else { 0 };
-        Listed { due, band: band as u8, is_waiting: false }
+        let waits = if self.domains.has(domain) { Waits::Soon } else { Waits::Alone };
+        Listed { due, band: band as u8, waits }
+    }
+
+    /// The first host of a recently served domain that is due now, and does not wait with its domain yet.
+    pub(super) fn first_soon(&self, now: EpochMs) -> Option<(HostKey, Listed)> {
+        let ((due, _, host), band) = *self.soon.first()?;
+        (due <= now).then_some((host, Listed { due, band, waits: Waits::Soon }))
     }
 
     /// `domain`: of a host that waits with it.
     pub(super) fn insert(&mut self, listed: Listed, number: u64, host: HostKey, domain: impl FnOnce() -> DomainKey) {
         let position = (listed.due, number, host);
-        match listed.is_waiting {
-            true => self.domains.insert(domain(), listed.band, position),
-            false => _ = self.bands[usize::from(listed.band)].insert(position),
+        match listed.waits {
+            Waits::Alone => _ = self.bands[usize::from(listed.band)].insert(position),
+            Waits::Soon => _ = self.soon.insert((position, listed.band)),
+            Waits::WithDomain => self.domains.insert(domain(), listed.band, position),
         }
     }
 
     pub(super) fn remove(&mut self, listed: Listed, number: u64, host: HostKey, domain: impl FnOnce() -> DomainKey) {
         let position = (listed.due, number, host);
-        match listed.is_waiting {
-            true => self.domains.remove(domain(), listed.band, position),
-            false => _ = self.bands[usize::from(listed.band)].remove(&position),
+        match listed.waits {
+            Waits::Alone => _ = self.bands[usize::from(listed.band)].remove(&position),
+            Waits::Soon => _ = self.soon.remove(&(position, listed.band)),
+            Waits::WithDomain => self.domains.remove(domain(), listed.band, position),
         }
     }
 
@@ -142,7 +163,7 @@ impl Due {
             Some((at, position))
                 if domain_position.is_none_or(|of_domain| is_before((at, position), of_domain, is_longest)) =>
             {
-                let listed = Listed { due: position.0, band: at as u8, is_waiting: false };
+                let listed = Listed { due: position.0, band: at as u8, waits: Waits::Alone };
                 Some(Next::Due(self.taken(position, at), listed))
             }
             _ => self.at_position(domain_position?, now).map(Next::Domain),
@@ -189,8 +210,8 @@ impl Due {
 
     /// Whether more than one domain has work soon.
     fn has_others(&self, now: EpochMs) -> bool {
-        let is_soon = |band: &BTreeSet<HostPosition>| band.first().is_some_and(|(due, ..)| *due <= now + SOON_MS);
-        self.domains.active() > 1 || self.bands.iter().any(is_soon)
+        let mut firsts = self.bands.iter().filter_map(|band| band.first()).chain(self.soon.first().map(|(it, _)| it));
+        self.domains.active() > 1 || firsts.any(|(due, ..)| *due <= now + SOON_MS)
     }
 
     /// Whether a better host than the chosen one, whose best URL has this priority, may be visited.
@@ -204,20 +225,22 @@ impl Due {
     }
 
     pub(super) fn first(&self) -> Option<EpochMs> {
-        let listed = self.bands.iter().filter_map(|band| Some(band.first()?.0));
-        listed.chain(self.domains.first_due()).min()
+        let firsts = self.bands.iter().filter_map(|band| band.first()).chain(self.soon.first().map(|(it, _)| it));
+        firsts.map(|(due, ..)| *due).chain(self.domains.first_due()).min()
     }
 
     /// The due time of the first host accepted by `is_wanted`.
     pub(super) fn first_of(&self, is_wanted: impl Fn(HostKey) -> bool) -> Option<EpochMs> {
         let is_one = |position: &&HostPosition| is_wanted(position.2);
-        let listed = self.bands.iter().filter_map(|band| band.iter().find(is_one));
+        let soon = self.soon.iter().map(|(position, _)| position).find(is_one);
+        let listed = self.bands.iter().filter_map(|band| band.iter().find(is_one)).chain(soon);
         listed.chain(self.domains.waiting().find(is_one)).map(|(due, ..)| *due).min()
     }
 
-    /// Band by band, in the order of due times. Then those that wait with their domains.
+    /// Band by band, in the order of due times. Then those of recently served domains.
     pub(super) fn hosts(&self) -> impl Iterator<Item = HostKey> {
-        self.bands.iter().flatten().chain(self.domains.waiting()).map(|(.., host)| *host)
+        let soon = self.soon.iter().map(|(position, _)| position);
+        self.bands.iter().flatten().chain(soon).chain(self.domains.waiting()).map(|(.., host)| *host)
     }
 
     /// Up to `at_most` accepted hosts due in a time range, first due first. `from` is in the future, since hosts that
@@ -233,6 +256,8 @@ impl Due {
             let wanted = band.range((from, 0, 0)..(to, 0, 0)).filter(|(.., host)| is_wanted(host));
             found.extend(wanted.take(at_most).copied());
         }
+        let soon = self.soon.range(((from, 0, 0), 0)..((to, 0, 0), 0)).map(|(position, _)| position);
+        found.extend(soon.filter(|(.., host)| is_wanted(host)).take(at_most).copied());
         found.sort_unstable();
         found.truncate(at_most);
         found.into_iter().map(|(due, _, host)| (due, host)).collect()

@@ -13,6 +13,10 @@ impl Schedule {
     pub(super) fn take_next(&mut self, now: EpochMs, room: Room) -> Option<Taken> {
         self.due.begin();
         for _ in 0..MOVED {
+            let Some((host, listed)) = self.due.first_soon(now) else { break };
+            self.relist(host, Some(listed.with_its_domain()));
+        }
+        for _ in 0..MOVED {
             match self.due.next(now, room)? {
                 Next::Due(taken, listed) if self.due.domains.has(self.domain_of(taken.host)) => {
                     self.relist(taken.host, Some(listed.with_its_domain()));
@@ -41,7 +45,7 @@ impl Schedule {
         }
     }
 
-    fn domain_of(&self, host: HostKey) -> DomainKey {
+    pub(super) fn domain_of(&self, host: HostKey) -> DomainKey {
         self.hosts.get(&host).map_or(0, |state| self.keys.domain(&state.record.origin))
     }
 
@@ -50,7 +54,10 @@ impl Schedule {
         self.last_lease += 1;
         let domain = self.domain_of(host);
         self.due.domains.lease_begins(domain);
-        self.leases.insert(self.last_lease, Leased { host, domain, urls: Vec::new(), is_lent: false });
+        self.leases.insert(
+            self.last_lease,
+            Leased { host, domain, urls: Vec::new(), began: self.last_choice, is_lent: false },
+        );
         self.last_lease
     }
 }

@@ -207,8 +207,8 @@ impl Schedule {
     }
 
     fn end(&mut self, lease: u64, fetched: &HashSet<UrlKey>) {
-        let Some(Leased { host, domain, urls, .. }) = self.leases.remove(&lease) else { return };
-        self.due.domains.lease_ends(domain, (!urls.is_empty()).then_some(self.last_choice));
+        let Some(Leased { host, domain, urls, began, .. }) = self.leases.remove(&lease) else { return };
+        self.due.domains.lease_ends(domain, (!urls.is_empty()).then_some(began));
         let Some(state) = self.hosts.get_mut(&host) else { return };
         let busy = state.busy_mut();
         (busy.lease, busy.finished_meanwhile) = (None, None);

@@ -18,6 +18,7 @@ pub(super) struct Leased {
     pub(super) host: HostKey,
     pub(super) domain: DomainKey,
     pub(super) urls: Vec<UrlKey>,
+    pub(super) began: EpochMs,
     /// A remote worker visits the host, until the time in its record.
     pub(super) is_lent: bool,
 }
@@ -307,10 +308,11 @@ impl Schedule {
 
     /// Updates the host's entry in `due`. A host without anything to do is removed; the store has it.
     pub(super) fn list(&mut self, host: HostKey) {
+        let domain = self.domain_of(host);
         let Some(state) = self.hosts.get_mut(&host) else { return };
         let is_unwritten = self.unwritten.contains(&host);
         let due = if is_unwritten || self.recalled.contains(&host) { None } else { state.due() };
-        let listed = due.map(|due| self.due.entry(due, state.has_ready().then_some(state.best)));
+        let listed = due.map(|due| self.due.entry(due, state.has_ready().then_some(state.best), domain));
         let is_as_it_was = match (listed, state.listed) {
             (Some(new), Some(old)) => new.is_as(old),
             (new, old) => new.is_none() && old.is_none(),

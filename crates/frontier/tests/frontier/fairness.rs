@@ -112,6 +112,13 @@ fn nor_do_twenty_such_domains() {
     assert!(share >= 0.9, "good hosts keep {share:.2} of their rate");
 }
 
+/// All workers are busy with them.
+#[test]
+fn nor_do_more_such_domains_than_workers() {
+    let share = share_of_good(40, 200);
+    assert!(share >= 0.95, "good hosts keep {share:.2} of their rate");
+}
+
 /// Each domain is leased once before any is leased twice.
 #[test]
 fn domains_take_turns() {

@@ -101,7 +101,7 @@ impl Scheduler for MemoryFrontier {
 
     fn lease_host(&self, origin: &str, now: EpochMs) -> Result<LeaseAnswer, FrontierError> {
         let (mut kept, mut volatile) = (self.kept.lock(), self.volatile.lock());
-        let is_leased = volatile.leases.values().any(|(leased, _)| leased == origin);
+        let is_leased = volatile.leases.values().any(|(leased, ..)| leased == origin);
         if is_leased || kept.unwritten.contains_key(origin) {
             return Ok(LeaseAnswer::Taken);
         }
@@ -112,17 +112,17 @@ impl Scheduler for MemoryFrontier {
         }
         volatile.last_lease += 1;
         let id = volatile.last_lease;
-        volatile.leases.insert(id, (origin.to_owned(), Vec::new()));
+        let began = volatile.last_claim;
+        volatile.leases.insert(id, (origin.to_owned(), Vec::new(), began));
         let host = Host { origin: origin.to_owned(), robots: host.robots, trouble: host.trouble, ordered_delay: None };
         Ok(LeaseAnswer::Leased(Box::new(Lease { id, host, work: Vec::new() })))
     }
 
     fn give_back(&self, lease: Lease, release: Release) {
         let (mut kept, mut volatile) = (self.kept.lock(), self.volatile.lock());
-        let Some((origin, urls)) = volatile.leases.remove(&lease.id) else { return };
+        let Some((origin, urls, began)) = volatile.leases.remove(&lease.id) else { return };
         if !urls.is_empty() {
-            let now = volatile.last_claim;
-            volatile.served.insert(origin.clone(), now);
+            volatile.visited.insert(origin.clone(), began);
         }
         for url in urls.iter().filter(|url| !release.fetched.contains(url)) {
             if volatile.in_flight.get(url) == Some(&lease.id) {
@@ -174,7 +174,7 @@ impl Scheduler for MemoryFrontier {
             let due = volatile.due(&kept, origin).map(|due| due.max(host.not_before));
             let later = due.filter(|due| (now + 1..WHEN_MET_AGAIN).contains(due));
             let is_visited =
-                volatile.leases.values().any(|(visited, _)| visited == origin) || kept.unwritten.contains_key(origin);
+                volatile.leases.values().any(|(visited, ..)| visited == origin) || kept.unwritten.contains_key(origin);
             if let Some(until) = later.or((is_visited && trouble.is_some() && urls > 0).then_some(now)) {
                 let number = if until == now { 0 } else { host.number };
                 next.push((number, WaitingHost { origin: origin.clone(), until, urls, trouble }));

@@ -18,11 +18,11 @@ const RETRY_WAITS_MS: u64 = 600_000;
 pub(super) struct Volatile {
     /// Lease by URL in flight.
     pub in_flight: BTreeMap<String, u64>,
-    /// Origin and URLs by lease.
-    pub leases: BTreeMap<u64, (String, Vec<String>)>,
+    /// Origin, URLs and begin by lease.
+    pub leases: BTreeMap<u64, (String, Vec<String>, EpochMs)>,
     pub last_lease: u64,
-    /// When each host's last lease ended. Each host in these tests has a domain of its own.
-    pub served: BTreeMap<String, EpochMs>,
+    /// When each host's last visit began. Each host in these tests has a domain of its own.
+    pub visited: BTreeMap<String, EpochMs>,
     /// When a host was last asked for.
     pub last_claim: EpochMs,
 }
@@ -36,22 +36,23 @@ impl Volatile {
         kept.hosts.iter().filter_map(due)
     }
 
-    /// The due host that has waited longest, since it was due or since its last lease ended. `is_spared`: only of a
+    /// The due host whose last visit began longest ago; if it had none, its due time counts. `is_spared`: only of a
     /// domain without a lease, if more than one domain has work.
     pub fn next_host(&self, kept: &Kept, now: EpochMs, is_spared: bool) -> Option<String> {
         let domains: BTreeSet<&str> = self.hosts(kept).map(|(_, origin, _)| domain(origin)).collect();
-        let leased: BTreeSet<&str> = self.leases.values().map(|(origin, _)| domain(origin)).collect();
+        let leased: BTreeSet<&str> = self.leases.values().map(|(origin, ..)| domain(origin)).collect();
         let may_be = |origin: &str| !is_spared || domains.len() < 2 || !leased.contains(domain(origin));
         let due = self.hosts(kept).filter(|(due, origin, _)| *due <= now && may_be(origin));
         let waited = |(due, origin, host): &(EpochMs, &String, &KeptHost)| {
-            ((*due).max(self.served.get(*origin).copied().unwrap_or(0)), host.number)
+            (self.visited.get(*origin).copied().unwrap_or(*due), host.number)
         };
         due.min_by_key(waited).map(|(_, origin, _)| origin.clone())
     }
 
     /// When the first URL of a host that is not leased is due.
     pub fn due(&self, kept: &Kept, origin: &str) -> Option<EpochMs> {
-        let is_leased = self.leases.values().any(|(leased, _)| leased == origin) || kept.unwritten.contains_key(origin);
+        let is_leased =
+            self.leases.values().any(|(leased, ..)| leased == origin) || kept.unwritten.contains_key(origin);
         self.free(kept, origin).map(|(_, url)| url.due(kept)).min().filter(|_| !is_leased)
     }
 
@@ -83,7 +84,7 @@ impl Volatile {
         let id = self.last_lease;
         let names: Vec<String> = chosen.iter().map(|(name, _)| (*name).clone()).collect();
         self.in_flight.extend(names.iter().map(|name| (name.clone(), id)));
-        self.leases.insert(id, (origin.to_owned(), names));
+        self.leases.insert(id, (origin.to_owned(), names, now));
         let host = kept.hosts.get(origin).cloned().unwrap_or_default();
         let host = Host { origin: origin.to_owned(), robots: host.robots, trouble: host.trouble, ordered_delay: None };
         Lease { id, host, work: chosen.into_iter().map(|(name, url)| url.work(name)).collect() }
