@@ -202,7 +202,8 @@ impl Seen<'_> {
             Kind::Elastic => {
                 let truth = self.truths.get(url);
                 let is_gone = truth.is_none_or(|truth| !truth.is_page || truth.place != url);
-                is_gone && self.case.has_forgotten_deletions(self.sink.to, held.fetched_ms, replayed)
+                let may_return = self.case.has_forgotten_deletions(self.sink.to, held.fetched_ms, replayed);
+                (is_gone && may_return) || self.case.has_lost_all(&self.sink.name, held.fetched_ms, replayed)
             }
             Kind::Files => false,
         }

@@ -68,7 +68,7 @@ impl Page<'_> {
     }
 
     /// The changes that count against a dead letter in an index. The written rules (docs/consuming.md): a deletion may be forgotten, and
-    /// with it all before it. A 304 gives the document no newer page.
+    /// with it all before it. An index that somebody has emptied has forgotten everything. A 304 gives the document no newer page.
     fn what_counts(&self, letter: usize) -> Vec<&Change> {
         let (before, at) = (&self.changes[..letter], self.changes[letter].at_ms);
         let is_forgotten = |it: &&Change| {
@@ -76,7 +76,9 @@ impl Page<'_> {
             is_removed && self.case.has_forgotten_deletions(Kind::Elastic, it.at_ms, at)
         };
         let from = before.iter().rposition(is_forgotten).map_or(0, |removed| removed + 1);
-        before[from..].iter().copied().filter(|it| !matches!(it.what, Done::Touched { .. })).collect()
+        let is_there = |it: &&Change| !self.case.has_lost_all(self.sink, it.at_ms, at);
+        let counts = |it: &&Change| !matches!(it.what, Done::Touched { .. }) && is_there(it);
+        before[from..].iter().copied().filter(counts).collect()
     }
 
     /// The hour is longer while the destination or the process is down.
@@ -122,7 +124,11 @@ impl Page<'_> {
         for change in &self.changes {
             match &change.what {
                 Done::Delivered { digest, .. } if !whole.contains(digest.as_str()) => {
-                    if whole_since.is_some_and(|since| !self.case.has_lost_all(self.sink, since, change.at_ms)) {
+                    let is_known = |since: u64| {
+                        !self.case.has_lost_all(self.sink, since, change.at_ms)
+                            && !self.case.was_forgotten(self.url, since, change.at_ms)
+                    };
+                    if whole_since.is_some_and(is_known) {
                         return Some(format!(
                             "{} had {} whole, and at {} got something that no whole answer was",
                             self.sink,

@@ -17,7 +17,7 @@ mod told;
 use std::collections::BTreeMap;
 
 use crate::world::settings::Kind;
-use crate::world::{Answer, Change, DAY, Event, Held, NewSettings, Order, Request, Settings, Trouble, World};
+use crate::world::{Answer, Change, DAY, Event, Held, NewSettings, Order, Request, Settings, Trouble, World, split};
 use requests::Requests;
 pub use said::{Books, Report, Said, Told};
 // The simulation of whole crawls alone prints stories.
@@ -220,6 +220,14 @@ impl Case<'_> {
         self.oracle.events.iter().any(|(at, _, event)| match event {
             Event::Destination(it) => it.which.name() == sink && loses(&it.what) && (from..=until).contains(at),
             _ => false,
+        })
+    }
+
+    /// Whether the operator ordered the URL's host to be forgotten between the two times. Then Seine does not know what destinations have.
+    fn was_forgotten(&self, url: &str, from: u64, until: u64) -> bool {
+        self.oracle.taken.iter().any(|(at, _, order)| {
+            let is_its = matches!(order, Order::Forget { origin } if origin == split(url).0);
+            is_its && (from..=until).contains(at)
         })
     }
 

@@ -25,7 +25,8 @@ fn after_outages(case: &Case) -> Vec<String> {
         let (before, after) = (from.saturating_sub(HOUR), until + 6 * HOUR);
         let mut mishaps = case.world.mishaps.iter();
         let is_struck = mishaps.any(|mishap| mishap.when.from <= after && mishap.when.until >= before);
-        if is_struck || case.events_between(before, after).count() > 1 {
+        let is_limited = case.world.settings_at(*until).is_limited();
+        if is_struck || is_limited || case.events_between(before, after).count() > 1 {
             continue;
         }
         let late = case.oracle.requests.by_url.keys().filter_map(|url| {
