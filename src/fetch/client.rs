@@ -19,6 +19,7 @@ use super::counts::RequestCounts;
 use super::dns::Dns;
 use super::error::ClientError;
 use super::network::{Simulated, address_of};
+use super::patience::Patience;
 use super::plain::Plain;
 use super::stages;
 use super::tapped::Tapped;
@@ -325,56 +326,6 @@ async fn read_body(
         }
     };
     (body.freeze(), cut)
-}
-
-/// The time limits of a body.
-struct Patience<'l> {
-    limits: &'l Limits,
-    deadline: Instant,
-    last_byte: Instant,
-    /// Start of the present rate span.
-    began: Instant,
-    bytes: u64,
-}
-
-impl Patience<'_> {
-    fn new(deadline: Instant, limits: &Limits) -> Patience<'_> {
-        let now = Instant::now();
-        Patience { limits, deadline, last_byte: now, began: now, bytes: 0 }
-    }
-
-    /// When to check the limits again.
-    fn until(&self) -> Instant {
-        let until = self.deadline.min(self.last_byte + self.limits.silence);
-        if self.limits.min_rate == 0 { until } else { until.min(self.began + self.limits.rate_span) }
-    }
-
-    /// We kept the server waiting, so the limits are extended.
-    fn waited(&mut self, time: Duration) {
-        self.deadline += time;
-        self.last_byte = Instant::now();
-        self.began += time;
-    }
-
-    fn received(&mut self, bytes: usize) {
-        self.last_byte = Instant::now();
-        self.bytes += bytes as u64;
-    }
-
-    /// Checks the limits. After a span with enough bytes, the next one starts.
-    fn is_at_an_end(&mut self) -> bool {
-        let now = Instant::now();
-        if now >= self.deadline || now >= self.last_byte + self.limits.silence {
-            return true;
-        }
-        let span = now - self.began;
-        if self.limits.min_rate == 0 || span < self.limits.rate_span {
-            return false;
-        }
-        let is_too_slow = (self.bytes as f64) < self.limits.min_rate as f64 * span.as_secs_f64();
-        (self.began, self.bytes) = (now, 0);
-        is_too_slow
-    }
 }
 
 fn without_user(url: &url::Url) -> Cow<'_, url::Url> {

@@ -11,6 +11,7 @@ mod counts;
 mod dns;
 mod error;
 pub mod network;
+mod patience;
 mod plain;
 mod pool;
 mod sockets;
