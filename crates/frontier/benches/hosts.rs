@@ -6,13 +6,14 @@
 //! ```
 //!
 //! Every tenth host is a subdomain of one domain; the others have domains of their own. The first phase proposes all hosts,
-//! visits a tenth of them, and applies their verdicts. It ends by `abort`; the second phase opens the store again. A run with
+//! visits them tenth by tenth, and applies their verdicts. It ends by `abort`; the second phase opens the store again. A run with
 //! 1,000 hosts measures first how much memory the process needs anyway (the store's buffers and caches).
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::ops::Range;
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use seine_delivery::Offset;
 use seine_frontier::*;
@@ -24,6 +25,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const URLS_A_HOST: u64 = 2;
 const HOSTS_A_BATCH: u64 = 2_500;
 const AT_ONCE: usize = 256;
+const STEPS: u64 = 10;
+/// Time of the crawl for each event, so that each step begins long after the one before.
+const PER_EVENT_MS: u64 = 300;
 /// Hosts with which only what does not grow is there.
 const FEW: u64 = 1_000;
 
@@ -72,8 +76,22 @@ fn run(hosts: u64, folder: &Path) {
         frontier.propose(&work, 0).expect("proposed");
     }
     report_memory("proposed", &frontier);
-    visit(&frontier, hosts / 10);
-    report("a tenth visited", frontier);
+    for step in 0..STEPS {
+        let began = Instant::now();
+        visit(&frontier, step * (hosts / STEPS)..(step + 1) * (hosts / STEPS));
+        let visits = began.elapsed();
+        let began = Instant::now();
+        frontier.next_due();
+        let next = began.elapsed();
+        let each = visits.as_secs_f64() * 1e6 / (hosts / STEPS) as f64;
+        println!(
+            "  visited {} of {STEPS}: {each:.0} us a visit, next_due in {:.1} us",
+            step + 1,
+            next.as_secs_f64() * 1e6
+        );
+        report_memory("", &frontier);
+    }
+    report("all visited", frontier);
 }
 
 fn page(host: u64, n: u64) -> Proposal {
@@ -85,26 +103,26 @@ fn page(host: u64, n: u64) -> Proposal {
     Proposal { url, kind: Kind::Page, depth: 1, priority: 1, found: None, lead: None }
 }
 
-/// Leases so many hosts, claims their addresses, gives them back with a robots.txt, and brings the verdicts on their URLs.
-fn visit(frontier: &EmbeddedFrontier, hosts: u64) {
-    let (mut visited, mut now, mut events) = (0, 0, 0);
-    while visited < hosts {
+/// Leases a host for each event, claims their addresses, gives them back with a robots.txt, and brings the verdicts on their URLs.
+fn visit(frontier: &EmbeddedFrontier, events: Range<u64>) {
+    // All hosts that were visited before are due again, before those that were not: a backlog.
+    let (mut event, mut now) = (events.start, events.start * PER_EVENT_MS);
+    while event < events.end {
         now += 10;
         let mut batch = Batch::default();
         for lease in frontier.lease(now, LeaseLimits::new(AT_ONCE, 1)).expect("leased") {
-            visited += 1;
-            let ip = IpAddr::V4(Ipv4Addr::from((10 << 24) + (visited % 50_000) as u32));
+            let ip = IpAddr::V4(Ipv4Addr::from((10 << 24) + (event % 50_000) as u32));
             frontier.take_politeness_slot(&lease, ip, AddressLimit::one_with(Duration::ZERO), now);
             let fetched: Vec<String> = lease.work.iter().map(|work| work.url.clone()).collect();
             for url in &fetched {
-                events += 1;
-                batch.verdicts.push(failed(url.clone(), events, now));
+                event += 1;
+                batch.verdicts.push(failed(url.clone(), event, now));
             }
             let robots = Robots { fetched_ms: now, expires_ms: now, access: RobotsAccess::AllowAll, tdm: None };
             let release = Release { fetched, not_before: now + 1_000, robots: Some(robots), ..Release::default() };
             frontier.release(lease, release).expect("released");
         }
-        batch.cursor = Offset { index: events, offset: events };
+        batch.cursor = Offset { index: event, offset: event };
         frontier.apply(&batch, now).expect("applied");
     }
 }

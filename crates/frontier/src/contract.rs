@@ -58,7 +58,8 @@ pub trait Scheduler: Send + Sync {
     /// these too.
     fn write_visits(&self) -> Result<(), FrontierError>;
 
-    /// When the next host is due; none if there is no work, or all of it is leased.
+    /// When the next host is due; none if there is no work, or all of it is leased. If hosts of several domains are due,
+    /// others may be due for longer.
     fn next_due(&self) -> Option<EpochMs>;
 
     /// Whether anything is left to do by `now`: a URL without a final answer that is not deferred, a due recheck even

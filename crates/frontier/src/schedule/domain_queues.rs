@@ -28,20 +28,59 @@ pub(super) struct DomainQueues {
     active: usize,
 }
 
-/// A recently served domain.
+/// A recently served domain. In a crawl with a backlog most hosts have one, so it is small: see `benches/hosts.rs`.
 #[derive(Debug, Default)]
 struct DomainQueue {
     leases: u32,
-    /// When its last lease with URLs began; none: there was none, and its first host's due time counts.
-    visited: Option<EpochMs>,
-    /// Due hosts by band.
-    waiting: BTreeSet<(u8, HostPosition)>,
-    position: Option<DomainPosition>,
+    /// When its last lease with URLs began; 0: there was none, and its first host's due time counts.
+    visited: EpochMs,
+    waiting: WaitingHosts,
+}
+
+/// Due hosts of a domain, by band. Most domains have one host, which takes no memory elsewhere.
+#[derive(Debug, Default)]
+struct WaitingHosts {
+    first: Option<(u8, HostPosition)>,
+    /// Hosts after the first. `Box`: a pointer instead of a set in most domains.
+    #[expect(clippy::box_collection)]
+    others: Option<Box<BTreeSet<(u8, HostPosition)>>>,
+}
+
+impl WaitingHosts {
+    fn insert(&mut self, host: (u8, HostPosition)) {
+        match self.first {
+            None => self.first = Some(host),
+            Some(first) if host == first => {}
+            Some(first) => {
+                self.first = Some(host.min(first));
+                self.others.get_or_insert_default().insert(host.max(first));
+            }
+        }
+    }
+
+    fn remove(&mut self, host: (u8, HostPosition)) {
+        if self.first != Some(host) {
+            self.others.as_mut().map(|others| others.remove(&host));
+        } else {
+            self.first = self.others.as_mut().and_then(|others| others.pop_first());
+        }
+        self.others.take_if(|others| others.is_empty());
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &HostPosition> {
+        self.first.iter().chain(self.others.iter().flat_map(|others| others.iter())).map(|(_, host)| host)
+    }
 }
 
 impl DomainQueue {
     fn is_active(&self) -> bool {
-        self.leases > 0 || !self.waiting.is_empty()
+        self.leases > 0 || self.waiting.first.is_some()
+    }
+
+    fn position(&self, domain: DomainKey) -> Option<DomainPosition> {
+        let (band, (due, number, _)) = self.waiting.first?;
+        let since = if self.visited > 0 { self.visited } else { due };
+        Some((band, self.leases, since, number, domain))
     }
 }
 
@@ -64,7 +103,7 @@ impl DomainQueues {
     pub(super) fn lease_ends(&mut self, domain: DomainKey, visited: Option<EpochMs>) {
         self.change(domain, |queue| {
             queue.leases = queue.leases.saturating_sub(1);
-            queue.visited = queue.visited.max(visited);
+            queue.visited = queue.visited.max(visited.unwrap_or(0));
         });
         if self.by_domain.len() > IDLE + 2 * self.active {
             self.by_domain.retain(|_, queue| queue.is_active());
@@ -72,25 +111,22 @@ impl DomainQueues {
     }
 
     pub(super) fn insert(&mut self, domain: DomainKey, band: u8, host: HostPosition) {
-        self.change(domain, |queue| _ = queue.waiting.insert((band, host)));
+        self.change(domain, |queue| queue.waiting.insert((band, host)));
     }
 
     pub(super) fn remove(&mut self, domain: DomainKey, band: u8, host: HostPosition) {
-        self.change(domain, |queue| _ = queue.waiting.remove(&(band, host)));
+        self.change(domain, |queue| queue.waiting.remove((band, host)));
     }
 
     fn change(&mut self, domain: DomainKey, change: impl FnOnce(&mut DomainQueue)) {
         let queue = self.by_domain.entry(domain).or_default();
-        let was_active = queue.is_active();
+        let (was_active, before) = (queue.is_active(), queue.position(domain));
         change(queue);
-        let position = queue
-            .waiting
-            .first()
-            .map(|(band, (due, number, _))| (*band, queue.leases, queue.visited.unwrap_or(*due), *number, domain));
+        let position = queue.position(domain);
         self.active += usize::from(queue.is_active());
         self.active -= usize::from(was_active);
-        if position != queue.position {
-            if let Some(before) = std::mem::replace(&mut queue.position, position) {
+        if position != before {
+            if let Some(before) = before {
                 self.positions.remove(&before);
             }
             self.positions.extend(position);
@@ -114,26 +150,25 @@ impl DomainQueues {
 
     /// The first waiting host of a domain.
     pub(super) fn first_of(&self, position: DomainPosition) -> Option<HostPosition> {
-        self.by_domain.get(&position.4)?.waiting.first().map(|(_, host)| *host)
+        self.by_domain.get(&position.4)?.waiting.first.map(|(_, host)| host)
     }
 
-    /// Since when the first waiting host is due; approximate if links have scores.
-    pub(super) fn first_due(&self) -> Option<EpochMs> {
-        self.positions.iter().filter_map(|position| Some(self.first_of(*position)?.0)).min()
+    /// Since when the hosts that come next are due, one of each band. Hosts of other domains may be due for longer.
+    pub(super) fn first_due(&self, bands: u8) -> Option<EpochMs> {
+        self.firsts(bands).filter_map(|position| Some(self.first_of(*position)?.0)).min()
     }
 
     /// Waiting hosts, domain by domain.
     pub(super) fn waiting(&self) -> impl Iterator<Item = &HostPosition> {
         let queues = self.positions.iter().filter_map(|(.., domain)| self.by_domain.get(domain));
-        queues.flat_map(|queue| queue.waiting.iter().map(|(_, host)| host))
+        queues.flat_map(|queue| queue.waiting.iter())
     }
 
     /// Clears the waiting hosts before they are listed again.
     pub(super) fn clear_waiting(&mut self) {
         self.positions.clear();
         for queue in self.by_domain.values_mut() {
-            queue.waiting.clear();
-            queue.position = None;
+            queue.waiting = WaitingHosts::default();
         }
         self.active = self.by_domain.values().filter(|queue| queue.is_active()).count();
     }

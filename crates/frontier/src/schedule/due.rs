@@ -226,7 +226,7 @@ impl Due {
 
     pub(super) fn first(&self) -> Option<EpochMs> {
         let firsts = self.bands.iter().filter_map(|band| band.first()).chain(self.soon.first().map(|(it, _)| it));
-        firsts.map(|(due, ..)| *due).chain(self.domains.first_due()).min()
+        firsts.map(|(due, ..)| *due).chain(self.domains.first_due(self.bands.len() as u8)).min()
     }
 
     /// The due time of the first host accepted by `is_wanted`.
