@@ -1,14 +1,14 @@
 //! The part of an answer that the record keeps: validators and facts for the next comparison, and the history of its
 //! changes.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use seine_frontier::{JudgedBy, PageRecord};
 use seine_parse::Derived;
 use seine_parse::page::preferences::{Source, Statement, of_the_page};
 use seine_parse::page::{Doubt, EpochMs, PageChange, PageEvent, Response, TextsGiven, Withheld};
 use seine_policies::revisit::{History, Trust};
 use seine_simulation_hooks::planted;
+
+use super::dates::date_of;
 
 /// Stores the validators for the next conditional request.
 pub(super) fn keep_validators(record: &mut PageRecord, event: &PageEvent, response: &Response, derived: &Derived) {
@@ -43,10 +43,9 @@ pub(super) fn keep_validators(record: &mut PageRecord, event: &PageEvent, respon
 
 /// The seconds from the last change (`Last-Modified`) to the answer, both by the server's clock, if it has told one.
 fn age_in_seconds(event: &PageEvent, response: &Response) -> Option<i64> {
-    let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
-    let header = |name| response.headers.get(name).and_then(|text| httpdate::parse_http_date(text).ok()).map(seconds);
-    let answered = header("date").unwrap_or((event.ended_ms / 1000) as i64);
-    Some(answered - header("last-modified")?)
+    let answered = date_of(response, "date").unwrap_or(event.ended_ms);
+    let modified = date_of(response, "last-modified")?;
+    Some((answered / 1000) as i64 - (modified / 1000) as i64)
 }
 
 /// The page's changes so far, including this response. `tells`: number of other pages for which it gives dates.

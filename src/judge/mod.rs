@@ -6,6 +6,7 @@ pub(crate) mod alias;
 pub mod blame;
 mod canonical;
 pub mod change;
+mod dates;
 mod doubt;
 pub(crate) mod hearsay;
 mod keep;

@@ -7,6 +7,7 @@ use seine_parse::page::{Again, EpochMs, FailureReason, Outcome, PageEvent, Respo
 use seine_simulation_hooks::planted;
 
 use super::blame::{Sort, Whose, sort};
+use super::dates::{date_of, http_date};
 use crate::config::FrontierConfig;
 
 /// A longer Retry-After is ignored as a mistake.
@@ -106,7 +107,7 @@ pub(super) fn back_off(failures: u32, what: &str, config: &FrontierConfig) -> Du
     (wait + wait.mul_f64(share as f64 / 2000.0)).min(longest)
 }
 
-/// RFC 9110 §10.2.3: seconds or a date. Absurd values are ignored.
+/// RFC 9110 §10.2.3: seconds, or a date by the server's clock. Absurd values are ignored.
 pub(super) fn retry_after(response: &Response, now: EpochMs, config: &FrontierConfig) -> Option<Duration> {
     if !matches!(response.status, 429 | 503) || planted::is("retry_after_ignored") {
         return None;
@@ -115,8 +116,8 @@ pub(super) fn retry_after(response: &Response, now: EpochMs, config: &FrontierCo
     let wait = if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
         Duration::from_secs(value.parse().ok()?)
     } else {
-        let at = httpdate::parse_http_date(value).ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
-        at.saturating_sub(Duration::from_millis(now))
+        let now = date_of(response, "date").unwrap_or(now);
+        Duration::from_millis(http_date(value)?.saturating_sub(now))
     };
     (wait <= ABSURD).then(|| wait.min(config.retry_after_max))
 }

@@ -154,6 +154,18 @@ fn retry_after_is_believed_within_reason() {
     }
 }
 
+/// The server's clock, or the crawler's, is 40 minutes wrong.
+#[test]
+fn a_retry_after_date_is_by_the_servers_clock() {
+    let date = |at: u64| httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + Duration::from_millis(at));
+    for servers_now in [NOW - 40 * 60_000, NOW + 40 * 60_000] {
+        let (sent, again) = (date(servers_now), date(servers_now + 60_000));
+        let headers = [("date", sent.as_str()), ("retry-after", again.as_str())];
+        let outcome = Outcome::Response(Response { status: 503, ..crate::event::answer(&headers, "") });
+        assert_eq!(rest(&outcome, 1), 60_000);
+    }
+}
+
 #[test]
 fn what_the_host_says_of_itself_is_the_hosts() {
     use FailureReason::*;
