@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seine_frontier::{Fetching, FrontierError, Lease, LeaseAnswer, Release};
-use seine_parse::page::EpochMs;
 use seine_system::blocking;
 use seine_system::clock::now_ms;
 use tokio::sync::watch;
@@ -30,13 +29,6 @@ const SHORT_PATIENCE: Duration = Duration::from_secs(5);
 struct Parked<'v> {
     hosts: &'v Hosts,
     origin: String,
-}
-
-/// The frontier's answer for a host to borrow.
-enum Answer {
-    Leased(Box<Borrowed>),
-    At { at: EpochMs, is_in_trouble: bool },
-    Taken,
 }
 
 /// A borrowed host. Returned when the visit ends, however it ends.
@@ -129,29 +121,26 @@ impl Hosts {
             let (hosts, asked) = (self.clone(), origin.to_owned());
             // Released if the caller is gone.
             let slot = blocking::aside(move || {
-                Ok::<_, FrontierError>(match hosts.frontier.lease_host(&asked, now_ms())? {
-                    LeaseAnswer::Leased(lease) => {
-                        Answer::Leased(Box::new(Borrowed { host: LeasedHost::borrowed(*lease), hosts, is_lent: false }))
-                    }
-                    LeaseAnswer::Taken => Answer::Taken,
-                    LeaseAnswer::At { at, is_in_trouble } => Answer::At { at, is_in_trouble },
-                })
+                let answer = hosts.frontier.lease_host(&asked, now_ms())?;
+                let borrowed =
+                    |lease: Box<Lease>| Borrowed { host: LeasedHost::borrowed(*lease), hosts, is_lent: false };
+                Ok::<_, FrontierError>(answer.map(borrowed))
             });
             let again = match slot.await? {
-                Answer::Leased(host) => return Ok(*host),
-                Answer::Taken => {
+                LeaseAnswer::Leased(host) => return Ok(host),
+                LeaseAnswer::Taken => {
                     if let Some(host) = self.parking.lend(origin, now_ms() + patience.as_millis() as u64) {
                         return Ok(Borrowed { hosts: self.clone(), host, is_lent: true });
                     }
                     if Instant::now() >= deadline {
                         let until = now_ms() + PATIENCE.as_millis() as u64;
-                        self.parking.is_late(origin, Late { until, is_in_trouble: false, is_back: false });
+                        self.parking.is_late(origin, Late::Waits { until, is_in_trouble: false });
                         return Err(Interrupted::Taken);
                     }
                     deadline
                 }
-                Answer::At { at, is_in_trouble } => {
-                    self.parking.is_late(origin, Late { until: at, is_in_trouble, is_back: false });
+                LeaseAnswer::At { at, is_in_trouble } => {
+                    self.parking.is_late(origin, Late::Waits { until: at, is_in_trouble });
                     let rested = Instant::now() + Duration::from_millis(at.saturating_sub(now_ms()));
                     if rested > deadline || is_in_trouble {
                         return Err(Interrupted::Resting(at));

@@ -20,15 +20,23 @@ pub struct Parking {
     late: Mutex<BTreeMap<String, Late>>,
 }
 
-/// Why a redirect could not visit its host at once.
+/// A host that a redirect could not visit at once.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Late {
-    /// The host may be visited then; if it is visited, since when.
-    pub until: EpochMs,
-    /// A redirect has got it.
-    pub is_back: bool,
-    /// Otherwise it has its delay, or another worker has it.
-    pub is_in_trouble: bool,
+pub(super) enum Late {
+    /// It may be visited then. If it is not in trouble, it has its delay, or another worker has it.
+    Waits { until: EpochMs, is_in_trouble: bool },
+    /// A redirect has got it since.
+    Visited { since: EpochMs },
+}
+
+impl Late {
+    /// None: it is visited.
+    fn until(self) -> Option<EpochMs> {
+        match self {
+            Late::Waits { until, .. } => Some(until),
+            Late::Visited { .. } => None,
+        }
+    }
 }
 
 impl Parking {
@@ -64,7 +72,7 @@ impl Parking {
     pub(super) fn is_late(&self, origin: &str, why: Late) {
         let mut late = self.late.lock();
         if late.len() >= LATE {
-            late.retain(|_, late| !late.is_back);
+            late.retain(|_, late| late.until().is_some());
         }
         if late.len() < LATE || late.contains_key(origin) {
             late.insert(origin.to_owned(), why);
@@ -74,27 +82,27 @@ impl Parking {
     /// A redirect got this host.
     pub(super) fn is_back(&self, origin: &str, now: EpochMs) {
         if let Some(late) = self.late.lock().get_mut(origin) {
-            (late.until, late.is_back) = (now, true);
+            *late = Late::Visited { since: now };
         }
     }
 
     /// 0: the host is not known to be late.
     pub(super) fn late_until(&self, origin: &str) -> EpochMs {
-        self.late.lock().get(origin).map_or(0, |late| late.until)
+        self.late.lock().get(origin).and_then(|late| late.until()).unwrap_or(0)
     }
 
     /// Whether a redirect waits for a healthy host that may be visited between the two times, or has just got it.
     pub(crate) fn waits_for_healthy(&self, (after, before): (EpochMs, EpochMs), now: EpochMs) -> bool {
-        self.late.lock().values().any(|late| match late.is_back {
-            true => now < late.until + ANSWERS_MS,
-            false => !late.is_in_trouble && (after..before).contains(&late.until),
+        self.late.lock().values().any(|late| match late {
+            Late::Visited { since } => now < since + ANSWERS_MS,
+            Late::Waits { until, is_in_trouble } => !is_in_trouble && (after..before).contains(until),
         })
     }
 
     /// Up to `at_most` hosts that redirects wait for, for the user.
     pub fn late(&self, at_most: usize) -> Vec<(String, EpochMs)> {
         let late = self.late.lock();
-        let waiting = late.iter().filter(|(_, late)| !late.is_back);
-        waiting.take(at_most).map(|(origin, late)| (origin.clone(), late.until)).collect()
+        let waiting = late.iter().filter_map(|(origin, late)| Some((origin.clone(), late.until()?)));
+        waiting.take(at_most).collect()
     }
 }

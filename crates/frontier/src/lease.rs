@@ -85,10 +85,10 @@ impl LeaseLimits {
     }
 }
 
-/// The result of [`super::Scheduler::lease_host`].
+/// The result of [`super::Scheduler::lease_host`]. `L`: the lease, or what the caller makes of it.
 #[derive(Debug, Clone)]
-pub enum LeaseAnswer {
-    Leased(Box<Lease>),
+pub enum LeaseAnswer<L = Box<Lease>> {
+    Leased(L),
     /// It must wait until then, for its delay or because it is in trouble or blocked.
     At {
         at: EpochMs,
@@ -96,6 +96,16 @@ pub enum LeaseAnswer {
     },
     /// Another worker has it.
     Taken,
+}
+
+impl<L> LeaseAnswer<L> {
+    pub fn map<T>(self, make: impl FnOnce(L) -> T) -> LeaseAnswer<T> {
+        match self {
+            LeaseAnswer::Leased(lease) => LeaseAnswer::Leased(make(lease)),
+            LeaseAnswer::At { at, is_in_trouble } => LeaseAnswer::At { at, is_in_trouble },
+            LeaseAnswer::Taken => LeaseAnswer::Taken,
+        }
+    }
 }
 
 /// How often an address may be visited, whatever the host.
