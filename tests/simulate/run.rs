@@ -340,7 +340,8 @@ impl Episode {
             Event::NoFiles { .. } => self.web.state.lock().machine.no_files = false,
             Event::NoResolver { .. } => self.web.state.lock().machine.no_resolver = false,
             Event::NoNetwork { .. } => self.web.state.lock().machine.no_network = false,
-            Event::Order(order) => self.take_back(order),
+            // The operator hears why, and tries again.
+            Event::Order(order) if !self.take_back(order) => return self.note(now + HOUR, Next::Over(event)),
             _ => {}
         }
         let web = &mut *self.web.state.lock();
@@ -428,15 +429,19 @@ impl Episode {
         }
     }
 
-    fn take_back(&mut self, order: &Order) {
+    /// False if the program refuses.
+    fn take_back(&mut self, order: &Order) -> bool {
         let now = self.now();
-        self.web.state.lock().oracle.takes_back(now, order);
-        match order {
+        let is_taken = match order {
             Order::Pause { .. } => self.tell(Ordered::Resume),
             Order::Block { origin, .. } => self.tell(Ordered::UnblockHost { host: origin.clone() }),
             Order::PauseSink { sink, .. } => self.tell(Ordered::ResumeSink { sink: sink.clone() }),
-            _ => false,
+            _ => true,
         };
+        if is_taken {
+            self.web.state.lock().oracle.takes_back(now, order);
+        }
+        is_taken
     }
 
     /// The operator gives an order and waits for the answer. True if the order is accepted.
