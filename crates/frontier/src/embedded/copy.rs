@@ -4,8 +4,9 @@ use std::path::Path;
 
 use fjall::{Keyspace, Readable, Snapshot};
 
+use super::disk::buffers::KEYSPACES;
 use super::disk::shelf::Shelf;
-use super::disk::store::{self, KEYSPACES};
+use super::disk::store;
 use super::open::EmbeddedFrontier;
 use crate::FrontierError;
 use crate::schedule::Totals;
@@ -20,7 +21,7 @@ pub struct FrontierCopy<'a> {
     shelf: &'a Shelf,
     snapshot: Snapshot,
     /// In the order of [`KEYSPACES`].
-    keyspaces: Vec<Keyspace>,
+    keyspaces: [Keyspace; KEYSPACES.len()],
     cursor: Offset,
 }
 
@@ -32,7 +33,7 @@ impl EmbeddedFrontier {
         let totals = snapshot.get(&store.notes, "totals").map_err(|source| store.failed(source))?;
         let totals: Option<Totals> = totals.and_then(|bytes| super::disk::records::from_bytes(&bytes));
         let cursor = totals.ok_or_else(|| store.unreadable("notes"))?.cursor;
-        Ok(FrontierCopy { shelf: &self.shelf, snapshot, keyspaces: store.keyspaces()?, cursor })
+        Ok(FrontierCopy { shelf: &self.shelf, snapshot, keyspaces: store.keyspaces().map(Clone::clone), cursor })
     }
 
     /// Makes a frontier in the empty folder `dir` from the records of a backup. `table` gives the records of a table by
@@ -43,7 +44,7 @@ impl EmbeddedFrontier {
     ) -> Result<(), E> {
         store::make(dir, |store| {
             let failed = |source| E::from(store.failed(source));
-            for (name, keyspace) in KEYSPACES.into_iter().zip(store.keyspaces()?) {
+            for (name, keyspace) in KEYSPACES.into_iter().zip(store.keyspaces()) {
                 let mut ingestion = keyspace.start_ingestion().map_err(failed)?;
                 for record in table(name)?.into_iter().flatten() {
                     let (key, value) = record?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use seine_frontier::*;
 
@@ -233,4 +234,37 @@ fn look_through(dir: &Path, name: &str) -> Result<(), FrontierError> {
     let known: Vec<Proposal> = (1..=cursor).flat_map(|n| numbered(n).proposals).collect();
     assert_eq!(found.propose(&known, 3_000_000)?.added, 0, "{name}");
     Ok(())
+}
+
+/// Many threads commit little while fjall's worker is busy. fjall once got a request from each commit to flush the full
+/// buffer. 1,000 of them made its worker wait for ever for room in its own queue, and nothing was flushed any more.
+#[test]
+fn small_commits_do_not_stop_the_stores_worker() {
+    let dir = tempfile::tempdir().unwrap();
+    let frontier = EmbeddedFrontier::open(dir.path(), plain(), 0).unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for thread in 0..6 {
+            let (frontier, is_over) = (&frontier, &is_over);
+            scope.spawn(move || {
+                for n in (0_u64..).take_while(|_| !is_over.load(Ordering::Relaxed)) {
+                    // The large one fills the buffer.
+                    let text = if n % 2_000 == 0 { "x".repeat(1 << 20) } else { n.to_string() };
+                    frontier.set_note(&thread.to_string(), &text).unwrap();
+                }
+            });
+        }
+        let mut random = fastrand::Rng::with_seed(1);
+        for _ in 0..160 {
+            let mut path = || (0..1_000).map(|_| random.alphanumeric()).collect::<String>();
+            let urls: Vec<_> = (0..500).map(|n| page(&format!("https://www.site-{}.com/{}", n % 97, path()))).collect();
+            frontier.propose(&urls, 0).unwrap();
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    // fjall begins a new journal with the first flush after 64 MB.
+    for file in fs::read_dir(dir.path().join("store")).unwrap() {
+        let (path, size) = file.map(|file| (file.path(), file.metadata().unwrap().len())).unwrap();
+        assert!(size < 100 << 20, "{} has {size} bytes: nothing was flushed", path.display());
+    }
 }

@@ -1,5 +1,6 @@
 //! Everything on disk: the store, how its values are encoded, and reads of several of them.
 
+pub(super) mod buffers;
 pub(super) mod canonical_slots;
 pub(super) mod content_slots;
 pub(super) mod records;

@@ -4,11 +4,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use fjall::compaction::Leveled;
-use fjall::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy, PartitioningPolicy, PinningPolicy};
-use fjall::config::{BloomConstructionPolicy, FilterPolicyEntry};
-use fjall::{CompressionType, Database, Guard, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode, Slice};
+use fjall::{Database, Guard, Keyspace, OwnedWriteBatch, PersistMode, Slice};
+use locks::Mutex;
 
+use super::buffers::{self, KEYSPACES};
 use super::records::{self, QueuedUrl, Source, UrlState};
 use crate::keys::{HostKey, Keys, UrlKey, later_key, part, ready_key};
 use crate::schedule::{HostRecord, Totals};
@@ -18,8 +17,6 @@ use seine_system::folders;
 
 /// Stored in every database; another value is another format.
 const FORMAT: &str = "seine frontier 1";
-pub(crate) const KEYSPACES: [&str; 12] =
-    ["urls", "ready", "later", "pages", "hosts", "robots", "accounts", "notes", "targets", "sources", "copies", "near"];
 
 /// A restore writes in order and does not read.
 const RESTORING_CACHE: u64 = 16 << 20;
@@ -51,6 +48,8 @@ pub struct Store {
     pub sources: Keyspace,
     pub copies: Keyspace,
     pub near: Keyspace,
+    /// Held while full write buffers are exchanged.
+    flushing: Mutex<()>,
     /// Why nothing can be written any more.
     trouble: OnceLock<String>,
 }
@@ -150,7 +149,7 @@ impl Store {
             // The minimum of fjall. Journals are replayed into memory at the next opening.
             .max_journaling_size(64 << 20)
             .open()?;
-        let keyspace = |name| db.keyspace(name, || keyspace_options(name));
+        let keyspace = |name| db.keyspace(name, || buffers::options(name));
         Ok(Store {
             dir: dir.to_owned(),
             keys: Keys { seed: 0 },
@@ -166,6 +165,7 @@ impl Store {
             sources: keyspace("sources")?,
             copies: keyspace("copies")?,
             near: keyspace("near")?,
+            flushing: Mutex::new(()),
             trouble: OnceLock::new(),
             db,
         })
@@ -174,7 +174,9 @@ impl Store {
     /// After an error nothing more is written until the store is reopened. Only then it is known whether the batch was
     /// stored.
     pub fn commit(&self, batch: OwnedWriteBatch) -> Result<(), FrontierError> {
-        batch.commit().map_err(|source| self.broken(source))
+        batch.commit().map_err(|source| self.broken(source))?;
+        let _one_at_a_time = self.flushing.lock();
+        self.keyspaces().into_iter().try_for_each(buffers::flush_if_full).map_err(|source| self.broken(source))
     }
 
     /// Makes all commits durable (fsync). After an error as [`Store::commit`].
@@ -236,9 +238,10 @@ impl Store {
     }
 
     /// In the order of [`KEYSPACES`].
-    pub fn keyspaces(&self) -> Result<Vec<Keyspace>, FrontierError> {
-        let opened = KEYSPACES.map(|name| self.db.keyspace(name, || keyspace_options(name)));
-        opened.into_iter().collect::<Result<_, _>>().map_err(|source| self.failed(source))
+    pub fn keyspaces(&self) -> [&Keyspace; KEYSPACES.len()] {
+        let Store { urls, ready, later, pages, hosts, robots, accounts, notes, targets, sources, copies, near, .. } =
+            self;
+        [urls, ready, later, pages, hosts, robots, accounts, notes, targets, sources, copies, near]
     }
 
     pub fn host(&self, host: HostKey) -> Result<Option<HostRecord>, FrontierError> {
@@ -358,40 +361,4 @@ fn error(
     source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
 ) -> FrontierError {
     FrontierError::Store { path: dir.display().to_string(), remedy, source: source.into() }
-}
-
-/// Memory first: write buffers add up to 39 MiB. Options are fixed when a keyspace is created.
-fn keyspace_options(name: &str) -> KeyspaceCreateOptions {
-    let is_large = matches!(name, "urls" | "ready" | "later" | "pages");
-    let buffer_mib = match name {
-        "urls" | "ready" => 8,
-        "later" | "pages" | "near" => 4,
-        "notes" | "sources" => 1,
-        _ => 2,
-    };
-    let options = KeyspaceCreateOptions::default()
-        .max_memtable_size(buffer_mib << 20)
-        // Small tables, because a merge from level 0 rewrites all of level 1 (four tables) and delays flushes.
-        .compaction_strategy(std::sync::Arc::new(Leveled::default().with_table_target_size(8 << 20)))
-        // Levels from 2 on are large, so only the used parts of their indexes and filters are cached.
-        .index_block_partitioning_policy(PartitioningPolicy::new([false, false, true]))
-        .filter_block_partitioning_policy(PartitioningPolicy::new([false, false, true]))
-        .filter_block_pinning_policy(PinningPolicy::new([true, true, false]));
-    match name {
-        // Hashes do not compress. Nine of ten lookups find the URL; the filter saves the disk access of the tenth.
-        "urls" => options
-            .data_block_compression_policy(CompressionPolicy::disabled())
-            .filter_policy(FilterPolicy::all(FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(10.0)))),
-        // Hashes, only read by range.
-        "near" => {
-            options.data_block_compression_policy(CompressionPolicy::disabled()).filter_policy(FilterPolicy::disabled())
-        }
-        // Only read by range, so a filter is useless; larger blocks compress paths better.
-        "ready" | "later" | "sources" => options
-            .filter_policy(FilterPolicy::disabled())
-            .data_block_size_policy(BlockSizePolicy::all(16 << 10))
-            .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4)),
-        _ if is_large => options.data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4)),
-        _ => options,
-    }
 }
