@@ -8,17 +8,23 @@ use fjall::{AbstractTree, CompressionType, Keyspace, KeyspaceCreateOptions};
 pub(crate) const KEYSPACES: [&str; 12] =
     ["urls", "ready", "later", "pages", "hosts", "robots", "accounts", "notes", "targets", "sources", "copies", "near"];
 
-/// Hands a full write buffer to fjall's worker, which writes it to a table. Call this after each commit.
+/// Full buffers of a keyspace that wait for fjall's worker, at most. At four, fjall lets writers wait, for ever if its
+/// worker has failed meanwhile.
+const WAITING: usize = 2;
+
+/// Whether the write buffer is full. Then [`exchange`] must follow, after each commit.
 ///
 /// fjall does this itself, but each commit asks its worker again until the buffer is exchanged. If the worker compacts
 /// meanwhile, 1,000 such requests fill its queue. The worker then waits for ever for room in its own queue, nothing is
 /// flushed any more, and memory and the journal grow without limit (fjall 3.1, github.com/fjall-rs/fjall/pull/323).
 /// Buffers that are exchanged at once cause one request each.
-pub(super) fn flush_if_full(keyspace: &Keyspace) -> Result<(), fjall::Error> {
-    if keyspace.tree.active_memtable().size() > buffer_bytes(keyspace.name()) {
-        keyspace.rotate_memtable()?;
-    }
-    Ok(())
+pub(super) fn is_full(keyspace: &Keyspace) -> bool {
+    keyspace.tree.active_memtable().size() > buffer_bytes(keyspace.name())
+}
+
+/// Hands a full write buffer to fjall's worker, which writes it to a table. False: too many wait for the worker.
+pub(super) fn exchange(keyspace: &Keyspace) -> Result<bool, fjall::Error> {
+    Ok(keyspace.sealed_memtable_count() < WAITING && keyspace.rotate_memtable().map(|_| true)?)
 }
 
 /// Memory first: write buffers add up to 39 MiB.

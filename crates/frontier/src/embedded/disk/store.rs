@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use fjall::{Database, Guard, Keyspace, OwnedWriteBatch, PersistMode, Slice};
 use locks::Mutex;
@@ -17,6 +18,9 @@ use seine_system::folders;
 
 /// Stored in every database; another value is another format.
 const FORMAT: &str = "seine frontier 1";
+
+/// How often a writer checks whether fjall's worker has caught up.
+const AGAIN: Duration = Duration::from_millis(10);
 
 /// A restore writes in order and does not read.
 const RESTORING_CACHE: u64 = 16 << 20;
@@ -176,7 +180,16 @@ impl Store {
     pub fn commit(&self, batch: OwnedWriteBatch) -> Result<(), FrontierError> {
         batch.commit().map_err(|source| self.broken(source))?;
         let _one_at_a_time = self.flushing.lock();
-        self.keyspaces().into_iter().try_for_each(buffers::flush_if_full).map_err(|source| self.broken(source))
+        self.keyspaces().into_iter().try_for_each(|keyspace| self.flush_if_full(keyspace))
+    }
+
+    /// Writers wait here while fjall's worker is behind. It tells nobody when it is done.
+    fn flush_if_full(&self, keyspace: &Keyspace) -> Result<(), FrontierError> {
+        while buffers::is_full(keyspace) && !buffers::exchange(keyspace).map_err(|source| self.broken(source))? {
+            self.check()?;
+            std::thread::sleep(AGAIN);
+        }
+        Ok(())
     }
 
     /// Makes all commits durable (fsync). After an error as [`Store::commit`].
