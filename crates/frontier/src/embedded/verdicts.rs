@@ -17,7 +17,8 @@ use crate::{
     Applied, Attempt, Attempts, Batch, Cause, Change, FrontierError, HostPause, PageRecord, PageState, UrlHistory,
     Verdict,
 };
-use seine_parse::page::{EpochMs, Kind};
+use seine_parse::page::{Doubt, EpochMs, Kind};
+use seine_policies::revisit::History;
 
 /// The URL of a verdict, with all that is known of it.
 struct Subject<'v> {
@@ -116,6 +117,7 @@ fn add_page(
     let answer = Answer { url: subject.url, before: subject.page.as_ref(), record };
     let is_at_once = changes.add_answer(answer, subject.verdict.reached.as_deref())?;
     let urls = &mut changes.urls;
+    end_doubt_of_target(urls, subject, record)?;
     let due_again = if is_at_once || must_reread { Some(urls.now) } else { due_again };
     match due_again {
         Some(due) => {
@@ -131,6 +133,24 @@ fn add_page(
     }
     let must_refetch = record.must_refetch || must_reread || missed_the_mark(subject, record);
     urls.put_page(subject.key(), PageRecord { url_history, must_refetch, depth, ..record.clone() })
+}
+
+/// If a redirect has just found the page of its target, an unconfirmed removal of the target's own URL is refuted: its next
+/// sign of removal is the first one again.
+fn end_doubt_of_target(urls: &mut Urls, subject: &Subject, record: &PageRecord) -> Result<(), FrontierError> {
+    let found_at = record.history.map(|history| history.alive_ms).filter(|_| record.state.is_live());
+    let Some(target) = &subject.verdict.reached else { return Ok(()) };
+    if found_at != Some(subject.verdict.attempt.at) || *target == record.url {
+        return Ok(());
+    }
+    let (url, origin, _) = urls.keys.of(target)?;
+    let Some(page) = urls.pages.get(url, origin)?.filter(|page| page.state.is_live()) else { return Ok(()) };
+    // The body was cut, or the page names another one: the redirect's page may say the same.
+    if page.doubt().is_none_or(|(doubt, _)| matches!(doubt, Doubt::Cut | Doubt::Named)) {
+        return Ok(());
+    }
+    let history = page.history.map(History::without_doubt);
+    urls.put_page((url, origin), PageRecord { history, ..page })
 }
 
 /// The depth of a URL that fell while the URL was fetched with its earlier depth; none if it did not.

@@ -1,10 +1,11 @@
 //! Redirect targets: which URL owns a target, which are its aliases, and which one is next.
 
 use seine_frontier::*;
-use seine_parse::page::{EpochMs, Kind};
+use seine_parse::page::{Doubt, EpochMs, Kind};
+use seine_policies::revisit::History;
 
 use crate::support::{
-    Disk, batch, check_counters, due, embedded, fetched, in_state, lease_one, pages, plain, record, urls, verdict,
+    ATTEMPT, Disk, batch, check_counters, due, embedded, fetched, in_state, lease_one, pages, plain, record, urls, verdict,
 };
 
 const TARGET: &str = "http://new.example/";
@@ -193,4 +194,34 @@ fn aliases_are_counted_and_tried_again_as_pages_are() {
     assert_eq!(urls(&lease), [old(2)]);
     assert!(!lease.work[0].was_found && lease.work[0].known.etag.is_none(), "nothing is delivered under it");
     assert_eq!(frontier.counts().alias, 1, "it is what it was until its next answer");
+}
+
+/// A page says `noindex` at times. If its own URL meets only that, and a redirect to it never does, it is not removed.
+#[test]
+fn a_redirect_that_finds_the_page_ends_the_doubt_about_its_target() {
+    let frontier = embedded(plain());
+    let doubt_of = |frontier: &Disk| frontier.url_snapshot(TARGET).unwrap().unwrap().page.unwrap().doubt();
+    let noindex = |event| {
+        let mut doubted = in_state(TARGET, event, PageState::Unchanged);
+        if let Change::Page { record, due_again } = &mut doubted.change {
+            record.history = Some(History::new(50).doubted(Doubt::Noindex, 100));
+            *due_again = Some(LATER);
+        }
+        doubted
+    };
+    let through_redirect = |event, found_at| {
+        let mut led = led(&old(1), event, PageState::Unchanged, TARGET, Some(LATER));
+        if let Change::Page { record, .. } = &mut led.change {
+            record.target = None; // as with `redirects: follow`
+            record.history = Some(History::new(found_at));
+        }
+        led
+    };
+    frontier.apply(&batch(1, vec![noindex(1)], vec![]), 100).unwrap();
+    assert_eq!(doubt_of(&frontier), Some((Doubt::Noindex, 100)));
+    frontier.apply(&batch(2, vec![through_redirect(2, ATTEMPT.at + 7)], vec![]), 200).unwrap();
+    assert_eq!(doubt_of(&frontier), Some((Doubt::Noindex, 100)), "this answer did not find the page");
+    frontier.apply(&batch(3, vec![through_redirect(3, ATTEMPT.at)], vec![]), 300).unwrap();
+    assert_eq!(doubt_of(&frontier), None);
+    check_counters(&frontier);
 }

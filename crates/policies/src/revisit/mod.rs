@@ -82,6 +82,12 @@ impl History {
         History { doubted_since: Some(since), doubt, ..self }
     }
 
+    /// After another fetch that found the page as it was.
+    #[must_use]
+    pub fn without_doubt(self) -> History {
+        History { doubted_since: None, doubt: Doubt::default(), ..self }
+    }
+
     /// The doubt about the page, and since when.
     pub fn doubt(&self) -> Option<(Doubt, EpochMs)> {
         self.doubted_since.map(|since| (self.doubt, since))
