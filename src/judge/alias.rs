@@ -1,6 +1,6 @@
 //! Aliases, redirect targets and canonical URLs.
 
-use seine_frontier::{PageRecord, PageState};
+use seine_frontier::{PageRecord, PageState, Reached};
 use seine_parse::Derived;
 use seine_parse::page::{PageChange, PageEvent, Withheld};
 use seine_policies::revisit::History;
@@ -8,13 +8,27 @@ use seine_simulation_hooks::planted;
 
 use super::canonical::{Says, canonical_of};
 use super::record::{Seen, Settings};
+use super::withheld::is_noindex;
 
 /// The normalised redirect target, or the URL that it is an alias of; none if redirects led nowhere or back.
-pub(crate) fn reached(event: &PageEvent) -> Option<String> {
+pub(super) fn target(event: &PageEvent) -> Option<String> {
     match &event.withheld {
         Some(Withheld::Alias { target, .. }) => Some(target.clone()),
         _ => seine_parse::url::parse(&event.final_url).filter(|reached| *reached != event.url),
     }
+}
+
+/// The end of the redirects, and whether its page was found there.
+pub(crate) fn reached(seen: Seen) -> Option<Reached> {
+    let Seen { event, derived, before, .. } = seen;
+    let url = target(event)?;
+    let has_answered = event.response().is_some_and(|response| match response.status {
+        304 => before.is_some_and(|before| before.final_url.as_ref() == Some(&event.final_url)),
+        _ => response.is_success() && !response.is_cut() && !derived.body.is_empty(),
+    });
+    let was_noindex = before.is_some_and(|before| before.noindex);
+    let has_page = has_answered && !event.hops.is_empty() && !is_noindex(event, derived.robots.noindex, was_noindex);
+    Some(Reached { url, has_page })
 }
 
 /// The canonical URL of an event's page, if it counts. `there`: the record, if the page was live.

@@ -189,7 +189,7 @@ fn record(fetch: Seen, settings: Settings) -> PageRecord {
         final_url: before.and_then(|before| before.final_url.clone()),
         must_refetch: there.is_some_and(|there| there.must_refetch),
         noindex: is_noindex(event, derived.robots.noindex, there.is_some_and(|there| there.noindex)),
-        target: alias::reached(event).filter(|_| state.is_found() && config.redirects == Redirects::First),
+        target: alias::target(event).filter(|_| state.is_found() && config.redirects == Redirects::First),
         texts: keep::texts_given(event, change, there),
         preferences: keep::preferences(event, there),
         canonical: alias::canonical(fetch, there, settings).filter(|_| state.is_found()),

@@ -193,7 +193,7 @@ impl Validator {
                 url: event.url.clone(),
                 kind: event.kind,
                 event_id: event.id.clone(),
-                reached: reached(event),
+                reached: reached(seen),
                 attempt: attempt(event, &change),
                 fetched: Amounts::of(event, derived.body.len() as u64),
                 change,

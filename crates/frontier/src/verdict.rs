@@ -44,13 +44,22 @@ pub struct Verdict {
     pub kind: Kind,
     /// `PageEvent::id`; applying the same id again changes nothing.
     pub event_id: String,
-    /// The normalised end of its redirects, whatever the result; none if they led nowhere.
-    pub reached: Option<String>,
+    /// The end of its redirects; none if there were none, or if they led nowhere.
+    pub reached: Option<Reached>,
     /// For the user, without its digest. Its time is also the time of the amounts.
     pub attempt: Attempt,
     /// Amounts for budgets, charged to this URL wherever it redirected.
     pub fetched: Amounts,
     pub change: Change,
+}
+
+/// The end of redirects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reached {
+    /// Normalised.
+    pub url: String,
+    /// Its page was there, and nothing in the answer forbids to deliver it.
+    pub has_page: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -115,9 +115,10 @@ fn add_page(
     let must_reread = nearer.is_some() && record.leads_on();
     leave_queue(urls, subject)?;
     let answer = Answer { url: subject.url, before: subject.page.as_ref(), record };
-    let is_at_once = changes.add_answer(answer, subject.verdict.reached.as_deref())?;
+    let is_at_once =
+        changes.add_answer(answer, subject.verdict.reached.as_ref().map(|reached| reached.url.as_str()))?;
     let urls = &mut changes.urls;
-    end_doubt_of_target(urls, subject, record)?;
+    end_doubt_of_target(urls, subject)?;
     let due_again = if is_at_once || must_reread { Some(urls.now) } else { due_again };
     match due_again {
         Some(due) => {
@@ -137,15 +138,13 @@ fn add_page(
 
 /// If a redirect has just found the page of its target, an unconfirmed removal of the target's own URL is refuted: its next
 /// sign of removal is the first one again.
-fn end_doubt_of_target(urls: &mut Urls, subject: &Subject, record: &PageRecord) -> Result<(), FrontierError> {
-    let found_at = record.history.map(|history| history.alive_ms).filter(|_| record.state.is_live());
-    let Some(target) = &subject.verdict.reached else { return Ok(()) };
-    if found_at != Some(subject.verdict.attempt.at) || *target == record.url {
-        return Ok(());
-    }
-    let (url, origin, _) = urls.keys.of(target)?;
+fn end_doubt_of_target(urls: &mut Urls, subject: &Subject) -> Result<(), FrontierError> {
+    let target =
+        subject.verdict.reached.as_ref().filter(|reached| reached.has_page && reached.url != subject.verdict.url);
+    let Some(target) = target else { return Ok(()) };
+    let (url, origin, _) = urls.keys.of(&target.url)?;
     let Some(page) = urls.pages.get(url, origin)?.filter(|page| page.state.is_live()) else { return Ok(()) };
-    // The body was cut, or the page names another one: the redirect's page may say the same.
+    // A cut body says nothing about the page, and one that names another page says the same through a redirect.
     if page.doubt().is_none_or(|(doubt, _)| matches!(doubt, Doubt::Cut | Doubt::Named)) {
         return Ok(());
     }

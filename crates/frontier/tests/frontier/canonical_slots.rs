@@ -36,7 +36,8 @@ fn alias(url: &str, event: u64, named: &str, target: &str) -> Verdict {
 fn redirecting(url: &str, event: u64, target: &str) -> Verdict {
     let record =
         PageRecord { state: PageState::Alias, target: Some(target.into()), digest: None, ..record(url, event) };
-    Verdict { reached: Some(target.into()), ..judged(record, event) }
+    let reached = Reached { url: target.into(), has_page: true };
+    Verdict { reached: Some(reached), ..judged(record, event) }
 }
 
 fn is(of: &str, target: &str) -> Option<Withheld> {
