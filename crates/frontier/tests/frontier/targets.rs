@@ -5,7 +5,8 @@ use seine_parse::page::{Doubt, EpochMs, Kind};
 use seine_policies::revisit::History;
 
 use crate::support::{
-    ATTEMPT, Disk, batch, check_counters, due, embedded, fetched, in_state, lease_one, pages, plain, record, urls, verdict,
+    ATTEMPT, Disk, batch, check_counters, due, embedded, fetched, in_state, lease_one, pages, plain, record, urls,
+    verdict,
 };
 
 const TARGET: &str = "http://new.example/";
