@@ -17,7 +17,7 @@ use super::uploads::Uploads;
 use crate::config::Config;
 
 /// What the API serves. Calls may block.
-pub trait Service: WorkDesk + Send + Sync + 'static {
+pub trait Service: Send + Sync + 'static {
     /// The text of `/metrics`.
     fn metrics(&self) -> String;
     /// Ready with notes, or not ready with reasons and notes; one line each.
@@ -42,6 +42,8 @@ pub trait Service: WorkDesk + Send + Sync + 'static {
     fn backup(&self, out: &mut dyn std::io::Write, by: &str);
     /// URLs as people write them.
     fn add_seeds(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal>;
+    /// The interface for remote workers.
+    fn work(&self) -> &dyn WorkDesk;
 }
 
 /// The interface for remote workers. Calls may block.

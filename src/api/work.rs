@@ -36,7 +36,7 @@ const BESIDE_BODY: u64 = 1 << 20;
 const MOST_REFUSED: usize = 1000;
 
 pub(super) async fn clients(State(app): State<App>) -> Result<Response, Refusal> {
-    app.answer(|service| Ok(service.clients())).await
+    app.answer(|service| Ok(service.work().clients())).await
 }
 
 pub(super) async fn lease(
@@ -50,14 +50,14 @@ pub(super) async fn lease(
         .map_err(|_| Refusal::Bad(BROKEN_OFF.to_owned()))?
         .map_err(|error: JsonRejection| Refusal::Bad(error.body_text()))?;
     let until = Instant::now() + Duration::from_millis(wanted.wait_ms).min(LONGEST_WAIT);
-    let mut changed = app.service.changed();
+    let mut changed = app.service.work().changed();
     loop {
         changed.mark_unchanged();
         let client = client.clone();
-        let leasing = app.on(move |service| service.lease(&client, wanted.hosts)).await?;
+        let leasing = app.on(move |service| service.work().lease(&client, wanted.hosts)).await?;
         let leases: Vec<_> = prepared(leasing).await.into_iter().filter_map(Prepared::tell).collect();
         if !leases.is_empty() || Instant::now() >= until {
-            return Ok(json(Work { leases, ..app.service.terms() }));
+            return Ok(json(Work { leases, ..app.service.work().terms() }));
         }
         slot.iter().for_each(|slot| slot.waits());
         let _ = timeout_at(until.min(Instant::now() + CHECK_EVERY), changed.changed()).await;
@@ -82,7 +82,7 @@ pub(super) async fn renew(
     Extension(By(client)): Extension<By>,
     Path(lease): Path<String>,
 ) -> Result<Response, Refusal> {
-    app.answer(move |service| service.renew(&client, &lease)).await
+    app.answer(move |service| service.work().renew(&client, &lease)).await
 }
 
 pub(super) async fn release(
@@ -90,7 +90,7 @@ pub(super) async fn release(
     Extension(By(client)): Extension<By>,
     Path(lease): Path<String>,
 ) -> Result<Response, Refusal> {
-    app.answer(move |service| service.release(&client, &lease)).await
+    app.answer(move |service| service.work().release(&client, &lease)).await
 }
 
 #[derive(Deserialize)]
@@ -164,7 +164,7 @@ async fn take_line(app: &App, client: &str, line: Vec<u8>, mut taken: PagesTaken
     let client = client.to_owned();
     app.on(move |service| {
         match serde_json::from_slice::<PageSent>(&line) {
-            Ok(page) => service.take(&client, page, &mut taken),
+            Ok(page) => service.work().take(&client, page, &mut taken),
             Err(error) => {
                 let why = format!("not a page as openapi.json describes it: {error}");
                 taken.refused.push(PageRefused { url: String::new(), why });
@@ -176,7 +176,7 @@ async fn take_line(app: &App, client: &str, line: Vec<u8>, mut taken: PagesTaken
 }
 
 fn most_of_a_page(app: &App) -> usize {
-    (app.service.max_body_bytes().div_ceil(3) * 4 + BESIDE_BODY) as usize
+    (app.service.work().max_body_bytes().div_ceil(3) * 4 + BESIDE_BODY) as usize
 }
 
 async fn whole(mut body: Body, most: usize) -> Result<Vec<u8>, Refusal> {
@@ -214,11 +214,11 @@ async fn whole_warc(app: &App, mut body: Body) -> Result<(Vec<u8>, Option<OwnedS
 async fn take_warc(app: &App, client: String, lease: String, body: Body) -> Result<PagesTaken, Refusal> {
     // This comes before any of the body is in memory.
     let (of, fence) = (client.clone(), lease.clone());
-    app.on(move |service| service.has_lease(&of, &fence)).await?;
+    app.on(move |service| service.work().has_lease(&of, &fence)).await?;
     let (warc, _room) = whole_warc(app, body).await?;
     app.on(move |service| {
         let mut taken = PagesTaken::default();
-        service.take_warc(&client, &lease, warc, &mut taken)?;
+        service.work().take_warc(&client, &lease, warc, &mut taken)?;
         Ok(taken)
     })
     .await

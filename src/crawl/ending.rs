@@ -14,6 +14,7 @@ use super::running::Running;
 use super::service_manager::ServiceManager;
 use super::spending::{SpentBudgets, spent_of_crawl};
 use super::stillness::Stillness;
+use super::{reload, status};
 use crate::signals::{Received, Signals};
 use crate::telemetry::logging;
 use crate::telemetry::manager::Manager;
@@ -64,7 +65,7 @@ pub(super) async fn watch(
                 Received::HangUp => {
                     let running = running.clone();
                     blocking::beside(move || {
-                        if let Err(why) = running.read_again("SIGHUP") {
+                        if let Err(why) = reload::read_again(&running, "SIGHUP") {
                             tracing::error!(%why, "the configuration is not changed");
                         }
                     });
@@ -107,11 +108,11 @@ impl Shown {
     fn check(&mut self, running: &Arc<Running>) {
         running.room.check();
         running.spending.check(running.frontier.as_ref());
-        running.note_rates();
-        running.keep_refused();
+        status::note_rates(running);
+        status::keep_refused(running);
         running.supervisor.tell_stuck();
         running.stall.check(running);
-        let figures = running.figures();
+        let figures = status::figures(running);
         self.progress.show(&figures);
         self.progress_log.log_if_due(running);
         self.service_manager.notify(running, || self.progress.line(&figures));

@@ -1,6 +1,7 @@
 //! A running crawl: opens the stores, starts the parts under the supervisor, and waits for the end.
 
 mod anew;
+mod answers;
 mod asks;
 pub mod audit;
 mod audit_index;
@@ -51,6 +52,7 @@ use crate::supervisor::Phase;
 use crate::telemetry::fetch_log::FetchLog;
 use crate::telemetry::manager::Manager;
 use crate::telemetry::progress::{Progress, Screen};
+use answers::Answers;
 use ending::Shown;
 use service_manager::Opening;
 use start_room::StartRoom;
@@ -99,7 +101,7 @@ impl Crawl {
             })?;
             if let Some(port) = port {
                 tracing::info!("metrics at http://{}/metrics, the API at /api/v1", port.address);
-                port.serve(running.clone());
+                port.serve(Arc::new(Answers::new(running.clone())));
             }
             let socket = serve(&running)?;
             (running, room.into_signals(), socket)
@@ -129,11 +131,11 @@ impl Crawl {
 /// Serves the operator at a socket in the data folder.
 fn serve(running: &Arc<running::Running>) -> Result<Option<api::Presence>, CrawlError> {
     if let Some(operator) = replacement::<Operator>() {
-        (operator.0)(running.clone());
+        (operator.0)(Arc::new(Answers::new(running.clone())));
         return Ok(None);
     }
     match api::listen_in(&running.folder) {
-        Ok(socket) => Ok(Some(socket.serve(running.clone()))),
+        Ok(socket) => Ok(Some(socket.serve(Arc::new(Answers::new(running.clone()))))),
         Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
             Err(CrawlError::Socket { folder: running.folder.clone() })
         }

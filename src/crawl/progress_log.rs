@@ -10,6 +10,7 @@ use seine_page_log::Counters;
 use seine_system::clock::now_ms;
 
 use super::running::Running;
+use super::status;
 use super::stillness::trouble;
 use crate::config::{Config, StartedWith};
 use crate::telemetry::fetch_log::FetchLog;
@@ -101,7 +102,7 @@ impl ProgressLog {
             failed_requests = listed(since(&self.before.failed, &now.failed)),
             pending = log.sinks().map(lag).collect::<Vec<_>>().join(", "),
             log_bytes = log.bytes,
-            notice = running.figures().notice,
+            notice = status::figures(running).notice,
             "progress"
         );
     }

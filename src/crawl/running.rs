@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-use seine_frontier::{EmbeddedFrontier, Scheduler, Verdicts};
+use seine_frontier::{EmbeddedFrontier, Scheduler, Standing, Verdicts};
 use seine_page_log::PageLog;
 use seine_parse::page::EpochMs;
 use seine_policies::budgets::{Budget, Period, What, Whom};
@@ -130,6 +130,14 @@ impl Running {
         match left.min() {
             Some(left) if left < hosts * urls => (hosts.min(left), 1),
             _ => (hosts, urls),
+        }
+    }
+
+    /// The frontier works, or why the process should be restarted.
+    pub(super) fn alive(&self) -> Result<(), String> {
+        match self.frontier.standing() {
+            Standing::Away(why) => Err(why),
+            Standing::Well | Standing::NoRoom(_) => Ok(()),
         }
     }
 

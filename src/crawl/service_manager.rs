@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use super::parts::{FETCH, LOG, VALIDATING};
 use super::running::Running;
-use crate::api::Service;
 use crate::telemetry::manager::Manager;
 
 /// Opening a large store takes time, and a killed start begins again. So the start asks for more time this often …

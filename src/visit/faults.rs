@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use seine_frontier::{Lease, Release, Work};
+use seine_frontier::{FrontierError, Lease, Release, Work};
 use seine_parse::page::{Failure, FailureReason};
 use seine_system::clock::now_ms;
 
@@ -12,13 +12,14 @@ use super::visitor::Visitor;
 use crate::judge::blame::Whose;
 use crate::judge::reading::Reading;
 use crate::judge::{Fetched, Way};
+use crate::supervisor::panic_message;
 
 /// The URL that caused the panic.
-pub(super) type Culprit = Arc<Mutex<Option<String>>>;
+type Culprit = Arc<Mutex<Option<String>>>;
 
 tokio::task_local! {
     /// For the visit that runs in this task.
-    pub(super) static CULPRIT: Culprit;
+    static CULPRIT: Culprit;
 }
 
 /// A worker is busy with this URL. A panic drops it, and the first one dropped is the cause.
@@ -39,14 +40,48 @@ impl Drop for At {
     }
 }
 
-impl Visitor {
-    /// After a panic of a visit. `spare`: its lease as it was at the start.
-    pub(super) async fn end_panicked(&self, spare: Lease, culprit: Option<String>, panic: &str) {
+/// Runs a visit in a task of its own, so that a panic costs one URL. None if it failed. `spare`: its lease as it was at
+/// the start.
+pub(super) async fn outlive<T: Send + 'static>(
+    visitor: &Visitor,
+    spare: Lease,
+    visit: impl Future<Output = Result<T, FrontierError>> + Send + 'static,
+) -> Option<T> {
+    let culprit = Culprit::default();
+    match tokio::spawn(CULPRIT.scope(culprit.clone(), visit)).await {
+        Ok(Ok(ended)) => return Some(ended),
+        // This was already reported (`crawl/room.rs`); its URLs are still in work_proposed.
+        Ok(Err(error)) if error.is_waiting() => {
+            tracing::debug!(host = spare.host.origin, %error, "a visit ended early")
+        }
+        Ok(Err(error)) => {
+            tracing::error!(host = spare.host.origin, %error, "a visit failed, because the frontier failed")
+        }
+        Err(error) => {
+            let panic = error.try_into_panic().ok();
+            let culprit = culprit.lock().take();
+            let why = panic.as_deref().map_or("the task was cancelled", |panic| panic_message(panic));
+            Panicked { visitor, why }.end(spare, culprit).await;
+        }
+    }
+    None
+}
+
+/// A visit that panicked.
+struct Panicked<'p> {
+    visitor: &'p Visitor,
+    why: &'p str,
+}
+
+impl Panicked<'_> {
+    /// Records that its URL failed, and releases the host.
+    async fn end(&self, spare: Lease, culprit: Option<String>) {
+        let Panicked { visitor, why } = *self;
         let host = spare.host.origin.as_str();
         tracing::error!(
             host,
             url = culprit,
-            panic,
+            panic = why,
             "a worker panicked: please report this bug; this URL fails, and the other URLs of its lease are fetched \
             again"
         );
@@ -56,27 +91,28 @@ impl Visitor {
         let work = named.or_else(|| spare.work.first());
         let mut fetched = Vec::new();
         if let Some(work) = work
-            && self.has_failed(work, panic).await
+            && self.fails(work).await
         {
             fetched.push(work.url.clone());
         }
-        let rest = now_ms() + self.services.config.frontier.backoff_base.as_millis() as u64;
+        let rest = now_ms() + visitor.services.config.frontier.backoff_base.as_millis() as u64;
         let release = Release { fetched, not_before: rest, ..Release::default() };
-        self.asker.hosts.give_back_beside(spare, release);
+        visitor.asker.hosts.give_back_beside(spare, release);
     }
 
     /// Writes to the page log that a URL failed by a fault. False if that failed.
-    async fn has_failed(&self, work: &Work, panic: &str) -> bool {
-        let failure = Failure { reason: FailureReason::Fault, message: format!("Seine panicked: {panic}") };
-        let event = self.unasked(failure, work).event;
+    async fn fails(&self, work: &Work) -> bool {
+        let Panicked { visitor, why } = *self;
+        let failure = Failure { reason: FailureReason::Fault, message: format!("Seine panicked: {why}") };
+        let event = visitor.follower.unasked(failure, work).event;
         let (reading, way) = (Reading::default(), Way::charged(Whose::Page, 0));
         let fetched = Fetched { event: &event, reading: &reading, way: &way };
-        let Ok(verdict) = self.bench.judge(&fetched, None, work).await else { return false };
+        let Ok(verdict) = visitor.bench.judge(&fetched, None, work).await else { return false };
         let event = verdict.written(event);
-        match self.journal.append(event, None).await {
+        match visitor.journal.append(event, None).await {
             Ok(ticket) => {
                 let queued = Queued { url: work.url.clone(), ticket, settled: None };
-                self.journal.accepted(queued).await.is_some()
+                visitor.journal.accepted(queued).await.is_some()
             }
             Err(_) => false,
         }

@@ -1,5 +1,7 @@
 //! Fetches one URL, from its first request to its event. It follows redirects itself and judges each like a link.
 
+use std::sync::Arc;
+
 use seine_delivery::large::BodyRoom;
 use seine_frontier::{TargetOwner, Work};
 use seine_parse::page::{Failure, FailureReason, Hop, Kind, Outcome, PageEvent};
@@ -7,12 +9,12 @@ use seine_system::clock::{event_id, now_ms};
 use url::Url;
 
 use super::host::LeasedHost;
-use super::request::{Asked, Request};
+use super::request::{Asked, Asker, Request};
 use super::reserving::Claimed;
 use super::robots::body_bytes;
 use super::url_reservation::UrlReservation;
-use super::visitor::{Interrupted, Shared, Visitor};
-use crate::config::Secret;
+use super::visitor::{Interrupted, Services, Shared};
+use crate::config::{Canonical, Redirects, Secret};
 use crate::fetch::Jar;
 use crate::fetch::client::{Conditions, Exchange, Limits};
 use crate::judge::blame::Whose;
@@ -60,7 +62,13 @@ impl Trail {
     }
 }
 
-impl Visitor {
+/// Fetches URLs and follows their redirects.
+pub(super) struct Follower {
+    pub services: Services,
+    pub asker: Arc<Asker>,
+}
+
+impl Follower {
     /// Fetches one URL with its redirects.
     pub(super) async fn fetch(
         &self,
@@ -83,6 +91,15 @@ impl Visitor {
             TargetOwner::Pending => put_off(&mut fetched),
         }
         Ok(fetched)
+    }
+
+    /// None if the configuration delivers each URL's page under that URL.
+    pub(super) fn claims(&self, work: &Work, reservation: &UrlReservation) -> Option<Claimed<'_>> {
+        let config = &self.services.config.frontier;
+        let is_wanted =
+            config.redirects == Redirects::First || config.canonical == Canonical::Obey || config.duplicates.is_some();
+        let claimed = || Claimed { follower: self, reserved: reservation.clone() };
+        (is_wanted && work.kind.is_delivered()).then(claimed)
     }
 
     async fn reserve(&self, fetched: &Fetched<'_>, host: &Shared, target: &str) -> Result<TargetOwner, Interrupted> {

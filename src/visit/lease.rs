@@ -19,9 +19,6 @@ use super::visitor::{Interrupted, Shared, Visitor};
 use crate::config::FrontierConfig;
 use crate::judge;
 
-/// URLs whose events are being written.
-pub(super) type Tickets = Mutex<Vec<Queued>>;
-
 /// A URL whose event is in the log's queue.
 pub(super) struct Queued {
     pub url: String,
@@ -30,40 +27,46 @@ pub(super) struct Queued {
     pub settled: Option<Settled>,
 }
 
-impl Visitor {
-    /// Works on a lease and releases the host. An error comes from the frontier; the host is released anyway.
-    pub async fn visit(&self, lease: Lease) -> Result<(), FrontierError> {
+/// One visit to a leased host.
+pub(super) struct Visit<'v> {
+    pub visitor: &'v Visitor,
+    /// URLs whose events are being written.
+    queued: Mutex<Vec<Queued>>,
+}
+
+impl<'v> Visit<'v> {
+    pub(super) fn new(visitor: &'v Visitor) -> Visit<'v> {
+        Visit { visitor, queued: Mutex::default() }
+    }
+
+    /// Works on the lease and releases the host.
+    pub(super) async fn run(self, lease: Lease) -> Result<(), FrontierError> {
         let mut host = LeasedHost::new(lease);
-        let tickets = Tickets::default();
-        let worked = self.work_through(&mut host, &tickets).await;
-        self.end(host, tickets, worked).await
+        let worked = self.work_through(&mut host).await;
+        self.end(host, worked).await
     }
 
     /// The end of a visit: waits for events that are being written, and releases the host.
-    pub(super) async fn end(
-        &self,
-        mut host: LeasedHost,
-        tickets: Tickets,
-        worked: Result<(), Interrupted>,
-    ) -> Result<(), FrontierError> {
-        for queued in tickets.into_inner() {
-            host.fetched.extend(self.journal.accepted(queued).await);
+    pub(super) async fn end(self, mut host: LeasedHost, worked: Result<(), Interrupted>) -> Result<(), FrontierError> {
+        for queued in self.queued.into_inner() {
+            host.fetched.extend(self.visitor.journal.accepted(queued).await);
         }
-        self.asker.hosts.give_back(host).await?;
+        self.visitor.asker.hosts.give_back(host).await?;
         match worked {
             Err(Interrupted::Frontier(error)) => Err(error),
             Ok(()) | Err(_) => Ok(()),
         }
     }
 
-    async fn work_through(&self, host: &mut LeasedHost, tickets: &Tickets) -> Result<(), Interrupted> {
-        if !self.begin(host, tickets).await? {
+    async fn work_through(&self, host: &mut LeasedHost) -> Result<(), Interrupted> {
+        if !self.begin(host).await? {
             return Ok(());
         }
         let rest = Mutex::new(VecDeque::from(std::mem::take(&mut host.lease.work)));
         let shared = Shared::new(std::mem::take(host));
-        let lane = |_| self.work_along(&shared, &rest, tickets);
-        let mut lanes: FuturesUnordered<_> = (0..self.services.config.fetch.connections_per_host).map(lane).collect();
+        let lane = |_| self.work_along(&shared, &rest);
+        let mut lanes: FuturesUnordered<_> =
+            (0..self.visitor.services.config.fetch.connections_per_host).map(lane).collect();
         let mut worked = Ok(());
         while let Some(ended) = lanes.next().await {
             worked = worked.and(ended); // all come to their end; the first error there was
@@ -74,39 +77,39 @@ impl Visitor {
     }
 
     /// Prepares the host before its first URL. False if nothing may be fetched.
-    pub(super) async fn begin(&self, host: &mut LeasedHost, tickets: &Tickets) -> Result<bool, Interrupted> {
-        self.turn_away(host, tickets).await?;
+    pub(super) async fn begin(&self, host: &mut LeasedHost) -> Result<bool, Interrupted> {
+        self.turn_away(host).await?;
         if host.lease.work.is_empty() {
             return Ok(false);
         }
         if self.is_given_up(host).is_none() {
             let first = host.lease.work.first().cloned();
             if let Some(work) = first
-                && self.set_aside(host, &work).await?.is_none()
+                && UrlReservation::make(&self.visitor.services, host, &work).await?.is_none()
             {
                 return Ok(false);
             }
-            match self.asker.robots.learn_rules(host).await {
+            match self.visitor.asker.robots.learn_rules(host).await {
                 Err(Interrupted::Resting(_)) if self.is_given_up(host).is_some() => {}
                 learned => learned?,
             }
         }
-        match host.has_new_delay(&self.services.config.frontier) || host.rests_after_robots() {
+        match host.has_new_delay(&self.visitor.services.config.frontier) || host.rests_after_robots() {
             true => Err(Interrupted::Resting(host.not_before)),
             false => Ok(true),
         }
     }
 
     /// URLs that the configuration no longer admits fail without a request, even for robots.txt.
-    async fn turn_away(&self, host: &mut LeasedHost, tickets: &Tickets) -> Result<(), Interrupted> {
-        let FrontierConfig { max_depth, sitemaps, .. } = self.services.config.frontier;
-        let scope = self.services.scope.now();
+    async fn turn_away(&self, host: &mut LeasedHost) -> Result<(), Interrupted> {
+        let FrontierConfig { max_depth, sitemaps, .. } = self.visitor.services.config.frontier;
+        let scope = self.visitor.services.scope.now();
         let is_read = |kind: Kind| sitemaps || kind != Kind::Sitemap;
         let is_kept = |work: &Work| is_read(work.kind) && scope.keeps(&work.url, work.kind, work.depth, max_depth);
         let (kept, refused): (Vec<_>, _) = std::mem::take(&mut host.lease.work).into_iter().partition(is_kept);
         host.lease.work = kept;
         for work in refused {
-            self.journal.await_log().await?;
+            self.visitor.journal.await_log().await?;
             let message = match max_depth.filter(|deepest| work.depth > *deepest) {
                 Some(deepest) => format!("{} links away from a seed; the maximum depth is {deepest}", work.depth),
                 None if !is_read(work.kind) => {
@@ -115,22 +118,17 @@ impl Visitor {
                 None => "no longer in scope".to_owned(),
             };
             let failure = Failure { reason: FailureReason::OutOfScope, message };
-            let fetched = self.unasked(failure, &work);
-            self.accept(fetched, work, None, tickets).await?;
+            let fetched = self.visitor.follower.unasked(failure, &work);
+            self.record(fetched, work, None).await?;
         }
         Ok(())
     }
 
     /// Takes URLs one by one that nobody else has taken. An error ends it for all.
-    async fn work_along(
-        &self,
-        host: &Shared,
-        rest: &Mutex<VecDeque<Work>>,
-        tickets: &Tickets,
-    ) -> Result<(), Interrupted> {
+    async fn work_along(&self, host: &Shared, rest: &Mutex<VecDeque<Work>>) -> Result<(), Interrupted> {
         loop {
             let Some(work) = rest.lock().pop_front() else { return Ok(()) };
-            let worked = self.work_on(host, work, tickets).await;
+            let worked = self.work_on(host, work).await;
             if !matches!(worked, Ok(true)) {
                 rest.lock().clear();
                 return worked.map(|_| ());
@@ -139,23 +137,42 @@ impl Visitor {
     }
 
     /// One URL, from its fetch to the page log. False: the host must be left alone now.
-    pub(super) async fn work_on(&self, host: &Shared, work: Work, tickets: &Tickets) -> Result<bool, Interrupted> {
-        self.journal.await_log().await?;
+    pub(super) async fn work_on(&self, host: &Shared, work: Work) -> Result<bool, Interrupted> {
+        self.visitor.journal.await_log().await?;
         let _at = At::url(&work.url);
         let given_up = self.is_given_up(&*host.lock().await);
         let mut reservation = None;
         let fetched = match given_up {
-            Some(failure) => self.unasked(failure, &work),
+            Some(failure) => self.visitor.follower.unasked(failure, &work),
             None => {
-                let Some(reserved) = self.set_aside(&mut *host.lock().await, &work).await? else { return Ok(false) };
-                let fetched = self.fetch(host, &work, &reserved).await?;
+                let Some(reserved) =
+                    UrlReservation::make(&self.visitor.services, &mut *host.lock().await, &work).await?
+                else {
+                    return Ok(false);
+                };
+                let fetched = self.visitor.follower.fetch(host, &work, &reserved).await?;
                 reservation = Some(reserved);
                 fetched
             }
         };
-        self.accept(fetched, work, reservation, tickets).await?;
+        self.record(fetched, work, reservation).await?;
         let host = host.lock().await;
         Ok(!host.is_ailing || self.is_given_up(&host).is_some())
+    }
+
+    /// Judges the fetch and passes its event to the page log. The end of the visit waits until it is written.
+    pub(super) async fn record(
+        &self,
+        fetched: Fetched<'_>,
+        work: Work,
+        reserved: Option<UrlReservation>,
+    ) -> Result<(), Interrupted> {
+        self.queue(self.accept(fetched, work, reserved).await?);
+        Ok(())
+    }
+
+    pub(super) fn queue(&self, queued: Queued) {
+        self.queued.lock().push(queued);
     }
 
     /// Judges the fetch and passes its event to the page log.
@@ -164,15 +181,14 @@ impl Visitor {
         Fetched { mut event, way, room, claimed }: Fetched<'_>,
         work: Work,
         reserved: Option<UrlReservation>,
-        tickets: &Tickets,
-    ) -> Result<(), Interrupted> {
+    ) -> Result<Queued, Interrupted> {
         let _at = At::url(&work.url);
-        let (reading, derived) = self.bench.read(&event, &work).await;
+        let (reading, derived) = self.visitor.bench.read(&event, &work).await;
         if let (Outcome::Response(response), true) = (&mut event.outcome, reading.is_cut) {
             response.truncated.get_or_insert(Truncated::Disconnect);
         }
         let fetched = judge::Fetched { event: &event, reading: &reading, way: &way };
-        let verdict = self.bench.judge(&fetched, claimed.as_ref(), &work).await?;
+        let verdict = self.visitor.bench.judge(&fetched, claimed.as_ref(), &work).await?;
         if verdict.drops_reservations {
             reserved.iter().for_each(UrlReservation::give_up_slots);
         }
@@ -181,22 +197,17 @@ impl Visitor {
         if let Some(reservation) = &reserved {
             reservation.weigh(Amounts::of(&event, reading.decoded));
         }
-        match self.journal.append(event, derived).await {
-            Ok(ticket) => {
-                let settled = reserved.map(|reservation| reservation.settle(has_page));
-                tickets.lock().push(Queued { url: work.url, ticket, settled });
-            }
-            Err(error) => {
-                tracing::debug!(url = work.url, %error, "the event was not accepted; the URL stays queued");
-                return Err(Interrupted::Stopping);
-            }
-        }
+        let ticket = self.visitor.journal.append(event, derived).await.map_err(|error| {
+            tracing::debug!(url = work.url, %error, "the event was not accepted; the URL stays queued");
+            Interrupted::Stopping
+        })?;
         drop(room); // the log has counted it since it was queued
-        Ok(())
+        let settled = reserved.map(|reservation| reservation.settle(has_page));
+        Ok(Queued { url: work.url, ticket, settled })
     }
 
     /// The host is given up: its URLs fail without a request, lease by lease.
     fn is_given_up(&self, host: &LeasedHost) -> Option<Failure> {
-        if host.is_given_up() { host.is_hopeless(&self.services.config.frontier) } else { None }
+        if host.is_given_up() { host.is_hopeless(&self.visitor.services.config.frontier) } else { None }
     }
 }

@@ -15,11 +15,11 @@ use url::Url;
 
 use super::follow::Fetched;
 use super::host::LeasedHost;
-use super::lease::Tickets;
+use super::lease::{Queued, Visit};
 use super::loan::{LOAN_TIME, Lent, Loan, Offer, Sent, Taken};
 use super::reserving::Claimed;
 use super::url_reservation::UrlReservation;
-use super::visitor::{Interrupted, Shared, Visitor, ask_frontier};
+use super::visitor::{Interrupted, Services, Shared, Visitor, ask_frontier};
 use crate::fetch::client::Exchange;
 use crate::judge::hearsay::{Sketch, is_hearsay};
 use crate::judge::{redirect, trouble};
@@ -43,120 +43,121 @@ struct Ours<'v> {
     checked: Vec<(Work, Option<Sketch>)>,
 }
 
-impl Visitor {
-    /// Lends a leased host, fetches the rest itself, and releases the host. An error comes from the frontier; the host
-    /// is released anyway.
-    pub(crate) async fn lend(&self, lease: Lease, loan: Loan) -> Result<Lent, FrontierError> {
-        let mut host = LeasedHost::new(lease);
-        host.is_lent = true;
-        let (tickets, mut lent) = (Tickets::default(), Lent::default());
-        let worked = self.lend_out(&mut host, &tickets, loan, &mut lent).await;
-        self.end(host, tickets, worked).await.map(|()| lent)
-    }
+/// Lends a leased host, fetches the rest itself, and releases the host.
+pub(super) async fn lend(visit: Visit<'_>, lease: Lease, loan: Loan) -> Result<Lent, FrontierError> {
+    let mut host = LeasedHost::new(lease);
+    host.is_lent = true;
+    let mut lent = Lent::default();
+    let worked = lend_out(&visit, &mut host, loan, &mut lent).await;
+    visit.end(host, worked).await.map(|()| lent)
+}
 
-    async fn lend_out(
-        &self,
-        host: &mut LeasedHost,
-        tickets: &Tickets,
-        loan: Loan,
-        lent: &mut Lent,
-    ) -> Result<(), Interrupted> {
-        if !self.begin(host, tickets).await? {
-            return Ok(());
+async fn lend_out(visit: &Visit<'_>, host: &mut LeasedHost, loan: Loan, lent: &mut Lent) -> Result<(), Interrupted> {
+    if !visit.begin(host).await? {
+        return Ok(());
+    }
+    let slots = &visit.visitor.asker.requests.slots;
+    let (mut urls, mut ours) = divide(visit, host).await?;
+    let slot = match urls.first() {
+        Some(first) => slots.wait_for_slot(host, &first.url).await?.ok(),
+        None => None,
+    };
+    match slot {
+        Some(_) => slots.hold_address(&host.lease, urls.len() + 1).await,
+        None => ours.work.extend(urls.drain(..).map(|url| url.work)), // our own visit finds out what that means
+    }
+    let shared = Shared::new(std::mem::take(host));
+    let mut visit = LentVisit { visit, host: &shared, urls, ours };
+    let mut worked = Ok(());
+    if !visit.urls.is_empty() {
+        let began = Instant::now();
+        let is_done = loan.is_done.clone();
+        let ended = visit.await_pages(loan).await;
+        (lent.left, lent.took) = (visit.urls.len(), began.elapsed());
+        // If something else ended the loan, the worker does not know and may continue until its lease ends.
+        shared.lock().await.client_is_done = visit.urls.is_empty() || is_done.load(Ordering::Relaxed);
+        worked = ended.map(|has_lapsed| (lent.has_lapsed, lent.is_clients_end) = (has_lapsed, true));
+    }
+    visit.urls.clear();
+    drop(slot);
+    if worked.is_ok() {
+        worked = visit.fetch_ours(&mut lent.agreed).await;
+    }
+    *host = shared.into_inner();
+    worked
+}
+
+/// Divides the URLs of the lease. A URL whose outcome alone decides about the URL or its host is fetched by
+/// ourselves.
+async fn divide<'v>(visit: &Visit<'v>, host: &mut LeasedHost) -> Result<(Vec<LentUrl<'v>>, Ours<'v>), Interrupted> {
+    let Visitor { services, follower, .. } = visit.visitor;
+    let (mut urls, mut ours) = (Vec::new(), Ours::default());
+    let delay = host.delay(&services.config.frontier).as_millis().max(1);
+    let most = (LOAN_TIME.as_millis() / delay).max(1);
+    for work in std::mem::take(&mut host.lease.work) {
+        if urls.len() as u128 >= most {
+            break; // for the next lease
         }
-        let (mut urls, mut ours) = self.divide(host).await?;
-        let slot = match urls.first() {
-            Some(first) => self.asker.requests.slots.wait_for_slot(host, &first.url).await?.ok(),
-            None => None,
+        let is_first_word = work.attempt == 0 && !work.was_put_off && work.known.doubt().is_none();
+        let url = Url::parse(&work.url).ok().filter(|url| {
+            let may_ask = host.refusal(url, work.kind, services.config.fetch.obey_robots).is_none();
+            host.trouble.is_none() && work.kind == Kind::Page && is_first_word && may_ask
+        });
+        let Some(url) = url else {
+            ours.work.push(work);
+            continue;
         };
-        match slot {
-            Some(_) => self.asker.requests.slots.hold_address(&host.lease, urls.len() + 1).await,
-            None => ours.work.extend(urls.drain(..).map(|url| url.work)), // our own visit finds out what that means
+        let Some(reservation) = UrlReservation::make(services, host, &work).await? else { break };
+        let claimed = follower.claims(&work, &reservation);
+        let is_ours_to_give = match &claimed {
+            Some(claimed) => claimed.reserve_at_once(&work.url).await?,
+            None => true,
+        };
+        match is_ours_to_give {
+            true => urls.push(LentUrl { work, url, reserved: reservation, claimed }),
+            false => ours.work.push(work),
         }
-        let shared = Shared::new(std::mem::take(host));
-        let mut worked = Ok(());
-        if !urls.is_empty() {
-            let began = Instant::now();
-            let is_done = loan.is_done.clone();
-            let ended = self.await_pages(&shared, &mut urls, &mut ours, loan).await;
-            (lent.left, lent.took) = (urls.len(), began.elapsed());
-            // If something else ended the loan, the worker does not know and may continue until its lease ends.
-            shared.lock().await.client_is_done = urls.is_empty() || is_done.load(Ordering::Relaxed);
-            worked = ended.map(|has_lapsed| (lent.has_lapsed, lent.is_clients_end) = (has_lapsed, true));
-        }
-        drop((urls, slot));
-        if worked.is_ok() {
-            worked = self.ask_ourselves(&shared, ours, tickets, &mut lent.agreed).await;
-        }
-        *host = shared.into_inner();
-        worked
     }
+    Ok((urls, ours))
+}
 
-    /// Divides the URLs of the lease. A URL whose outcome alone decides about the URL or its host is fetched by
-    /// ourselves.
-    async fn divide(&self, host: &mut LeasedHost) -> Result<(Vec<LentUrl<'_>>, Ours<'_>), Interrupted> {
-        let (mut urls, mut ours) = (Vec::new(), Ours::default());
-        let delay = host.delay(&self.services.config.frontier).as_millis().max(1);
-        let most = (LOAN_TIME.as_millis() / delay).max(1);
-        for work in std::mem::take(&mut host.lease.work) {
-            if urls.len() as u128 >= most {
-                break; // for the next lease
-            }
-            let is_first_word = work.attempt == 0 && !work.was_put_off && work.known.doubt().is_none();
-            let url = Url::parse(&work.url).ok().filter(|url| {
-                let may_ask = host.refusal(url, work.kind, self.services.config.fetch.obey_robots).is_none();
-                host.trouble.is_none() && work.kind == Kind::Page && is_first_word && may_ask
-            });
-            let Some(url) = url else {
-                ours.work.push(work);
-                continue;
-            };
-            let Some(reservation) = self.set_aside(host, &work).await? else { break };
-            let claimed = self.claims(&work, &reservation);
-            let is_ours_to_give = match &claimed {
-                Some(claimed) => claimed.reserve_at_once(&work.url).await?,
-                None => true,
-            };
-            match is_ours_to_give {
-                true => urls.push(LentUrl { work, url, reserved: reservation, claimed }),
-                false => ours.work.push(work),
-            }
-        }
-        Ok((urls, ours))
-    }
+/// A visit to a host that is lent.
+struct LentVisit<'v> {
+    visit: &'v Visit<'v>,
+    host: &'v Shared,
+    /// Lent, and not come back yet.
+    urls: Vec<LentUrl<'v>>,
+    ours: Ours<'v>,
+}
 
+impl LentVisit<'_> {
     /// Offers the URLs and accepts pages, until all have come back or the host is released. True if the lease of the
     /// worker ended.
-    async fn await_pages<'v>(
-        &'v self,
-        host: &Shared,
-        urls: &mut Vec<LentUrl<'v>>,
-        ours: &mut Ours<'v>,
-        mut loan: Loan,
-    ) -> Result<bool, Interrupted> {
+    async fn await_pages(&mut self, mut loan: Loan) -> Result<bool, Interrupted> {
+        let Visitor { services, asker, .. } = self.visit.visitor;
         let (offer, lease) = {
-            let host = host.lock().await;
-            (self.offer(&host, urls, loan.time), host.lease.clone())
+            let host = self.host.lock().await;
+            (self.offer(&host, loan.time), host.lease.clone())
         };
         let mut until = offer.until;
         let of = Lease { work: Vec::new(), ..lease.clone() };
-        ask_frontier(&self.services.frontier, move |frontier| frontier.lend(&of, until)).await?; // before anybody knows: whatever becomes of us, nobody asks the host beside the client
+        ask_frontier(&services.frontier, move |frontier| frontier.lend(&of, until)).await?; // before anybody knows: whatever becomes of us, nobody asks the host beside the client
         if loan.offer.send(offer).is_err() {
             loan.is_done.store(true, Ordering::Relaxed); // nobody was told
             return Ok(false);
         }
-        let _wait = self.services.waits.begin();
+        let _wait = services.waits.begin();
         let mut has_lapsed = false;
-        while !urls.is_empty() {
+        while !self.urls.is_empty() {
             let over = Duration::from_millis(until.saturating_sub(now_ms()));
             let interrupted = tokio::select! {
                 biased;
-                () = self.services.shutdown.finishing() => Some(Interrupted::Stopping),
-                () = self.recalled(&lease.host.origin) => Some(Interrupted::Recalled),
+                () = services.shutdown.finishing() => Some(Interrupted::Stopping),
+                () = recalled(services, &lease.host.origin) => Some(Interrupted::Recalled),
                 sent = loan.pages.recv() => match sent {
                     Some(sent) => {
-                        self.take(host, urls, ours, sent, &loan.to).await?;
-                        self.asker.requests.slots.hold_address(&lease, urls.len() + 1).await; // it takes longer than its delays alone
+                        self.take(sent, &loan.to).await?;
+                        asker.requests.slots.hold_address(&lease, self.urls.len() + 1).await; // it takes longer than its delays alone
                         None
                     }
                     None => break,
@@ -177,25 +178,19 @@ impl Visitor {
                 return Err(interrupted);
             }
         }
-        host.lock().await.visited(now_ms(), &self.services.config.frontier);
+        self.host.lock().await.visited(now_ms(), &services.config.frontier);
         Ok(has_lapsed)
     }
 
-    /// Waits until the operator wants the host back.
-    async fn recalled(&self, origin: &str) {
-        while !self.services.frontier.is_recalled(origin) {
-            tokio::time::sleep(CHECK_EVERY).await;
-        }
-    }
-
-    fn offer(&self, host: &LeasedHost, urls: &[LentUrl<'_>], time: Duration) -> Offer {
-        let delay = host.delay(&self.services.config.frontier);
-        let offered = urls.iter().map(|LentUrl { work, url, .. }| {
+    fn offer(&self, host: &LeasedHost, time: Duration) -> Offer {
+        let Visitor { services, follower, .. } = self.visit.visitor;
+        let delay = host.delay(&services.config.frontier);
+        let offered = self.urls.iter().map(|LentUrl { work, url, .. }| {
             let is_of_it = work.known.final_url.as_ref().is_none_or(|from| *from == work.url);
-            let conditions = is_of_it.then(|| self.validators_at(Some(host), work, url));
+            let conditions = is_of_it.then(|| follower.validators_at(Some(host), work, url));
             (work.url.clone(), conditions.unwrap_or_default())
         });
-        let time = time.saturating_add(delay.saturating_mul(urls.len() as u32));
+        let time = time.saturating_add(delay.saturating_mul(self.urls.len() as u32));
         Offer {
             origin: host.origin().to_owned(),
             delay,
@@ -205,47 +200,37 @@ impl Visitor {
     }
 
     /// One page sent by the worker.
-    async fn take<'v>(
-        &'v self,
-        host: &Shared,
-        urls: &mut Vec<LentUrl<'v>>,
-        ours: &mut Ours<'v>,
-        sent: Sent,
-        by: &Arc<str>,
-    ) -> Result<(), Interrupted> {
+    async fn take(&mut self, sent: Sent, by: &Arc<str>) -> Result<(), Interrupted> {
+        let Visitor { services, follower, journal, .. } = self.visit.visitor;
         let Sent { url, exchange, is_checked, is_believed, answer } = sent;
-        let Some(at) = urls.iter().position(|lent| lent.work.url == url) else {
+        let Some(at) = self.urls.iter().position(|lent| lent.work.url == url) else {
             let _ = answer.send(Taken::Left);
             return Ok(());
         };
-        let lent = urls.remove(at);
+        let lent = self.urls.remove(at);
         // The worker may have disconnected; the page is accepted anyway.
         let say = |taken| {
             let _ = answer.send(taken);
         };
         if is_hearsay(&exchange.outcome) {
-            let asked_until =
-                trouble::asked_until(&exchange.outcome, exchange.ended_ms, &self.services.config.frontier);
+            let asked_until = trouble::asked_until(&exchange.outcome, exchange.ended_ms, &services.config.frontier);
             if is_believed {
-                host.lock().await.rests_until(asked_until);
+                self.host.lock().await.rests_until(asked_until);
             }
-            ours.work.push(lent.work);
+            self.ours.work.push(lent.work);
             say(Taken::Refetch);
         } else if is_checked {
-            let event = PageEvent { outcome: exchange.outcome, ..self.blank_event(&lent.work) };
-            ours.checked.push((lent.work, self.seen(&event)));
+            let event = PageEvent { outcome: exchange.outcome, ..follower.blank_event(&lent.work) };
+            self.ours.checked.push((lent.work, self.seen(&event)));
             say(Taken::Refetch);
         } else if redirect::location(&exchange.outcome).is_some() {
-            ours.redirected.push((lent, exchange));
+            self.ours.redirected.push((lent, exchange));
             say(Taken::Refetch);
         } else {
-            let accepted = Tickets::default();
-            self.accept_given(host, lent, exchange, by, &accepted).await?;
+            let queued = self.accept_given(lent, exchange, by).await?;
             let mut taken = Taken::Left;
-            if let Some(queued) = accepted.into_inner().pop()
-                && let Some(url) = self.journal.accepted(queued).await
-            {
-                host.lock().await.fetched.push(url);
+            if let Some(url) = journal.accepted(queued).await {
+                self.host.lock().await.fetched.push(url);
                 taken = Taken::Accepted;
             }
             say(taken);
@@ -254,40 +239,30 @@ impl Visitor {
     }
 
     /// Judges a worker's response, follows its redirects, and passes the event to the page log.
-    async fn accept_given(
-        &self,
-        host: &Shared,
-        lent: LentUrl<'_>,
-        exchange: Exchange,
-        by: &Arc<str>,
-        tickets: &Tickets,
-    ) -> Result<(), Interrupted> {
+    async fn accept_given(&self, lent: LentUrl<'_>, exchange: Exchange, by: &Arc<str>) -> Result<Queued, Interrupted> {
+        let Visitor { follower, journal, .. } = self.visit.visitor;
         let LentUrl { work, url, reserved: reservation, claimed } = lent;
-        self.journal.await_log().await?;
-        let mut fetched = Fetched::new(self.blank_event(&work), claimed);
+        journal.await_log().await?;
+        let mut fetched = Fetched::new(follower.blank_event(&work), claimed);
         fetched.event.crawler_id = by.clone();
-        self.follow(&mut fetched, host, &work, url, Some(exchange)).await?;
-        self.accept(fetched, work, Some(reservation), tickets).await
+        follower.follow(&mut fetched, self.host, &work, url, Some(exchange)).await?;
+        self.visit.accept(fetched, work, Some(reservation)).await
     }
 
     /// Fetches the URLs for which we do not believe the worker.
-    async fn ask_ourselves(
-        &self,
-        host: &Shared,
-        ours: Ours<'_>,
-        tickets: &Tickets,
-        agreed: &mut Vec<bool>,
-    ) -> Result<(), Interrupted> {
-        let Ours { work, redirected, checked } = ours;
-        let by = self.services.crawler_id.clone();
+    async fn fetch_ours(mut self, agreed: &mut Vec<bool>) -> Result<(), Interrupted> {
+        let LentVisit { visit, host, .. } = self;
+        let Ours { work, redirected, checked } = std::mem::take(&mut self.ours);
+        let by = visit.visitor.services.crawler_id.clone();
         for (lent, exchange) in redirected {
-            self.accept_given(host, lent, exchange, &by, tickets).await?;
+            let queued = self.accept_given(lent, exchange, &by).await?;
+            visit.queue(queued);
         }
         for (work, theirs) in checked {
-            self.check(host, work, theirs, tickets, agreed).await?;
+            self.check(work, theirs, agreed).await?;
         }
         for work in work {
-            if !self.work_on(host, work, tickets).await? {
+            if !visit.work_on(host, work).await? {
                 break;
             }
         }
@@ -296,22 +271,19 @@ impl Visitor {
 
     /// Fetches a page again that the worker has sent, and uses our copy. If both differ, it fetches once more, because
     /// a page that differs between our own fetches says nothing about the worker.
-    async fn check(
-        &self,
-        host: &Shared,
-        work: Work,
-        theirs: Option<Sketch>,
-        tickets: &Tickets,
-        agreed: &mut Vec<bool>,
-    ) -> Result<(), Interrupted> {
-        self.journal.await_log().await?;
-        let Some(reservation) = self.set_aside(&mut *host.lock().await, &work).await? else { return Ok(()) };
-        let mut fetched = self.fetch(host, &work, &reservation).await?;
+    async fn check(&self, work: Work, theirs: Option<Sketch>, agreed: &mut Vec<bool>) -> Result<(), Interrupted> {
+        let LentVisit { visit, host, .. } = *self;
+        let Visitor { services, follower, journal, .. } = visit.visitor;
+        journal.await_log().await?;
+        let Some(reservation) = UrlReservation::make(services, &mut *host.lock().await, &work).await? else {
+            return Ok(());
+        };
+        let mut fetched = follower.fetch(host, &work, &reservation).await?;
         if let (Some(theirs), Some(ours)) = (theirs, self.seen(&fetched.event)) {
             let mut verdict = theirs.agrees_with(&ours).then_some(true);
             if verdict.is_none() {
                 drop(fetched);
-                fetched = self.fetch(host, &work, &reservation).await?;
+                fetched = follower.fetch(host, &work, &reservation).await?;
                 verdict = self.seen(&fetched.event).and_then(|again| theirs.compared_with_two(&ours, &again));
                 tracing::debug!(
                     url = work.url,
@@ -324,7 +296,7 @@ impl Visitor {
             }
             agreed.extend(verdict);
         }
-        self.accept(fetched, work, Some(reservation), tickets).await
+        visit.record(fetched, work, Some(reservation)).await
     }
 
     /// The first response for a URL, for comparison; none for a failure.
@@ -338,8 +310,15 @@ impl Visitor {
             let target = target.map_or(location, |target| target.url.to_string());
             return Some(Sketch::of_redirect(response.status, &target));
         }
-        let options = &self.services.derive;
+        let options = &self.visit.visitor.services.derive;
         let read = || large::derive(event, options, |decoded| seine_parse::facts(event, decoded, options));
         Some(blocking::in_place(|| Sketch::of(response, &read())))
+    }
+}
+
+/// Waits until the operator wants the host back.
+async fn recalled(services: &Services, origin: &str) {
+    while !services.frontier.is_recalled(origin) {
+        tokio::time::sleep(CHECK_EVERY).await;
     }
 }

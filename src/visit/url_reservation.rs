@@ -10,7 +10,7 @@ use seine_system::clock::now_ms;
 use tokio::sync::Notify;
 
 use super::host::LeasedHost;
-use super::visitor::Visitor;
+use super::visitor::Services;
 
 /// Fetches in progress may use up the budget. The host is asked again after this time, when their results are known.
 const SOON_MS: EpochMs = 250;
@@ -35,16 +35,16 @@ impl Drop for Notifies {
     }
 }
 
-impl Visitor {
+impl UrlReservation {
     /// None if the URL must not be fetched now; the host's earliest next request is set.
-    pub(super) async fn set_aside(
-        &self,
+    pub(super) async fn make(
+        services: &Services,
         host: &mut LeasedHost,
         work: &Work,
     ) -> Result<Option<UrlReservation>, FrontierError> {
         let now = now_ms();
-        let (frontier, url, kind) = (self.services.frontier.clone(), work.url.clone(), work.kind);
-        let notifies = Notifies(self.services.settled.clone());
+        let (frontier, url, kind) = (services.frontier.clone(), work.url.clone(), work.kind);
+        let notifies = Notifies(services.settled.clone());
         // The reservation is made on that thread, so it is dropped even if the caller is gone.
         let url_reservation = blocking::aside(move || {
             let reserved = frontier.reserve(&url, kind, now)?;
@@ -64,9 +64,7 @@ impl Visitor {
         }
         Ok(None)
     }
-}
 
-impl UrlReservation {
     /// Asks for more on another thread, because the frontier may wait for the disk.
     pub(super) async fn ask<T: Send + 'static>(&self, ask: impl FnOnce(&Reservation) -> T + Send + 'static) -> T {
         let url_reservation = self.clone();

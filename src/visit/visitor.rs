@@ -10,9 +10,13 @@ use seine_parse::page::EpochMs;
 use seine_system::blocking;
 use tokio::sync::{Notify, watch};
 
-use super::faults::{CULPRIT, Culprit};
+use super::faults;
+use super::follow::Follower;
 use super::host::LeasedHost;
 use super::journal::Journal;
+use super::lease::Visit;
+use super::lent;
+use super::loan::{Lent, Loan};
 use super::outage::Outage;
 use super::parking::Parking;
 use super::request::Asker;
@@ -23,7 +27,6 @@ use super::witnesses::Witnesses;
 use crate::config::Config;
 use crate::fetch::Client;
 use crate::shutdown::Shutdown;
-use crate::supervisor::panic_message;
 use crate::telemetry::Metrics;
 
 /// The services that visits share with each other and with the rest of the crawl.
@@ -58,7 +61,9 @@ pub struct Services {
 pub struct Visitor {
     pub services: Services,
     /// Asks for URLs: leases of hosts, robots.txt, politeness slots, requests.
-    pub(super) asker: Asker,
+    pub(super) asker: Arc<Asker>,
+    /// Fetches URLs and follows their redirects.
+    pub(super) follower: Follower,
     /// Writes events to the page log.
     pub(super) journal: Journal,
     /// Reads and judges what was fetched.
@@ -103,8 +108,10 @@ pub(super) async fn ask_frontier<T: Send + 'static>(
 
 impl Visitor {
     pub fn new(services: Services) -> Visitor {
-        let (asker, journal, bench) = (Asker::new(&services), Journal::new(&services), Bench::new(&services));
-        Visitor { services, asker, journal, bench }
+        let asker = Arc::new(Asker::new(&services));
+        let follower = Follower { services: services.clone(), asker: asker.clone() };
+        let (journal, bench) = (Journal::new(&services), Bench::new(&services));
+        Visitor { services, asker, follower, journal, bench }
     }
 
     /// The same with another configuration.
@@ -113,29 +120,24 @@ impl Visitor {
         Visitor::new(Services { config: Arc::new(config), ..self.services.clone() })
     }
 
-    /// Runs a lease, as `visit` does, in a task of its own, so that a panic costs one URL ([`super::faults`]). None if
-    /// it panicked.
+    /// Works on a lease and releases the host. An error comes from the frontier; the host is released anyway.
+    pub async fn visit(&self, lease: Lease) -> Result<(), FrontierError> {
+        Visit::new(self).run(lease).await
+    }
+
+    /// Lends a leased host to a remote worker, fetches the rest itself, and releases the host. Errors as in
+    /// [`Visitor::visit`].
+    pub(crate) async fn lend(&self, lease: Lease, loan: Loan) -> Result<Lent, FrontierError> {
+        lent::lend(Visit::new(self), lease, loan).await
+    }
+
+    /// Runs a visit in a task of its own, so that a panic costs one URL. None if it failed. `spare`: its lease as it
+    /// was at the start.
     pub async fn outlive<T: Send + 'static>(
         &self,
         spare: Lease,
         visit: impl Future<Output = Result<T, FrontierError>> + Send + 'static,
     ) -> Option<T> {
-        let culprit = Culprit::default();
-        match tokio::spawn(CULPRIT.scope(culprit.clone(), visit)).await {
-            Ok(Ok(ended)) => return Some(ended),
-            // This was already reported (`crawl/room.rs`); its URLs are still in work_proposed.
-            Ok(Err(error)) if error.is_waiting() => {
-                tracing::debug!(host = spare.host.origin, %error, "a visit ended early")
-            }
-            Ok(Err(error)) => tracing::error!(host = spare.host.origin, %error, "a visit failed, because the \
-                frontier failed"),
-            Err(error) => {
-                let panic = error.try_into_panic().ok();
-                let culprit = culprit.lock().take();
-                let why = panic.as_deref().map_or("the task was cancelled", |panic| panic_message(panic));
-                self.end_panicked(spare, culprit, why).await;
-            }
-        }
-        None
+        faults::outlive(self, spare, visit).await
     }
 }

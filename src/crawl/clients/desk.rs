@@ -2,6 +2,7 @@
 
 use seine_frontier::{LeaseLimits, Scheduler};
 use std::io::Cursor;
+use std::sync::Arc;
 
 use seine_formats::warc::{WarcPages, WarcReader};
 use seine_parse::page::Outcome;
@@ -24,23 +25,28 @@ const BESIDE_BODY: u64 = 1 << 20;
 /// A worker that is not trusted gets fewer URLs, because all of its pages are fetched twice.
 const UNPROVEN_URLS: u64 = 4;
 
-impl WorkDesk for Running {
+/// The desk of a running crawl.
+pub(in crate::crawl) struct Desk {
+    pub running: Arc<Running>,
+}
+
+impl WorkDesk for Desk {
     fn max_body_bytes(&self) -> u64 {
-        self.visitor().services.client.limits().body_bytes
+        self.running.visitor().services.client.limits().body_bytes
     }
 
     fn terms(&self) -> Work {
-        let user_agent = self.config().fetch.user_agent.header();
+        let user_agent = self.running.config().fetch.user_agent.header();
         Work { user_agent, max_body_bytes: self.max_body_bytes(), leases: Vec::new() }
     }
 
     fn changed(&self) -> watch::Receiver<()> {
-        self.visitor().services.changed.subscribe()
+        self.running.visitor().services.changed.subscribe()
     }
 
     fn lease(&self, client: &str, hosts: usize) -> Result<Vec<Leasing>, Refusal> {
-        let _one_after_the_other = self.clients.leasing.lock();
-        let standing = self.clients.standing(client);
+        let _one_after_the_other = self.running.clients.leasing.lock();
+        let standing = self.running.clients.standing(client);
         if let Some(out) = &standing.shut_out {
             return Err(Refusal::Forbidden(format!("{client} is shut out: {}", out.why)));
         }
@@ -53,7 +59,7 @@ impl WorkDesk for Running {
             );
             return Err(Refusal::Conflict(why));
         }
-        let (has, most) = (self.clients.count_of(client), standing.max_hosts(&self.clients.config()));
+        let (has, most) = (self.running.clients.count_of(client), standing.max_hosts(&self.running.clients.config()));
         if has >= most {
             let why = format!(
                 "{client} has {has} hosts, and the maximum is {most}: send their pages, or release \
@@ -65,11 +71,13 @@ impl WorkDesk for Running {
     }
 
     fn renew(&self, client: &str, lease: &str) -> Result<Renewed, Refusal> {
-        self.clients.with_loan(client, lease, |loan| loan.renew(self.clients.config().lease, &self.frontier))
+        self.running
+            .clients
+            .with_loan(client, lease, |loan| loan.renew(self.running.clients.config().lease, &self.running.frontier))
     }
 
     fn release(&self, client: &str, lease: &str) -> Result<Released, Refusal> {
-        self.clients.with_loan(client, lease, |loan| {
+        self.running.clients.with_loan(client, lease, |loan| {
             loan.end_by_client();
             Ok(Released { urls: loan.urls.len() as u64 })
         })
@@ -77,12 +85,12 @@ impl WorkDesk for Running {
 
     fn take(&self, client: &str, page: PageSent, taken: &mut PagesTaken) {
         let (url, lease) = (page.url.clone(), page.lease.clone());
-        let proposal = Proposal::of_json(page, &self.visitor().services.client);
+        let proposal = Proposal::of_json(page, &self.running.visitor().services.client);
         self.count(client, taken, url, proposal.and_then(|proposal| self.propose(client, &lease, proposal)));
     }
 
     fn has_lease(&self, client: &str, lease: &str) -> Result<(), Refusal> {
-        self.clients.with_loan(client, lease, |_| Ok(()))
+        self.running.clients.with_loan(client, lease, |_| Ok(()))
     }
 
     fn take_warc(&self, client: &str, lease: &str, warc: Vec<u8>, taken: &mut PagesTaken) -> Result<(), Refusal> {
@@ -93,7 +101,7 @@ impl WorkDesk for Running {
             match record {
                 Ok(event) => {
                     let url = event.url.clone();
-                    let proposal = Proposal::of_event(event, &self.visitor().services.client);
+                    let proposal = Proposal::of_event(event, &self.running.visitor().services.client);
                     self.count(client, taken, url, proposal.and_then(|proposal| self.propose(client, lease, proposal)));
                 }
                 Err(error) => taken.refused.push(PageRefused { url: String::new(), why: error.to_string() }),
@@ -107,29 +115,29 @@ impl WorkDesk for Running {
     }
 
     fn clients(&self) -> Vec<ClientStatus> {
-        self.clients.statuses()
+        self.running.clients.statuses()
     }
 }
 
-impl Running {
+impl Desk {
     /// Hosts that are due now; empty while nothing may be fetched.
     fn lease_to(&self, client: &str, standing: &Standing, hosts: usize) -> Result<Vec<Leasing>, Refusal> {
-        if !self.may_lease() || self.visitor().services.outage.opening(now_ms()) != Opening::Open {
+        if !self.running.may_lease() || self.running.visitor().services.outage.opening(now_ms()) != Opening::Open {
             return Ok(Vec::new());
         }
-        let delay = self.config().frontier.host_delay.as_millis().max(1);
-        let most = if standing.is_proven(&self.clients.config()) { MAX_URLS } else { UNPROVEN_URLS };
+        let delay = self.running.config().frontier.host_delay.as_millis().max(1);
+        let most = if standing.is_proven(&self.running.clients.config()) { MAX_URLS } else { UNPROVEN_URLS };
         let urls = standing.max_urls(((LOAN_TIME.as_millis() / delay) as u64).clamp(1, most));
-        let (hosts, urls) = self.within_budgets(hosts as u64, urls);
-        let leases = self.frontier.lease(now_ms(), LeaseLimits::new(hosts as usize, urls as usize))?;
-        let visitor = self.visitor();
-        Ok(leases.into_iter().map(|lease| self.clients.lend(client.into(), lease, &visitor)).collect())
+        let (hosts, urls) = self.running.within_budgets(hosts as u64, urls);
+        let leases = self.running.frontier.lease(now_ms(), LeaseLimits::new(hosts as usize, urls as usize))?;
+        let visitor = self.running.visitor();
+        Ok(leases.into_iter().map(|lease| self.running.clients.lend(client.into(), lease, &visitor)).collect())
     }
 
     /// Checks that the worker may report on this URL. The error says why not.
     fn propose(&self, client: &str, lease: &str, mut proposal: Proposal) -> Result<Taken, String> {
         let mut is_too_fast = false;
-        let given = self.clients.with_loan(client, lease, |loan| {
+        let given = self.running.clients.with_loan(client, lease, |loan| {
             let has_conditions = *loan.urls.get(&proposal.url).ok_or_else(|| {
                 Refusal::NotFound("the URL does not belong to this lease, or was sent already".to_owned())
             })?;
@@ -144,7 +152,7 @@ impl Running {
         });
         let pages = given.map_err(|refusal| refusal.to_string())?;
         if is_too_fast {
-            self.clients.change(client, true, |standing| standing.checked(false, now_ms()));
+            self.running.clients.change(client, true, |standing| standing.checked(false, now_ms()));
             return Err("sent too early for the delay of its host: see delay_ms".to_owned());
         }
         self.hand_over(client, proposal, pages)
@@ -157,16 +165,16 @@ impl Running {
         Proposal { url, exchange }: Proposal,
         pages: Option<mpsc::Sender<Sent>>,
     ) -> Result<Taken, String> {
-        let _taking = self.clients.taking.read();
-        let standing = self.clients.standing(client);
+        let _taking = self.running.clients.taking.read();
+        let standing = self.running.clients.standing(client);
         if standing.shut_out.is_some() {
             return Err(format!("{client} is shut out"));
         }
-        let config = &self.clients.config();
+        let config = &self.running.clients.config();
         let is_proven = standing.is_proven(config);
         let is_checked = !is_proven || fastrand::f64() < config.verify_share;
         if !is_checked {
-            let noted = Journal::of(&self.folder, client).add(&url);
+            let noted = Journal::of(&self.running.folder, client).add(&url);
             noted.map_err(|error| format!("the page cannot be accepted now: the server cannot record it ({error})"))?;
         }
         let (answer, answered) = oneshot::channel();
@@ -184,7 +192,7 @@ impl Running {
             Ok(Taken::Refetch | Taken::Left) => taken.refetched += 1,
             Err(why) => taken.refused.push(PageRefused { url, why: why.clone() }),
         }
-        self.clients.change(client, false, |standing| match what {
+        self.running.clients.change(client, false, |standing| match what {
             Ok(Taken::Accepted) => standing.accepted += 1,
             Ok(Taken::Refetch | Taken::Left) => standing.refetched += 1,
             Err(_) => standing.refused += 1,

@@ -25,6 +25,7 @@ use crate::api::schema::work::ClientStatus;
 use crate::config::WorkConfig;
 use crate::shutdown::Shutdown;
 use crate::visit::loan::Lent;
+pub(super) use desk::Desk;
 use journal::Journal;
 use loans::LoanOut;
 use standing::{EndedLease, Standing};
