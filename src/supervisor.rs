@@ -150,6 +150,11 @@ impl Supervisor {
         self.0.parts.lock().iter().map(|part| part.status()).collect()
     }
 
+    /// Whether a part failed, and has not shown since that it works.
+    pub fn is_down(&self, name: &str) -> bool {
+        self.0.parts.lock().iter().any(|part| part.name == name && part.state.lock().is_down)
+    }
+
     /// Logs which parts became stuck since the last call, and which recovered. Call it now and then.
     pub fn tell_stuck(&self) {
         for part in self.0.parts.lock().iter() {

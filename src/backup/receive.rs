@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use data_encoding::HEXLOWER;
@@ -57,12 +57,19 @@ pub(crate) fn receive(
 pub(super) fn refuse_inside(inner: &Path, outer: &Path) -> Result<(), BackupError> {
     let real = |path: &Path| path.canonicalize().ok();
     let absolute = std::path::absolute(inner).map_err(BackupError::file("finding", inner))?;
-    let found = absolute.ancestors().find_map(real);
-    match (found, real(outer)) {
-        (Some(found), Some(outer)) if found.starts_with(&outer) => {
-            Err(BackupError::Inside { inner: inner.to_owned(), outer })
+    // `new/../data/copy`: as long as `new` is missing, only its text tells where it leads.
+    let mut plain = PathBuf::new();
+    for part in absolute.components() {
+        match part {
+            Component::ParentDir => _ = plain.pop(),
+            part => plain.push(part),
         }
-        _ => Ok(()),
+    }
+    let Some(outer) = real(outer) else { return Ok(()) };
+    let is_inside = |path: &Path| path.ancestors().find_map(real).is_some_and(|found| found.starts_with(&outer));
+    match is_inside(&absolute) || is_inside(&plain) {
+        true => Err(BackupError::Inside { inner: inner.to_owned(), outer }),
+        false => Ok(()),
     }
 }
 

@@ -99,7 +99,10 @@ pub(crate) fn check_seed(line: &str) -> Result<(), String> {
             Err("it has a blank: write %20 for it, and comments in lines of their own that begin with #".into())
         }
         Ok(_) => Ok(()),
-        Err(url::ParseError::RelativeUrlWithoutBase) => Err(format!("write it in full, such as https://{line}")),
+        Err(url::ParseError::RelativeUrlWithoutBase) => {
+            let start: String = line.chars().take(100).collect();
+            Err(format!("write it in full, such as https://{start}"))
+        }
         Err(url::ParseError::InvalidPort) => Err("its port is no number from 0 to 65535".into()),
         Err(error) => Err(error.to_string()),
     }

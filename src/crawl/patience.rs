@@ -98,16 +98,18 @@ fn has_fresh(running: &Running, counts: &Counts, now: EpochMs, limit: Duration) 
         || running.frontier.next_due_well().is_none_or(|due| !is_later(due, now, soon(running, limit)))
 }
 
-/// Several URLs are left without an answer, and all have failed before. A single one is waited for until its attempts
-/// are used up, which takes longer than the usual patience if it never answers. A redirect that only waits for the
-/// delay of a healthy host counts as work.
+/// All URLs that are left without an answer have failed before. A single one is waited for until its attempts are used up,
+/// unless the next attempt is further away than the patience. A redirect that only waits for the delay of a healthy host
+/// counts as work.
 fn is_left_with_failed(running: &Running, counts: &Counts, now: EpochMs, limit: Duration) -> bool {
     let frontier = &running.config().frontier;
     // Such a redirect is tried again some time after that host may be visited.
     let over = now.saturating_sub((limit + frontier.host_delay.max(frontier.backoff_base) * 2).as_millis() as u64);
     let soon = now + soon(running, limit).as_millis() as u64;
+    let left = counts.first_time.saturating_sub(counts.deferred);
+    let waits_long = || running.frontier.next_due().is_some_and(|due| is_later(due, now, limit));
     running.is_validated()
-        && counts.first_time.saturating_sub(counts.deferred) > 1
+        && (left > 1 || (left == 1 && counts.hosts_leased == 0 && waits_long()))
         && !running.visitor().services.parking.waits_for_healthy((over, soon), now)
 }
 

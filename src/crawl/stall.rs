@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use seine_system::clock::now_ms;
 
+use super::parts::LOG;
 use super::running::Running;
 use crate::visit::outage::Opening;
 
@@ -110,8 +111,8 @@ impl Stall {
     }
 }
 
-/// Whether URLs are due or leased, and nothing waits for a response, a host, a budget, free space, the validator or the
-/// operator.
+/// Whether URLs are due or leased, all parts work, and nothing waits for a response, a host, a budget, free space, the
+/// validator or the operator.
 fn could_go_on(running: &Running) -> bool {
     let now = now_ms();
     let visitor = running.visitor();
@@ -119,6 +120,7 @@ fn could_go_on(running: &Running) -> bool {
     (is_due || running.frontier.counts().hosts_leased > 0)
         && !visitor.services.waits.are_any()
         && running.may_lease()
+        && !running.supervisor.is_down(LOG)
         && running.is_validated()
         && visitor.services.outage.opening(now) == Opening::Open
         && running.within_budgets(1, 1).0 > 0

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use http::StatusCode;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::response::Parts;
 use seine_delivery::large::{self, BodyRoom};
@@ -226,7 +227,19 @@ impl Client {
         Ok(kept)
     }
 
+    /// Sends the request. A server that closes an idle connection may say so with a 408. If that crosses our request, it is
+    /// no answer to it, so the request is sent once more, over another connection (RFC 9110 §15.5.9).
     async fn ask(&self, url: &url::Url, headers: HeaderMap) -> Result<(Parts, Incoming), Failure> {
+        let (head, body) = self.send(url, headers.clone()).await?;
+        let closes =
+            head.headers.get(header::CONNECTION).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"));
+        match head.status == StatusCode::REQUEST_TIMEOUT && closes {
+            true => self.send(url, headers).await,
+            false => Ok((head, body)),
+        }
+    }
+
+    async fn send(&self, url: &url::Url, headers: HeaderMap) -> Result<(Parts, Incoming), Failure> {
         match &self.transport {
             Transport::Plain(http) => http.get(url, headers).await,
             Transport::Tapped(http) => http.get(url, headers).await,

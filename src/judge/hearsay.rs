@@ -82,6 +82,6 @@ impl Sketch {
 pub(crate) fn is_hearsay(outcome: &Outcome) -> bool {
     match outcome {
         Outcome::Failure(failure) => failure.reason != FailureReason::UnwantedType,
-        Outcome::Response(response) => response.status == 429 || response.status >= 500 || Response::is_cut(response),
+        Outcome::Response(response) => response.may_get_better(),
     }
 }

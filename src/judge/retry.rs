@@ -39,7 +39,7 @@ pub fn again(
 /// When to retry a URL that is charged; none if this was its last attempt, or is an answer. Retry-After applies.
 pub fn retry_at(event: &PageEvent, config: &FrontierConfig) -> Option<EpochMs> {
     let may_get_better = match &event.outcome {
-        Outcome::Response(response) => response.status == 429 || response.status >= 500 || response.is_cut(),
+        Outcome::Response(response) => response.may_get_better(),
         Outcome::Failure(failure) => failure.reason.is_transient(),
     };
     if !may_get_better || event.attempt >= config.max_retries {

@@ -257,6 +257,8 @@ fn a_backup_has_a_folder_of_its_own_elsewhere() {
     std::os::unix::fs::symlink(place.data(), &by_a_link).unwrap();
     backup(&place, &by_a_link.join("backup")).fails_naming(&["is inside"]);
     backup(&place, &place.data()).fails_naming(&["is inside"]);
+    let by_its_text = beside(&place, "missing").join("..").join(place.data().file_name().unwrap()).join("backup");
+    backup(&place, &by_its_text).fails_naming(&["is inside"]);
     let nothing = Place::new();
     backup(&nothing, &beside(&nothing, "backup")).fails_naming(&["has no crawl"]);
     let permissions = |path: &Path| std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).unwrap().permissions());

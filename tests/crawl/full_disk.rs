@@ -178,10 +178,19 @@ fn log() {
     eventually("the log's writer waits", || {
         get(trial.address, "/readyz").is_some_and(|(_, why)| why.contains("log: failed"))
     });
+    // The back-off grows as long as the disk is full, and the watchdog knows why nothing is fetched.
+    eventually("the writer has failed five times", || restarts_of_the_log(&trial) >= 5);
     make_room(&disk);
     let ran = process.wait().ok();
+    assert_eq!(ran.stderr.matches("well again").count(), 1, "{}", ran.stderr);
     trial.check(&ran, &["files"]);
     small_disk::done();
+}
+
+fn restarts_of_the_log(trial: &Trial) -> u64 {
+    let metrics = get(trial.address, "/metrics").map(|(_, text)| text).unwrap_or_default();
+    let line = metrics.lines().find(|line| line.starts_with("seine_part_restarts_total{part=\"log\"}"));
+    line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap_or_default()
 }
 
 #[test]

@@ -87,6 +87,9 @@ fn a_blocked_host_waits_while_others_go_on_and_a_delay_is_kept() {
     let hosts: Value =
         serde_json::from_str(&seine(&place, &["hosts", "--which", "blocked", "--json"]).ok().stdout).unwrap();
     assert_eq!((&hosts["blocked"], &hosts["hosts"][0]["state"]), (&1.into(), &"blocked".into()), "{hosts}");
+    // A known page of it waits as well, when it is due again: here, because it is given as a seed.
+    let ran = Process::start(place.crawl(&seeds[..1], &["--delay", "0", "--patience", "1s"])).wait().exits(4);
+    assert!(ran.stderr.contains("1 host: blocked by the operator"), "{}", ran.stderr);
 
     seine(&place, &["host", &site.origin(0), "unblock"]).ok();
     seine(&place, &["host", &site.origin(0), "delay", "25ms"]).ok();

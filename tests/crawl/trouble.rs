@@ -247,6 +247,18 @@ fn a_page_that_alone_is_turned_away_is_given_up_too() {
     assert_eq!((&frontier["first_time"], &frontier["live"]), (&0.into(), &8.into()), "{frontier}");
 }
 
+/// The last URL redirects to a host that is down. It waits longer and longer, and its attempts do not count.
+#[test]
+fn the_last_url_is_not_waited_for_longer_than_the_patience() {
+    let site = site(|_, path| (path == "/3").then(|| Answer::new(302, "").header("location", "http://127.0.0.1:9/")));
+    let place = Place::with("link_storage.scheduler.backoff_base: 5s");
+    let began = Instant::now();
+    let ran =
+        Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0", "--patience", "3s"])).wait().exits(4);
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert_eq!(place.kept().len(), 8, "{}", ran.stderr);
+}
+
 #[test]
 fn a_name_that_does_not_resolve_for_a_while_costs_nothing() {
     let site = site(|_, _| None);

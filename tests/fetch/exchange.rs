@@ -7,9 +7,10 @@ use seine_parse::page::{FailureReason, HttpVersion};
 
 use crate::sites::server::Answer;
 use seine::config::FetchConfig;
+use seine::fetch::Client;
 
 use crate::raw_server::{RawServer, Reply, Then};
-use crate::support::{failure, fetch_config, get, get_url, get_with, response, site};
+use crate::support::{failure, fetch_config, get, get_by, get_url, get_with, response, site};
 
 #[tokio::test]
 async fn a_head_is_kept_as_it_came() {
@@ -173,4 +174,21 @@ async fn an_exchange_knows_when_and_with_whom() {
     let exchange = get_with(&fetch_config(), &site).await;
     assert_eq!(exchange.ip, Some(site.addresses[0]));
     assert!((50..5000).contains(&(exchange.ended_ms - exchange.started_ms)));
+}
+
+/// A server says 408 when it closes an idle connection. If that crosses a request, it looks like its answer.
+#[tokio::test]
+async fn a_connection_closed_with_408_is_no_answer() {
+    let closes =
+        Reply::new("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", Then::Close);
+    let page = Reply::new("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npage", Then::NextRequest);
+    for client in [Client::new(&fetch_config()).unwrap(), Client::keeping_wire(&fetch_config()).unwrap()] {
+        let server = RawServer::start(vec![closes.clone(), page.clone()]).await;
+        assert_eq!(response(get_by(&client, &server.url()).await).status, 200);
+        // The second one is the server's answer, and is tried again later.
+        let server = RawServer::start(vec![closes.clone(), closes.clone()]).await;
+        let answer = response(get_by(&client, &server.url()).await);
+        assert_eq!((answer.status, server.heard().len()), (408, 2));
+        assert!(answer.may_get_better());
+    }
 }

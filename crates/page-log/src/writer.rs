@@ -36,7 +36,6 @@ impl PageLog {
         inner.tell_room(&inner.state.lock());
         let mut idle = Idle::woken(IDLE);
         loop {
-            beat();
             let left = writer.room_in_segment(inner)?;
             if writer.batch.is_empty() && !inner.take(&mut writer.batch, left, idle.time()) {
                 break;
@@ -44,6 +43,8 @@ impl PageLog {
             if !writer.batch.is_empty() {
                 writer.commit(inner)?;
             }
+            // Not before: a writer that fails again and again makes no progress.
+            beat();
         }
         inner.state.lock().finished = true;
         inner.published.notify_all();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use regex::bytes::Regex;
 use seine_frontier::pattern;
 use seine_frontier::{EmbeddedFrontier, PageRecord, PageState, Scheduler};
-use seine_parse::page::{FailureReason, STATUS_CLASSES, status_class};
+use seine_parse::page::{FailureReason, STATUS_CLASSES, is_temporary, status_class};
 use seine_system::clock::now_ms;
 
 use super::hosts::not_a_host;
@@ -82,7 +82,7 @@ impl Wanted<'_> {
 fn has_failed(record: &PageRecord) -> bool {
     match record.state {
         PageState::Failed(_) => true,
-        PageState::Refused => record.status == 429 || record.status >= 500,
+        PageState::Refused => is_temporary(record.status),
         _ => record.is_truncated(),
     }
 }

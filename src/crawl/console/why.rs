@@ -5,7 +5,7 @@ use std::sync::Arc;
 use seine_frontier::deferred::{DEFERRED, deferred_under};
 use seine_frontier::scope::{CurrentScope, Scope, Verdict};
 use seine_frontier::{
-    EmbeddedFrontier, HostSnapshot, PageRecord, PageState, QueueState, QueuedUrl, RobotsAccess, UrlSnapshot,
+    Cause, EmbeddedFrontier, HostSnapshot, PageRecord, PageState, QueueState, QueuedUrl, RobotsAccess, UrlSnapshot,
     WHEN_MET_AGAIN,
 };
 use seine_parse::page::{Doubt, DuplicateOf, EpochMs};
@@ -111,8 +111,14 @@ impl Known<'_> {
                         "the server answered that the page is gone; Seine removes it when a second fetch confirms that"
                             .to_owned()
                     }
+                    Some((Doubt::Cut, _)) => {
+                        format!("at the last fetch, {}; the earlier page stays", Doubt::Cut.meaning())
+                    }
                     Some((doubt, _)) => format!("at the last fetch, {}; {STAYS}", doubt.meaning()),
-                    None => format!("the last fetch found a page{}", copy.unwrap_or_default()),
+                    None => match failed_since(snapshot) {
+                        Some(outcome) => format!("the last fetch found no page ({outcome}); the earlier page stays"),
+                        None => format!("the last fetch found a page{}", copy.unwrap_or_default()),
+                    },
                 };
                 ("live", reason)
             }
@@ -297,6 +303,12 @@ impl Known<'_> {
         let spent = self.host.as_ref()?.spent?;
         Some(format!("the budget is used up: {}", spent.budget))
     }
+}
+
+/// The result of the last attempt, if it found no page.
+fn failed_since(snapshot: &UrlSnapshot) -> Option<Cause> {
+    let outcome = snapshot.attempts.last()?.outcome;
+    (!matches!(outcome, Cause::Status(200..=299 | 304))).then_some(outcome)
 }
 
 /// Its removal as long as no second answer confirmed it, and since when.

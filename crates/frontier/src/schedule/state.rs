@@ -87,7 +87,8 @@ impl Schedule {
             self.totals.first_time > self.totals.deferred || !self.leases.is_empty() || !self.in_flight.is_empty();
         // Its due URLs are found when it is listed again.
         let is_busy = is_busy || self.has_unwritten();
-        is_busy || self.due.hosts().any(|host| self.hosts.get(&host).is_some_and(|state| is_due(state)))
+        let mut open = self.due.hosts().chain(self.blocked.iter().copied());
+        is_busy || open.any(|host| self.hosts.get(&host).is_some_and(|state| is_due(state)))
     }
 
     pub(crate) fn counts(&self) -> Counts {

@@ -256,6 +256,11 @@ impl Headers {
     }
 }
 
+/// Whether a status says that the same request may be answered differently soon.
+pub fn is_temporary(status: u16) -> bool {
+    matches!(status, 408 | 429 | 500..)
+}
+
 impl Response {
     /// The `Content-Type` header as sent, parameters included.
     pub fn content_type(&self) -> Option<&str> {
@@ -264,6 +269,11 @@ impl Response {
 
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
+    }
+
+    /// The same request may be answered differently soon: the server was busy, failed, or gave up.
+    pub fn may_get_better(&self) -> bool {
+        is_temporary(self.status) || self.is_cut()
     }
 
     /// A 2xx whose body is incomplete: the connection broke or the time limit passed. A body cut at our own size limit
