@@ -119,6 +119,13 @@ pub(super) fn patience() -> Duration {
 
 /// Runs a crawl and prints its summary. `startCrawl` uses this too.
 pub(super) fn start(crawl: Crawl) -> anyhow::Result<ExitCode> {
+    let screen = crawl.screen.clone().aside();
+    let ended = run_with(Crawl { screen: screen.clone(), ..crawl });
+    screen.finish();
+    ended
+}
+
+fn run_with(crawl: Crawl) -> anyhow::Result<ExitCode> {
     let (screen, stays) = (crawl.screen.clone(), crawl.patience.is_none());
     logging::start(&crawl.loaded.config.logging, &screen)?;
     super::proxy::tell();

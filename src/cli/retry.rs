@@ -13,7 +13,7 @@ use crate::telemetry::progress::grouped;
 /// Queue failed URLs again, with all of their attempts.
 ///
 /// A running crawl fetches them; a stopped one does with the next seine crawl -o. Without --reason: all failed URLs,
-/// truncated pages (cut), and answers with status 408, 429 or 5xx. Other answers (4xx, gone) are retried only if you name
+/// truncated pages (cut), and answers with status 408, 421, 425, 429 or 5xx. Other answers (4xx, gone) are retried only if you name
 /// them.
 ///
 /// Exit status: 0, also if there is nothing to retry; 1 if something failed; 2 for wrong arguments.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::backfill;
 use super::running::Running;
-use crate::config::Medium;
+use crate::config::{Medium, SinkConfig};
 
 /// Acknowledgements without a new committed offset (parts of a batch) also count as progress, but only for this many
 /// times the limit: a restarted sink gets the same events again.
@@ -68,11 +68,13 @@ struct Behind {
     pending: u64,
 }
 
-/// The sinks of this run with pending events. Without standard output: its reader may take any time, and a closed pipe
-/// is noticed.
+/// The sinks of this run with pending events. Standard output counts only if it fails: its reader may take any time, and a
+/// closed pipe is noticed.
 fn behind(running: &Running) -> Vec<Behind> {
     let (log, config) = (running.log.status(), running.config());
-    let sinks = config.sinks.iter().filter(|sink| sink.destination.medium() != Medium::Pipe);
+    let counts =
+        |sink: &&SinkConfig| sink.destination.medium() != Medium::Pipe || trouble(running, sink.name()).is_some();
+    let sinks = config.sinks.iter().filter(counts);
     let behind = sinks.filter_map(|sink| {
         let reader = log.reader(sink.name())?;
         let is_filling = backfill::is_unfinished(&running.folder, &running.log, sink.name());

@@ -66,9 +66,9 @@ fn io_reason(error: &io::Error, is_connecting: bool) -> Option<FailureReason> {
     match error.kind() {
         NetworkUnreachable | HostUnreachable | NetworkDown => Some(FailureReason::NoRoute),
         ConnectionRefused => Some(FailureReason::ConnectionRefused),
-        ConnectionReset | ConnectionAborted | BrokenPipe | UnexpectedEof if is_connecting => {
-            Some(FailureReason::ConnectionRefused)
-        }
+        ConnectionReset | ConnectionAborted | BrokenPipe if is_connecting => Some(FailureReason::ConnectionRefused),
+        // Only a TLS handshake reads something by then.
+        UnexpectedEof if is_connecting => Some(FailureReason::Tls),
         TimedOut if !is_connecting => Some(FailureReason::Timeout),
         _ => None,
     }

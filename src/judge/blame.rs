@@ -59,7 +59,7 @@ pub(super) fn sort(outcome: &Outcome) -> Sort {
             _ => Sort::Cut,
         },
         Outcome::Response(response) => match response.status {
-            408 | 429 | 503 => Sort::Rejection,
+            408 | 421 | 425 | 429 | 503 => Sort::Rejection,
             500.. => Sort::Either,
             _ => Sort::Answer,
         },

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::aside::Aside;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use seine_formats::text::IsoTime;
 use seine_system::clock::wall_ms;
@@ -47,6 +48,8 @@ pub fn say(level: &str, text: &str) {
 pub struct Screen {
     bar: Option<ProgressBar>,
     quiet: bool,
+    /// Writes for a crawl. None: whoever prints something waits until it is written.
+    aside: Option<Aside>,
     /// Whether there is a live line. Locked while anything is written to the terminal.
     shown: Arc<Mutex<bool>>,
 }
@@ -81,11 +84,41 @@ impl Screen {
     pub fn new(quiet: bool) -> Screen {
         let shown = Arc::default();
         if quiet || !std::io::stderr().is_terminal() {
-            return Screen { bar: None, quiet, shown };
+            return Screen { bar: None, quiet, aside: None, shown };
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
         bar.set_style(ProgressStyle::with_template("{spinner} {msg}").expect("the template is a constant"));
-        Screen { bar: Some(bar), quiet, shown }
+        Screen { bar: Some(bar), quiet, aside: None, shown }
+    }
+
+    /// The same for a crawl, which must go on if nobody reads standard error. Call [`Screen::finish`] before the process ends.
+    #[must_use]
+    pub fn aside(self) -> Screen {
+        let at = self.clone();
+        let report = move |lines: u64| {
+            let text = format!("{lines} lines were not written, because nobody read standard error");
+            let line = if is_json() { object("WARN", &text, Value::Null) } else { format!("seine: {text}\n") };
+            at.above(|| write_error(&line));
+        };
+        Screen { aside: Some(Aside::start(report)), ..self }
+    }
+
+    /// Waits until everything is written, but not long.
+    pub fn finish(&self) {
+        if let Some(aside) = &self.aside {
+            aside.finish();
+        }
+    }
+
+    /// Runs code that writes to standard error.
+    fn run(&self, write: impl FnOnce(&Screen) + Send + 'static) {
+        match &self.aside {
+            None => write(self),
+            Some(aside) => {
+                let at = Screen { aside: None, ..self.clone() };
+                aside.write(move || write(&at));
+            }
+        }
     }
 
     /// Prints whole lines above the live line; with JSON as one object.
@@ -103,7 +136,8 @@ impl Screen {
 
     /// Writes a line of the log above the live line.
     pub(super) fn log_line(&self, line: &str) {
-        self.above(|| write_error(line));
+        let line = line.to_owned();
+        self.run(move |at| at.above(|| write_error(&line)));
     }
 
     /// Runs code that writes to the terminal, without the live line.
@@ -118,11 +152,13 @@ impl Screen {
 
     /// Replaces the live line on a terminal; otherwise prints nothing.
     pub fn live(&self, line: impl FnOnce() -> String) {
-        if let Some(bar) = self.bar.as_ref().filter(|_| !is_json()) {
-            *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = true;
-            bar.set_message(line());
+        let Some(bar) = self.bar.clone().filter(|_| !is_json()) else { return };
+        let line = line();
+        self.run(move |at| {
+            *at.shown.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            bar.set_message(line);
             bar.tick();
-        }
+        });
     }
 
     /// Replaces the live line on a terminal; otherwise prints the line.
@@ -148,11 +184,12 @@ impl Screen {
 
     /// Clears the live line.
     pub fn clear(&self) {
-        if let Some(bar) = &self.bar {
-            let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(bar) = self.bar.clone() else { return };
+        self.run(move |at| {
+            let mut shown = at.shown.lock().unwrap_or_else(PoisonError::into_inner);
             bar.finish_and_clear();
             *shown = false;
-        }
+        });
     }
 }
 

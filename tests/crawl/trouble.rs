@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::support::server::{Answer, Ask};
 
 use crate::support::dns::{NameServer, Say};
-use crate::support::program::{Place, Process, command, free_port, run};
+use crate::support::program::{Place, Process, command, eventually, free_port, run};
 use crate::support::{Running, counted, links};
 
 const PATHS: [&str; 8] = ["/1", "/2", "/3", "/4", "/5", "/6", "/7", "/8"];
@@ -250,8 +250,17 @@ fn a_page_that_alone_is_turned_away_is_given_up_too() {
 /// The last URL redirects to a host that is down. It waits longer and longer, and its attempts do not count.
 #[test]
 fn the_last_url_is_not_waited_for_longer_than_the_patience() {
-    let site = site(|_, path| (path == "/3").then(|| Answer::new(302, "").header("location", "http://127.0.0.1:9/")));
-    let place = Place::with("link_storage.scheduler.backoff_base: 5s");
+    // Nobody listens at port 9 of the same host.
+    let down = |ask: &Ask| format!("http://{}:9/", ask.header("host").unwrap_or_default().split(':').next().unwrap());
+    let site = Running::start_with(1, |_| {
+        Arc::new(move |ask| match ask.path() {
+            "/robots.txt" | "/sitemap.xml" => Answer::text("").status(404),
+            "/" => Answer::html(links(&PATHS)),
+            "/3" => Answer::new(302, "").header("location", down(ask)),
+            _ => Answer::html("a page"),
+        })
+    });
+    let place = Place::with("link_storage.scheduler.backoff_base: 5s\n");
     let began = Instant::now();
     let ran =
         Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0", "--patience", "3s"])).wait().exits(4);
@@ -408,4 +417,19 @@ fn proxies_in_the_environment_are_not_used_and_that_is_said() {
     assert!(ran.stderr.contains("http_proxy is set"), "{}", ran.stderr);
     proxy.set_nonblocking(true).unwrap();
     assert!(proxy.accept().is_err(), "somebody has asked the proxy");
+}
+
+/// Whoever reads standard error may stop, such as a terminal after Ctrl-S. The pipe is full soon.
+#[test]
+fn a_crawl_goes_on_if_nobody_reads_what_it_logs() {
+    let site = site(|_, _| None);
+    let place = Place::with("logging.filter: trace\n");
+    let mut command = place.crawl(&[site.origin(0) + "/"], &["--delay", "0"]);
+    let (unread, pipe) = std::io::pipe().unwrap();
+    let mut process = command.stderr(pipe).spawn().unwrap();
+    drop(command); // it has the pipe, too
+    eventually("the crawl has ended", || process.try_wait().unwrap().is_some());
+    assert!(process.wait().unwrap().success());
+    assert_eq!(place.kept().len(), 9);
+    drop(unread);
 }

@@ -87,7 +87,7 @@ pub fn read(body: &[u8], content_type: Option<&str>) -> Sitemap {
     if text.trim_start().starts_with('<') {
         found.read_xml(&text);
     } else {
-        text.lines().take_while(|line| found.take_absolute(Tag::Url, line.trim(), None)).for_each(drop);
+        text.split(['\r', '\n']).take_while(|line| found.take_absolute(Tag::Url, line.trim(), None)).for_each(drop);
     }
     found
 }
@@ -181,7 +181,7 @@ impl Sitemap {
             }
             (Some(Tag::Link), Some(Tag::Item)) if was_reading => entry.link(Rank::Stated),
             (Some(Tag::Guid), Some(Tag::Item)) if was_reading => entry.link(Rank::Implied),
-            (Some(Tag::Item), _) if entry.rank.is_some() => self.take(Tag::Url, &entry.link, entry.changed),
+            (Some(Tag::Item), _) if entry.rank.is_some() => self.take(Tag::Url, &entry.resolved(), entry.changed),
             _ => true,
         }
     }
@@ -263,6 +263,8 @@ struct Entry {
     /// The best link of a feed entry so far.
     link: String,
     rank: Option<Rank>,
+    /// `xml:base` of an Atom feed, and of this entry (RFC 4287 §2).
+    bases: [Option<String>; 2],
     changed: Option<EpochMs>,
     /// Number of URLs or sitemaps before this entry.
     first: usize,
@@ -291,9 +293,12 @@ impl Entry {
         if matches!(tag, Tag::Url | Tag::Sitemap | Tag::Item) {
             self.changed = None;
         }
+        let base = || attribute(start, "xml:base").map(|base| base.trim().to_owned());
         match (tag, parent) {
+            (Tag::Other, None) => self.bases[0] = base(),
             (Tag::Item, _) => {
                 self.rank = None;
+                self.bases[1] = base();
                 if let Some(about) = attribute(start, "rdf:about") {
                     self.text.push_str(&about);
                     self.link(Rank::Named);
@@ -329,6 +334,19 @@ impl Entry {
             self.rank = Some(rank);
         }
         true
+    }
+
+    /// The link, resolved with the bases that the feed states.
+    fn resolved(&self) -> Cow<'_, str> {
+        let mut link = Cow::Borrowed(self.link.as_str());
+        for base in self.bases.iter().rev().flatten() {
+            // A base may be relative to the one around it, and the outermost to the feed's own URL.
+            link = match url::Url::parse(base).and_then(|base| base.join(&link)) {
+                Ok(joined) => Cow::Owned(joined.into()),
+                Err(_) => link,
+            };
+        }
+        link
     }
 
     fn push(&mut self, text: &str) {

@@ -92,7 +92,7 @@ pub struct Forget {
 #[serde(deny_unknown_fields)]
 pub struct Retry {
     /// Names as in the summary of a crawl: reasons of failure, `5xx`, `refused`, `gone`. Empty: all failed URLs, and
-    /// answers with status 408, 429 or 5xx.
+    /// answers with status 408, 421, 425, 429 or 5xx.
     #[serde(default)]
     pub reasons: Vec<String>,
     /// `example.com`, or `https://example.com:8443`.

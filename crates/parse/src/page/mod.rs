@@ -256,9 +256,10 @@ impl Headers {
     }
 }
 
-/// Whether a status says that the same request may be answered differently soon.
+/// Whether a status says that the same request may be answered differently soon (RFC 9110 §15.5.9 and §15.5.20, RFC 8470,
+/// RFC 6585).
 pub fn is_temporary(status: u16) -> bool {
-    matches!(status, 408 | 429 | 500..)
+    matches!(status, 408 | 421 | 425 | 429 | 500..)
 }
 
 impl Response {

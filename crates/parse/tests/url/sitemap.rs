@@ -72,12 +72,16 @@ fn feeds_are_sitemaps() {
         <entry><link rel='edit' href='/edit'/><link href='/plain'/><link rel='alternate' href='../3?a&amp;b'/></entry>
         <entry><link href='/4'/><source><link href='/source'/></source></entry></feed>";
     assert_eq!(pages(atom), ["https://a.org/3?a&b", "https://a.org/4"]);
+    let based = "<feed xml:base='https://b.org/base/'><entry><link href='1'/></entry>
+        <entry xml:base='https://c.org/'><link href='2'/></entry><entry><link href='/3'/></entry></feed>";
+    assert_eq!(pages(based), ["https://b.org/base/1", "https://c.org/2", "https://b.org/3"]);
 }
 
 #[test]
 fn plain_text_one_url_a_line() {
     let body = "\u{feff}https://a.org/1\r\n  HTTPS://a.org/2  \n\n# no\nnot a url\nhttps://a.org/1\n";
     assert_eq!(pages(body), ["https://a.org/1", "https://a.org/2"]);
+    assert_eq!(pages("https://a.org/1\rhttps://a.org/2\r"), ["https://a.org/1", "https://a.org/2"]);
     assert_eq!(pages(b"\x00\x01\xff\xfe binary"), Vec::<String>::new());
 }
 
