@@ -1,6 +1,7 @@
 //! Progress of a conversion or replay on disk. It is replaced in one step with every acknowledgement, so that a killed
 //! transfer continues after the last one.
 
+use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -56,6 +57,30 @@ pub enum TransferStateError {
         "{path} belongs to another task, started with {theirs}; finish that task, choose another folder, or remove the file to start over"
     )]
     OtherTask { path: PathBuf, theirs: String },
+    #[error("another seine replay or convert writes to {folder}; wait until it ends, or choose another folder")]
+    Busy { folder: PathBuf },
+    #[error("the crawl in {folder} is running, and may write the same files; stop it first, or choose another folder")]
+    Crawling { folder: PathBuf },
+}
+
+/// Makes an output folder, and locks it as long as the file lives: two transfers would replace each other's open files.
+pub(crate) fn lock(folder: &Path) -> Result<File, TransferStateError> {
+    std::fs::create_dir_all(folder).map_err(|source| file_error("making", folder, source))?;
+    let file = File::open(folder).map_err(|source| file_error("opening", folder, source))?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(TransferStateError::Busy { folder: folder.into() }),
+        // Not every file system can lock a folder.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
+    }
+}
+
+/// Refuses the folder of a running crawl.
+pub(crate) fn refuse_crawling(folder: &Path) -> Result<(), TransferStateError> {
+    let is_locked = |file: File| if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) { Some(()) } else { None };
+    match File::open(folder.join("log/lock")).ok().and_then(is_locked) {
+        Some(()) => Err(TransferStateError::Crawling { folder: folder.into() }),
+        None => Ok(()),
+    }
 }
 
 impl TransferState {

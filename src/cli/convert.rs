@@ -59,6 +59,7 @@ pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut output = TransferOutput { ticker, to: Some(args.to).filter(|_| !args.quiet) };
     let source = ArchiveInputs::open(&args.from_names, options)?;
     // Only after all names are checked: a wrong name must not create the folder.
+    let _lock = transfer_state::lock(&args.to_folder)?;
     let state = begin(&args.to_folder, task)?;
     let state_file = args.to_folder.join(transfer_state::FILE_NAME);
     let summary = Transfer {
@@ -83,7 +84,6 @@ pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 /// The folder must be new, empty, or that of the same conversion, interrupted.
 fn begin(folder: &Path, task: Vec<String>) -> anyhow::Result<TransferState> {
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let state_file = folder.join(transfer_state::FILE_NAME);
     let listed = || std::fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect::<std::io::Result<Vec<_>>>();
     let names = listed().with_context(|| format!("cannot list {}", folder.display()))?;

@@ -10,7 +10,7 @@ use super::archive::{FilterArgs, ReadingArgs, TransferOutput};
 use super::ticker::Ticker;
 use crate::archive::inputs::{ArchiveInputs, InputOptions};
 use crate::archive::transfer::Transfer;
-use crate::archive::transfer_state::TransferState;
+use crate::archive::transfer_state::{self, TransferState};
 use crate::config::{self, StartedWith};
 use crate::sinks::{SinkContext, SinkError};
 use crate::telemetry::logging;
@@ -64,13 +64,15 @@ pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let ticker = Ticker::new(&args.from_names, &options, args.quiet);
     let mut output = TransferOutput { ticker, to: sink.format.filter(|_| !args.quiet) };
     logging::start(&config.logging, &output.ticker.screen)?;
-    let (state, state_file) = match sink.destination.keeps_pages() {
+    let (state, state_file, _lock) = match sink.destination.keeps_pages() {
         // Printed lines may be lost after an interruption, so a replay to stdout always starts at the beginning.
-        false => (TransferState::default(), None),
+        false => (TransferState::default(), None, None),
         true => {
+            transfer_state::refuse_crawling(&args.output)?;
+            let lock = transfer_state::lock(&folder)?;
             keep_for_letters(&args)?;
             let state_file = args.output.join(format!("{}.json", sink.name()));
-            (begin(&args, &state_file)?, Some(state_file))
+            (begin(&args, &state_file)?, Some(state_file), Some(lock))
         }
     };
     if state.done {
@@ -108,7 +110,6 @@ pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
 /// already.
 fn keep_for_letters(args: &Args) -> anyhow::Result<()> {
     let folder = &args.output;
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     if folder.join("log").is_dir() {
         return Ok(());
     }

@@ -94,6 +94,7 @@ impl Room {
     }
 
     fn check_frontier(&self) {
+        self.log.measure_free_space(); // the writer may have failed
         let was_away = matches!(self.frontier.standing(), Standing::Away(_));
         let result = self.frontier.restore();
         let mut state = self.state.lock();

@@ -145,6 +145,36 @@ fn a_killed_conversion_goes_on_and_writes_every_page_once() {
     assert!(!state.exists(), "a conversion that is done leaves its files and nothing else");
 }
 
+/// Two would replace each other's open files.
+#[test]
+fn a_folder_is_written_by_one_at_a_time() {
+    let place = Place::new("");
+    let run = |words: &[&str], into: &Path| {
+        let mut command = command(words);
+        Process::start({
+            command.arg(place.at("from")).args(if words[0] == "replay" { &["-o"][..] } else { &[] }).arg(into);
+            command
+        })
+        .wait()
+    };
+    let lock = |folder: &Path| {
+        std::fs::create_dir_all(folder).unwrap();
+        let file = std::fs::File::open(folder).unwrap();
+        file.try_lock().unwrap();
+        file
+    };
+    let (converted, replayed) = (place.at("converted"), place.at("replayed"));
+    let locked = [lock(&converted), lock(&replayed.join("files"))];
+    run(&["convert", "--to", "FILES"], &converted).fails_naming(&["another seine replay or convert"]);
+    run(&["replay", "--to", "files"], &replayed).fails_naming(&["another seine replay or convert"]);
+    drop(locked);
+    // The folder of a running crawl.
+    std::fs::create_dir_all(replayed.join("log")).unwrap();
+    let log = std::fs::File::create(replayed.join("log/lock")).unwrap();
+    log.try_lock().unwrap();
+    run(&["replay", "--to", "files"], &replayed).fails_naming(&["is running", "stop it first"]);
+}
+
 #[test]
 fn a_rate_is_held() {
     let place = Place::new("");

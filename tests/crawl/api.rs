@@ -265,6 +265,7 @@ fn orders_are_taken_as_the_api_describes_them_and_not_otherwise() {
     let (process, address) = start(&place, &site);
     let order = |body: &str| ask(address, "POST /api/v1/orders", &[JSON], body);
     refused(order(r#"{"order": "retry", "dryrun": true}"#), 400, "dryrun");
+    refused(order(r#"{"order": "resume", "sink": "files"}"#), 400, "sink");
     refused(order(r#"{"order": "forget", "url": "http://a.test/"}"#), 400, "url");
     refused(order(r#"{"order": "set_limit", "limit": "pages"}"#), 400, "most");
     refused(order(r#"{"order": "set_host_delay", "host": "a.test"}"#), 400, "delay_ms");

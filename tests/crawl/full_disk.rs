@@ -182,7 +182,8 @@ fn log() {
     eventually("the writer has failed five times", || restarts_of_the_log(&trial) >= 5);
     make_room(&disk);
     let ran = process.wait().ok();
-    assert_eq!(ran.stderr.matches("well again").count(), 1, "{}", ran.stderr);
+    // Parts of a batch may fit meanwhile.
+    assert!(ran.stderr.matches("well again").count() < 5, "{}", ran.stderr);
     trial.check(&ran, &["files"]);
     small_disk::done();
 }

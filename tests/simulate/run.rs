@@ -364,7 +364,7 @@ impl Episode {
 
     fn order(&mut self, order: Order) {
         let ordered = match order.clone() {
-            Order::Pause { .. } => Ordered::Pause,
+            Order::Pause { .. } => Ordered::Pause {},
             Order::Block { origin, .. } => Ordered::BlockHost { host: origin },
             Order::Delay { origin, ms } => Ordered::SetHostDelay { host: origin, delay_ms: Some(ms) },
             Order::Retry => Ordered::Retry(Retry::default()),
@@ -433,7 +433,7 @@ impl Episode {
     fn take_back(&mut self, order: &Order) -> bool {
         let now = self.now();
         let is_taken = match order {
-            Order::Pause { .. } => self.tell(Ordered::Resume),
+            Order::Pause { .. } => self.tell(Ordered::Resume {}),
             Order::Block { origin, .. } => self.tell(Ordered::UnblockHost { host: origin.clone() }),
             Order::PauseSink { sink, .. } => self.tell(Ordered::ResumeSink { sink: sink.clone() }),
             _ => true,

@@ -15,7 +15,7 @@ use seine_delivery::Offset;
 use seine_parse::Derived;
 use seine_parse::page::{PageEvent, codec};
 use seine_simulation_hooks::planted;
-use seine_system::{blocking, disk};
+use seine_system::blocking;
 
 /// A reader with at most this many unread bytes is near the end. Well below the limit of what is kept in memory.
 const NEAR_BYTES: u64 = if cfg!(feature = "simulate") { 1 << 10 } else { 8 << 20 };
@@ -115,7 +115,7 @@ impl PageLog {
     pub fn room(&self) -> bool {
         let LogConfig { reserve_bytes: reserve, max_bytes, .. } = self.inner.config();
         // If the free space is unknown, go on: a write will fail if the disk is full.
-        if reserve > 0 && disk::free_bytes(&self.inner.lock).is_ok_and(|free| free < reserve) {
+        if reserve > 0 && self.inner.free_bytes().is_some_and(|free| free < reserve) {
             return false;
         }
         let waiting = QUEUE_BYTES.saturating_sub(self.inner.space.available_permits());

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use locks::{Mutex, MutexGuard, RwLock};
 use tokio::sync::{Semaphore, watch};
@@ -43,11 +44,16 @@ pub(super) struct Inner {
     pub full_because: Mutex<Option<String>>,
     pub writer: Mutex<Writer>,
     pub lock: File,
+    /// Free bytes of the disk when they were last measured; [`UNKNOWN`] if that failed.
+    pub free_bytes: AtomicU64,
 }
+
+/// No measured free space.
+const UNKNOWN: u64 = u64::MAX;
 
 impl PageLog {
     pub fn status(&self) -> LogStatus {
-        let free_bytes = disk::free_bytes(&self.inner.lock).ok();
+        let free_bytes = self.inner.free_bytes();
         let config = self.inner.config();
         let state = self.inner.state.lock();
         LogStatus {
@@ -61,6 +67,12 @@ impl PageLog {
             damage: state.damage.clone(),
             readers: state.reader_status(),
         }
+    }
+
+    /// Measures the free space of the disk, as the writer does several times a second. A file system on a network may let
+    /// the caller wait.
+    pub fn measure_free_space(&self) {
+        self.inner.measure_free_space();
     }
 
     /// Uses these options from now on to derive data from entries.
@@ -78,6 +90,15 @@ impl PageLog {
 impl Inner {
     pub(crate) fn deriver(&self) -> Arc<Deriver> {
         self.deriver.read().clone()
+    }
+
+    pub(crate) fn measure_free_space(&self) {
+        self.free_bytes.store(disk::free_bytes(&self.lock).unwrap_or(UNKNOWN), Ordering::Relaxed);
+    }
+
+    /// As last measured; none if unknown.
+    pub(crate) fn free_bytes(&self) -> Option<u64> {
+        Some(self.free_bytes.load(Ordering::Relaxed)).filter(|bytes| *bytes != UNKNOWN)
     }
 
     pub(crate) fn config(&self) -> LogConfig {

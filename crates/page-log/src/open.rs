@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use locks::{Mutex, RwLock};
 use tokio::sync::{Semaphore, watch};
@@ -94,7 +95,9 @@ impl PageLog {
             full_because: Mutex::default(),
             writer: Mutex::new(writer),
             lock,
+            free_bytes: AtomicU64::default(),
         };
+        inner.measure_free_space();
         Ok((PageLog { inner: Arc::new(inner) }, recovery))
     }
 }

@@ -43,6 +43,7 @@ impl PageLog {
             if !writer.batch.is_empty() {
                 writer.commit(inner)?;
             }
+            inner.measure_free_space();
             // Not before: a writer that fails again and again makes no progress.
             beat();
         }

@@ -10,8 +10,8 @@ use crate::config::KeyChanged;
 #[serde(tag = "order", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Order {
     /// No more fetches; accepted pages are delivered.
-    Pause,
-    Resume,
+    Pause {},
+    Resume {},
     PauseSink {
         sink: String,
     },

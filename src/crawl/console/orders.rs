@@ -46,7 +46,7 @@ impl Orders {
     fn obey(&self, order: &Order, by: &str) -> Result<Done, Refusal> {
         let frontier = &*self.frontier;
         let done = match order {
-            Order::Pause | Order::Resume => self.pause_crawl(*order == Order::Pause)?.to_owned(),
+            Order::Pause {} | Order::Resume {} => self.pause_crawl(*order == Order::Pause {})?.to_owned(),
             Order::PauseSink { sink } => self.sinks.pause(sink, true)?,
             Order::ResumeSink { sink } => self.sinks.pause(sink, false)?,
             Order::RemoveSink { sink } => self.sinks.remove(sink)?,

@@ -137,6 +137,12 @@ impl Oracle {
         self.lives.push((at_ms, None));
     }
 
+    /// Whether a process was killed in this time.
+    fn is_killed_between(&self, from: u64, to: u64) -> bool {
+        let mut ends = self.lives.iter().filter_map(|(_, end)| *end);
+        ends.any(|(at, is_clean)| !is_clean && (from..=to).contains(&at))
+    }
+
     pub fn ended(&mut self, at_ms: u64, clean: bool) {
         self.requests.break_off(at_ms);
         if let Some((_, end)) = self.lives.last_mut() {

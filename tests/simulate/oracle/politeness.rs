@@ -17,6 +17,8 @@ const STALE: u64 = 5 * MINUTE;
 const WAITED: u64 = 20 * MINUTE;
 /// Maximum number of requests for a URL within a day. Retries, and requests that test whether the host is healthy, are some tens.
 const MOST_A_DAY: usize = 200;
+/// A fetched robots.txt is stored within this time.
+const WRITTEN: u64 = 1000;
 
 struct Rest<'a> {
     after: &'a Asked,
@@ -105,7 +107,9 @@ fn rests<'a>(case: &Case, asked: &'a Asked, origin: &str) -> Vec<Rest<'a>> {
         RobotsSaid::Rules(rules) => rules.delay,
         _ => None,
     });
-    if let Some(Some(wanted)) = delays.min() {
+    // The answer that asks for the delay may be lost in a kill.
+    let is_lost = asked.robots_of.is_some() && case.oracle.is_killed_between(asked.at, asked.ended + WRITTEN);
+    if let Some(Some(wanted)) = delays.min().filter(|_| !is_lost) {
         let wanted = wanted.min(settings[0].max_crawl_delay);
         rests.push((wanted, format!("its robots.txt wants a delay of {}", span(wanted))));
     }

@@ -23,8 +23,8 @@ pub struct Requests {
     pub by_url: BTreeMap<String, Vec<usize>>,
     /// The answers for robots.txt, by origin.
     pub robots: BTreeMap<String, Vec<RobotsSeen>>,
-    /// Targets of redirects that were not requested yet, with the request that redirected.
-    leads_to: HashMap<String, usize>,
+    /// Targets of redirects that were not requested yet, with the requests that redirected there.
+    leads_to: HashMap<String, Vec<usize>>,
 }
 
 #[derive(Debug, Clone)]
@@ -75,9 +75,10 @@ impl Requests {
         let number = self.all.len();
         let (ended, got) = ending(request.at_ms, answer);
         let follows = |from: &usize| (0..=FOLLOWED).contains(&request.at_ms.wrapping_sub(self.all[*from].ended));
-        let from = self.leads_to.get(&request.url).copied().filter(follows);
-        if from.is_some() {
-            self.leads_to.remove(&request.url);
+        let mut from = None;
+        if let Some(all) = self.leads_to.get_mut(&request.url) {
+            all.retain(|from| follows(from));
+            from = (!all.is_empty()).then(|| all.remove(0));
         }
         let (origin, path) = split(&request.url);
         let robots_of = match from {
@@ -88,7 +89,7 @@ impl Requests {
         let (url, ip, meant) = (request.url.clone(), request.ip, answer.meant.clone());
         let asked = Asked { url, ip, at: request.at_ms, ended, got, meant, from, last: number, robots_of, hops };
         if let Some(to) = asked.leads_to().filter(|_| asked.robots_of.is_none() || hops < ROBOTS_HOPS) {
-            self.leads_to.insert(to, number);
+            self.leads_to.entry(to).or_default().push(number);
         }
         if path == "/robots.txt" && from.is_some() {
             let seen = RobotsSeen { at: ended, said: asked.says_of_robots(), is_unsure: true };
