@@ -78,7 +78,7 @@ impl Requests {
         let mut from = None;
         if let Some(all) = self.leads_to.get_mut(&request.url) {
             all.retain(|from| follows(from));
-            from = (!all.is_empty()).then(|| all.remove(0));
+            from = all.pop();
         }
         let (origin, path) = split(&request.url);
         let robots_of = match from {
