@@ -140,5 +140,21 @@ fn is_anothers(
     let mut delivered = others.filter(|it| matches!(it.what, Done::Delivered { .. }));
     // A destination that was added later lacks a page that has not changed since, also under its other URL.
     let is_lacking = own.place != url && case.was_added_later(sink);
-    is_lacking || delivered.any(|it| is_the_same(&it.url, &mut looks))
+    is_lacking || delivered.any(|it| is_the_same(&it.url, &mut looks)) || is_of_doubted(case, (url, sent), at)
+}
+
+/// Whether the destination still holds the page of another URL, its canonical one when that was delivered. That page may be missing by
+/// now. This is known when a second fetch confirms it, and then the pages that name it come back.
+fn is_of_doubted(case: &Case, (url, sent): (&str, &[&Change]), at: u64) -> bool {
+    let settings = case.world.settings_at(at);
+    let is_held = |it: &&Change| {
+        let later = |other: &&&Change| other.url == it.url && (it.at_ms + 1..=at).contains(&other.at_ms);
+        !sent.iter().filter(later).any(|other| matches!(other.what, Done::Removed { .. }))
+    };
+    let others = sent.iter().filter(|it| it.url != url && it.at_ms <= at).copied();
+    others.filter(|it| matches!(it.what, Done::Delivered { .. })).filter(is_held).any(|it| {
+        let mut looks = Default::default();
+        let mut place_of = |url: &str| case.world.judge(url, &settings, it.at_ms, &mut looks).place;
+        place_of(url) == place_of(&it.url)
+    })
 }
