@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use url::Url;
 
-use super::host::LeasedHost;
+use super::leased_host::LeasedHost;
 use super::parking::{Late, Parking};
 use super::visitor::{Interrupted, Services};
 use super::waits::Waits;
@@ -57,7 +57,7 @@ impl Hosts {
     }
 
     /// Releases a host, and starts writing the results of its visit. Waiting for that write does not hold the host.
-    pub(super) fn give_back(&self, host: LeasedHost) -> impl Future<Output = Result<(), FrontierError>> + 'static {
+    pub(super) fn release(&self, host: LeasedHost) -> impl Future<Output = Result<(), FrontierError>> + 'static {
         let (lease, release) = host.release(&self.config.frontier);
         self.frontier.give_back(lease, release);
         let (frontier, changed) = (self.frontier.clone(), self.changed.clone());
@@ -69,7 +69,7 @@ impl Hosts {
     }
 
     /// The same for code that cannot await.
-    pub(super) fn give_back_beside(&self, lease: Lease, release: Release) {
+    pub(super) fn release_in_background(&self, lease: Lease, release: Release) {
         self.frontier.give_back(lease, release);
         let (frontier, changed) = (self.frontier.clone(), self.changed.clone());
         blocking::beside(move || {
@@ -97,7 +97,7 @@ impl Hosts {
         let origin = url.origin().ascii_serialization();
         let borrowed = self.borrow_within(&origin, self.patience(&origin, was_put_off)).await;
         if borrowed.is_ok() {
-            self.parking.is_back(&origin, now_ms());
+            self.parking.mark_visited(&origin, now_ms());
         }
         borrowed
     }
@@ -134,13 +134,13 @@ impl Hosts {
                     }
                     if Instant::now() >= deadline {
                         let until = now_ms() + PATIENCE.as_millis() as u64;
-                        self.parking.is_late(origin, Late::Waits { until, is_in_trouble: false });
+                        self.parking.mark_late(origin, Late::Waits { until, is_in_trouble: false });
                         return Err(Interrupted::Taken);
                     }
                     deadline
                 }
                 LeaseAnswer::At { at, is_in_trouble } => {
-                    self.parking.is_late(origin, Late::Waits { until: at, is_in_trouble });
+                    self.parking.mark_late(origin, Late::Waits { until: at, is_in_trouble });
                     let rested = Instant::now() + Duration::from_millis(at.saturating_sub(now_ms()));
                     if rested > deadline || is_in_trouble {
                         return Err(Interrupted::Resting(at));
@@ -204,6 +204,6 @@ impl Drop for Borrowed {
             return;
         }
         let (lease, release) = host.release(&self.hosts.config.frontier);
-        self.hosts.give_back_beside(lease, release);
+        self.hosts.release_in_background(lease, release);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use parking_lot::Mutex;
 use seine_parse::page::EpochMs;
 
-use super::host::LeasedHost;
+use super::leased_host::LeasedHost;
 
 /// Maximum number of late hosts to remember.
 const LATE: usize = 1_000;
@@ -69,7 +69,7 @@ impl Parking {
     }
 
     /// A redirect cannot visit this host now.
-    pub(super) fn is_late(&self, origin: &str, why: Late) {
+    pub(super) fn mark_late(&self, origin: &str, why: Late) {
         let mut late = self.late.lock();
         if late.len() >= LATE {
             late.retain(|_, late| late.until().is_some());
@@ -80,7 +80,7 @@ impl Parking {
     }
 
     /// A redirect got this host.
-    pub(super) fn is_back(&self, origin: &str, now: EpochMs) {
+    pub(super) fn mark_visited(&self, origin: &str, now: EpochMs) {
         if let Some(late) = self.late.lock().get_mut(origin) {
             *late = Late::Visited { since: now };
         }

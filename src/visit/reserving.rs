@@ -35,7 +35,7 @@ impl Claimed<'_> {
     /// Meanwhile it reserves nothing and lends our host, so that waits cannot form a circle. Returns pending if that
     /// takes too long.
     pub(super) async fn reserve(&self, host: &Shared, target: &str) -> Result<TargetOwner, Interrupted> {
-        let Follower { services, asker } = self.follower;
+        let Follower { services, requester } = self.follower;
         if services.config.frontier.redirects == Redirects::Follow {
             return Ok(TargetOwner::Granted);
         }
@@ -48,13 +48,13 @@ impl Claimed<'_> {
             return self.wait(target, PATIENCE_BESIDE).await;
         }
         let mut own = host.lock().await;
-        asker.hosts.parked(&mut own, self.wait(target, PATIENCE)).await
+        requester.hosts.parked(&mut own, self.wait(target, PATIENCE)).await
     }
 
     /// Reserves `target`, unless another URL is fetching it or owns it.
     pub(super) async fn reserve_at_once(&self, target: &str) -> Result<bool, FrontierError> {
-        let is_anybodys = self.follower.services.config.frontier.redirects == Redirects::Follow;
-        Ok(is_anybodys || self.reserve_target(target).await? == TargetOwner::Granted)
+        let needs_no_owner = self.follower.services.config.frontier.redirects == Redirects::Follow;
+        Ok(needs_no_owner || self.reserve_target(target).await? == TargetOwner::Granted)
     }
 
     async fn wait(&self, target: &str, patience: Duration) -> Result<TargetOwner, Interrupted> {

@@ -9,7 +9,7 @@ use seine_system::blocking;
 use seine_system::clock::now_ms;
 use tokio::sync::Notify;
 
-use super::host::LeasedHost;
+use super::leased_host::LeasedHost;
 use super::visitor::Services;
 
 /// Fetches in progress may use up the budget. The host is asked again after this time, when their results are known.

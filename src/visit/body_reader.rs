@@ -23,7 +23,7 @@ const LONG_TEXT: usize = 48 * 1024;
 
 /// Reads and judges what was fetched.
 #[derive(Clone)]
-pub(super) struct Bench {
+pub(super) struct BodyReader {
     config: Arc<Config>,
     scope: Arc<CurrentScope>,
     derive: DeriveOptions,
@@ -31,10 +31,10 @@ pub(super) struct Bench {
     thresholds: BTreeSet<u8>,
 }
 
-impl Bench {
-    pub(super) fn new(services: &Services) -> Bench {
+impl BodyReader {
+    pub(super) fn new(services: &Services) -> BodyReader {
         let Services { config, scope, derive, .. } = services.clone();
-        Bench { thresholds: config.thresholds(), config, scope, derive }
+        BodyReader { thresholds: config.thresholds(), config, scope, derive }
     }
 
     /// Reads what the judge needs. Large data that is derived from the body is not kept; the validator then derives it

@@ -16,12 +16,12 @@ const LONGEST_MS: u64 = 600_000;
 const FAILURES_A_MINUTE: u64 = 8;
 /// If a host was not asked like this for so long, what it answered before is forgotten.
 const FORGOTTEN_MS: u64 = 3_600_000;
-/// At this number of hosts, old answers are removed; all of them, if too few are old. Each host is then asked once more.
+/// CurrentUrl this number of hosts, old answers are removed; all of them, if too few are old. Each host is then asked once more.
 const TIDY_AT: usize = 8192;
 
 /// The last such answer of each host.
 #[derive(Debug, Default)]
-pub struct Witnesses(Mutex<HashMap<String, LastAnswer>>);
+pub struct ControlAnswers(Mutex<HashMap<String, LastAnswer>>);
 
 #[derive(Debug)]
 struct LastAnswer {
@@ -31,7 +31,7 @@ struct LastAnswer {
     failures: u64,
 }
 
-impl Witnesses {
+impl ControlAnswers {
     /// The host answered for a known page, or not.
     pub(super) fn heard(&self, origin: &str, has_answered: bool, now: EpochMs) {
         let mut hosts = self.0.lock();
