@@ -87,7 +87,7 @@ impl BodyReader {
                     let ask = move |reserved: &Reservation| reserved.reserve_content(content, within);
                     answers.content_slot = Some(claimed.reserved.ask(ask).await?);
                 }
-                // Without a reservation the frontier is not asked: no other page has the slot.
+                // Without a reservation the frontier is not asked, and the slot counts as free.
                 (Step::Ask(Question::CanonicalSlot { .. }), None) => answers.canonical_slot = Some(None),
                 (Step::Ask(Question::ContentSlot { .. }), None) => answers.content_slot = Some(None),
             }

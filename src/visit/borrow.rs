@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::shutdown::Shutdown;
 
 /// How long a redirect that was put off before waits for the delay of the other host, and for the worker that has its
-/// lease. No URL of its own host is left that was never requested.
+/// lease. It is fetched only when its own host has no new URLs left, so it keeps nobody waiting.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Otherwise the redirect waits as long as its own host rests anyway, and this much longer.
 const SHORT_PATIENCE: Duration = Duration::from_secs(5);
@@ -39,7 +39,7 @@ pub(super) struct Borrowed {
     is_lent: bool,
 }
 
-/// The leases of hosts: those that are borrowed for a redirect, and the way back of all.
+/// Borrows the leases of other hosts for redirects, and releases leases.
 #[derive(Clone)]
 pub(super) struct Hosts {
     frontier: Arc<dyn Fetching>,
@@ -68,7 +68,7 @@ impl Hosts {
         }
     }
 
-    /// The same for code that cannot await.
+    /// The same for code that cannot await: another thread writes the results.
     pub(super) fn release_in_background(&self, lease: Lease, release: Release) {
         self.frontier.give_back(lease, release);
         let (frontier, changed) = (self.frontier.clone(), self.changed.clone());

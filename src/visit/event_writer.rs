@@ -47,8 +47,8 @@ impl EventWriter {
         }
     }
 
-    /// While the log is full, the host is released with its delay. Events that wait for the validator become more
-    /// expensive, because they must be read from disk and parsed again.
+    /// Waits until the validator is near the end of the log: later it would have to read events from disk, and parse them
+    /// again. [`Interrupted::LogFull`]: the log is full; the visit ends and releases the host.
     pub(super) async fn wait_for_log(&self) -> Result<(), Interrupted> {
         if !self.log.room() {
             return Err(Interrupted::LogFull);

@@ -22,7 +22,7 @@ tokio::task_local! {
     static CULPRIT: Culprit;
 }
 
-/// A worker is busy with this URL. A panic drops it, and the first one dropped is the cause.
+/// A guard for the URL that the worker is processing. If a panic unwinds through the guard, its URL is recorded as the cause.
 pub(super) struct CurrentUrl(String);
 
 impl CurrentUrl {

@@ -9,7 +9,7 @@ use seine_system::clock::{event_id, now_ms};
 use url::Url;
 
 use super::leased_host::LeasedHost;
-use super::requester::{Asked, Requester, Request};
+use super::requester::{Asked, Request, Requester};
 use super::reserving::Claimed;
 use super::robots::body_bytes;
 use super::url_reservation::UrlReservation;
@@ -39,7 +39,7 @@ impl<'v> FetchedUrl<'v> {
     }
 }
 
-/// The redirects of one visit so far.
+/// The redirects of one URL so far: cookies, and the URLs already requested.
 #[derive(Default)]
 struct RedirectChain {
     jar: Jar,
@@ -114,7 +114,8 @@ impl Follower {
         FetchedUrl::new(PageEvent { outcome: Outcome::Failure(failure), ..self.blank_event(work) }, None)
     }
 
-    /// `given`: the response for `url` that a remote worker has sent.
+    /// Requests `url` and follows its redirects to a final outcome, which it writes into `fetched`. `given`: the response
+    /// for `url` that a remote worker has sent.
     pub(super) async fn follow(
         &self,
         fetched: &mut FetchedUrl<'_>,
@@ -155,7 +156,7 @@ impl Follower {
             fetched.room = exchange.room;
             fetched.way = way;
             let Some(location) = location else { break };
-            event.bytes_beside += body_bytes(&event.outcome); // in its place comes what it leads to, or why not
+            event.bytes_beside += body_bytes(&event.outcome); // the body of a redirect is not stored, so its bytes are counted here
             let Some(target) = self.next_hop(event, &url, &location, &mut trail) else { break };
             match self.reserve(fetched, host, &target.normal).await? {
                 TargetOwner::Granted => url = target.url,
@@ -235,16 +236,16 @@ impl Follower {
     }
 }
 
-/// Another URL's visit is fetching the page and takes long.
+/// Sets the failure `HostBusy`: another URL is fetching this target, so this URL is tried later.
 fn put_off(fetched: &mut FetchedUrl<'_>) {
     let event = &mut fetched.event;
     let message = format!("{} is being fetched for another URL", event.final_url);
     event.outcome = failed(FailureReason::HostBusy, message);
-    event.request_headers = Default::default(); // nobody's trouble
+    event.request_headers = Default::default(); // no request was sent for this outcome
     (fetched.way.whose, fetched.way.not_before) = (Whose::Host, now_ms());
 }
 
-/// The last redirect is the response itself; its target is not requested.
+/// Another URL owns the target, so the redirect itself becomes the outcome. Takes back what `next_hop` has recorded.
 fn undo_last_hop(event: &mut PageEvent) {
     event.bytes_beside -= body_bytes(&event.outcome);
     if let Some(hop) = event.hops.pop() {

@@ -37,12 +37,12 @@ pub(super) struct LeasedHost {
     pub patience: Duration,
     /// Its trouble, if any.
     pub trouble: Option<Trouble>,
-    /// It was given up long ago, so its next URL is requested nevertheless. Ends with the first failure.
+    /// The host was given up, but long enough ago that Seine tries it once more. The first failure clears this.
     is_tried_again: bool,
     /// Set if the DNS servers answered for the second time that its name has no address, while they know other names.
     /// The host was never reached.
     pub(super) unknown_name: Option<String>,
-    /// The last response asked for a pause.
+    /// The last request failed because of the host, or its robots.txt could not be fetched: leave the host alone.
     pub was_charged: bool,
     is_borrowed: bool,
     /// Result of requesting a page that is known to exist. One such request per lease is enough.
@@ -57,7 +57,7 @@ pub(super) struct LeasedHost {
     pub(super) bytes_beside: u64,
     /// URLs whose event is in the page log.
     pub(super) fetched: Vec<String>,
-    /// Its last failure during this lease, for the user.
+    /// The message of its last failure during this lease.
     last_failure: Option<String>,
 }
 
@@ -72,7 +72,7 @@ const SHORT_REST_MS: u64 = 100;
 /// crawl-delay, and than the wait for an address shared by hundreds of hosts.
 const LONG_PATIENCE: Duration = Duration::from_secs(300);
 
-/// Times are truncated to milliseconds, so a delay that starts late in one would end up to 1 ms early.
+/// The delay plus a millisecond: times are truncated to whole milliseconds, and a delay must not end early.
 pub(super) fn round_up_delay(delay: Duration) -> Duration {
     if delay.is_zero() { delay } else { delay + Duration::from_millis(1) }
 }

@@ -15,10 +15,10 @@ use url::Url;
 
 use super::follow::FetchedUrl;
 use super::leased_host::LeasedHost;
-use super::visit::{Queued, Visit};
-use super::loan::{LOAN_TIME, LoanResult, Loan, Offer, WorkerPage, PageReply};
+use super::loan::{LOAN_TIME, Loan, LoanResult, Offer, PageReply, WorkerPage};
 use super::reserving::Claimed;
 use super::url_reservation::UrlReservation;
+use super::visit::{Queued, Visit};
 use super::visitor::{Interrupted, Services, Shared, Visitor, ask_frontier};
 use crate::fetch::client::Exchange;
 use crate::judge::hearsay::{Sketch, is_hearsay};
@@ -52,7 +52,12 @@ pub(super) async fn lend(visit: Visit<'_>, lease: Lease, loan: Loan) -> Result<L
     visit.end(host, worked).await.map(|()| lent)
 }
 
-async fn lend_out(visit: &Visit<'_>, host: &mut LeasedHost, loan: Loan, lent: &mut LoanResult) -> Result<(), Interrupted> {
+async fn lend_out(
+    visit: &Visit<'_>,
+    host: &mut LeasedHost,
+    loan: Loan,
+    lent: &mut LoanResult,
+) -> Result<(), Interrupted> {
     if !visit.begin(host).await? {
         return Ok(());
     }
@@ -64,7 +69,7 @@ async fn lend_out(visit: &Visit<'_>, host: &mut LeasedHost, loan: Loan, lent: &m
     };
     match slot {
         Some(_) => slots.hold_address(&host.lease, urls.len() + 1).await,
-        None => ours.work.extend(urls.drain(..).map(|url| url.work)), // our own visit finds out what that means
+        None => ours.work.extend(urls.drain(..).map(|url| url.work)), // our own visit handles what has happened
     }
     let shared = Shared::new(std::mem::take(host));
     let mut visit = LentVisit { visit, host: &shared, urls, ours };
@@ -87,8 +92,8 @@ async fn lend_out(visit: &Visit<'_>, host: &mut LeasedHost, loan: Loan, lent: &m
     worked
 }
 
-/// Divides the URLs of the lease. A URL whose outcome alone decides about the URL or its host is fetched by
-/// ourselves.
+/// Divides the URLs of the lease. Seine itself fetches retries, URLs put off before, unconfirmed removals, everything that
+/// is not a page, and all URLs of a host in trouble.
 async fn divide<'v>(visit: &Visit<'v>, host: &mut LeasedHost) -> Result<(Vec<LentUrl<'v>>, Ours<'v>), Interrupted> {
     let Visitor { services, follower, .. } = visit.visitor;
     let (mut urls, mut ours) = (Vec::new(), Ours::default());
@@ -141,9 +146,9 @@ impl LentVisit<'_> {
         };
         let mut until = offer.until;
         let of = Lease { work: Vec::new(), ..lease.clone() };
-        ask_frontier(&services.frontier, move |frontier| frontier.lend(&of, until)).await?; // before anybody knows: whatever becomes of us, nobody asks the host beside the client
+        ask_frontier(&services.frontier, move |frontier| frontier.lend(&of, until)).await?; // stored before the worker learns of the loan, so that after a crash nobody else requests this host
         if loan.offer.send(offer).is_err() {
-            loan.is_done.store(true, Ordering::Relaxed); // nobody was told
+            loan.is_done.store(true, Ordering::Relaxed); // no worker has received the offer
             return Ok(false);
         }
         let _wait = services.waits.begin();
@@ -157,7 +162,7 @@ impl LentVisit<'_> {
                 sent = loan.pages.recv() => match sent {
                     Some(sent) => {
                         self.take(sent, &loan.to).await?;
-                        requester.requests.slots.hold_address(&lease, self.urls.len() + 1).await; // it takes longer than its delays alone
+                        requester.requests.slots.hold_address(&lease, self.urls.len() + 1).await; // each request takes time besides the delay
                         None
                     }
                     None => break,
@@ -239,7 +244,12 @@ impl LentVisit<'_> {
     }
 
     /// Judges a worker's response, follows its redirects, and passes the event to the page log.
-    async fn judge_worker_page(&self, lent: LentUrl<'_>, exchange: Exchange, by: &Arc<str>) -> Result<Queued, Interrupted> {
+    async fn judge_worker_page(
+        &self,
+        lent: LentUrl<'_>,
+        exchange: Exchange,
+        by: &Arc<str>,
+    ) -> Result<Queued, Interrupted> {
         let Visitor { follower, events, .. } = self.visit.visitor;
         let LentUrl { work, url, reserved: reservation, claimed } = lent;
         events.wait_for_log().await?;

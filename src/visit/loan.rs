@@ -44,7 +44,7 @@ pub(crate) struct Offer {
 pub(crate) struct WorkerPage {
     pub url: String,
     pub exchange: Exchange,
-    /// We will fetch it too and compare.
+    /// Seine must fetch it too, and compare both.
     pub must_check: bool,
     /// The worker is trusted: pauses that it reports for its host are obeyed.
     pub is_trusted: bool,

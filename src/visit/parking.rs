@@ -9,12 +9,12 @@ use super::leased_host::LeasedHost;
 
 /// Maximum number of late hosts to remember.
 const LATE: usize = 1_000;
-/// A redirect that got its host needs this long (ms) until its answer counts.
+/// After a redirect has leased its host, the end of the run waits this long (ms) for the outcome.
 const ANSWERS_MS: u64 = 2_000;
 
 #[derive(Default)]
 pub struct Parking {
-    /// By origin; none while a host is lent.
+    /// Parked hosts by origin. None: lent to another worker at the moment.
     parked: Mutex<HashMap<String, Option<LeasedHost>>>,
     /// Hosts that redirects wait for.
     late: Mutex<BTreeMap<String, Late>>,
@@ -23,7 +23,8 @@ pub struct Parking {
 /// A host that a redirect could not visit at once.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Late {
-    /// It may be visited then. If it is not in trouble, it has its delay, or another worker has it.
+    /// The redirect may try again at `until`. `is_in_trouble`: the host backs off; otherwise its delay has not passed, or
+    /// another worker has its lease.
     Waits { until: EpochMs, is_in_trouble: bool },
     /// A redirect has got it since.
     Visited { since: EpochMs },

@@ -10,19 +10,19 @@ use tokio::sync::MutexGuard;
 use url::Url;
 
 use super::borrow::Hosts;
+use super::control_answers::ControlAnswers;
 use super::leased_host::LeasedHost;
 use super::request_sender::RequestSender;
 use super::robots::RobotsFiles;
 use super::slots::UsedSlot;
 use super::visitor::{Interrupted, Services, Shared, ask_frontier};
-use super::control_answers::ControlAnswers;
 use crate::config::Config;
 use crate::fetch::client::{Conditions, Exchange, Limits};
 use crate::judge::Way;
 use crate::judge::blame::{Whose, blame, is_answer};
 use crate::judge::{redirect, retry};
 
-/// When to ask again for a host that another worker keeps.
+/// After this time a redirect tries again to lease a host that another worker has.
 const TAKEN_REST_MS: u64 = 1_000;
 
 /// One request.
@@ -43,7 +43,7 @@ pub(super) struct Asked {
     pub bytes_beside: u64,
 }
 
-/// Asks for URLs, at whichever host they are.
+/// Sends requests for URLs, to the leased host or to the host of a redirect.
 #[derive(Clone)]
 pub(super) struct Requester {
     pub hosts: Hosts,
@@ -56,7 +56,8 @@ pub(super) struct Requester {
 
 impl Requester {
     pub(super) fn new(services: &Services) -> Requester {
-        let (hosts, robots, requests) = (Hosts::new(services), RobotsFiles::new(services), RequestSender::new(services));
+        let (hosts, robots, requests) =
+            (Hosts::new(services), RobotsFiles::new(services), RequestSender::new(services));
         let Services { frontier, config, control_answers, .. } = services.clone();
         Requester { hosts, robots, requests, frontier, config, control_answers }
     }
@@ -191,8 +192,8 @@ impl Requester {
         Ok(Asked { exchange, location, way, bytes_beside })
     }
 
-    /// Decides who is charged, and updates the host. Before a URL is charged for what may be host trouble, or the host
-    /// for what may be trouble of a few pages, the host gets a request for another page.
+    /// Decides who is charged, and updates the host. If the failure may belong to the URL or to the host, this first
+    /// requests another page of the host that is known to be live ([`Requester::request_control_page`]).
     async fn charge(&self, host: &mut LeasedHost, exchange: &Exchange, work: &Work) -> Result<Whose, Interrupted> {
         let (outcome, ended, config) = (&exchange.outcome, exchange.ended_ms, &self.config.frontier);
         let blame = blame(outcome, work, host.trouble.as_ref(), host.was_reached(), config);
@@ -201,7 +202,7 @@ impl Requester {
             self.control_answers.heard(host.origin(), false, ended);
         }
         if answers == Some(true) {
-            host.end_trouble(); // for another page just now: what troubled it was not its own
+            host.end_trouble(); // it has just answered for another page, so the earlier failures were not host trouble
         }
         let mut whose = blame.after(answers, outcome, work);
         host.apply_outcome(whose, outcome, work, ended, config);
@@ -218,7 +219,11 @@ impl Requester {
     ///
     /// Pages that answer 500 for months are common. If only such pages are left, nothing else tells them from a host
     /// that is down.
-    pub(super) async fn request_control_page(&self, host: &mut LeasedHost, work: &Work) -> Result<Option<bool>, Interrupted> {
+    pub(super) async fn request_control_page(
+        &self,
+        host: &mut LeasedHost,
+        work: &Work,
+    ) -> Result<Option<bool>, Interrupted> {
         if host.control_answer.is_some() {
             return Ok(host.control_answer);
         }

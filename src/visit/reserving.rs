@@ -19,7 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// for it.
 const PATIENCE_BESIDE: Duration = Duration::from_secs(1);
 
-/// The reservation of a URL whose target and slots count.
+/// The reservation of a URL, with the look-ups for its redirect target. Without it, the configuration needs none
+/// ([`Follower::claims`]).
 pub(super) struct Claimed<'v> {
     pub follower: &'v Follower,
     pub reserved: UrlReservation,
@@ -40,7 +41,7 @@ impl Claimed<'_> {
             return Ok(TargetOwner::Granted);
         }
         match self.reserve_target(target).await? {
-            TargetOwner::Pending => services.settled.notify_waiters(), // the claim before is given up
+            TargetOwner::Pending => services.settled.notify_waiters(), // the earlier reservation has been dropped
             claim => return Ok(claim),
         }
         // With several requests to a host at a time, the others have the host.
@@ -61,7 +62,7 @@ impl Claimed<'_> {
         let deadline = Instant::now() + patience;
         loop {
             let mut settled = pin!(self.follower.services.settled.notified());
-            settled.as_mut().enable(); // before the look, so that nothing is missed
+            settled.as_mut().enable(); // before checking, so that no notification is missed
             let claim = self.reserve_target(target).await?;
             if claim != TargetOwner::Pending || Instant::now() >= deadline {
                 return Ok(claim);

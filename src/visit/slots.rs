@@ -116,7 +116,8 @@ impl Slots {
         let Some(name) = url.as_ref().and_then(Url::host_str) else { return };
         if let Ok(addresses) = self.client.dns().resolve(name).await {
             let time = self.address_delay(lease).saturating_mul(u32::try_from(visits).unwrap_or(u32::MAX));
-            let hold = move |frontier: &dyn Fetching| frontier.hold_address(addresses[0], round_up_delay(time), now_ms());
+            let hold =
+                move |frontier: &dyn Fetching| frontier.hold_address(addresses[0], round_up_delay(time), now_ms());
             ask_frontier(&self.frontier, hold).await;
         }
     }
@@ -145,7 +146,7 @@ impl Slots {
         Ok(found)
     }
 
-    /// An answer of DNS servers. If they are silent, the end of the crawl does not wait for them.
+    /// Waits for an answer of DNS servers, but not after a stop.
     pub(super) async fn unless_stopping<T>(&self, answer: impl Future<Output = T>) -> Result<T, Interrupted> {
         tokio::select! {
             biased;
@@ -154,7 +155,14 @@ impl Slots {
         }
     }
 
-    pub(super) fn report_failure(&self, host: &mut LeasedHost, sign: Sign, who: &str, message: &str) -> Result<(), Interrupted> {
+    /// Reports a failure to the detector of outages. [`Interrupted::Outage`]: this machine is the cause.
+    pub(super) fn report_failure(
+        &self,
+        host: &mut LeasedHost,
+        sign: Sign,
+        who: &str,
+        message: &str,
+    ) -> Result<(), Interrupted> {
         let now = now_ms();
         if self.outage.failed(sign, who, host.was_well(), message, now) {
             host.not_before = host.not_before.max(now + OUTAGE_REST_MS);

@@ -69,7 +69,7 @@ impl<'v> Visit<'v> {
             (0..self.visitor.services.config.fetch.connections_per_host).map(lane).collect();
         let mut worked = Ok(());
         while let Some(ended) = lanes.next().await {
-            worked = worked.and(ended); // all come to their end; the first error there was
+            worked = worked.and(ended); // wait for all lanes, and keep the first error
         }
         drop(lanes);
         *host = shared.into_inner();
@@ -124,7 +124,7 @@ impl<'v> Visit<'v> {
         Ok(())
     }
 
-    /// Takes URLs one by one that nobody else has taken. An error ends it for all.
+    /// Takes the next URL from the shared queue until it is empty. An error empties the queue, so the other lanes end too.
     async fn run_lane(&self, host: &Shared, rest: &Mutex<VecDeque<Work>>) -> Result<(), Interrupted> {
         loop {
             let Some(work) = rest.lock().pop_front() else { return Ok(()) };

@@ -10,20 +10,20 @@ use seine_parse::page::EpochMs;
 use seine_system::blocking;
 use tokio::sync::{Notify, watch};
 
+use super::body_reader::BodyReader;
+use super::control_answers::ControlAnswers;
+use super::event_writer::EventWriter;
 use super::faults;
 use super::follow::Follower;
 use super::leased_host::LeasedHost;
-use super::event_writer::EventWriter;
-use super::visit::Visit;
 use super::lent;
-use super::loan::{LoanResult, Loan};
+use super::loan::{Loan, LoanResult};
 use super::outage::Outage;
 use super::parking::Parking;
 use super::requester::Requester;
 use super::rules_cache::RulesCache;
-use super::body_reader::BodyReader;
+use super::visit::Visit;
 use super::waits::Waits;
-use super::control_answers::ControlAnswers;
 use crate::config::Config;
 use crate::fetch::Client;
 use crate::shutdown::Shutdown;
@@ -56,11 +56,11 @@ pub struct Services {
     pub crawler_id: Arc<str>,
 }
 
-/// A worker with its configuration. There is one for each configuration since the start, and they share everything
-/// else. A visit keeps the one with which it began. Each part has only the services that it needs.
+/// What all visits under one configuration share. A reload makes another one ([`Visitor::with`]); visits in progress keep
+/// theirs. Each part has only the services that it needs.
 pub struct Visitor {
     pub services: Services,
-    /// Asks for URLs: leases of hosts, robots.txt, politeness slots, requests.
+    /// Sends requests: leases of hosts, robots.txt, politeness slots, requests.
     pub(super) requester: Arc<Requester>,
     /// Fetches URLs and follows their redirects.
     pub(super) follower: Follower,

@@ -15,7 +15,7 @@ use super::standing::Standing;
 use crate::api::schema::work::{ClientStatus, Leasing, PageRefused, PageSent, PagesTaken, Released, Renewed, Work};
 use crate::api::{Refusal, WorkDesk};
 use crate::crawl::running::Running;
-use crate::visit::loan::{LOAN_TIME, WorkerPage, PageReply};
+use crate::visit::loan::{LOAN_TIME, PageReply, WorkerPage};
 use crate::visit::outage::Opening;
 
 /// Maximum number of URLs of one host per lease.

@@ -125,7 +125,10 @@ impl Clients {
         let visits = self.visits.clone();
         visits.spawn(async move {
             let (lease_at_start, lending) = (lease.clone(), visitor.clone());
-            let lent = visitor.run_isolated(lease_at_start, async move { lending.lend(lease, loan).await }).await.unwrap_or_default();
+            let lent = visitor
+                .run_isolated(lease_at_start, async move { lending.lend(lease, loan).await })
+                .await
+                .unwrap_or_default();
             // This writes to disk.
             let _ = tokio::task::spawn_blocking(move || clients.ended(&at, &lent)).await;
             visitor.services.changed.send_replace(());
