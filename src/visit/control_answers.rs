@@ -16,7 +16,7 @@ const LONGEST_MS: u64 = 600_000;
 const FAILURES_A_MINUTE: u64 = 8;
 /// An answer is forgotten if no control page was requested for so long.
 const FORGOTTEN_MS: u64 = 3_600_000;
-/// CurrentUrl this number of hosts, old answers are removed; all of them, if too few are old. Each host is then asked once more.
+/// At this number of hosts, old answers are removed; all of them, if too few are old. Each host then gets one more request.
 const TIDY_AT: usize = 8192;
 
 /// The last such answer of each host.

@@ -130,7 +130,7 @@ async fn divide<'v>(visit: &Visit<'v>, host: &mut LeasedHost) -> Result<(Vec<Len
 struct LentVisit<'v> {
     visit: &'v Visit<'v>,
     host: &'v Shared,
-    /// LoanResult, and not come back yet.
+    /// Lent, and not come back yet.
     urls: Vec<LentUrl<'v>>,
     ours: Ours<'v>,
 }

@@ -212,13 +212,9 @@ impl Requester {
         Ok(whose)
     }
 
-    /// RequestSender another page of the host that is known to exist; none if there is no such page. The response is not
-    /// kept, and the request has the conditions of that page.
-    ///
-    /// The last answer counts for a while.
-    ///
-    /// Pages that answer 500 for months are common. If only such pages are left, nothing else tells them from a host
-    /// that is down.
+    /// Requests a page of the host that is known to be live, to find out whether the host is down or only some pages fail:
+    /// pages that answer 500 for months are common. The response is not stored. A recent result is used again
+    /// ([`ControlAnswers`]). None: the host has no such page.
     pub(super) async fn request_control_page(
         &self,
         host: &mut LeasedHost,

@@ -76,7 +76,7 @@ impl RobotsFiles {
         let robots = stale.unwrap_or_else(|| answer::kept_shorter(fresh, known, is_shut, soonest));
         if let Some(failure) = answer::trouble(&robots.access).filter(|_| config.fetch.obey_robots) {
             host.robots_failed(failure, &outcome, ended_ms, &config.frontier);
-            return Err(Interrupted::Resting(host.not_before)); // not kept: asked for again at the next lease
+            return Err(Interrupted::Resting(host.not_before)); // the result is not stored; the next lease fetches robots.txt again
         }
         match &robots.access {
             RobotsAccess::Unreachable(_) => {}
@@ -162,7 +162,7 @@ impl RobotsFiles {
     async fn fetch_reservations(&self, host: &mut LeasedHost) -> Result<Option<String>, Interrupted> {
         let url = Url::parse(&format!("{}{}", host.origin(), tdm::PATH)).ok();
         if url.is_none_or(|url| host.refusal(&url, Kind::Page, self.config.fetch.obey_robots).is_some()) {
-            return Ok(Some(String::new())); // what may not be asked for is not known
+            return Ok(Some(String::new())); // robots.txt forbids tdmrep.json, so no reservation is known
         }
         let (outcome, _) = self.fetch_file(host, tdm::PATH).await?;
         Ok(answer::judge_tdm(&outcome, self.config.fetch.max_decoded_bytes))

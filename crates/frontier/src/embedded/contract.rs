@@ -21,7 +21,7 @@ use seine_policies::focus::Lead;
 use seine_policies::revisit::Trust;
 use seine_system::clock;
 
-/// Records of a host that are searched for a control.
+/// Records of a host that are searched for a control page.
 const MAX_READ: usize = 256;
 
 impl Scheduler for EmbeddedFrontier {
