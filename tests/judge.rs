@@ -106,7 +106,7 @@ fn step(event: &PageEvent, way: &Way, known: &Work, config: &Config, answers: &A
 }
 
 fn way() -> Way {
-    Way { said_by_host: Some(Vec::new()), ..Way::charged(Whose::Nobody, 0) }
+    Way { host_statements: Some(Vec::new()), ..Way::charged(Whose::Nobody, 0) }
 }
 
 /// For answers that need no look-up.
@@ -237,7 +237,7 @@ fn a_failure_is_blamed_on_its_url_its_host_or_a_part_of_it() {
 fn the_witness_decides_who_is_charged() {
     let put_off = Work { was_put_off: true, ..unknown() };
     let question = |whose| Blame { whose, is_in_question: true };
-    for (event, work, whose, witness, charged) in [
+    for (event, work, whose, control, charged) in [
         (status(500), unknown(), Whose::Page, None, Whose::Page),
         (status(500), unknown(), Whose::Page, Some(true), Whose::Page),
         (status(500), unknown(), Whose::Page, Some(false), Whose::Host),
@@ -245,7 +245,7 @@ fn the_witness_decides_who_is_charged() {
         (status(503), put_off, Whose::Host, Some(true), Whose::Page),
         (status(503), unknown(), Whose::Host, None, Whose::Host),
     ] {
-        assert_eq!(question(whose).after(witness, &event.outcome, &work), charged, "{witness:?}");
+        assert_eq!(question(whose).after(control, &event.outcome, &work), charged, "{control:?}");
     }
 }
 

@@ -197,8 +197,8 @@ fn how_much(running: &Running, free: u64) -> (u64, u64) {
 /// A worker lives for one lease.
 async fn work(running: &Running, lease: Lease) {
     let visitor = running.visitor();
-    let (spare, at) = (lease.clone(), visitor.clone());
-    visitor.outlive(spare, async move { at.visit(lease).await }).await;
+    let (lease_at_start, at) = (lease.clone(), visitor.clone());
+    visitor.run_isolated(lease_at_start, async move { at.visit(lease).await }).await;
 }
 
 fn until_ms(time: EpochMs, at_most: Duration) -> Duration {

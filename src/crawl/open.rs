@@ -37,7 +37,7 @@ use crate::telemetry::Metrics;
 use crate::telemetry::fetch_log::FetchLog;
 use crate::telemetry::progress::span;
 use crate::telemetry::rates::Rates;
-use crate::visit::rules::RulesCache;
+use crate::visit::rules_cache::RulesCache;
 use crate::visit::{Services, Visitor};
 
 pub(super) fn open(
@@ -73,7 +73,7 @@ pub(super) fn open(
         settled: Default::default(),
         waits: Default::default(),
         outage: Default::default(),
-        witnesses: Default::default(),
+        control_answers: Default::default(),
         shutdown: shutdown.clone(),
         crawler_id: config.crawler_id.as_str().into(),
     });

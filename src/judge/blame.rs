@@ -100,10 +100,10 @@ pub fn blame(
 }
 
 impl Blame {
-    /// Decides who is charged, after the answer to the question. `witness`: whether the host answered for the other page;
+    /// Decides who is charged, after the answer to the question. `control`: whether the host answered for the other page;
     /// none if there is no such page, or nobody asked.
-    pub fn after(self, witness: Option<bool>, outcome: &Outcome, work: &Work) -> Whose {
-        match witness {
+    pub fn after(self, control: Option<bool>, outcome: &Outcome, work: &Work) -> Whose {
+        match control {
             Some(true) => whose_of_a_host_that_answers(outcome, work),
             Some(false) => Whose::Host,
             None => self.whose,

@@ -56,7 +56,7 @@ pub struct Way {
     /// The URL under which the page is delivered, if another URL led to it first.
     pub owner: Option<Owner>,
     /// Statements of the host about the use of the page. None if no request was due.
-    pub said_by_host: Option<Vec<Statement>>,
+    pub host_statements: Option<Vec<Statement>>,
     /// When the robots.txt that applied to the last request was fetched.
     pub robots_ms: Option<EpochMs>,
 }
@@ -64,7 +64,7 @@ pub struct Way {
 impl Way {
     /// A fetch of which only this is known.
     pub fn charged(whose: Whose, not_before: EpochMs) -> Way {
-        Way { whose, not_before, owner: None, said_by_host: None, robots_ms: None }
+        Way { whose, not_before, owner: None, host_statements: None, robots_ms: None }
     }
 }
 
@@ -141,7 +141,7 @@ pub fn judge(fetched: &Fetched, known: &Work, policy: &Policy, answers: &Answers
 fn decide(fetched: &Fetched, known: &Work, policy: &Policy, answers: &Answers) -> Result<Verdict, Question> {
     let Fetched { event, reading, way } = *fetched;
     let case = Case { event, reading, way, known, policy, again: again(event, way, known, policy) };
-    let preferences = preferences::all(event, &reading.preferences, known, way.said_by_host.as_deref());
+    let preferences = preferences::all(event, &reading.preferences, known, way.host_statements.as_deref());
     let seen = withheld::withheld(&case, preferences.as_deref());
     let (withheld, drops_reservations) = match seen {
         Some(withheld) => (Some(withheld), false),

@@ -12,13 +12,13 @@ pub(super) fn all(
     event: &PageEvent,
     own: &[Statement],
     known: &Work,
-    said_by_host: Option<&[Statement]>,
+    host_statements: Option<&[Statement]>,
 ) -> Option<Vec<Statement>> {
-    let Some(response) = event.response() else { return said_by_host.map(<[Statement]>::to_vec) };
+    let Some(response) = event.response() else { return host_statements.map(<[Statement]>::to_vec) };
     let repeats = response.status == 304 || response.is_cut();
     let is_anew = |before: &Statement| own.iter().any(|now| (now.scheme, now.source) == (before.scheme, before.source));
     let before = known.known.preferences.iter().flatten().filter(|before| repeats && !is_anew(before));
-    Some(said_by_host.unwrap_or_default().iter().chain(own).chain(before).cloned().collect())
+    Some(host_statements.unwrap_or_default().iter().chain(own).chain(before).cloned().collect())
 }
 
 /// Set if the publisher objects to a purpose of this crawl.

@@ -80,10 +80,10 @@ fn judged_before(known: &Work, config: &Config) -> Option<Relevance> {
     known.known.judged.as_ref().filter(|judged| judged.model == **name).map(Relevance::from)
 }
 
-/// Whether the page must be refetched, not only asked whether it changed. `said_by_host`: the statements of its host, as
+/// Whether the page must be refetched, not only asked whether it changed. `host_statements`: the statements of its host, as
 /// far as they are known before the request.
-pub(crate) fn must_come_whole(known: &Work, said_by_host: Vec<Statement>, config: &Config) -> bool {
-    is_released(known, said_by_host, config) || must_be_compared(known, config) || must_be_judged(known, config)
+pub(crate) fn must_come_whole(known: &Work, host_statements: Vec<Statement>, config: &Config) -> bool {
+    is_released(known, host_statements, config) || must_be_compared(known, config) || must_be_judged(known, config)
 }
 
 /// Whether a withheld page may be delivered now, as far as is known before its request.

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use url::Url;
 
-use super::host::LeasedHost;
+use super::leased_host::LeasedHost;
 use super::parking::{Late, Parking};
 use super::visitor::{Interrupted, Services};
 use super::waits::Waits;
@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::shutdown::Shutdown;
 
 /// How long a redirect that was put off before waits for the delay of the other host, and for the worker that has its
-/// lease. No URL of its own host is left that was never requested.
+/// lease. It is fetched only when its own host has no new URLs left, so it keeps nobody waiting.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Otherwise the redirect waits as long as its own host rests anyway, and this much longer.
 const SHORT_PATIENCE: Duration = Duration::from_secs(5);
@@ -39,7 +39,7 @@ pub(super) struct Borrowed {
     is_lent: bool,
 }
 
-/// The leases of hosts: those that are borrowed for a redirect, and the way back of all.
+/// Borrows the leases of other hosts for redirects, and releases leases.
 #[derive(Clone)]
 pub(super) struct Hosts {
     frontier: Arc<dyn Fetching>,
@@ -57,7 +57,7 @@ impl Hosts {
     }
 
     /// Releases a host, and starts writing the results of its visit. Waiting for that write does not hold the host.
-    pub(super) fn give_back(&self, host: LeasedHost) -> impl Future<Output = Result<(), FrontierError>> + 'static {
+    pub(super) fn release(&self, host: LeasedHost) -> impl Future<Output = Result<(), FrontierError>> + 'static {
         let (lease, release) = host.release(&self.config.frontier);
         self.frontier.give_back(lease, release);
         let (frontier, changed) = (self.frontier.clone(), self.changed.clone());
@@ -68,8 +68,8 @@ impl Hosts {
         }
     }
 
-    /// The same for code that cannot await.
-    pub(super) fn give_back_beside(&self, lease: Lease, release: Release) {
+    /// The same for code that cannot await: another thread writes the results.
+    pub(super) fn release_in_background(&self, lease: Lease, release: Release) {
         self.frontier.give_back(lease, release);
         let (frontier, changed) = (self.frontier.clone(), self.changed.clone());
         blocking::beside(move || {
@@ -97,7 +97,7 @@ impl Hosts {
         let origin = url.origin().ascii_serialization();
         let borrowed = self.borrow_within(&origin, self.patience(&origin, was_put_off)).await;
         if borrowed.is_ok() {
-            self.parking.is_back(&origin, now_ms());
+            self.parking.mark_visited(&origin, now_ms());
         }
         borrowed
     }
@@ -134,13 +134,13 @@ impl Hosts {
                     }
                     if Instant::now() >= deadline {
                         let until = now_ms() + PATIENCE.as_millis() as u64;
-                        self.parking.is_late(origin, Late::Waits { until, is_in_trouble: false });
+                        self.parking.mark_late(origin, Late::Waits { until, is_in_trouble: false });
                         return Err(Interrupted::Taken);
                     }
                     deadline
                 }
                 LeaseAnswer::At { at, is_in_trouble } => {
-                    self.parking.is_late(origin, Late::Waits { until: at, is_in_trouble });
+                    self.parking.mark_late(origin, Late::Waits { until: at, is_in_trouble });
                     let rested = Instant::now() + Duration::from_millis(at.saturating_sub(now_ms()));
                     if rested > deadline || is_in_trouble {
                         return Err(Interrupted::Resting(at));
@@ -204,6 +204,6 @@ impl Drop for Borrowed {
             return;
         }
         let (lease, release) = host.release(&self.hosts.config.frontier);
-        self.hosts.give_back_beside(lease, release);
+        self.hosts.release_in_background(lease, release);
     }
 }

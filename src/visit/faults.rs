@@ -7,7 +7,7 @@ use seine_frontier::{FrontierError, Lease, Release, Work};
 use seine_parse::page::{Failure, FailureReason};
 use seine_system::clock::now_ms;
 
-use super::lease::Queued;
+use super::visit::Queued;
 use super::visitor::Visitor;
 use crate::judge::blame::Whose;
 use crate::judge::reading::Reading;
@@ -22,16 +22,16 @@ tokio::task_local! {
     static CULPRIT: Culprit;
 }
 
-/// A worker is busy with this URL. A panic drops it, and the first one dropped is the cause.
-pub(super) struct At(String);
+/// A guard for the URL that the worker is processing. If a panic unwinds through the guard, its URL is recorded as the cause.
+pub(super) struct CurrentUrl(String);
 
-impl At {
-    pub(super) fn url(url: &str) -> At {
-        At(url.to_owned())
+impl CurrentUrl {
+    pub(super) fn new(url: &str) -> CurrentUrl {
+        CurrentUrl(url.to_owned())
     }
 }
 
-impl Drop for At {
+impl Drop for CurrentUrl {
     fn drop(&mut self) {
         if std::thread::panicking() {
             // Outside of such a task (in tests) the cause is not recorded.
@@ -40,11 +40,11 @@ impl Drop for At {
     }
 }
 
-/// Runs a visit in a task of its own, so that a panic costs one URL. None if it failed. `spare`: its lease as it was at
+/// Runs a visit in a task of its own, so that a panic costs one URL. None if it failed. `lease_at_start`: its lease as it was at
 /// the start.
-pub(super) async fn outlive<T: Send + 'static>(
+pub(super) async fn run_isolated<T: Send + 'static>(
     visitor: &Visitor,
-    spare: Lease,
+    lease_at_start: Lease,
     visit: impl Future<Output = Result<T, FrontierError>> + Send + 'static,
 ) -> Option<T> {
     let culprit = Culprit::default();
@@ -52,16 +52,16 @@ pub(super) async fn outlive<T: Send + 'static>(
         Ok(Ok(ended)) => return Some(ended),
         // This was already reported (`crawl/room.rs`); its URLs are still in work_proposed.
         Ok(Err(error)) if error.is_waiting() => {
-            tracing::debug!(host = spare.host.origin, %error, "a visit ended early")
+            tracing::debug!(host = lease_at_start.host.origin, %error, "a visit ended early")
         }
         Ok(Err(error)) => {
-            tracing::error!(host = spare.host.origin, %error, "a visit failed, because the frontier failed")
+            tracing::error!(host = lease_at_start.host.origin, %error, "a visit failed, because the frontier failed")
         }
         Err(error) => {
             let panic = error.try_into_panic().ok();
             let culprit = culprit.lock().take();
             let why = panic.as_deref().map_or("the task was cancelled", |panic| panic_message(panic));
-            Panicked { visitor, why }.end(spare, culprit).await;
+            Panicked { visitor, why }.end(lease_at_start, culprit).await;
         }
     }
     None
@@ -75,9 +75,9 @@ struct Panicked<'p> {
 
 impl Panicked<'_> {
     /// Records that its URL failed, and releases the host.
-    async fn end(&self, spare: Lease, culprit: Option<String>) {
+    async fn end(&self, lease_at_start: Lease, culprit: Option<String>) {
         let Panicked { visitor, why } = *self;
-        let host = spare.host.origin.as_str();
+        let host = lease_at_start.host.origin.as_str();
         tracing::error!(
             host,
             url = culprit,
@@ -87,32 +87,32 @@ impl Panicked<'_> {
         );
         // Before its first URL a visit asks for budget and robots.txt. A panic there is charged to the first URL.
         // Otherwise the same panic would come again for ever.
-        let named = culprit.and_then(|url| spare.work.iter().find(|work| work.url == url));
-        let work = named.or_else(|| spare.work.first());
+        let named = culprit.and_then(|url| lease_at_start.work.iter().find(|work| work.url == url));
+        let work = named.or_else(|| lease_at_start.work.first());
         let mut fetched = Vec::new();
         if let Some(work) = work
-            && self.fails(work).await
+            && self.record(work).await
         {
             fetched.push(work.url.clone());
         }
         let rest = now_ms() + visitor.services.config.frontier.backoff_base.as_millis() as u64;
         let release = Release { fetched, not_before: rest, ..Release::default() };
-        visitor.asker.hosts.give_back_beside(spare, release);
+        visitor.requester.hosts.release_in_background(lease_at_start, release);
     }
 
     /// Writes to the page log that a URL failed by a fault. False if that failed.
-    async fn fails(&self, work: &Work) -> bool {
+    async fn record(&self, work: &Work) -> bool {
         let Panicked { visitor, why } = *self;
         let failure = Failure { reason: FailureReason::Fault, message: format!("Seine panicked: {why}") };
-        let event = visitor.follower.unasked(failure, work).event;
+        let event = visitor.follower.not_requested(failure, work).event;
         let (reading, way) = (Reading::default(), Way::charged(Whose::Page, 0));
         let fetched = Fetched { event: &event, reading: &reading, way: &way };
-        let Ok(verdict) = visitor.bench.judge(&fetched, None, work).await else { return false };
+        let Ok(verdict) = visitor.body_reader.judge(&fetched, None, work).await else { return false };
         let event = verdict.written(event);
-        match visitor.journal.append(event, None).await {
+        match visitor.events.append(event, None).await {
             Ok(ticket) => {
                 let queued = Queued { url: work.url.clone(), ticket, settled: None };
-                visitor.journal.accepted(queued).await.is_some()
+                visitor.events.accepted(queued).await.is_some()
             }
             Err(_) => false,
         }

@@ -8,8 +8,8 @@ use seine_parse::page::{Failure, FailureReason, Hop, Kind, Outcome, PageEvent};
 use seine_system::clock::{event_id, now_ms};
 use url::Url;
 
-use super::host::LeasedHost;
-use super::request::{Asked, Asker, Request};
+use super::leased_host::LeasedHost;
+use super::requester::{Asked, Request, Requester};
 use super::reserving::Claimed;
 use super::robots::body_bytes;
 use super::url_reservation::UrlReservation;
@@ -25,7 +25,7 @@ use crate::judge::{Owner, Way};
 const MAX_SITEMAP_BYTES: u64 = 50 << 20;
 
 /// The result of fetching a URL, before it is judged.
-pub(super) struct Fetched<'v> {
+pub(super) struct FetchedUrl<'v> {
     /// The facts of the fetch. Its decisions are still empty.
     pub event: PageEvent,
     pub way: Way,
@@ -33,21 +33,21 @@ pub(super) struct Fetched<'v> {
     pub claimed: Option<Claimed<'v>>,
 }
 
-impl<'v> Fetched<'v> {
-    pub(super) fn new(event: PageEvent, claimed: Option<Claimed<'v>>) -> Fetched<'v> {
-        Fetched { event, way: Way::charged(Whose::Nobody, 0), room: None, claimed }
+impl<'v> FetchedUrl<'v> {
+    pub(super) fn new(event: PageEvent, claimed: Option<Claimed<'v>>) -> FetchedUrl<'v> {
+        FetchedUrl { event, way: Way::charged(Whose::Nobody, 0), room: None, claimed }
     }
 }
 
-/// The redirects of one visit so far.
+/// The redirects of one URL so far: cookies, and the URLs already requested.
 #[derive(Default)]
-struct Trail {
+struct RedirectChain {
     jar: Jar,
     /// The URLs requested, each with the cookies of the jar that were sent.
     asked: Vec<(Url, Option<Secret>)>,
 }
 
-impl Trail {
+impl RedirectChain {
     /// The cookies to send for `url`.
     fn begin(&mut self, url: &Url) -> Option<Secret> {
         let cookies = self.jar.cookies_for(url);
@@ -65,7 +65,7 @@ impl Trail {
 /// Fetches URLs and follows their redirects.
 pub(super) struct Follower {
     pub services: Services,
-    pub asker: Arc<Asker>,
+    pub requester: Arc<Requester>,
 }
 
 impl Follower {
@@ -75,8 +75,8 @@ impl Follower {
         host: &Shared,
         work: &Work,
         reservation: &UrlReservation,
-    ) -> Result<Fetched<'_>, Interrupted> {
-        let mut fetched = Fetched::new(self.blank_event(work), self.claims(work, reservation));
+    ) -> Result<FetchedUrl<'_>, Interrupted> {
+        let mut fetched = FetchedUrl::new(self.blank_event(work), self.claims(work, reservation));
         let Ok(url) = Url::parse(&work.url) else {
             fetched.event.outcome = failed(FailureReason::BadUrl, "not a URL".to_owned());
             return Ok(fetched);
@@ -102,7 +102,7 @@ impl Follower {
         (is_wanted && work.kind.is_delivered()).then(claimed)
     }
 
-    async fn reserve(&self, fetched: &Fetched<'_>, host: &Shared, target: &str) -> Result<TargetOwner, Interrupted> {
+    async fn reserve(&self, fetched: &FetchedUrl<'_>, host: &Shared, target: &str) -> Result<TargetOwner, Interrupted> {
         match &fetched.claimed {
             Some(claimed) => claimed.reserve(host, target).await,
             None => Ok(TargetOwner::Granted),
@@ -110,14 +110,15 @@ impl Follower {
     }
 
     /// The event of a URL that is not requested.
-    pub(super) fn unasked(&self, failure: Failure, work: &Work) -> Fetched<'_> {
-        Fetched::new(PageEvent { outcome: Outcome::Failure(failure), ..self.blank_event(work) }, None)
+    pub(super) fn not_requested(&self, failure: Failure, work: &Work) -> FetchedUrl<'_> {
+        FetchedUrl::new(PageEvent { outcome: Outcome::Failure(failure), ..self.blank_event(work) }, None)
     }
 
-    /// `given`: the response for `url` that a remote worker has sent.
+    /// Requests `url` and follows its redirects to a final outcome, which it writes into `fetched`. `given`: the response
+    /// for `url` that a remote worker has sent.
     pub(super) async fn follow(
         &self,
-        fetched: &mut Fetched<'_>,
+        fetched: &mut FetchedUrl<'_>,
         host: &Shared,
         work: &Work,
         mut url: Url,
@@ -132,14 +133,14 @@ impl Follower {
         };
         let mut request = Request { work, conditions: Conditions::default(), limits };
         let gave = work.known.final_url.clone().unwrap_or_else(|| url.as_str().to_owned());
-        let mut trail = Trail::default();
+        let mut trail = RedirectChain::default();
         loop {
             let validators =
                 if url.as_str() == gave { self.validators(host, work, &url).await } else { Conditions::default() };
             request.conditions = Conditions { cookies: trail.begin(&url), ..validators };
             let asked = match given.take() {
-                Some(exchange) => self.asker.asked(&mut *host.lock().await, &url, exchange, &request).await?,
-                None => self.asker.ask_whoever(host, &url, &request, fetched.event.hops.is_empty()).await?,
+                Some(exchange) => self.requester.asked(&mut *host.lock().await, &url, exchange, &request).await?,
+                None => self.requester.request_any_host(host, &url, &request, fetched.event.hops.is_empty()).await?,
             };
             let event = &mut fetched.event;
             let Asked { exchange, location, way, bytes_beside } = asked;
@@ -155,12 +156,12 @@ impl Follower {
             fetched.room = exchange.room;
             fetched.way = way;
             let Some(location) = location else { break };
-            event.bytes_beside += body_bytes(&event.outcome); // in its place comes what it leads to, or why not
+            event.bytes_beside += body_bytes(&event.outcome); // the body of a redirect is not stored, so its bytes are counted here
             let Some(target) = self.next_hop(event, &url, &location, &mut trail) else { break };
             match self.reserve(fetched, host, &target.normal).await? {
                 TargetOwner::Granted => url = target.url,
                 TargetOwner::Owned { by } => {
-                    stay_before(&mut fetched.event);
+                    undo_last_hop(&mut fetched.event);
                     fetched.way.owner = Some(Owner { url: by, target: target.normal });
                     break;
                 }
@@ -188,15 +189,15 @@ impl Follower {
 
     pub(super) fn validators_at(&self, host: Option<&LeasedHost>, work: &Work, url: &Url) -> Conditions {
         let obeys_robots = self.services.config.fetch.obey_robots;
-        let said_by_host = host.filter(|_| work.was_withheld()).map(|host| host.says(url, obeys_robots));
-        if must_come_whole(work, said_by_host.unwrap_or_default(), &self.services.config) {
+        let host_statements = host.filter(|_| work.was_withheld()).map(|host| host.statements_about(url, obeys_robots));
+        if must_come_whole(work, host_statements.unwrap_or_default(), &self.services.config) {
             return Conditions::default();
         }
         Conditions { etag: work.known.etag.clone(), last_modified: work.known.last_modified.clone(), cookies: None }
     }
 
     /// Records a redirect and returns its target. None if it is not followed; then the outcome is set.
-    fn next_hop(&self, event: &mut PageEvent, url: &Url, location: &str, trail: &mut Trail) -> Option<Target> {
+    fn next_hop(&self, event: &mut PageEvent, url: &Url, location: &str, trail: &mut RedirectChain) -> Option<Target> {
         let Some(next) = redirect::target(url, location) else {
             event.outcome = Outcome::Failure(redirect::leads_nowhere(location));
             return None;
@@ -235,17 +236,17 @@ impl Follower {
     }
 }
 
-/// Another URL's visit is fetching the page and takes long.
-fn put_off(fetched: &mut Fetched<'_>) {
+/// Sets the failure `HostBusy`: another URL is fetching this target, so this URL is tried later.
+fn put_off(fetched: &mut FetchedUrl<'_>) {
     let event = &mut fetched.event;
     let message = format!("{} is being fetched for another URL", event.final_url);
     event.outcome = failed(FailureReason::HostBusy, message);
-    event.request_headers = Default::default(); // nobody's trouble
+    event.request_headers = Default::default(); // no request was sent for this outcome
     (fetched.way.whose, fetched.way.not_before) = (Whose::Host, now_ms());
 }
 
-/// The last redirect is the response itself; its target is not requested.
-fn stay_before(event: &mut PageEvent) {
+/// Another URL owns the target, so the redirect itself becomes the outcome. Takes back what `next_hop` has recorded.
+fn undo_last_hop(event: &mut PageEvent) {
     event.bytes_beside -= body_bytes(&event.outcome);
     if let Some(hop) = event.hops.pop() {
         event.final_url = hop.url;

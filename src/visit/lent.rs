@@ -13,12 +13,12 @@ use seine_system::blocking;
 use seine_system::clock::now_ms;
 use url::Url;
 
-use super::follow::Fetched;
-use super::host::LeasedHost;
-use super::lease::{Queued, Visit};
-use super::loan::{LOAN_TIME, Lent, Loan, Offer, Sent, Taken};
+use super::follow::FetchedUrl;
+use super::leased_host::LeasedHost;
+use super::loan::{LOAN_TIME, Loan, LoanResult, Offer, PageReply, WorkerPage};
 use super::reserving::Claimed;
 use super::url_reservation::UrlReservation;
+use super::visit::{Queued, Visit};
 use super::visitor::{Interrupted, Services, Shared, Visitor, ask_frontier};
 use crate::fetch::client::Exchange;
 use crate::judge::hearsay::{Sketch, is_hearsay};
@@ -44,19 +44,24 @@ struct Ours<'v> {
 }
 
 /// Lends a leased host, fetches the rest itself, and releases the host.
-pub(super) async fn lend(visit: Visit<'_>, lease: Lease, loan: Loan) -> Result<Lent, FrontierError> {
+pub(super) async fn lend(visit: Visit<'_>, lease: Lease, loan: Loan) -> Result<LoanResult, FrontierError> {
     let mut host = LeasedHost::new(lease);
     host.is_lent = true;
-    let mut lent = Lent::default();
+    let mut lent = LoanResult::default();
     let worked = lend_out(&visit, &mut host, loan, &mut lent).await;
     visit.end(host, worked).await.map(|()| lent)
 }
 
-async fn lend_out(visit: &Visit<'_>, host: &mut LeasedHost, loan: Loan, lent: &mut Lent) -> Result<(), Interrupted> {
+async fn lend_out(
+    visit: &Visit<'_>,
+    host: &mut LeasedHost,
+    loan: Loan,
+    lent: &mut LoanResult,
+) -> Result<(), Interrupted> {
     if !visit.begin(host).await? {
         return Ok(());
     }
-    let slots = &visit.visitor.asker.requests.slots;
+    let slots = &visit.visitor.requester.requests.slots;
     let (mut urls, mut ours) = divide(visit, host).await?;
     let slot = match urls.first() {
         Some(first) => slots.wait_for_slot(host, &first.url).await?.ok(),
@@ -64,7 +69,7 @@ async fn lend_out(visit: &Visit<'_>, host: &mut LeasedHost, loan: Loan, lent: &m
     };
     match slot {
         Some(_) => slots.hold_address(&host.lease, urls.len() + 1).await,
-        None => ours.work.extend(urls.drain(..).map(|url| url.work)), // our own visit finds out what that means
+        None => ours.work.extend(urls.drain(..).map(|url| url.work)), // our own visit handles what has happened
     }
     let shared = Shared::new(std::mem::take(host));
     let mut visit = LentVisit { visit, host: &shared, urls, ours };
@@ -87,8 +92,8 @@ async fn lend_out(visit: &Visit<'_>, host: &mut LeasedHost, loan: Loan, lent: &m
     worked
 }
 
-/// Divides the URLs of the lease. A URL whose outcome alone decides about the URL or its host is fetched by
-/// ourselves.
+/// Divides the URLs of the lease. Seine itself fetches retries, URLs put off before, unconfirmed removals, everything that
+/// is not a page, and all URLs of a host in trouble.
 async fn divide<'v>(visit: &Visit<'v>, host: &mut LeasedHost) -> Result<(Vec<LentUrl<'v>>, Ours<'v>), Interrupted> {
     let Visitor { services, follower, .. } = visit.visitor;
     let (mut urls, mut ours) = (Vec::new(), Ours::default());
@@ -98,10 +103,10 @@ async fn divide<'v>(visit: &Visit<'v>, host: &mut LeasedHost) -> Result<(Vec<Len
         if urls.len() as u128 >= most {
             break; // for the next lease
         }
-        let is_first_word = work.attempt == 0 && !work.was_put_off && work.known.doubt().is_none();
+        let is_first_attempt = work.attempt == 0 && !work.was_put_off && work.known.doubt().is_none();
         let url = Url::parse(&work.url).ok().filter(|url| {
             let may_ask = host.refusal(url, work.kind, services.config.fetch.obey_robots).is_none();
-            host.trouble.is_none() && work.kind == Kind::Page && is_first_word && may_ask
+            host.trouble.is_none() && work.kind == Kind::Page && is_first_attempt && may_ask
         });
         let Some(url) = url else {
             ours.work.push(work);
@@ -134,16 +139,16 @@ impl LentVisit<'_> {
     /// Offers the URLs and accepts pages, until all have come back or the host is released. True if the lease of the
     /// worker ended.
     async fn await_pages(&mut self, mut loan: Loan) -> Result<bool, Interrupted> {
-        let Visitor { services, asker, .. } = self.visit.visitor;
+        let Visitor { services, requester, .. } = self.visit.visitor;
         let (offer, lease) = {
             let host = self.host.lock().await;
             (self.offer(&host, loan.time), host.lease.clone())
         };
         let mut until = offer.until;
         let of = Lease { work: Vec::new(), ..lease.clone() };
-        ask_frontier(&services.frontier, move |frontier| frontier.lend(&of, until)).await?; // before anybody knows: whatever becomes of us, nobody asks the host beside the client
+        ask_frontier(&services.frontier, move |frontier| frontier.lend(&of, until)).await?; // stored before the worker learns of the loan, so that after a crash nobody else requests this host
         if loan.offer.send(offer).is_err() {
-            loan.is_done.store(true, Ordering::Relaxed); // nobody was told
+            loan.is_done.store(true, Ordering::Relaxed); // no worker has received the offer
             return Ok(false);
         }
         let _wait = services.waits.begin();
@@ -157,7 +162,7 @@ impl LentVisit<'_> {
                 sent = loan.pages.recv() => match sent {
                     Some(sent) => {
                         self.take(sent, &loan.to).await?;
-                        asker.requests.slots.hold_address(&lease, self.urls.len() + 1).await; // it takes longer than its delays alone
+                        requester.requests.slots.hold_address(&lease, self.urls.len() + 1).await; // each request takes time besides the delay
                         None
                     }
                     None => break,
@@ -200,53 +205,58 @@ impl LentVisit<'_> {
     }
 
     /// One page sent by the worker.
-    async fn take(&mut self, sent: Sent, by: &Arc<str>) -> Result<(), Interrupted> {
-        let Visitor { services, follower, journal, .. } = self.visit.visitor;
-        let Sent { url, exchange, is_checked, is_believed, answer } = sent;
+    async fn take(&mut self, sent: WorkerPage, by: &Arc<str>) -> Result<(), Interrupted> {
+        let Visitor { services, follower, events, .. } = self.visit.visitor;
+        let WorkerPage { url, exchange, must_check, is_trusted, answer } = sent;
         let Some(at) = self.urls.iter().position(|lent| lent.work.url == url) else {
-            let _ = answer.send(Taken::Left);
+            let _ = answer.send(PageReply::Left);
             return Ok(());
         };
         let lent = self.urls.remove(at);
         // The worker may have disconnected; the page is accepted anyway.
-        let say = |taken| {
+        let reply = |taken| {
             let _ = answer.send(taken);
         };
         if is_hearsay(&exchange.outcome) {
             let asked_until = trouble::asked_until(&exchange.outcome, exchange.ended_ms, &services.config.frontier);
-            if is_believed {
+            if is_trusted {
                 self.host.lock().await.rests_until(asked_until);
             }
             self.ours.work.push(lent.work);
-            say(Taken::Refetch);
-        } else if is_checked {
+            reply(PageReply::Refetch);
+        } else if must_check {
             let event = PageEvent { outcome: exchange.outcome, ..follower.blank_event(&lent.work) };
             self.ours.checked.push((lent.work, self.seen(&event)));
-            say(Taken::Refetch);
+            reply(PageReply::Refetch);
         } else if redirect::location(&exchange.outcome).is_some() {
             self.ours.redirected.push((lent, exchange));
-            say(Taken::Refetch);
+            reply(PageReply::Refetch);
         } else {
-            let queued = self.accept_given(lent, exchange, by).await?;
-            let mut taken = Taken::Left;
-            if let Some(url) = journal.accepted(queued).await {
+            let queued = self.judge_worker_page(lent, exchange, by).await?;
+            let mut taken = PageReply::Left;
+            if let Some(url) = events.accepted(queued).await {
                 self.host.lock().await.fetched.push(url);
-                taken = Taken::Accepted;
+                taken = PageReply::Accepted;
             }
-            say(taken);
+            reply(taken);
         }
         Ok(())
     }
 
     /// Judges a worker's response, follows its redirects, and passes the event to the page log.
-    async fn accept_given(&self, lent: LentUrl<'_>, exchange: Exchange, by: &Arc<str>) -> Result<Queued, Interrupted> {
-        let Visitor { follower, journal, .. } = self.visit.visitor;
+    async fn judge_worker_page(
+        &self,
+        lent: LentUrl<'_>,
+        exchange: Exchange,
+        by: &Arc<str>,
+    ) -> Result<Queued, Interrupted> {
+        let Visitor { follower, events, .. } = self.visit.visitor;
         let LentUrl { work, url, reserved: reservation, claimed } = lent;
-        journal.await_log().await?;
-        let mut fetched = Fetched::new(follower.blank_event(&work), claimed);
+        events.wait_for_log().await?;
+        let mut fetched = FetchedUrl::new(follower.blank_event(&work), claimed);
         fetched.event.crawler_id = by.clone();
         follower.follow(&mut fetched, self.host, &work, url, Some(exchange)).await?;
-        self.visit.accept(fetched, work, Some(reservation)).await
+        self.visit.judge_and_queue(fetched, work, Some(reservation)).await
     }
 
     /// Fetches the URLs for which we do not believe the worker.
@@ -255,14 +265,14 @@ impl LentVisit<'_> {
         let Ours { work, redirected, checked } = std::mem::take(&mut self.ours);
         let by = visit.visitor.services.crawler_id.clone();
         for (lent, exchange) in redirected {
-            let queued = self.accept_given(lent, exchange, &by).await?;
+            let queued = self.judge_worker_page(lent, exchange, &by).await?;
             visit.queue(queued);
         }
         for (work, theirs) in checked {
             self.check(work, theirs, agreed).await?;
         }
         for work in work {
-            if !visit.work_on(host, work).await? {
+            if !visit.process_url(host, work).await? {
                 break;
             }
         }
@@ -273,8 +283,8 @@ impl LentVisit<'_> {
     /// a page that differs between our own fetches says nothing about the worker.
     async fn check(&self, work: Work, theirs: Option<Sketch>, agreed: &mut Vec<bool>) -> Result<(), Interrupted> {
         let LentVisit { visit, host, .. } = *self;
-        let Visitor { services, follower, journal, .. } = visit.visitor;
-        journal.await_log().await?;
+        let Visitor { services, follower, events, .. } = visit.visitor;
+        events.wait_for_log().await?;
         let Some(reservation) = UrlReservation::make(services, &mut *host.lock().await, &work).await? else {
             return Ok(());
         };

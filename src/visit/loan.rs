@@ -20,7 +20,7 @@ pub(crate) struct Loan {
     pub time: Duration,
     pub offer: oneshot::Sender<Offer>,
     /// Closed when the loan has ended.
-    pub pages: mpsc::Receiver<Sent>,
+    pub pages: mpsc::Receiver<WorkerPage>,
     /// The worker has released the host, or never knew of the loan.
     pub is_done: Arc<AtomicBool>,
     /// The end of the worker's lease; 0 until its first renewal. It is on disk before it is set here
@@ -41,19 +41,19 @@ pub(crate) struct Offer {
 }
 
 /// A worker's response for a URL of its loan.
-pub(crate) struct Sent {
+pub(crate) struct WorkerPage {
     pub url: String,
     pub exchange: Exchange,
-    /// We will fetch it too and compare.
-    pub is_checked: bool,
+    /// Seine must fetch it too, and compare both.
+    pub must_check: bool,
     /// The worker is trusted: pauses that it reports for its host are obeyed.
-    pub is_believed: bool,
-    pub answer: oneshot::Sender<Taken>,
+    pub is_trusted: bool,
+    pub answer: oneshot::Sender<PageReply>,
 }
 
 /// The result for a page that a worker sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub(crate) enum PageReply {
     /// It is in the page log, durably.
     Accepted,
     /// We fetch it ourselves, or follow its redirect.
@@ -64,7 +64,7 @@ pub(crate) enum Taken {
 
 /// The result of a loan.
 #[derive(Debug, Default)]
-pub(crate) struct Lent {
+pub(crate) struct LoanResult {
     /// Number of offered URLs that did not come back.
     pub left: usize,
     /// Time from the offer until the worker was done with the host.

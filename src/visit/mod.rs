@@ -2,26 +2,26 @@
 //! and what a response means for host and URL. Only the frontier decides when a host may be visited. This module obeys
 //! it, and sends requests through [`crate::fetch`].
 
+mod body_reader;
 mod borrow;
+mod control_answers;
+mod event_writer;
 mod faults;
 mod follow;
-mod host;
-mod journal;
-mod lease;
+mod leased_host;
 mod lent;
 pub(crate) mod loan;
 pub mod outage;
 mod parking;
-mod request;
-mod requests;
+mod request_sender;
+mod requester;
 pub(crate) mod reserving;
 mod robots;
-pub mod rules;
+pub mod rules_cache;
 mod slots;
-mod text;
 mod url_reservation;
+mod visit;
 mod visitor;
 mod waits;
-mod witnesses;
 
 pub use visitor::{Services, Visitor};

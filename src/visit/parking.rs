@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, HashMap};
 use parking_lot::Mutex;
 use seine_parse::page::EpochMs;
 
-use super::host::LeasedHost;
+use super::leased_host::LeasedHost;
 
 /// Maximum number of late hosts to remember.
 const LATE: usize = 1_000;
-/// A redirect that got its host needs this long (ms) until its answer counts.
+/// After a redirect has leased its host, the end of the run waits this long (ms) for the outcome.
 const ANSWERS_MS: u64 = 2_000;
 
 #[derive(Default)]
 pub struct Parking {
-    /// By origin; none while a host is lent.
+    /// Parked hosts by origin. None: lent to another worker at the moment.
     parked: Mutex<HashMap<String, Option<LeasedHost>>>,
     /// Hosts that redirects wait for.
     late: Mutex<BTreeMap<String, Late>>,
@@ -23,7 +23,8 @@ pub struct Parking {
 /// A host that a redirect could not visit at once.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Late {
-    /// It may be visited then. If it is not in trouble, it has its delay, or another worker has it.
+    /// The redirect may try again at `until`. `is_in_trouble`: the host backs off; otherwise its delay has not passed, or
+    /// another worker has its lease.
     Waits { until: EpochMs, is_in_trouble: bool },
     /// A redirect has got it since.
     Visited { since: EpochMs },
@@ -69,7 +70,7 @@ impl Parking {
     }
 
     /// A redirect cannot visit this host now.
-    pub(super) fn is_late(&self, origin: &str, why: Late) {
+    pub(super) fn mark_late(&self, origin: &str, why: Late) {
         let mut late = self.late.lock();
         if late.len() >= LATE {
             late.retain(|_, late| late.until().is_some());
@@ -80,7 +81,7 @@ impl Parking {
     }
 
     /// A redirect got this host.
-    pub(super) fn is_back(&self, origin: &str, now: EpochMs) {
+    pub(super) fn mark_visited(&self, origin: &str, now: EpochMs) {
         if let Some(late) = self.late.lock().get_mut(origin) {
             *late = Late::Visited { since: now };
         }

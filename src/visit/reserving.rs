@@ -19,7 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// for it.
 const PATIENCE_BESIDE: Duration = Duration::from_secs(1);
 
-/// The reservation of a URL whose target and slots count.
+/// The reservation of a URL, with the look-ups for its redirect target. Without it, the configuration needs none
+/// ([`Follower::claims`]).
 pub(super) struct Claimed<'v> {
     pub follower: &'v Follower,
     pub reserved: UrlReservation,
@@ -35,12 +36,12 @@ impl Claimed<'_> {
     /// Meanwhile it reserves nothing and lends our host, so that waits cannot form a circle. Returns pending if that
     /// takes too long.
     pub(super) async fn reserve(&self, host: &Shared, target: &str) -> Result<TargetOwner, Interrupted> {
-        let Follower { services, asker } = self.follower;
+        let Follower { services, requester } = self.follower;
         if services.config.frontier.redirects == Redirects::Follow {
             return Ok(TargetOwner::Granted);
         }
         match self.reserve_target(target).await? {
-            TargetOwner::Pending => services.settled.notify_waiters(), // the claim before is given up
+            TargetOwner::Pending => services.settled.notify_waiters(), // the earlier reservation has been dropped
             claim => return Ok(claim),
         }
         // With several requests to a host at a time, the others have the host.
@@ -48,20 +49,20 @@ impl Claimed<'_> {
             return self.wait(target, PATIENCE_BESIDE).await;
         }
         let mut own = host.lock().await;
-        asker.hosts.parked(&mut own, self.wait(target, PATIENCE)).await
+        requester.hosts.parked(&mut own, self.wait(target, PATIENCE)).await
     }
 
     /// Reserves `target`, unless another URL is fetching it or owns it.
     pub(super) async fn reserve_at_once(&self, target: &str) -> Result<bool, FrontierError> {
-        let is_anybodys = self.follower.services.config.frontier.redirects == Redirects::Follow;
-        Ok(is_anybodys || self.reserve_target(target).await? == TargetOwner::Granted)
+        let needs_no_owner = self.follower.services.config.frontier.redirects == Redirects::Follow;
+        Ok(needs_no_owner || self.reserve_target(target).await? == TargetOwner::Granted)
     }
 
     async fn wait(&self, target: &str, patience: Duration) -> Result<TargetOwner, Interrupted> {
         let deadline = Instant::now() + patience;
         loop {
             let mut settled = pin!(self.follower.services.settled.notified());
-            settled.as_mut().enable(); // before the look, so that nothing is missed
+            settled.as_mut().enable(); // before checking, so that no notification is missed
             let claim = self.reserve_target(target).await?;
             if claim != TargetOwner::Pending || Instant::now() >= deadline {
                 return Ok(claim);

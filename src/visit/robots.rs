@@ -12,9 +12,9 @@ use seine_policies::focus::PRIORITY_NEUTRAL;
 use seine_system::clock::now_ms;
 use url::Url;
 
-use super::host::LeasedHost;
-use super::requests::Requests;
-use super::rules::{Rules, RulesCache};
+use super::leased_host::LeasedHost;
+use super::request_sender::RequestSender;
+use super::rules_cache::{Rules, RulesCache};
 use super::visitor::{Interrupted, Services, ask_frontier};
 use crate::config::Config;
 use crate::fetch::client::{Conditions, Limits};
@@ -31,7 +31,7 @@ const SITEMAP_PRIORITY: u8 = 0;
 /// The robots.txt and TDM reservations of hosts.
 #[derive(Clone)]
 pub(super) struct RobotsFiles {
-    requests: Requests,
+    requests: RequestSender,
     rules: Arc<RulesCache>,
     frontier: Arc<dyn Fetching>,
     scope: Arc<CurrentScope>,
@@ -42,7 +42,7 @@ pub(super) struct RobotsFiles {
 impl RobotsFiles {
     pub(super) fn new(services: &Services) -> RobotsFiles {
         let Services { rules, frontier, scope, config, metrics, .. } = services.clone();
-        RobotsFiles { requests: Requests::new(services), rules, frontier, scope, config, metrics }
+        RobotsFiles { requests: RequestSender::new(services), rules, frontier, scope, config, metrics }
     }
 
     /// Fetches the host's robots.txt if necessary. If it cannot be fetched, the host backs off and is released, and
@@ -75,23 +75,23 @@ impl RobotsFiles {
         let is_shut = self.rules.forbids_everything(&fresh);
         let robots = stale.unwrap_or_else(|| answer::kept_shorter(fresh, known, is_shut, soonest));
         if let Some(failure) = answer::trouble(&robots.access).filter(|_| config.fetch.obey_robots) {
-            host.has_no_rules(failure, &outcome, ended_ms, &config.frontier);
-            return Err(Interrupted::Resting(host.not_before)); // not kept: asked for again at the next lease
+            host.robots_failed(failure, &outcome, ended_ms, &config.frontier);
+            return Err(Interrupted::Resting(host.not_before)); // the result is not stored; the next lease fetches robots.txt again
         }
         match &robots.access {
             RobotsAccess::Unreachable(_) => {}
             // The host may have asked for a pause instead.
             _ if is_stale => host.rests_until(trouble::asked_until(&outcome, ended_ms, &config.frontier)),
-            RobotsAccess::Rules(_) | RobotsAccess::AllowAll => host.has_rules(),
+            RobotsAccess::Rules(_) | RobotsAccess::AllowAll => host.robots_fetched(),
         }
         let before = host.lease.host.robots.replace(robots.clone());
         if is_shut && before.as_ref().is_none_or(|before| before.access != robots.access) {
-            tell_shut(host.origin(), &robots);
+            log_disallows_all(host.origin(), &robots);
         }
         host.had_no_robots = before.is_none();
         host.rules = self.rules.rules(&host.lease.host, now_ms());
         if before.as_ref().is_some_and(|before| before.access != robots.access) {
-            self.wake_allowed(host).await?;
+            self.recheck_allowed(host).await?;
         }
         host.tdm_before = before.and_then(|before| before.tdm);
         // The delay of the host is known only now, and this was a request.
@@ -105,7 +105,7 @@ impl RobotsFiles {
 
     /// robots.txt has changed: URLs that it forbade and now allows are rechecked at once. This comes before the new
     /// rules are stored, so that a crash in between loses nothing.
-    async fn wake_allowed(&self, host: &LeasedHost) -> Result<(), FrontierError> {
+    async fn recheck_allowed(&self, host: &LeasedHost) -> Result<(), FrontierError> {
         let Some(rules) = host.rules.clone().filter(|_| self.config.fetch.obey_robots) else { return Ok(()) };
         let recheck = move |page: &PageRecord| {
             let recheck = match page.state {
@@ -136,7 +136,7 @@ impl RobotsFiles {
         let (outcome, ended_ms) = self.fetch_file(host, ROBOTS).await?;
         let robots = answer::judge(&outcome, self.config.fetch.max_decoded_bytes, ended_ms);
         let Some(failure) = answer::trouble(&robots.access) else { return Ok(true) };
-        host.has_no_rules(failure, &outcome, ended_ms, &self.config.frontier);
+        host.robots_failed(failure, &outcome, ended_ms, &self.config.frontier);
         Ok(false)
     }
 
@@ -162,7 +162,7 @@ impl RobotsFiles {
     async fn fetch_reservations(&self, host: &mut LeasedHost) -> Result<Option<String>, Interrupted> {
         let url = Url::parse(&format!("{}{}", host.origin(), tdm::PATH)).ok();
         if url.is_none_or(|url| host.refusal(&url, Kind::Page, self.config.fetch.obey_robots).is_some()) {
-            return Ok(Some(String::new())); // what may not be asked for is not known
+            return Ok(Some(String::new())); // robots.txt forbids tdmrep.json, so no reservation is known
         }
         let (outcome, _) = self.fetch_file(host, tdm::PATH).await?;
         Ok(answer::judge_tdm(&outcome, self.config.fetch.max_decoded_bytes))
@@ -220,7 +220,7 @@ impl RobotsFiles {
 }
 
 /// Logs that the host forbids everything, and for how long.
-fn tell_shut(host: &str, robots: &Robots) {
+fn log_disallows_all(host: &str, robots: &Robots) {
     let minutes = robots.expires_ms.saturating_sub(robots.fetched_ms) / 60_000;
     tracing::info!(
         host,

@@ -9,7 +9,7 @@ use seine_parse::page::{EpochMs, Failure};
 use seine_system::clock::now_ms;
 use url::Url;
 
-use super::host::{LeasedHost, whole_rest};
+use super::leased_host::{LeasedHost, round_up_delay};
 use super::outage::{Outage, Says, Sign};
 use super::visitor::{Interrupted, Services, ask_frontier};
 use super::waits::Waits;
@@ -66,7 +66,7 @@ impl Slots {
             Err(error) => {
                 let failure = error.failure();
                 if let Says::Failed(sign) = Says::of_failure(failure.reason) {
-                    self.blame(host, sign, name, &failure.message)?;
+                    self.report_failure(host, sign, name, &failure.message)?;
                 }
                 return Ok(Err(failure));
             }
@@ -89,7 +89,7 @@ impl Slots {
 
     /// The slot, or what the frontier answers instead.
     async fn take_slot(&self, lease: &Lease, ip: IpAddr) -> Result<UsedSlot, PolitenessSlot> {
-        let delay = whole_rest(self.address_delay(lease));
+        let delay = round_up_delay(self.address_delay(lease));
         let limit = AddressLimit { delay, at_once: self.config.fetch.connections_per_host };
         let lease = Lease { work: Vec::new(), ..lease.clone() };
         let frontier = self.frontier.clone();
@@ -116,7 +116,8 @@ impl Slots {
         let Some(name) = url.as_ref().and_then(Url::host_str) else { return };
         if let Ok(addresses) = self.client.dns().resolve(name).await {
             let time = self.address_delay(lease).saturating_mul(u32::try_from(visits).unwrap_or(u32::MAX));
-            let hold = move |frontier: &dyn Fetching| frontier.hold_address(addresses[0], whole_rest(time), now_ms());
+            let hold =
+                move |frontier: &dyn Fetching| frontier.hold_address(addresses[0], round_up_delay(time), now_ms());
             ask_frontier(&self.frontier, hold).await;
         }
     }
@@ -131,22 +132,22 @@ impl Slots {
         let (name, dns) = (url.host_str().unwrap_or_default(), self.client.dns());
         let was_unknown = host.was_unknown() && url.origin().ascii_serialization() == host.origin();
         let found = match was_unknown {
-            true => self.before_the_end(dns.resolve_again(name)).await?,
-            false => self.before_the_end(dns.resolve(name)).await?,
+            true => self.unless_stopping(dns.resolve_again(name)).await?,
+            false => self.unless_stopping(dns.resolve(name)).await?,
         };
         self.outage.resolved(dns.answered_ms(), now_ms());
         if let Err(error @ DnsError::NoAddress { .. }) = &found
             && was_unknown
             && !host.was_reached()
-            && self.before_the_end(dns.knows_others_than(name)).await?
+            && self.unless_stopping(dns.knows_others_than(name)).await?
         {
             host.unknown_name = Some(format!("{error} (asked twice)"));
         }
         Ok(found)
     }
 
-    /// An answer of DNS servers. If they are silent, the end of the crawl does not wait for them.
-    pub(super) async fn before_the_end<T>(&self, answer: impl Future<Output = T>) -> Result<T, Interrupted> {
+    /// Waits for an answer of DNS servers, but not after a stop.
+    pub(super) async fn unless_stopping<T>(&self, answer: impl Future<Output = T>) -> Result<T, Interrupted> {
         tokio::select! {
             biased;
             said = answer => Ok(said),
@@ -154,7 +155,14 @@ impl Slots {
         }
     }
 
-    pub(super) fn blame(&self, host: &mut LeasedHost, sign: Sign, who: &str, message: &str) -> Result<(), Interrupted> {
+    /// Reports a failure to the detector of outages. [`Interrupted::Outage`]: this machine is the cause.
+    pub(super) fn report_failure(
+        &self,
+        host: &mut LeasedHost,
+        sign: Sign,
+        who: &str,
+        message: &str,
+    ) -> Result<(), Interrupted> {
         let now = now_ms();
         if self.outage.failed(sign, who, host.was_well(), message, now) {
             host.not_before = host.not_before.max(now + OUTAGE_REST_MS);

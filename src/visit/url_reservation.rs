@@ -9,10 +9,10 @@ use seine_system::blocking;
 use seine_system::clock::now_ms;
 use tokio::sync::Notify;
 
-use super::host::LeasedHost;
+use super::leased_host::LeasedHost;
 use super::visitor::Services;
 
-/// Fetches in progress may use up the budget. The host is asked again after this time, when their results are known.
+/// Fetches in progress may use up the budget. The host may be leased again after this time, when their results are known.
 const SOON_MS: EpochMs = 250;
 
 /// The reservation of a URL. Calls to the frontier in progress share it, so that it is given back after the last of
@@ -71,12 +71,12 @@ impl UrlReservation {
         blocking::aside(move || ask(&url_reservation.0.reservation)).await
     }
 
-    /// The sizes are known now.
+    /// Replaces the reserved amounts of the budgets with the real ones.
     pub(super) fn weigh(&self, amounts: Amounts) {
         self.0.reservation.weigh(amounts);
     }
 
-    /// The URL's record will not change.
+    /// Drops the reserved slots, because the event will not change the URL's record.
     pub(super) fn give_up_slots(&self) {
         self.0.reservation.give_up_slots();
     }

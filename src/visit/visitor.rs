@@ -10,20 +10,20 @@ use seine_parse::page::EpochMs;
 use seine_system::blocking;
 use tokio::sync::{Notify, watch};
 
+use super::body_reader::BodyReader;
+use super::control_answers::ControlAnswers;
+use super::event_writer::EventWriter;
 use super::faults;
 use super::follow::Follower;
-use super::host::LeasedHost;
-use super::journal::Journal;
-use super::lease::Visit;
+use super::leased_host::LeasedHost;
 use super::lent;
-use super::loan::{Lent, Loan};
+use super::loan::{Loan, LoanResult};
 use super::outage::Outage;
 use super::parking::Parking;
-use super::request::Asker;
-use super::rules::RulesCache;
-use super::text::Bench;
+use super::requester::Requester;
+use super::rules_cache::RulesCache;
+use super::visit::Visit;
 use super::waits::Waits;
-use super::witnesses::Witnesses;
 use crate::config::Config;
 use crate::fetch::Client;
 use crate::shutdown::Shutdown;
@@ -50,24 +50,24 @@ pub struct Services {
     /// Outages of this machine.
     pub outage: Arc<Outage>,
     /// Hosts that answered lately for a known page.
-    pub witnesses: Arc<Witnesses>,
+    pub control_answers: Arc<ControlAnswers>,
     /// No new requests while it is finishing.
     pub shutdown: Shutdown,
     pub crawler_id: Arc<str>,
 }
 
-/// A worker with its configuration. There is one for each configuration since the start, and they share everything
-/// else. A visit keeps the one with which it began. Each part has only the services that it needs.
+/// What all visits under one configuration share. A reload makes another one ([`Visitor::with`]); visits in progress keep
+/// theirs. Each part has only the services that it needs.
 pub struct Visitor {
     pub services: Services,
-    /// Asks for URLs: leases of hosts, robots.txt, politeness slots, requests.
-    pub(super) asker: Arc<Asker>,
+    /// Sends requests: leases of hosts, robots.txt, politeness slots, requests.
+    pub(super) requester: Arc<Requester>,
     /// Fetches URLs and follows their redirects.
     pub(super) follower: Follower,
     /// Writes events to the page log.
-    pub(super) journal: Journal,
+    pub(super) events: EventWriter,
     /// Reads and judges what was fetched.
-    pub(super) bench: Bench,
+    pub(super) body_reader: BodyReader,
 }
 
 /// Why a request was not sent.
@@ -108,10 +108,10 @@ pub(super) async fn ask_frontier<T: Send + 'static>(
 
 impl Visitor {
     pub fn new(services: Services) -> Visitor {
-        let asker = Arc::new(Asker::new(&services));
-        let follower = Follower { services: services.clone(), asker: asker.clone() };
-        let (journal, bench) = (Journal::new(&services), Bench::new(&services));
-        Visitor { services, asker, follower, journal, bench }
+        let requester = Arc::new(Requester::new(&services));
+        let follower = Follower { services: services.clone(), requester: requester.clone() };
+        let (events, body_reader) = (EventWriter::new(&services), BodyReader::new(&services));
+        Visitor { services, requester, follower, events, body_reader }
     }
 
     /// The same with another configuration.
@@ -127,17 +127,17 @@ impl Visitor {
 
     /// Lends a leased host to a remote worker, fetches the rest itself, and releases the host. Errors as in
     /// [`Visitor::visit`].
-    pub(crate) async fn lend(&self, lease: Lease, loan: Loan) -> Result<Lent, FrontierError> {
+    pub(crate) async fn lend(&self, lease: Lease, loan: Loan) -> Result<LoanResult, FrontierError> {
         lent::lend(Visit::new(self), lease, loan).await
     }
 
-    /// Runs a visit in a task of its own, so that a panic costs one URL. None if it failed. `spare`: its lease as it
+    /// Runs a visit in a task of its own, so that a panic costs one URL. None if it failed. `lease_at_start`: its lease as it
     /// was at the start.
-    pub async fn outlive<T: Send + 'static>(
+    pub async fn run_isolated<T: Send + 'static>(
         &self,
-        spare: Lease,
+        lease_at_start: Lease,
         visit: impl Future<Output = Result<T, FrontierError>> + Send + 'static,
     ) -> Option<T> {
-        faults::outlive(self, spare, visit).await
+        faults::run_isolated(self, lease_at_start, visit).await
     }
 }

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Cheap to read: `crawl/stall.rs` does it many times a second.
+/// Counts these visits. Cheap to read: `crawl/stall.rs` does it many times a second.
 #[derive(Debug, Default)]
 pub struct Waits {
     now: AtomicU64,

@@ -215,7 +215,7 @@ impl Fetching for Brittle {
         fn end_politeness_slot(&self, ip: IpAddr, limit: AddressLimit, began: EpochMs, now: EpochMs);
         fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs);
         fn is_recalled(&self, origin: &str) -> bool;
-        fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError>;
+        fn control_page(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError>;
         fn recheck(&self, of: Option<&str>, now: EpochMs, look: ChooseRecheck) -> Result<u64, FrontierError>;
     }
 }

@@ -25,7 +25,7 @@ use seine::fetch::Client;
 use seine::fetch::client::{Conditions, Exchange};
 use seine::telemetry::Metrics;
 use seine::validate::Validator;
-use seine::visit::rules::RulesCache;
+use seine::visit::rules_cache::RulesCache;
 use seine::visit::{Services, Visitor};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
@@ -238,7 +238,7 @@ impl MiniCrawl {
             settled: Default::default(),
             waits: Default::default(),
             outage: Default::default(),
-            witnesses: Default::default(),
+            control_answers: Default::default(),
             shutdown: Default::default(),
             crawler_id: "test".into(),
             config: Arc::new(config),

@@ -96,7 +96,7 @@ pub trait Fetching: Scheduler {
 
     /// A page of the host, other than `except`, that was live at its last fetch. It can show whether the host is
     /// healthy. None if there is none; only the host's first pages are searched.
-    fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError>;
+    fn control_page(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError>;
 
     /// Calls `recheck` for every URL in `page`, or for those of one host (`of`, its origin), and applies its answers.
     /// Returns how many changed. Works in batches; after an interruption, call it again.

@@ -15,7 +15,7 @@ use super::standing::Standing;
 use crate::api::schema::work::{ClientStatus, Leasing, PageRefused, PageSent, PagesTaken, Released, Renewed, Work};
 use crate::api::{Refusal, WorkDesk};
 use crate::crawl::running::Running;
-use crate::visit::loan::{LOAN_TIME, Sent, Taken};
+use crate::visit::loan::{LOAN_TIME, PageReply, WorkerPage};
 use crate::visit::outage::Opening;
 
 /// Maximum number of URLs of one host per lease.
@@ -135,7 +135,7 @@ impl Desk {
     }
 
     /// Checks that the worker may report on this URL. The error says why not.
-    fn propose(&self, client: &str, lease: &str, mut proposal: Proposal) -> Result<Taken, String> {
+    fn propose(&self, client: &str, lease: &str, mut proposal: Proposal) -> Result<PageReply, String> {
         let mut is_too_fast = false;
         let given = self.running.clients.with_loan(client, lease, |loan| {
             let has_conditions = *loan.urls.get(&proposal.url).ok_or_else(|| {
@@ -163,8 +163,8 @@ impl Desk {
         &self,
         client: &str,
         Proposal { url, exchange }: Proposal,
-        pages: Option<mpsc::Sender<Sent>>,
-    ) -> Result<Taken, String> {
+        pages: Option<mpsc::Sender<WorkerPage>>,
+    ) -> Result<PageReply, String> {
         let _taking = self.running.clients.taking.read();
         let standing = self.running.clients.standing(client);
         if standing.shut_out.is_some() {
@@ -172,29 +172,29 @@ impl Desk {
         }
         let config = &self.running.clients.config();
         let is_proven = standing.is_proven(config);
-        let is_checked = !is_proven || fastrand::f64() < config.verify_share;
-        if !is_checked {
+        let must_check = !is_proven || fastrand::f64() < config.verify_share;
+        if !must_check {
             let noted = Journal::of(&self.running.folder, client).add(&url);
             noted.map_err(|error| format!("the page cannot be accepted now: the server cannot record it ({error})"))?;
         }
         let (answer, answered) = oneshot::channel();
-        let sent = Sent { url, exchange, is_checked, is_believed: is_proven, answer };
+        let sent = WorkerPage { url, exchange, must_check, is_trusted: is_proven, answer };
         let is_sent = pages.is_some_and(|pages| pages.blocking_send(sent).is_ok());
         match is_sent.then(|| answered.blocking_recv().ok()).flatten() {
-            None | Some(Taken::Left) => Err("the lease has ended, or the page log accepts nothing now".to_owned()),
+            None | Some(PageReply::Left) => Err("the lease has ended, or the page log accepts nothing now".to_owned()),
             Some(taken) => Ok(taken),
         }
     }
 
-    fn count(&self, client: &str, taken: &mut PagesTaken, url: String, what: Result<Taken, String>) {
+    fn count(&self, client: &str, taken: &mut PagesTaken, url: String, what: Result<PageReply, String>) {
         match &what {
-            Ok(Taken::Accepted) => taken.accepted += 1,
-            Ok(Taken::Refetch | Taken::Left) => taken.refetched += 1,
+            Ok(PageReply::Accepted) => taken.accepted += 1,
+            Ok(PageReply::Refetch | PageReply::Left) => taken.refetched += 1,
             Err(why) => taken.refused.push(PageRefused { url, why: why.clone() }),
         }
         self.running.clients.change(client, false, |standing| match what {
-            Ok(Taken::Accepted) => standing.accepted += 1,
-            Ok(Taken::Refetch | Taken::Left) => standing.refetched += 1,
+            Ok(PageReply::Accepted) => standing.accepted += 1,
+            Ok(PageReply::Refetch | PageReply::Left) => standing.refetched += 1,
             Err(_) => standing.refused += 1,
         });
     }

@@ -16,7 +16,7 @@ use crate::api::Refusal;
 use crate::api::schema::work::{HostLease, Leasing, Prepared, Renewed, UrlToFetch};
 use crate::fetch::client::Conditions;
 use crate::visit::Visitor;
-use crate::visit::loan::{Loan, Offer, Sent};
+use crate::visit::loan::{Loan, Offer, WorkerPage};
 
 /// Number of pages of one host that may wait for an earlier one.
 const WAITING_PAGES: usize = 4;
@@ -27,7 +27,7 @@ pub(super) struct LoanOut {
     pub client: Arc<str>,
     lease: Lease,
     /// None after the loan has ended.
-    pages: Option<mpsc::Sender<Sent>>,
+    pages: Option<mpsc::Sender<WorkerPage>>,
     is_done: Arc<AtomicBool>,
     renewed: watch::Sender<EpochMs>,
     pub until: EpochMs,
@@ -83,7 +83,7 @@ impl LoanOut {
     }
 
     /// Takes back a URL. Returns the channel for its page.
-    pub(super) fn give_back(&mut self, url: &str) -> Option<mpsc::Sender<Sent>> {
+    pub(super) fn give_back(&mut self, url: &str) -> Option<mpsc::Sender<WorkerPage>> {
         self.urls.remove(url)?;
         self.pages.clone()
     }
@@ -124,8 +124,11 @@ impl Clients {
         let (clients, visitor, at) = (self.clone(), visitor.clone(), fence.clone());
         let visits = self.visits.clone();
         visits.spawn(async move {
-            let (spare, lending) = (lease.clone(), visitor.clone());
-            let lent = visitor.outlive(spare, async move { lending.lend(lease, loan).await }).await.unwrap_or_default();
+            let (lease_at_start, lending) = (lease.clone(), visitor.clone());
+            let lent = visitor
+                .run_isolated(lease_at_start, async move { lending.lend(lease, loan).await })
+                .await
+                .unwrap_or_default();
             // This writes to disk.
             let _ = tokio::task::spawn_blocking(move || clients.ended(&at, &lent)).await;
             visitor.services.changed.send_replace(());

@@ -24,7 +24,7 @@ use tokio_util::task::TaskTracker;
 use crate::api::schema::work::ClientStatus;
 use crate::config::WorkConfig;
 use crate::shutdown::Shutdown;
-use crate::visit::loan::Lent;
+use crate::visit::loan::LoanResult;
 pub(super) use desk::Desk;
 use journal::Journal;
 use loans::LoanOut;
@@ -133,7 +133,7 @@ impl Clients {
     }
 
     /// A loan has ended, and our work for it is done.
-    fn ended(&self, fence: &str, lent: &Lent) {
+    fn ended(&self, fence: &str, lent: &LoanResult) {
         let Some(loan) = self.loans.lock().remove(fence) else { return };
         self.change(&loan.client, true, |standing| {
             if loan.given > 0 {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::schema::work::ClientStatus;
 use crate::config::WorkConfig;
-use crate::visit::loan::{LOAN_TIME, Lent};
+use crate::visit::loan::{LOAN_TIME, LoanResult};
 
 /// Number of recent comparisons that count …
 const REMEMBERED: u32 = 64;
@@ -27,7 +27,7 @@ pub(super) struct EndedLease<'l> {
     pub given: usize,
     pub since: EpochMs,
     pub delay: Duration,
-    pub lent: &'l Lent,
+    pub lent: &'l LoanResult,
 }
 
 /// Stored in one note per worker, so it survives restarts.

@@ -21,7 +21,7 @@ use seine_policies::focus::Lead;
 use seine_policies::revisit::Trust;
 use seine_system::clock;
 
-/// Records of a host that are searched for a witness.
+/// Records of a host that are searched for a control page.
 const MAX_READ: usize = 256;
 
 impl Scheduler for EmbeddedFrontier {
@@ -91,7 +91,7 @@ impl Fetching for EmbeddedFrontier {
     }
 
     /// The latest live page among the host's first pages.
-    fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError> {
+    fn control_page(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError> {
         let store = &*self.shelf.store()?;
         let mut last: Option<(EpochMs, PageRecord)> = None;
         for entry in store.pages.prefix(self.memory.keys.host(origin).to_be_bytes()).take(MAX_READ) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use seine_system::clock::now_ms;
 use url::Url;
 
-use super::host::LeasedHost;
+use super::leased_host::LeasedHost;
 use super::outage::{Outage, Says};
 use super::slots::{Slots, UsedSlot};
 use super::visitor::{Interrupted, Services};
@@ -22,7 +22,7 @@ const LAST_ANSWER: Duration = Duration::from_secs(5);
 
 /// The way to the network.
 #[derive(Clone)]
-pub(super) struct Requests {
+pub(super) struct RequestSender {
     pub slots: Slots,
     client: Arc<Client>,
     config: Arc<Config>,
@@ -31,10 +31,10 @@ pub(super) struct Requests {
     shutdown: Shutdown,
 }
 
-impl Requests {
-    pub(super) fn new(services: &Services) -> Requests {
+impl RequestSender {
+    pub(super) fn new(services: &Services) -> RequestSender {
         let Services { client, config, waits, outage, shutdown, .. } = services.clone();
-        Requests { slots: Slots::new(services), client, config, waits, outage, shutdown }
+        RequestSender { slots: Slots::new(services), client, config, waits, outage, shutdown }
     }
 
     /// The limits of an ordinary request.
@@ -98,8 +98,8 @@ impl Requests {
         let message = exchange.outcome.failure().map_or("", |failure| &failure.message);
         // Many hosts on one failing address are trouble of one server, so addresses are counted.
         let name = url.host_str().unwrap_or_default();
-        let found = self.slots.before_the_end(self.client.dns().resolve(name)).await?;
+        let found = self.slots.unless_stopping(self.client.dns().resolve(name)).await?;
         let who = found.map_or_else(|_| name.to_owned(), |ips| ips[0].to_string());
-        self.slots.blame(host, sign, &who, message)
+        self.slots.report_failure(host, sign, &who, message)
     }
 }

@@ -11,9 +11,9 @@ use seine_page_log::Ticket;
 use seine_parse::page::{Failure, FailureReason, Kind, Outcome, Truncated};
 use seine_policies::budgets::Amounts;
 
-use super::faults::At;
-use super::follow::Fetched;
-use super::host::LeasedHost;
+use super::faults::CurrentUrl;
+use super::follow::FetchedUrl;
+use super::leased_host::LeasedHost;
 use super::url_reservation::UrlReservation;
 use super::visitor::{Interrupted, Shared, Visitor};
 use crate::config::FrontierConfig;
@@ -42,34 +42,34 @@ impl<'v> Visit<'v> {
     /// Works on the lease and releases the host.
     pub(super) async fn run(self, lease: Lease) -> Result<(), FrontierError> {
         let mut host = LeasedHost::new(lease);
-        let worked = self.work_through(&mut host).await;
+        let worked = self.run_lanes(&mut host).await;
         self.end(host, worked).await
     }
 
     /// The end of a visit: waits for events that are being written, and releases the host.
     pub(super) async fn end(self, mut host: LeasedHost, worked: Result<(), Interrupted>) -> Result<(), FrontierError> {
         for queued in self.queued.into_inner() {
-            host.fetched.extend(self.visitor.journal.accepted(queued).await);
+            host.fetched.extend(self.visitor.events.accepted(queued).await);
         }
-        self.visitor.asker.hosts.give_back(host).await?;
+        self.visitor.requester.hosts.release(host).await?;
         match worked {
             Err(Interrupted::Frontier(error)) => Err(error),
             Ok(()) | Err(_) => Ok(()),
         }
     }
 
-    async fn work_through(&self, host: &mut LeasedHost) -> Result<(), Interrupted> {
+    async fn run_lanes(&self, host: &mut LeasedHost) -> Result<(), Interrupted> {
         if !self.begin(host).await? {
             return Ok(());
         }
         let rest = Mutex::new(VecDeque::from(std::mem::take(&mut host.lease.work)));
         let shared = Shared::new(std::mem::take(host));
-        let lane = |_| self.work_along(&shared, &rest);
+        let lane = |_| self.run_lane(&shared, &rest);
         let mut lanes: FuturesUnordered<_> =
             (0..self.visitor.services.config.fetch.connections_per_host).map(lane).collect();
         let mut worked = Ok(());
         while let Some(ended) = lanes.next().await {
-            worked = worked.and(ended); // all come to their end; the first error there was
+            worked = worked.and(ended); // wait for all lanes, and keep the first error
         }
         drop(lanes);
         *host = shared.into_inner();
@@ -78,19 +78,19 @@ impl<'v> Visit<'v> {
 
     /// Prepares the host before its first URL. False if nothing may be fetched.
     pub(super) async fn begin(&self, host: &mut LeasedHost) -> Result<bool, Interrupted> {
-        self.turn_away(host).await?;
+        self.fail_out_of_scope(host).await?;
         if host.lease.work.is_empty() {
             return Ok(false);
         }
-        if self.is_given_up(host).is_none() {
+        if self.given_up_failure(host).is_none() {
             let first = host.lease.work.first().cloned();
             if let Some(work) = first
                 && UrlReservation::make(&self.visitor.services, host, &work).await?.is_none()
             {
                 return Ok(false);
             }
-            match self.visitor.asker.robots.learn_rules(host).await {
-                Err(Interrupted::Resting(_)) if self.is_given_up(host).is_some() => {}
+            match self.visitor.requester.robots.learn_rules(host).await {
+                Err(Interrupted::Resting(_)) if self.given_up_failure(host).is_some() => {}
                 learned => learned?,
             }
         }
@@ -101,7 +101,7 @@ impl<'v> Visit<'v> {
     }
 
     /// URLs that the configuration no longer admits fail without a request, even for robots.txt.
-    async fn turn_away(&self, host: &mut LeasedHost) -> Result<(), Interrupted> {
+    async fn fail_out_of_scope(&self, host: &mut LeasedHost) -> Result<(), Interrupted> {
         let FrontierConfig { max_depth, sitemaps, .. } = self.visitor.services.config.frontier;
         let scope = self.visitor.services.scope.now();
         let is_read = |kind: Kind| sitemaps || kind != Kind::Sitemap;
@@ -109,7 +109,7 @@ impl<'v> Visit<'v> {
         let (kept, refused): (Vec<_>, _) = std::mem::take(&mut host.lease.work).into_iter().partition(is_kept);
         host.lease.work = kept;
         for work in refused {
-            self.visitor.journal.await_log().await?;
+            self.visitor.events.wait_for_log().await?;
             let message = match max_depth.filter(|deepest| work.depth > *deepest) {
                 Some(deepest) => format!("{} links away from a seed; the maximum depth is {deepest}", work.depth),
                 None if !is_read(work.kind) => {
@@ -118,17 +118,17 @@ impl<'v> Visit<'v> {
                 None => "no longer in scope".to_owned(),
             };
             let failure = Failure { reason: FailureReason::OutOfScope, message };
-            let fetched = self.visitor.follower.unasked(failure, &work);
+            let fetched = self.visitor.follower.not_requested(failure, &work);
             self.record(fetched, work, None).await?;
         }
         Ok(())
     }
 
-    /// Takes URLs one by one that nobody else has taken. An error ends it for all.
-    async fn work_along(&self, host: &Shared, rest: &Mutex<VecDeque<Work>>) -> Result<(), Interrupted> {
+    /// Takes the next URL from the shared queue until it is empty. An error empties the queue, so the other lanes end too.
+    async fn run_lane(&self, host: &Shared, rest: &Mutex<VecDeque<Work>>) -> Result<(), Interrupted> {
         loop {
             let Some(work) = rest.lock().pop_front() else { return Ok(()) };
-            let worked = self.work_on(host, work).await;
+            let worked = self.process_url(host, work).await;
             if !matches!(worked, Ok(true)) {
                 rest.lock().clear();
                 return worked.map(|_| ());
@@ -137,13 +137,13 @@ impl<'v> Visit<'v> {
     }
 
     /// One URL, from its fetch to the page log. False: the host must be left alone now.
-    pub(super) async fn work_on(&self, host: &Shared, work: Work) -> Result<bool, Interrupted> {
-        self.visitor.journal.await_log().await?;
-        let _at = At::url(&work.url);
-        let given_up = self.is_given_up(&*host.lock().await);
+    pub(super) async fn process_url(&self, host: &Shared, work: Work) -> Result<bool, Interrupted> {
+        self.visitor.events.wait_for_log().await?;
+        let _at = CurrentUrl::new(&work.url);
+        let given_up = self.given_up_failure(&*host.lock().await);
         let mut reservation = None;
         let fetched = match given_up {
-            Some(failure) => self.visitor.follower.unasked(failure, &work),
+            Some(failure) => self.visitor.follower.not_requested(failure, &work),
             None => {
                 let Some(reserved) =
                     UrlReservation::make(&self.visitor.services, &mut *host.lock().await, &work).await?
@@ -157,17 +157,17 @@ impl<'v> Visit<'v> {
         };
         self.record(fetched, work, reservation).await?;
         let host = host.lock().await;
-        Ok(!host.is_ailing || self.is_given_up(&host).is_some())
+        Ok(!host.was_charged || self.given_up_failure(&host).is_some())
     }
 
     /// Judges the fetch and passes its event to the page log. The end of the visit waits until it is written.
     pub(super) async fn record(
         &self,
-        fetched: Fetched<'_>,
+        fetched: FetchedUrl<'_>,
         work: Work,
         reserved: Option<UrlReservation>,
     ) -> Result<(), Interrupted> {
-        self.queue(self.accept(fetched, work, reserved).await?);
+        self.queue(self.judge_and_queue(fetched, work, reserved).await?);
         Ok(())
     }
 
@@ -176,19 +176,19 @@ impl<'v> Visit<'v> {
     }
 
     /// Judges the fetch and passes its event to the page log.
-    pub(super) async fn accept(
+    pub(super) async fn judge_and_queue(
         &self,
-        Fetched { mut event, way, room, claimed }: Fetched<'_>,
+        FetchedUrl { mut event, way, room, claimed }: FetchedUrl<'_>,
         work: Work,
         reserved: Option<UrlReservation>,
     ) -> Result<Queued, Interrupted> {
-        let _at = At::url(&work.url);
-        let (reading, derived) = self.visitor.bench.read(&event, &work).await;
+        let _at = CurrentUrl::new(&work.url);
+        let (reading, derived) = self.visitor.body_reader.read(&event, &work).await;
         if let (Outcome::Response(response), true) = (&mut event.outcome, reading.is_cut) {
             response.truncated.get_or_insert(Truncated::Disconnect);
         }
         let fetched = judge::Fetched { event: &event, reading: &reading, way: &way };
-        let verdict = self.visitor.bench.judge(&fetched, claimed.as_ref(), &work).await?;
+        let verdict = self.visitor.body_reader.judge(&fetched, claimed.as_ref(), &work).await?;
         if verdict.drops_reservations {
             reserved.iter().for_each(UrlReservation::give_up_slots);
         }
@@ -197,7 +197,7 @@ impl<'v> Visit<'v> {
         if let Some(reservation) = &reserved {
             reservation.weigh(Amounts::of(&event, reading.decoded));
         }
-        let ticket = self.visitor.journal.append(event, derived).await.map_err(|error| {
+        let ticket = self.visitor.events.append(event, derived).await.map_err(|error| {
             tracing::debug!(url = work.url, %error, "the event was not accepted; the URL stays queued");
             Interrupted::Stopping
         })?;
@@ -207,7 +207,7 @@ impl<'v> Visit<'v> {
     }
 
     /// The host is given up: its URLs fail without a request, lease by lease.
-    fn is_given_up(&self, host: &LeasedHost) -> Option<Failure> {
-        if host.is_given_up() { host.is_hopeless(&self.visitor.services.config.frontier) } else { None }
+    fn given_up_failure(&self, host: &LeasedHost) -> Option<Failure> {
+        if host.is_given_up() { host.given_up_failure(&self.visitor.services.config.frontier) } else { None }
     }
 }

@@ -10,19 +10,19 @@ use tokio::sync::MutexGuard;
 use url::Url;
 
 use super::borrow::Hosts;
-use super::host::LeasedHost;
-use super::requests::Requests;
+use super::control_answers::ControlAnswers;
+use super::leased_host::LeasedHost;
+use super::request_sender::RequestSender;
 use super::robots::RobotsFiles;
 use super::slots::UsedSlot;
 use super::visitor::{Interrupted, Services, Shared, ask_frontier};
-use super::witnesses::Witnesses;
 use crate::config::Config;
 use crate::fetch::client::{Conditions, Exchange, Limits};
 use crate::judge::Way;
 use crate::judge::blame::{Whose, blame, is_answer};
 use crate::judge::{redirect, retry};
 
-/// When to ask again for a host that another worker keeps.
+/// After this time a redirect tries again to lease a host that another worker has.
 const TAKEN_REST_MS: u64 = 1_000;
 
 /// One request.
@@ -43,27 +43,28 @@ pub(super) struct Asked {
     pub bytes_beside: u64,
 }
 
-/// Asks for URLs, at whichever host they are.
+/// Sends requests for URLs, to the leased host or to the host of a redirect.
 #[derive(Clone)]
-pub(super) struct Asker {
+pub(super) struct Requester {
     pub hosts: Hosts,
     pub robots: RobotsFiles,
-    pub requests: Requests,
+    pub requests: RequestSender,
     frontier: Arc<dyn Fetching>,
     config: Arc<Config>,
-    witnesses: Arc<Witnesses>,
+    control_answers: Arc<ControlAnswers>,
 }
 
-impl Asker {
-    pub(super) fn new(services: &Services) -> Asker {
-        let (hosts, robots, requests) = (Hosts::new(services), RobotsFiles::new(services), Requests::new(services));
-        let Services { frontier, config, witnesses, .. } = services.clone();
-        Asker { hosts, robots, requests, frontier, config, witnesses }
+impl Requester {
+    pub(super) fn new(services: &Services) -> Requester {
+        let (hosts, robots, requests) =
+            (Hosts::new(services), RobotsFiles::new(services), RequestSender::new(services));
+        let Services { frontier, config, control_answers, .. } = services.clone();
+        Requester { hosts, robots, requests, frontier, config, control_answers }
     }
 
     /// Sends a request to the leased host, or to the host of a redirect. Before the first request of a URL, an obstacle
     /// releases the URL unchanged. Later the URL waits for the other host; its own host does not.
-    pub(super) async fn ask_whoever(
+    pub(super) async fn request_any_host(
         &self,
         host: &Shared,
         url: &Url,
@@ -76,31 +77,31 @@ impl Asker {
         } else {
             own.go_on()
         }
-        let is_others = url.origin().ascii_serialization() != own.origin();
-        let asked = if is_others {
+        let is_other_host = url.origin().ascii_serialization() != own.origin();
+        let asked = if is_other_host {
             // Boxed, because it is rare and large.
-            self.hosts.parked(&mut own, Box::pin(self.ask_other(url, request))).await
+            self.hosts.parked(&mut own, Box::pin(self.request_redirect_host(url, request))).await
         } else if self.config.fetch.connections_per_host == 1 {
             self.ask(&mut own, url, request).await
         } else {
-            self.ask_beside_others(host, own, url, request).await
+            self.request_concurrently(host, own, url, request).await
         };
         match asked {
             Err(Interrupted::Resting(at)) if !is_first => Ok(busy(url, at)),
             Err(Interrupted::Taken) if !is_first => Ok(busy(url, now_ms() + TAKEN_REST_MS)),
-            Err(Interrupted::Recalled) if is_others && !is_first => Ok(busy(url, now_ms() + TAKEN_REST_MS)),
+            Err(Interrupted::Recalled) if is_other_host && !is_first => Ok(busy(url, now_ms() + TAKEN_REST_MS)),
             asked => asked,
         }
     }
 
     /// A request to a host that we have not leased yet.
-    async fn ask_other(&self, url: &Url, request: &Request<'_>) -> Result<Asked, Interrupted> {
+    async fn request_redirect_host(&self, url: &Url, request: &Request<'_>) -> Result<Asked, Interrupted> {
         let mut other = self.hosts.borrow(url, request.work.was_put_off).await?;
-        match (self.robots.learn_rules(&mut other).await, other.is_hopeless(&self.config.frontier)) {
+        match (self.robots.learn_rules(&mut other).await, other.given_up_failure(&self.config.frontier)) {
             (Err(Interrupted::Resting(_)), Some(failure)) => {
                 let bytes_beside = std::mem::take(&mut other.bytes_beside);
-                let way = Way { said_by_host: Some(Vec::new()), ..Way::charged(Whose::Nobody, other.not_before) };
-                return Ok(Asked { exchange: unasked(failure), location: None, way, bytes_beside });
+                let way = Way { host_statements: Some(Vec::new()), ..Way::charged(Whose::Nobody, other.not_before) };
+                return Ok(Asked { exchange: not_requested(failure), location: None, way, bytes_beside });
             }
             (learned, _) => learned?,
         }
@@ -114,24 +115,24 @@ impl Asker {
 
     /// One request to a leased host, if its robots.txt allows it, when it is due.
     async fn ask(&self, host: &mut LeasedHost, url: &Url, request: &Request<'_>) -> Result<Asked, Interrupted> {
-        let exchange = match self.may_ask(host, url, request).await? {
-            Err(failure) => unasked(failure),
+        let exchange = match self.wait_for_permission(host, url, request).await? {
+            Err(failure) => not_requested(failure),
             Ok(slot) => self.requests.exchange(host, slot, url, &request.conditions, request.limits).await?,
         };
         self.asked(host, url, exchange, request).await
     }
 
     /// The same with several requests to the host at a time. The delay separates their starts.
-    async fn ask_beside_others(
+    async fn request_concurrently(
         &self,
         shared: &Shared,
         mut host: MutexGuard<'_, LeasedHost>,
         url: &Url,
         request: &Request<'_>,
     ) -> Result<Asked, Interrupted> {
-        let slot = match self.may_ask(&mut host, url, request).await? {
+        let slot = match self.wait_for_permission(&mut host, url, request).await? {
             Ok(slot) => slot,
-            Err(failure) => return self.asked(&mut host, url, unasked(failure), request).await,
+            Err(failure) => return self.asked(&mut host, url, not_requested(failure), request).await,
         };
         host.visited(now_ms(), &self.config.frontier);
         drop(host);
@@ -149,7 +150,7 @@ impl Asker {
     }
 
     /// Waits until the host and its address are due. The inner error says why no request is sent.
-    async fn may_ask(
+    async fn wait_for_permission(
         &self,
         host: &mut LeasedHost,
         url: &Url,
@@ -169,9 +170,9 @@ impl Asker {
         mut exchange: Exchange,
         request: &Request<'_>,
     ) -> Result<Asked, Interrupted> {
-        let mut whose = self.bear(host, &exchange, request.work).await?;
+        let mut whose = self.charge(host, &exchange, request.work).await?;
         let mut not_before = host.not_before;
-        if let (Whose::Host, Some(failure)) = (whose, host.is_hopeless(&self.config.frontier)) {
+        if let (Whose::Host, Some(failure)) = (whose, host.given_up_failure(&self.config.frontier)) {
             exchange.outcome = Outcome::Failure(failure);
             whose = Whose::Nobody;
         }
@@ -182,81 +183,81 @@ impl Asker {
         }
         let location = redirect::location(&exchange.outcome);
         let bytes_beside = std::mem::take(&mut host.bytes_beside);
-        let said_by_host = Some(host.says(url, self.config.fetch.obey_robots));
+        let host_statements = Some(host.statements_about(url, self.config.fetch.obey_robots));
         // The first robots.txt of a host is no change: the page was forbidden before, and robots.txt is obeyed only
         // now.
         let robots = host.lease.host.robots.as_ref().filter(|_| !host.had_no_robots);
         let robots_ms = robots.map(|robots| robots.fetched_ms);
-        let way = Way { said_by_host, robots_ms, ..Way::charged(whose, not_before) };
+        let way = Way { host_statements, robots_ms, ..Way::charged(whose, not_before) };
         Ok(Asked { exchange, location, way, bytes_beside })
     }
 
-    /// Decides who is charged, and updates the host. Before a URL is charged for what may be host trouble, or the host
-    /// for what may be trouble of a few pages, the host gets a request for another page.
-    async fn bear(&self, host: &mut LeasedHost, exchange: &Exchange, work: &Work) -> Result<Whose, Interrupted> {
+    /// Decides who is charged, and updates the host. If the failure may belong to the URL or to the host, this first
+    /// requests another page of the host that is known to be live ([`Requester::request_control_page`]).
+    async fn charge(&self, host: &mut LeasedHost, exchange: &Exchange, work: &Work) -> Result<Whose, Interrupted> {
         let (outcome, ended, config) = (&exchange.outcome, exchange.ended_ms, &self.config.frontier);
         let blame = blame(outcome, work, host.trouble.as_ref(), host.was_reached(), config);
-        let answers = if blame.is_in_question { Box::pin(self.ask_witness(host, work)).await? } else { None };
+        let answers = if blame.is_in_question { Box::pin(self.request_control_page(host, work)).await? } else { None };
         if !blame.is_in_question && blame.whose == Whose::Host {
-            self.witnesses.heard(host.origin(), false, ended);
+            self.control_answers.heard(host.origin(), false, ended);
         }
         if answers == Some(true) {
-            host.answers(); // for another page just now: what troubled it was not its own
+            host.end_trouble(); // it has just answered for another page, so the earlier failures were not host trouble
         }
         let mut whose = blame.after(answers, outcome, work);
-        host.bears(whose, outcome, work, ended, config);
+        host.apply_outcome(whose, outcome, work, ended, config);
         if blame.is_in_question && whose == Whose::Page && answers.is_none() && !self.robots.has_robots(host).await? {
             whose = Whose::Host;
         }
         Ok(whose)
     }
 
-    /// Requests another page of the host that is known to exist; none if there is no such page. The response is not
-    /// kept, and the request has the conditions of that page.
-    ///
-    /// The last answer counts for a while.
-    ///
-    /// Pages that answer 500 for months are common. If only such pages are left, nothing else tells them from a host
-    /// that is down.
-    pub(super) async fn ask_witness(&self, host: &mut LeasedHost, work: &Work) -> Result<Option<bool>, Interrupted> {
-        if host.witness.is_some() {
-            return Ok(host.witness);
+    /// Requests a page of the host that is known to be live, to find out whether the host is down or only some pages fail:
+    /// pages that answer 500 for months are common. The response is not stored. A recent result is used again
+    /// ([`ControlAnswers`]). None: the host has no such page.
+    pub(super) async fn request_control_page(
+        &self,
+        host: &mut LeasedHost,
+        work: &Work,
+    ) -> Result<Option<bool>, Interrupted> {
+        if host.control_answer.is_some() {
+            return Ok(host.control_answer);
         }
-        if self.witnesses.answered_lately(host.origin(), now_ms()) {
+        if self.control_answers.answered_lately(host.origin(), now_ms()) {
             return Ok(Some(true));
         }
         let (origin, except) = (host.origin().to_owned(), work.url.clone());
-        let witness = ask_frontier(&self.frontier, move |frontier| frontier.witness(&origin, &except)).await?;
-        let Some(witness) = witness else { return Ok(None) };
-        let Ok(url) = Url::parse(&witness.url) else { return Ok(None) };
-        if host.refusal(&url, witness.kind, self.config.fetch.obey_robots).is_some() {
+        let control = ask_frontier(&self.frontier, move |frontier| frontier.control_page(&origin, &except)).await?;
+        let Some(control) = control else { return Ok(None) };
+        let Ok(url) = Url::parse(&control.url) else { return Ok(None) };
+        if host.refusal(&url, control.kind, self.config.fetch.obey_robots).is_some() {
             return Ok(None);
         }
         let Ok(slot) = self.requests.slots.wait_for_slot(host, &url).await? else { return Ok(Some(false)) };
         // For a page behind a redirect, the validators belong to the redirect target.
-        let (etag, last_modified) = match witness.known.final_url {
-            None => (witness.known.etag, witness.known.last_modified),
+        let (etag, last_modified) = match control.known.final_url {
+            None => (control.known.etag, control.known.last_modified),
             Some(_) => (None, None),
         };
         let conditions = Conditions { etag, last_modified, ..Conditions::default() };
         let exchange = self.requests.exchange(host, slot, &url, &conditions, self.requests.limits()).await?;
         let has_answered = is_answer(&exchange.outcome);
-        self.witnesses.heard(host.origin(), has_answered, exchange.ended_ms);
-        host.witness = Some(has_answered);
-        Ok(host.witness)
+        self.control_answers.heard(host.origin(), has_answered, exchange.ended_ms);
+        host.control_answer = Some(has_answered);
+        Ok(host.control_answer)
     }
 }
 
 /// The host of a redirect is not available before `not_before`.
 fn busy(url: &Url, not_before: EpochMs) -> Asked {
     let message = format!("redirects to {url}, whose host could not be visited in time");
-    let exchange = unasked(Failure { reason: FailureReason::HostBusy, message });
-    let way = Way { said_by_host: Some(Vec::new()), ..Way::charged(Whose::Host, not_before) };
+    let exchange = not_requested(Failure { reason: FailureReason::HostBusy, message });
+    let way = Way { host_statements: Some(Vec::new()), ..Way::charged(Whose::Host, not_before) };
     Asked { exchange, location: None, way, bytes_beside: 0 }
 }
 
 /// A request that was not sent.
-fn unasked(failure: Failure) -> Exchange {
+fn not_requested(failure: Failure) -> Exchange {
     let now = now_ms();
     let outcome = Outcome::Failure(failure);
     Exchange { request_headers: Default::default(), outcome, ip: None, started_ms: now, ended_ms: now, room: None }

@@ -7,23 +7,23 @@ use seine_page_log::{LogError, PageLog, Ticket, VALIDATOR};
 use seine_parse::Derived;
 use seine_parse::page::PageEvent;
 
-use super::lease::Queued;
+use super::visit::Queued;
 use super::visitor::{Interrupted, Services};
 use crate::shutdown::Shutdown;
 use crate::telemetry::Metrics;
 
 /// The page log, as workers use it.
 #[derive(Clone)]
-pub(super) struct Journal {
+pub(super) struct EventWriter {
     log: PageLog,
     metrics: Arc<Metrics>,
     shutdown: Shutdown,
 }
 
-impl Journal {
-    pub(super) fn new(services: &Services) -> Journal {
+impl EventWriter {
+    pub(super) fn new(services: &Services) -> EventWriter {
         let Services { log, metrics, shutdown, .. } = services.clone();
-        Journal { log, metrics, shutdown }
+        EventWriter { log, metrics, shutdown }
     }
 
     /// Counts a judged event, and queues it for the log. `derived`: what is known of its body, for the log's readers.
@@ -47,9 +47,9 @@ impl Journal {
         }
     }
 
-    /// While the log is full, the host is released with its delay. Events that wait for the validator become more
-    /// expensive, because they must be read from disk and parsed again.
-    pub(super) async fn await_log(&self) -> Result<(), Interrupted> {
+    /// Waits until the validator is near the end of the log: later it would have to read events from disk, and parse them
+    /// again. [`Interrupted::LogFull`]: the log is full; the visit ends and releases the host.
+    pub(super) async fn wait_for_log(&self) -> Result<(), Interrupted> {
         if !self.log.room() {
             return Err(Interrupted::LogFull);
         }

@@ -1,4 +1,5 @@
-//! The rules of a host's robots.txt, per RFC 9309, fetched if missing or expired.
+//! Parsed robots.txt and tdmrep.json files: the rules that apply to a host, and a cache of them. `robots.rs` fetches the
+//! files.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -23,7 +23,7 @@ const LONG_TEXT: usize = 48 * 1024;
 
 /// Reads and judges what was fetched.
 #[derive(Clone)]
-pub(super) struct Bench {
+pub(super) struct BodyReader {
     config: Arc<Config>,
     scope: Arc<CurrentScope>,
     derive: DeriveOptions,
@@ -31,10 +31,10 @@ pub(super) struct Bench {
     thresholds: BTreeSet<u8>,
 }
 
-impl Bench {
-    pub(super) fn new(services: &Services) -> Bench {
+impl BodyReader {
+    pub(super) fn new(services: &Services) -> BodyReader {
         let Services { config, scope, derive, .. } = services.clone();
-        Bench { thresholds: config.thresholds(), config, scope, derive }
+        BodyReader { thresholds: config.thresholds(), config, scope, derive }
     }
 
     /// Reads what the judge needs. Large data that is derived from the body is not kept; the validator then derives it
@@ -87,7 +87,7 @@ impl Bench {
                     let ask = move |reserved: &Reservation| reserved.reserve_content(content, within);
                     answers.content_slot = Some(claimed.reserved.ask(ask).await?);
                 }
-                // Without a reservation the frontier is not asked: no other page has the slot.
+                // Without a reservation the frontier is not asked, and the slot counts as free.
                 (Step::Ask(Question::CanonicalSlot { .. }), None) => answers.canonical_slot = Some(None),
                 (Step::Ask(Question::ContentSlot { .. }), None) => answers.content_slot = Some(None),
             }

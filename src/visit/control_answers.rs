@@ -1,27 +1,27 @@
-//! Hosts that answered lately for a page that is known to exist. Such a host is not asked again at once, because a host
-//! with failing URLs may be leased several times a second.
+//! The last answers of hosts for a control page: a page that is known to be live, with which a failing URL is compared.
+//! The answer is used again for a while, because a host with failing URLs may be leased several times a second.
 
 use std::collections::HashMap;
 
 use parking_lot::Mutex;
 use seine_parse::page::EpochMs;
 
-/// An answer counts for this long, …
+/// An answer counts at least this long.
 const SHORTEST_MS: u64 = 60_000;
-/// … longer if the host has been asked like this again and again for hours (for this part of that time), …
+/// It counts longer if control pages of the host have answered for hours: for this part of that time.
 const PART: u64 = 16;
-/// … but at most for this long, …
+/// It counts at most this long.
 const LONGEST_MS: u64 = 600_000;
-/// … and for this many failures a minute. If the host goes down meanwhile, so many URLs at most are charged for it.
+/// It counts for this many failures a minute. If the host goes down meanwhile, so many URLs at most are charged for it.
 const FAILURES_A_MINUTE: u64 = 8;
-/// If a host was not asked like this for so long, what it answered before is forgotten.
+/// An answer is forgotten if no control page was requested for so long.
 const FORGOTTEN_MS: u64 = 3_600_000;
-/// At this number of hosts, old answers are removed; all of them, if too few are old. Each host is then asked once more.
+/// At this number of hosts, old answers are removed; all of them, if too few are old. Each host then gets one more request.
 const TIDY_AT: usize = 8192;
 
 /// The last such answer of each host.
 #[derive(Debug, Default)]
-pub struct Witnesses(Mutex<HashMap<String, LastAnswer>>);
+pub struct ControlAnswers(Mutex<HashMap<String, LastAnswer>>);
 
 #[derive(Debug)]
 struct LastAnswer {
@@ -31,7 +31,7 @@ struct LastAnswer {
     failures: u64,
 }
 
-impl Witnesses {
+impl ControlAnswers {
     /// The host answered for a known page, or not.
     pub(super) fn heard(&self, origin: &str, has_answered: bool, now: EpochMs) {
         let mut hosts = self.0.lock();

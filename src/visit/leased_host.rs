@@ -11,7 +11,7 @@ use seine_simulation_hooks::planted;
 use seine_system::clock::now_ms;
 use url::Url;
 
-use super::rules::Rules;
+use super::rules_cache::Rules;
 use crate::config::FrontierConfig;
 use crate::judge::blame::{self, Whose};
 use crate::judge::trouble;
@@ -37,16 +37,16 @@ pub(super) struct LeasedHost {
     pub patience: Duration,
     /// Its trouble, if any.
     pub trouble: Option<Trouble>,
-    /// It was given up long ago, so its next URL is requested nevertheless. Ends with the first failure.
+    /// The host was given up, but long enough ago that Seine tries it once more. The first failure clears this.
     is_tried_again: bool,
     /// Set if the DNS servers answered for the second time that its name has no address, while they know other names.
     /// The host was never reached.
     pub(super) unknown_name: Option<String>,
-    /// The last response asked for a pause.
-    pub is_ailing: bool,
+    /// The last request failed because of the host, or its robots.txt could not be fetched: leave the host alone.
+    pub was_charged: bool,
     is_borrowed: bool,
     /// Result of requesting a page that is known to exist. One such request per lease is enough.
-    pub(super) witness: Option<bool>,
+    pub(super) control_answer: Option<bool>,
     /// The lease was lent to a remote worker, so its remaining URLs are worth a longer wait.
     pub(super) is_lent: bool,
     /// The remote worker is known to be done with it.
@@ -57,8 +57,8 @@ pub(super) struct LeasedHost {
     pub(super) bytes_beside: u64,
     /// URLs whose event is in the page log.
     pub(super) fetched: Vec<String>,
-    /// Its last failure during this lease, for the user.
-    last_words: Option<String>,
+    /// The message of its last failure during this lease.
+    last_failure: Option<String>,
 }
 
 /// How long a worker waits before the first request of a URL …
@@ -72,8 +72,8 @@ const SHORT_REST_MS: u64 = 100;
 /// crawl-delay, and than the wait for an address shared by hundreds of hosts.
 const LONG_PATIENCE: Duration = Duration::from_secs(300);
 
-/// Times are truncated to milliseconds, so a delay that starts late in one would end up to 1 ms early.
-pub(super) fn whole_rest(delay: Duration) -> Duration {
+/// The delay plus a millisecond: times are truncated to whole milliseconds, and a delay must not end early.
+pub(super) fn round_up_delay(delay: Duration) -> Duration {
     if delay.is_zero() { delay } else { delay + Duration::from_millis(1) }
 }
 
@@ -112,7 +112,7 @@ impl LeasedHost {
 
     /// Its statements about one of its URLs: robots.txt and TDM reservations. They do not apply to a URL that robots.txt
     /// forbids and that is fetched nevertheless (ATTACH §3.1).
-    pub(super) fn says(&self, url: &Url, obeys_robots: bool) -> Vec<Statement> {
+    pub(super) fn statements_about(&self, url: &Url, obeys_robots: bool) -> Vec<Statement> {
         let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
         let mut said = match &self.rules {
             Some(Rules::File(file)) if obeys_robots || file.allows(path) => file.preferences(path),
@@ -142,7 +142,7 @@ impl LeasedHost {
     /// The next URL; nothing of it has been requested yet.
     pub(super) fn begin(&mut self) {
         self.patience = if self.is_lent { LONG_PATIENCE } else { SHORT_PATIENCE };
-        self.is_ailing = false;
+        self.was_charged = false;
     }
 
     /// In the middle of a URL's redirects.
@@ -176,12 +176,12 @@ impl LeasedHost {
 
     /// A request ended at `ended`; the next one waits for the delay.
     pub(super) fn visited(&mut self, ended: EpochMs, config: &FrontierConfig) {
-        self.not_before = self.not_before.max(ended + whole_rest(self.delay(config)).as_millis() as u64);
+        self.not_before = self.not_before.max(ended + round_up_delay(self.delay(config)).as_millis() as u64);
         self.patience = LONG_PATIENCE;
     }
 
     /// Updates the host after an outcome.
-    pub(super) fn bears(
+    pub(super) fn apply_outcome(
         &mut self,
         whose: Whose,
         outcome: &Outcome,
@@ -196,21 +196,21 @@ impl LeasedHost {
                 Health::Well => Health::Well,
                 Health::Troubled(now) => Health::Troubled(Trouble { errors, ..now }),
             };
-            self.is_now(health, outcome, ended, config);
+            self.set_health(health, outcome, ended, config);
         }
-        self.is_ailing = whose == Whose::Host;
+        self.was_charged = whose == Whose::Host;
     }
 
     /// Its robots.txt cannot be fetched: the host backs off.
-    pub(super) fn has_no_rules(&mut self, why: &Failure, outcome: &Outcome, ended: EpochMs, config: &FrontierConfig) {
+    pub(super) fn robots_failed(&mut self, why: &Failure, outcome: &Outcome, ended: EpochMs, config: &FrontierConfig) {
         let asked_until = trouble::asked_until(outcome, ended, config);
         let failed = trouble::failed_again(self.trouble, Cause::Failure(why.reason), ended, config);
-        self.is_now(Health::Troubled(Trouble { asked_until, ..failed }), outcome, ended, config);
-        self.is_ailing = true;
+        self.set_health(Health::Troubled(Trouble { asked_until, ..failed }), outcome, ended, config);
+        self.was_charged = true;
     }
 
     /// Its robots.txt can be fetched: this ends connection trouble, but not trouble with its pages.
-    pub(super) fn has_rules(&mut self) {
+    pub(super) fn robots_fetched(&mut self) {
         use FailureReason::*;
         let ends = |trouble: &Trouble| match trouble.cause {
             Cause::Failure(Dns | Resolver | NoRoute | Tls | RobotsUnreachable) => true,
@@ -218,7 +218,7 @@ impl LeasedHost {
             Cause::Failure(_) | Cause::Status(_) => false,
         };
         if self.trouble.as_ref().is_some_and(ends) {
-            self.answers();
+            self.end_trouble();
         }
     }
 
@@ -231,13 +231,13 @@ impl LeasedHost {
     }
 
     /// The host answers, so its trouble is over.
-    pub(super) fn answers(&mut self) {
+    pub(super) fn end_trouble(&mut self) {
         self.trouble = self.trouble.and_then(Trouble::over);
     }
 
-    fn is_now(&mut self, health: Health, outcome: &Outcome, ended: EpochMs, config: &FrontierConfig) {
+    fn set_health(&mut self, health: Health, outcome: &Outcome, ended: EpochMs, config: &FrontierConfig) {
         self.is_tried_again = false;
-        self.last_words = match outcome {
+        self.last_failure = match outcome {
             Outcome::Failure(failure) => Some(failure.message.clone()),
             Outcome::Response(_) => None,
         };
@@ -263,7 +263,7 @@ impl LeasedHost {
     }
 
     /// Whether it has failed for so long that it is given up. Returns the reason for the user.
-    pub(super) fn is_hopeless(&self, config: &FrontierConfig) -> Option<Failure> {
+    pub(super) fn given_up_failure(&self, config: &FrontierConfig) -> Option<Failure> {
         let is_hopeless = |trouble: &Trouble| trouble.given_up || trouble::is_hopeless(trouble, config);
         if let Some(message) = &self.unknown_name {
             return Some(Failure { reason: FailureReason::UnknownHost, message: message.clone() });
@@ -274,7 +274,7 @@ impl LeasedHost {
             return Some(Failure { reason: FailureReason::UnknownHost, message });
         }
         let hours = trouble.last.saturating_sub(trouble.since) / 3_600_000;
-        let words = self.last_words.as_ref().map(|words| format!(" ({words})")).unwrap_or_default();
+        let words = self.last_failure.as_ref().map(|words| format!(" ({words})")).unwrap_or_default();
         let message = format!(
             "{} has been in trouble for {hours} hours; the last failure: {}{words}",
             self.origin(),
