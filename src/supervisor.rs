@@ -156,7 +156,7 @@ impl Supervisor {
     }
 
     /// Logs which parts became stuck since the last call, and which recovered. Call it now and then.
-    pub fn tell_stuck(&self) {
+    pub fn log_stuck(&self) {
         for part in self.0.parts.lock().iter() {
             let status = part.status();
             let was = std::mem::replace(&mut part.state.lock().is_reported_stuck, status.is_stuck);

@@ -250,13 +250,13 @@ fn that_a_part_is_stuck_and_that_it_is_not_any_more_is_said_once_each() {
         Ok(())
     });
     eventually("it is stuck", || part(&supervisor, "sleeper").is_stuck);
-    supervisor.tell_stuck();
-    supervisor.tell_stuck();
+    supervisor.log_stuck();
+    supervisor.log_stuck();
     assert_eq!((times("stuck: it runs"), times("not stuck any more")), (1, 0));
     wake.send(()).unwrap();
     assert!(join(&supervisor, soon()));
-    supervisor.tell_stuck();
-    supervisor.tell_stuck();
+    supervisor.log_stuck();
+    supervisor.log_stuck();
     assert_eq!((times("stuck: it runs"), times("not stuck any more")), (1, 1));
 }
 

@@ -20,7 +20,7 @@ pub(crate) mod filter;
 pub mod inputs;
 pub mod migrate;
 mod name_order;
-mod pace;
+mod rate_limit;
 pub mod read;
 mod readers;
 pub(crate) mod record_position;

@@ -13,7 +13,7 @@ use seine_parse::page::EpochMs;
 
 use super::fill::{self, Filled};
 use super::inputs::{ArchiveInput, ArchiveInputs, FoundInput, SkipReason};
-use super::pace::Pace;
+use super::rate_limit::Pace;
 use super::read::{Page, Pages, Problem, RecordLocation};
 use super::transfer_state::{NotSent, TransferState};
 use crate::config::SinkConfig;

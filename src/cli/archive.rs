@@ -162,7 +162,7 @@ impl TransferOutput {
         self.ticker.end();
         self.ticker.print_rest();
         let screen = &self.ticker.screen;
-        tell_odd_parts(screen, summary);
+        report_odd_parts(screen, summary);
         for line in fill::text(&summary.filled, &to.to_ascii_uppercase()).lines() {
             screen.print(&format!("seine: {line}\n"));
         }
@@ -187,7 +187,7 @@ impl TransferObserver for TransferOutput {
 }
 
 /// Prints which inputs were skipped or end early.
-fn tell_odd_parts(screen: &Screen, summary: &Summary) {
+fn report_odd_parts(screen: &Screen, summary: &Summary) {
     for input in &summary.truncated {
         screen.print(&format!("seine: {input}: {ENDS_EARLY}\n"));
     }

@@ -13,7 +13,7 @@ use super::progress_log::ProgressLog;
 use super::running::Running;
 use super::service_manager::ServiceManager;
 use super::spending::{SpentBudgets, spent_of_crawl};
-use super::stillness::Stillness;
+use super::stuck_sinks::Stillness;
 use super::{reload, status};
 use crate::signals::{Received, Signals};
 use crate::telemetry::logging;
@@ -88,7 +88,7 @@ pub(super) async fn watch(
         never = see_out(&running, signals, stillness, &mut shown) => match never {},
     }
     shown.service_manager.stopping();
-    logging::tell_repeats(true);
+    logging::log_repeats(true);
     ended
 }
 
@@ -110,7 +110,7 @@ impl Shown {
         running.spending.check(running.frontier.as_ref());
         status::note_rates(running);
         status::keep_refused(running);
-        running.supervisor.tell_stuck();
+        running.supervisor.log_stuck();
         running.stall.check(running);
         let figures = status::figures(running);
         self.progress.show(&figures);
@@ -145,7 +145,7 @@ fn is_over(running: &Running, patience: Option<&mut Patience>, stillness: Option
         stillness.begin_anew();
         return None;
     }
-    (stillness.has_run_out(running) && is_full).then_some(Ended::LogFull)
+    (stillness.is_over_for_sinks(running) && is_full).then_some(Ended::LogFull)
 }
 
 /// Watches while the parts end: stuck sinks, and further signals.
@@ -168,7 +168,7 @@ async fn see_out(
             () = sleep(tick.time()) => {
                 shown.check(running);
                 if let Some(stillness) = stillness.as_mut().filter(|_| !running.shutdown.is_hurrying())
-                    && stillness.has_run_out(running)
+                    && stillness.is_over_for_sinks(running)
                 {
                     stillness.tell(running);
                     running.shutdown.hurry();

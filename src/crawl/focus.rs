@@ -7,7 +7,7 @@ use seine_system::clock::now_ms;
 
 use super::saved::{InForce, Saved};
 use crate::api::schema::{RankReason, RankStory};
-use crate::validate::{by_depth, rank_again, remembered};
+use crate::validate::{by_depth, rank_again, load_model};
 
 const RANKED: &str = "ranked";
 const BREADTH_FIRST: &str = "breadth first";
@@ -28,7 +28,7 @@ fn revisit(now: &InForce, before: Option<&str>) -> Result<(), FrontierError> {
         return Ok(());
     }
     tracing::info!(urls = frontier.counts().work_proposed, "URLs that wait are put into another order: {order}");
-    let learner = if order == RANKED { Some(remembered(frontier)?.learner) } else { None };
+    let learner = if order == RANKED { Some(load_model(frontier)?.learner) } else { None };
     let mut after = None;
     loop {
         after = match &learner {
@@ -50,7 +50,7 @@ fn in_order(queued: &Ranked) -> u8 {
 
 /// The score of a queued URL, from what is known now.
 pub(super) fn why(frontier: &EmbeddedFrontier, url: &str, lead: &focus::Lead) -> Result<RankStory, FrontierError> {
-    let (reasons, score) = remembered(frontier)?.learner.reasons(lead, url);
+    let (reasons, score) = load_model(frontier)?.learner.reasons(lead, url);
     let reason = |(group, adds): (focus::features::Group, f32)| RankReason {
         of: group.name().to_owned(),
         adds: f64::from(adds),

@@ -1,8 +1,8 @@
 //! A running crawl: opens the stores, starts the parts under the supervisor, and waits for the end.
 
-mod anew;
-mod answers;
-mod asks;
+mod restart_sink;
+mod api_service;
+mod purposes;
 pub mod audit;
 mod audit_index;
 mod backfill;
@@ -19,21 +19,21 @@ mod parts;
 mod patience;
 mod pauses;
 mod progress_log;
-mod reach;
+mod saved_scope;
 mod readers;
 mod refill;
 mod reload;
 mod rest;
-mod room;
+mod disk_space;
 mod running;
 mod saved;
 mod seeds;
 mod service_manager;
 mod spending;
 pub mod stall;
-mod start_room;
+mod start_disk_space;
 mod status;
-mod stillness;
+mod stuck_sinks;
 mod summary;
 
 use std::io::ErrorKind;
@@ -52,10 +52,10 @@ use crate::supervisor::Phase;
 use crate::telemetry::fetch_log::FetchLog;
 use crate::telemetry::manager::Manager;
 use crate::telemetry::progress::{Progress, Screen};
-use answers::Answers;
+use api_service::CrawlService;
 use ending::Shown;
 use service_manager::Opening;
-use start_room::StartRoom;
+use start_disk_space::StartDiskSpace;
 
 pub use ending::Ended;
 pub use error::CrawlError;
@@ -87,13 +87,13 @@ impl Crawl {
         let Crawl { loaded, started_with, folder, seeds, patience, screen } = self;
         let manager = Manager::of_environment();
         let config = &loaded.config;
-        progress_log::tell_start(config, &started_with, &folder);
+        progress_log::log_start(config, &started_with, &folder);
         // This comes before anything is stored, so a port in use has no effect on the data folder.
         let port = config.http.listen.map(|address| runtime.block_on(api::listen(address))).transpose()?;
         let (running, signals, _socket) = {
             let _guard = runtime.enter();
             let _opening = Opening::begin(&manager, &folder);
-            let mut room = StartRoom::new(Signals::listen()); // opening a large crawl takes a while, too
+            let mut room = StartDiskSpace::new(Signals::listen()); // opening a large crawl takes a while, too
             let running = room.open(|room| {
                 let running = open::open(loaded.clone(), started_with.clone(), folder.clone(), &seeds, room)?;
                 started_with.save(&running.folder)?;
@@ -101,7 +101,7 @@ impl Crawl {
             })?;
             if let Some(port) = port {
                 tracing::info!("metrics at http://{}/metrics, the API at /api/v1", port.address);
-                port.serve(Arc::new(Answers::new(running.clone())));
+                port.serve(Arc::new(CrawlService::new(running.clone())));
             }
             let socket = serve(&running)?;
             (running, room.into_signals(), socket)
@@ -131,11 +131,11 @@ impl Crawl {
 /// Serves the operator at a socket in the data folder.
 fn serve(running: &Arc<running::Running>) -> Result<Option<api::Presence>, CrawlError> {
     if let Some(operator) = replacement::<Operator>() {
-        (operator.0)(Arc::new(Answers::new(running.clone())));
+        (operator.0)(Arc::new(CrawlService::new(running.clone())));
         return Ok(None);
     }
     match api::listen_in(&running.folder) {
-        Ok(socket) => Ok(Some(socket.serve(Arc::new(Answers::new(running.clone()))))),
+        Ok(socket) => Ok(Some(socket.serve(Arc::new(CrawlService::new(running.clone()))))),
         Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
             Err(CrawlError::Socket { folder: running.folder.clone() })
         }

@@ -13,19 +13,19 @@ use seine_system::blocking;
 use seine_system::clock::{self, now_ms};
 use seine_system::folders::make_private;
 
-use super::anew;
+use super::restart_sink;
 use super::clients::Clients;
 use super::error::CrawlError;
 use super::limits::OrderedLimits;
 use super::pauses::Pauses;
 use super::readers;
-use super::room::Room;
+use super::disk_space::DiskSpace;
 use super::running::{Running, page_limit};
 use super::saved::{InForce, parameters_in_force};
 use super::seeds::{propose_seeds, scope, try_seeds_again};
 use super::spending::Spending;
 use super::stall::Stall;
-use super::start_room::StartRoom;
+use super::start_disk_space::StartDiskSpace;
 use crate::api;
 use crate::backup::refuse_half_restored;
 use crate::config::{Config, FrontierConfig, Loaded, SinkConfig, StartedWith};
@@ -45,9 +45,9 @@ pub(super) fn open(
     started_with: StartedWith,
     folder: PathBuf,
     seeds: &[String],
-    room: &mut StartRoom,
+    room: &mut StartDiskSpace,
 ) -> Result<Running, CrawlError> {
-    refuse_what_is_no_crawl(&folder, seeds)?;
+    check_folder_is_crawl(&folder, seeds)?;
     let mut config = loaded.config.clone();
     make_private(&folder).map_err(|source| CrawlError::Folder { path: folder.clone(), source })?;
     let Stores { log, frontier, derive } = stores(&loaded, &mut config, &folder, room)?;
@@ -84,7 +84,7 @@ pub(super) fn open(
         following: Default::default(),
         clients: Arc::new(Clients::open(&config.work, &folder, frontier.clone(), log.clone(), shutdown.clone())?),
         folder,
-        room: Arc::new(Room::new(frontier.clone(), log.clone(), supervisor.clone())),
+        room: Arc::new(DiskSpace::new(frontier.clone(), log.clone(), supervisor.clone())),
         frontier,
         accepted_before: log.status().end.index,
         log,
@@ -106,7 +106,7 @@ pub(super) fn open(
 }
 
 /// This check comes before anything is created.
-fn refuse_what_is_no_crawl(folder: &Path, seeds: &[String]) -> Result<(), CrawlError> {
+fn check_folder_is_crawl(folder: &Path, seeds: &[String]) -> Result<(), CrawlError> {
     refuse_half_restored(folder)?;
     match seeds.is_empty() && !folder.join("frontier").is_dir() {
         true => Err(CrawlError::NoSeeds),
@@ -121,8 +121,8 @@ struct Stores {
     derive: DeriveOptions,
 }
 
-fn stores(loaded: &Loaded, config: &mut Config, folder: &Path, room: &mut StartRoom) -> Result<Stores, CrawlError> {
-    refuse_a_lost_log(config, folder)?;
+fn stores(loaded: &Loaded, config: &mut Config, folder: &Path, room: &mut StartDiskSpace) -> Result<Stores, CrawlError> {
+    check_log_exists(config, folder)?;
     let log = log_for(config, folder, &DeriveOptions::from(&*config))?;
     if log.status().end.index > 0 && !folder.join("frontier").is_dir() {
         return Err(CrawlError::Half { folder: folder.to_owned(), missing: "frontier", there: "log" });
@@ -135,12 +135,12 @@ fn stores(loaded: &Loaded, config: &mut Config, folder: &Path, room: &mut StartR
 }
 
 /// A frontier that has read from a log needs that log. A new frontier does not: its folder may be the mount point of a disk.
-fn refuse_a_lost_log(config: &Config, folder: &Path) -> Result<(), CrawlError> {
+fn check_log_exists(config: &Config, folder: &Path) -> Result<(), CrawlError> {
     if !folder.join("frontier").is_dir() || folder.join("log").is_dir() {
         return Ok(());
     }
     let open = || EmbeddedFrontier::open(&folder.join("frontier"), options(config), now_ms());
-    match once_free(folder, FrontierError::is_in_use, open)?.cursor()?.index {
+    match retry_while_locked(folder, FrontierError::is_in_use, open)?.cursor()?.index {
         0 => Ok(()),
         _ => Err(CrawlError::Half { folder: folder.to_owned(), missing: "log", there: "frontier" }),
     }
@@ -160,12 +160,12 @@ fn scope_with(
     seeds: &[String],
     frontier: &EmbeddedFrontier,
     config: &Config,
-    room: &mut StartRoom,
+    room: &mut StartDiskSpace,
 ) -> Result<Scope, CrawlError> {
     let scope = scope(config, frontier, seeds, room)?;
     room.write(frontier, || propose_seeds(frontier, seeds))?;
     room.write(frontier, || InForce { frontier, scope: &scope, config }.follow())?;
-    room.write(frontier, || anew::mark_again(frontier))?;
+    room.write(frontier, || restart_sink::mark_again(frontier))?;
     Ok(scope)
 }
 
@@ -190,13 +190,13 @@ fn log_for(config: &Config, folder: &Path, derive: &DeriveOptions) -> Result<Pag
 
 fn open_log(folder: &Path, config: &LogConfig, derive: &DeriveOptions) -> Result<(PageLog, Recovery), LogError> {
     let is_locked = |error: &LogError| matches!(error, LogError::Locked { .. });
-    once_free(folder, is_locked, || PageLog::open(&folder.join("log"), config, derive.clone()))
+    retry_while_locked(folder, is_locked, || PageLog::open(&folder.join("log"), config, derive.clone()))
 }
 
 /// Retries for a moment, because a command such as `seine status` locks a stopped crawl briefly. A process that was just
 /// killed also holds the locks, and its socket accepts connections, until the kernel has ended it. A running crawl accepts
 /// connections for longer.
-fn once_free<T, E>(
+fn retry_while_locked<T, E>(
     folder: &Path,
     is_locked: impl Fn(&E) -> bool,
     mut open: impl FnMut() -> Result<T, E>,
@@ -220,9 +220,9 @@ fn once_free<T, E>(
     }
 }
 
-fn open_frontier(config: &Config, folder: &Path, room: &mut StartRoom) -> Result<EmbeddedFrontier, CrawlError> {
+fn open_frontier(config: &Config, folder: &Path, room: &mut StartDiskSpace) -> Result<EmbeddedFrontier, CrawlError> {
     let open = || EmbeddedFrontier::open(&folder.join("frontier"), options(config), now_ms());
-    let frontier = once_free(folder, FrontierError::is_in_use, open)?;
+    let frontier = retry_while_locked(folder, FrontierError::is_in_use, open)?;
     room.write(&frontier, || set_clock(&frontier))?;
     room.write(&frontier, || frontier.try_put_off_again(now_ms()).map(|_| ()))?;
     Ok(frontier)

@@ -10,7 +10,7 @@ use seine_page_log::{Reader, VALIDATOR};
 use seine_system::blocking::{self, Idle, stuck_after};
 use tokio::runtime::Handle;
 
-use super::anew;
+use super::restart_sink;
 use super::backfill::fill;
 use super::dispatch::dispatch;
 use super::refill;
@@ -109,7 +109,7 @@ fn deliver_or_begin_anew(running: &Running, name: &str, beat: &Beat) -> anyhow::
         match error.downcast_ref() {
             Some(SinkError::Outdated) => tracing::info!(sink = name, "{error}"),
             Some(SinkError::Replaced { .. }) => {
-                anew::begin(running, sink, &error.to_string())?;
+                restart_sink::begin(running, sink, &error.to_string())?;
                 return result;
             }
             _ if error.is::<RefillOrdered>() => {}

@@ -8,7 +8,7 @@ use seine_parse::page::EpochMs;
 use seine_system::clock::now_ms;
 
 use super::running::Running;
-use super::spending::{SpentBudgets, resting};
+use super::spending::{SpentBudgets, hosts_without_budget};
 use crate::telemetry::progress::{some, span};
 use crate::visit::outage::{Away, Part};
 
@@ -91,7 +91,7 @@ impl Patience {
 /// Whether a URL can be fetched for the first time. Then nobody waits, although failed URLs may keep its host busy.
 fn has_fresh(running: &Running, counts: &Counts, now: EpochMs, limit: Duration) -> bool {
     // Hosts that a budget stops count as fresh.
-    if counts.hosts_fresh <= resting(running.frontier.as_ref()) {
+    if counts.hosts_fresh <= hosts_without_budget(running.frontier.as_ref()) {
         return false;
     }
     counts.hosts_leased > 0
@@ -129,7 +129,7 @@ fn only_waits(running: &Running, counts: &Counts, is_paused: bool, now: EpochMs,
     }
     let waiting = running.frontier.waiting(now, 0);
     let troubled: u64 = waiting.troubled.iter().map(|troubled| troubled.hosts).sum();
-    if troubled + waiting.blocked + resting(running.frontier.as_ref()) >= counts.hosts_with_work {
+    if troubled + waiting.blocked + hosts_without_budget(running.frontier.as_ref()) >= counts.hosts_with_work {
         return Some(true);
     }
     // A healthy host waits for its delay, and a URL for its next attempt. If that is soon, it counts as work. A host
@@ -143,7 +143,7 @@ fn only_waits(running: &Running, counts: &Counts, is_paused: bool, now: EpochMs,
 fn is_due_after(running: &Running, now: EpochMs, wait: Duration) -> bool {
     match running.frontier.next_due() {
         Some(due) => is_later(due, now, wait),
-        None => resting(running.frontier.as_ref()) > 0 || running.frontier.waiting(now, 0).blocked > 0,
+        None => hosts_without_budget(running.frontier.as_ref()) > 0 || running.frontier.waiting(now, 0).blocked > 0,
     }
 }
 

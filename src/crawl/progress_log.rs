@@ -11,7 +11,7 @@ use seine_system::clock::now_ms;
 
 use super::running::Running;
 use super::status;
-use super::stillness::trouble;
+use super::stuck_sinks::trouble;
 use crate::config::{Config, StartedWith};
 use crate::telemetry::fetch_log::FetchLog;
 use crate::telemetry::logging;
@@ -20,7 +20,7 @@ use crate::telemetry::logging;
 const WHY: usize = 120;
 
 /// Logs what is about to run, without values of settings, which can be secret. `seine check-config` shows them.
-pub(super) fn tell_start(config: &Config, started_with: &StartedWith, folder: &Path) {
+pub(super) fn log_start(config: &Config, started_with: &StartedWith, folder: &Path) {
     let file = started_with.config.as_ref().map_or("none".to_owned(), |path| path.display().to_string());
     let overrides: Vec<&str> =
         started_with.environment.keys().chain(started_with.options.keys()).map(String::as_str).collect();
@@ -79,8 +79,8 @@ impl ProgressLog {
         let now = Figures::of(running);
         self.tell(running, &now, took);
         self.before = now;
-        running.metrics.fetch_log.iter().for_each(FetchLog::tell_dropped);
-        logging::tell_repeats(false);
+        running.metrics.fetch_log.iter().for_each(FetchLog::log_dropped);
+        logging::log_repeats(false);
     }
 
     fn tell(&self, running: &Running, now: &Figures, took: Duration) {

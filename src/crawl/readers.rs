@@ -21,7 +21,7 @@ pub(super) fn meet(log: &PageLog, config: &Config, folder: &Path) -> Result<(), 
     let status = log.status();
     for sink in &config.sinks {
         match status.reader(sink.name()) {
-            None => meet_new(log, sink, &status, config, folder)?,
+            None => add_sink(log, sink, &status, config, folder)?,
             Some(reader) => report_backfill(sink, reader.missed, config, folder)?,
         }
     }
@@ -32,7 +32,7 @@ pub(super) fn meet(log: &PageLog, config: &Config, folder: &Path) -> Result<(), 
 }
 
 /// A new sink gets events that are no longer in the log from an archive, or not at all.
-fn meet_new(
+fn add_sink(
     log: &PageLog,
     sink: &SinkConfig,
     status: &LogStatus,

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use seine_page_log::PageLog;
 use seine_system::folders::{if_there, make_private};
 
-use super::anew;
+use super::restart_sink;
 use super::backfill;
 use super::readers::{can_be_filled, own_archive};
 use super::running::Running;
@@ -47,7 +47,7 @@ pub(super) fn obey(running: &Running, sink: &SinkConfig) -> anyhow::Result<()> {
     let path = order_file(&running.folder, sink.name());
     let Some(order) = TransferState::read(&path)? else { return Ok(()) };
     let names = order.task.get(1..).unwrap_or_default();
-    anew::refill(running, sink.name(), names)?;
+    restart_sink::refill(running, sink.name(), names)?;
     if_there(std::fs::remove_file(&path))?;
     Ok(())
 }

@@ -18,7 +18,7 @@ use super::console::{Console, Parts};
 use super::limits::OrderedLimits;
 use super::pauses::Pauses;
 use super::refill::OrderCount;
-use super::room::Room;
+use super::disk_space::DiskSpace;
 use super::spending::Spending;
 use super::stall::Stall;
 use crate::config::{Config, Loaded, StartedWith};
@@ -61,7 +61,7 @@ pub(crate) struct Running {
     pub started_ms: EpochMs,
     /// Notified when standard output is closed, as with `| head`.
     pub reader_gone: Notify,
-    pub room: Arc<Room>,
+    pub room: Arc<DiskSpace>,
     pub spending: Spending,
     pub stall: Stall,
     /// Remote workers.

@@ -8,7 +8,7 @@ use seine_frontier::{EmbeddedFrontier, Fetching, FrontierError, Notes, PageRecor
 use seine_parse::page::FailureReason;
 use seine_system::clock::now_ms;
 
-use super::{focus, reach};
+use super::{focus, saved_scope};
 use crate::config::{Config, Loaded, Redirects};
 use crate::fetch::client::admits;
 use crate::validate::RecheckTimes;
@@ -25,7 +25,7 @@ pub(super) struct Saved {
 
 /// All saved settings, in the order in which they are compared. A later one may ask for a recheck that is sooner than the
 /// recheck policy wants it.
-const TABLE: [&Saved; 6] = [&RECRAWL, &focus::ORDER, &reach::REACH, &REDIRECTS, &SKIPPING, &MEDIA_TYPES];
+const TABLE: [&Saved; 6] = [&RECRAWL, &focus::ORDER, &saved_scope::REACH, &REDIRECTS, &SKIPPING, &MEDIA_TYPES];
 
 /// The settings in force, and what is known.
 pub(super) struct InForce<'a> {

@@ -9,7 +9,7 @@ use seine_parse::page::EpochMs;
 use seine_system::clock::now_ms;
 
 use super::error::CrawlError;
-use super::start_room::StartRoom;
+use super::start_disk_space::StartDiskSpace;
 use crate::config::Config;
 
 /// The scope of a crawl, stored with its frontier.
@@ -20,7 +20,7 @@ pub(super) fn scope(
     config: &Config,
     frontier: &EmbeddedFrontier,
     seeds: &[String],
-    room: &mut StartRoom,
+    room: &mut StartDiskSpace,
 ) -> Result<Scope, CrawlError> {
     let known = frontier.note(SCOPE_NOTE)?;
     if seeds.is_empty() && known.is_none() {

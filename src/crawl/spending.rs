@@ -60,7 +60,7 @@ pub(super) fn spent_of_crawl(frontier: &EmbeddedFrontier) -> Option<Budget> {
 }
 
 /// Number of hosts that wait because of used-up budgets.
-pub(super) fn resting(frontier: &EmbeddedFrontier) -> u64 {
+pub(super) fn hosts_without_budget(frontier: &EmbeddedFrontier) -> u64 {
     frontier.budgets(now_ms()).iter().map(|standing| standing.resting).sum()
 }
 

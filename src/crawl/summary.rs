@@ -15,7 +15,7 @@ use super::backfill;
 use super::ending::Ended;
 use super::open::clock_is_ahead;
 use super::running::Running;
-use super::stillness::trouble;
+use super::stuck_sinks::trouble;
 use crate::sinks::dead_letters;
 use crate::telemetry::progress::{bytes, grouped};
 

@@ -313,7 +313,7 @@ async fn read_body(
     let mut patience = Patience::new(deadline, limits);
     let cut = loop {
         let chunk = match tokio::time::timeout_at(patience.until().into(), incoming.piece()).await {
-            Err(_) if patience.is_at_an_end() => break Some(Truncated::Time),
+            Err(_) if patience.check_expired() => break Some(Truncated::Time),
             Err(_) => continue,
             Ok(Err(cut)) => break Some(cut),
             Ok(Ok(None)) => break None,
@@ -334,7 +334,7 @@ async fn read_body(
             break Some(Truncated::Length);
         }
         patience.received(chunk.len());
-        if patience.is_at_an_end() {
+        if patience.check_expired() {
             break Some(Truncated::Time);
         }
     };

@@ -39,7 +39,7 @@ impl Patience<'_> {
     }
 
     /// Checks the limits. After a span with enough bytes, the next one starts.
-    pub(super) fn is_at_an_end(&mut self) -> bool {
+    pub(super) fn check_expired(&mut self) -> bool {
         let now = Instant::now();
         if now >= self.deadline || now >= self.last_byte + self.limits.silence {
             return true;

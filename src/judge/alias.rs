@@ -6,7 +6,7 @@ use seine_parse::page::{PageChange, PageEvent, Withheld};
 use seine_policies::revisit::History;
 use seine_simulation_hooks::planted;
 
-use super::canonical::{Says, canonical_of};
+use super::canonical::{PageStatements, canonical_of};
 use super::record::{Seen, Settings};
 use super::withheld::is_noindex;
 
@@ -34,9 +34,9 @@ pub(crate) fn reached(seen: Seen) -> Option<Reached> {
 /// The canonical URL of an event's page, if it counts. `there`: the record, if the page was live.
 pub(super) fn canonical(seen: Seen, there: Option<&PageRecord>, settings: Settings) -> Option<String> {
     let Seen { event, derived, .. } = seen;
-    let now = Says { canonical: derived.canonical.as_deref(), noindex: derived.robots.noindex };
+    let now = PageStatements { canonical: derived.canonical.as_deref(), noindex: derived.robots.noindex };
     let before = there
-        .map_or_else(Says::default, |there| Says { canonical: there.canonical.as_deref(), noindex: there.noindex });
+        .map_or_else(PageStatements::default, |there| PageStatements { canonical: there.canonical.as_deref(), noindex: there.noindex });
     canonical_of(event, &now, &before, settings.scope, settings.config)
 }
 
@@ -82,7 +82,7 @@ fn digest(event: &PageEvent, derived: &Derived, before: Option<&PageRecord>) -> 
 }
 
 /// Whether the links of a page may be new.
-pub(crate) fn is_to_be_read(record: &PageRecord, before: Option<&PageRecord>) -> bool {
+pub(crate) fn may_have_new_links(record: &PageRecord, before: Option<&PageRecord>) -> bool {
     before.is_some_and(|before| before.must_refetch)
         || match record.state {
             PageState::Changed if planted::is("new_links_lost") => false,

@@ -4,11 +4,11 @@ use seine_frontier::{Cause, Errors, Trouble, Work, url_mark};
 use seine_parse::page::{EpochMs, FailureReason, Outcome, Truncated};
 use seine_simulation_hooks::planted;
 
-use super::trouble::unasked;
+use super::trouble::idle_ms;
 use crate::config::FrontierConfig;
 
 /// After this many truncated bodies in a row, the host is no longer charged; then each URL is.
-const CUTS_BELIEVED: u32 = 4;
+const MAX_TRUNCATED_IN_A_ROW: u32 = 4;
 
 /// The part that is charged for an outcome. Outages of this machine are handled before (see `visit::outage`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct Blame {
 }
 
 /// The kinds of outcomes.
-pub(super) enum Sort {
+pub(super) enum OutcomeKind {
     /// The host answered.
     Answer,
     /// Says nothing about the host.
@@ -51,28 +51,28 @@ pub(super) enum Sort {
     Slow,
 }
 
-pub(super) fn sort(outcome: &Outcome) -> Sort {
+pub(super) fn kind_of(outcome: &Outcome) -> OutcomeKind {
     use FailureReason::*;
     match outcome {
         Outcome::Response(response) if response.is_cut() => match response.truncated {
-            Some(Truncated::Time) => Sort::Slow,
-            _ => Sort::Cut,
+            Some(Truncated::Time) => OutcomeKind::Slow,
+            _ => OutcomeKind::Cut,
         },
         Outcome::Response(response) => match response.status {
-            408 | 421 | 425 | 429 | 503 => Sort::Rejection,
-            500.. => Sort::Either,
-            _ => Sort::Answer,
+            408 | 421 | 425 | 429 | 503 => OutcomeKind::Rejection,
+            500.. => OutcomeKind::Either,
+            _ => OutcomeKind::Answer,
         },
         Outcome::Failure(failure) => match failure.reason {
             Dns | Resolver | NoRoute | OpenFiles | Connect | ConnectionRefused | Tls | RobotsUnreachable => {
-                Sort::Connection
+                OutcomeKind::Connection
             }
-            ConnectionBroken => Sort::Rejection,
-            Timeout | Protocol => Sort::Either,
-            UnwantedType => Sort::Answer,
+            ConnectionBroken => OutcomeKind::Rejection,
+            Timeout | Protocol => OutcomeKind::Either,
+            UnwantedType => OutcomeKind::Answer,
             PrivateAddress | RobotsDenied | TooManyRedirects | BadRedirect | BadUrl | HostBusy | HostUnreachable
-            | OutOfScope | Alias | UnknownHost | Fault => Sort::Nothing,
-            Cut => Sort::Cut,
+            | OutOfScope | Alias | UnknownHost | Fault => OutcomeKind::Nothing,
+            Cut => OutcomeKind::Cut,
         },
     }
 }
@@ -118,21 +118,21 @@ pub fn whose(outcome: &Outcome, url: &str, was_put_off: bool, trouble: Option<&T
     let mark = url_mark(url);
     let is_of_it = |trouble: &Trouble| trouble.suspect.is_none_or(|suspect| suspect == mark);
     let was_well = trouble.is_none_or(|trouble| trouble.failures == 0 && is_of_it(trouble));
-    match sort(outcome) {
-        Sort::Answer | Sort::Nothing => Whose::Nobody,
-        Sort::Connection if planted::is("page_pays_for_host") => Whose::Page,
-        Sort::Connection => Whose::Host,
+    match kind_of(outcome) {
+        OutcomeKind::Answer | OutcomeKind::Nothing => Whose::Nobody,
+        OutcomeKind::Connection if planted::is("page_pays_for_host") => Whose::Page,
+        OutcomeKind::Connection => Whose::Host,
         // The host was healthy after the last failure, so it is this URL.
-        Sort::Rejection if was_put_off && trouble.is_none_or(is_answering) => Whose::Page,
-        Sort::Rejection if !asks_for_rest(outcome) && trouble.is_none_or(|trouble| answers_others(trouble, mark)) => {
+        OutcomeKind::Rejection if was_put_off && trouble.is_none_or(is_answering) => Whose::Page,
+        OutcomeKind::Rejection if !asks_for_rest(outcome) && trouble.is_none_or(|trouble| answers_others(trouble, mark)) => {
             Whose::Part
         }
-        Sort::Rejection => Whose::Host,
-        Sort::Either if was_well => Whose::Page,
-        Sort::Either => Whose::Host,
+        OutcomeKind::Rejection => Whose::Host,
+        OutcomeKind::Either if was_well => Whose::Page,
+        OutcomeKind::Either => Whose::Host,
         // Two different URLs in a row: it is host trouble.
-        Sort::Cut if !was_well && trouble.is_some_and(breaks_off) => Whose::Host,
-        Sort::Cut | Sort::Slow => Whose::Page,
+        OutcomeKind::Cut if !was_well && trouble.is_some_and(breaks_off) => Whose::Host,
+        OutcomeKind::Cut | OutcomeKind::Slow => Whose::Page,
     }
 }
 
@@ -154,19 +154,19 @@ fn asks_for_rest(outcome: &Outcome) -> bool {
 
 /// Its bodies are truncated, and that may pass.
 fn breaks_off(trouble: &Trouble) -> bool {
-    trouble.cause == Cause::Failure(FailureReason::Cut) && trouble.failures < CUTS_BELIEVED
+    trouble.cause == Cause::Failure(FailureReason::Cut) && trouble.failures < MAX_TRUNCATED_IN_A_ROW
 }
 
 /// Its bodies were truncated too often in a row to be a temporary trouble.
-pub(super) fn is_believed_no_more(trouble: &Trouble) -> bool {
-    trouble.cause == Cause::Failure(FailureReason::Cut) && trouble.failures >= CUTS_BELIEVED
+pub(super) fn is_permanently_truncating(trouble: &Trouble) -> bool {
+    trouble.cause == Cause::Failure(FailureReason::Cut) && trouble.failures >= MAX_TRUNCATED_IN_A_ROW
 }
 
 /// The URL failed in a way that may be host trouble, and only this URL can tell: nothing else was answered since its
 /// last failure, or this is its last attempt. True for the last page of a host that is down.
 fn leaves_host_in_question(outcome: &Outcome, work: &Work, before: Option<&Trouble>, config: &FrontierConfig) -> bool {
     let is_alone = before.is_some_and(|before| before.suspect == Some(url_mark(&work.url)));
-    matches!(sort(outcome), Sort::Either) && (is_alone || work.attempt >= config.max_retries)
+    matches!(kind_of(outcome), OutcomeKind::Either) && (is_alone || work.attempt >= config.max_retries)
 }
 
 /// Updates the error statistics of a host's URLs. If many fail together, the first success makes all of them healthy
@@ -180,24 +180,24 @@ pub(crate) fn errors_after(
 ) -> Errors {
     let errors = before.map(|before| before.errors).unwrap_or_default();
     let is_first = work.attempt == 0 && !work.was_put_off;
-    match (sort(outcome), before) {
-        (Sort::Answer, _) if !is_first => Errors::default(),
-        (Sort::Answer, _) => errors.first_request(false, ended_ms),
-        (Sort::Either | Sort::Rejection, before) => {
-            let unasked = before.map_or(0, |before| unasked(before, ended_ms, config));
-            let many_since = errors.many_since.map(|since| since + unasked);
+    match (kind_of(outcome), before) {
+        (OutcomeKind::Answer, _) if !is_first => Errors::default(),
+        (OutcomeKind::Answer, _) => errors.first_request(false, ended_ms),
+        (OutcomeKind::Either | OutcomeKind::Rejection, before) => {
+            let idle_ms = before.map_or(0, |before| idle_ms(before, ended_ms, config));
+            let many_since = errors.many_since.map(|since| since + idle_ms);
             let errors = Errors { many_since, ..errors };
             if is_first { errors.first_request(true, ended_ms) } else { errors }
         }
-        (Sort::Nothing | Sort::Connection | Sort::Cut | Sort::Slow, _) => errors,
+        (OutcomeKind::Nothing | OutcomeKind::Connection | OutcomeKind::Cut | OutcomeKind::Slow, _) => errors,
     }
 }
 
 /// A failure that occurs with host trouble, but also with single pages of a healthy host.
 fn may_be_the_pages(outcome: &Outcome) -> bool {
-    match sort(outcome) {
-        Sort::Either => true,
-        Sort::Rejection => !asks_for_rest(outcome),
+    match kind_of(outcome) {
+        OutcomeKind::Either => true,
+        OutcomeKind::Rejection => !asks_for_rest(outcome),
         _ => false,
     }
 }
@@ -205,15 +205,15 @@ fn may_be_the_pages(outcome: &Outcome) -> bool {
 /// Decides who is charged if the host answers for another page. A URL that is rejected for the first time waits a little before
 /// it is charged.
 fn whose_of_a_host_that_answers(outcome: &Outcome, work: &Work) -> Whose {
-    match sort(outcome) {
-        Sort::Rejection if !work.was_put_off => Whose::Part,
+    match kind_of(outcome) {
+        OutcomeKind::Rejection if !work.was_put_off => Whose::Part,
         _ => Whose::Page,
     }
 }
 
 /// Whether the host answered, whatever it said.
 pub fn is_answer(outcome: &Outcome) -> bool {
-    matches!(sort(outcome), Sort::Answer | Sort::Cut | Sort::Slow)
+    matches!(kind_of(outcome), OutcomeKind::Answer | OutcomeKind::Cut | OutcomeKind::Slow)
 }
 
 /// The cause of a failed attempt.

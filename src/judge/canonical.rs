@@ -11,7 +11,7 @@ use crate::config::{Canonical, FrontierConfig};
 
 /// The statements of a response about its page. For a 304: what the last complete response said.
 #[derive(Default)]
-pub(super) struct Says<'a> {
+pub(super) struct PageStatements<'a> {
     pub canonical: Option<&'a str>,
     pub noindex: bool,
 }
@@ -20,8 +20,8 @@ pub(super) struct Says<'a> {
 /// page.
 pub(super) fn canonical_of(
     event: &PageEvent,
-    now: &Says,
-    before: &Says,
+    now: &PageStatements,
+    before: &PageStatements,
     scope: &Scope,
     config: &FrontierConfig,
 ) -> Option<String> {
@@ -53,8 +53,8 @@ pub(super) fn slot(case: &Case, answers: &Answers) -> Result<(Option<Withheld>, 
         return Ok((None, false));
     }
     let Case { event, known, policy, .. } = *case;
-    let now = Says { canonical: case.reading.canonical.as_deref(), noindex: case.reading.noindex };
-    let before = Says { canonical: known.known.canonical.as_deref(), noindex: known.known.noindex };
+    let now = PageStatements { canonical: case.reading.canonical.as_deref(), noindex: case.reading.noindex };
+    let before = PageStatements { canonical: known.known.canonical.as_deref(), noindex: known.known.noindex };
     let named = canonical_of(event, &now, &before, policy.scope, &policy.config.frontier);
     let revisit = &policy.config.frontier.revisit;
     let is_delivered = known.was_found && known.known.state.is_live();

@@ -8,7 +8,7 @@ mod canonical;
 pub mod change;
 mod dates;
 mod doubt;
-pub(crate) mod hearsay;
+pub(crate) mod worker_results;
 mod keep;
 mod preferences;
 pub mod reading;

@@ -82,7 +82,7 @@ fn judged_before(known: &Work, config: &Config) -> Option<Relevance> {
 
 /// Whether the page must be refetched, not only asked whether it changed. `host_statements`: the statements of its host, as
 /// far as they are known before the request.
-pub(crate) fn must_come_whole(known: &Work, host_statements: Vec<Statement>, config: &Config) -> bool {
+pub(crate) fn must_be_refetched(known: &Work, host_statements: Vec<Statement>, config: &Config) -> bool {
     is_released(known, host_statements, config) || must_be_compared(known, config) || must_be_judged(known, config)
 }
 

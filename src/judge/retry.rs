@@ -6,7 +6,7 @@ use seine_frontier::{Errors, Trouble, Work};
 use seine_parse::page::{Again, EpochMs, FailureReason, Outcome, PageEvent, Response};
 use seine_simulation_hooks::planted;
 
-use super::blame::{Sort, Whose, sort};
+use super::blame::{OutcomeKind, Whose, kind_of};
 use super::dates::{date_of, http_date};
 use crate::config::FrontierConfig;
 
@@ -52,7 +52,7 @@ pub fn retry_at(event: &PageEvent, config: &FrontierConfig) -> Option<EpochMs> {
 
 /// When to retry a URL whose failure belongs to a part of the host, or that would fail for good now although many other
 /// URLs of the host fail too. `host`: its trouble, with this outcome.
-pub(crate) fn with_its_part(
+pub(crate) fn retry_when_many_fail(
     whose: Whose,
     outcome: &Outcome,
     work: &Work,
@@ -61,15 +61,15 @@ pub(crate) fn with_its_part(
     config: &FrontierConfig,
 ) -> Option<EpochMs> {
     match whose {
-        Whose::Part => Some(tried_after_others(work, ended_ms, config)),
-        Whose::Page => tried_with_others(outcome, work, host, ended_ms, config),
+        Whose::Part => Some(retry_after_others(work, ended_ms, config)),
+        Whose::Page => retry_instead_of_failing(outcome, work, host, ended_ms, config),
         Whose::Nobody | Whose::Host => None,
     }
 }
 
 /// When to retry a URL that would fail for good although many URLs of its host fail together; none if it may fail. The
 /// longer they have failed, the longer it waits.
-fn tried_with_others(
+fn retry_instead_of_failing(
     outcome: &Outcome,
     work: &Work,
     host: Option<&Trouble>,
@@ -77,7 +77,7 @@ fn tried_with_others(
     config: &FrontierConfig,
 ) -> Option<EpochMs> {
     let errors = host?.errors;
-    let is_error = matches!(sort(outcome), Sort::Either | Sort::Rejection) && !hangs_by_itself(outcome, errors);
+    let is_error = matches!(kind_of(outcome), OutcomeKind::Either | OutcomeKind::Rejection) && !hangs_by_itself(outcome, errors);
     let since = errors.many_since.filter(|_| is_error && work.attempt >= config.max_retries)?;
     let age = Duration::from_millis(ended_ms.saturating_sub(since));
     let wait = back_off(u32::from(work.attempt) + 1, &work.url, config).max(age / 2).min(config.backoff_max);
@@ -92,7 +92,7 @@ fn hangs_by_itself(outcome: &Outcome, errors: Errors) -> bool {
 }
 
 /// When to retry a URL of [`Whose::Part`].
-fn tried_after_others(work: &Work, ended_ms: EpochMs, config: &FrontierConfig) -> EpochMs {
+fn retry_after_others(work: &Work, ended_ms: EpochMs, config: &FrontierConfig) -> EpochMs {
     ended_ms + millis(back_off(u32::from(work.attempt) + 1, &work.url, config))
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use seine_frontier::{Cause, Health, Trouble, url_mark};
 use seine_parse::page::{EpochMs, FailureReason, Outcome};
 
-use super::blame::{Sort, Whose, cause_of, is_believed_no_more, sort};
+use super::blame::{OutcomeKind, Whose, cause_of, is_permanently_truncating, kind_of};
 use super::retry::{back_off, millis, retry_after};
 use crate::config::FrontierConfig;
 
@@ -22,11 +22,11 @@ pub fn health_after(
     config: &FrontierConfig,
 ) -> Option<Health> {
     let (cause, asked_until) = (cause_of(outcome), asked_until(outcome, ended_ms, config));
-    match (whose, sort(outcome)) {
-        (Whose::Nobody, Sort::Nothing) => None,
-        (Whose::Nobody, _) | (Whose::Page, Sort::Slow) => Some(Health::Well),
+    match (whose, kind_of(outcome)) {
+        (Whose::Nobody, OutcomeKind::Nothing) => None,
+        (Whose::Nobody, _) | (Whose::Page, OutcomeKind::Slow) => Some(Health::Well),
         // The host's state stays, and it does not back off further.
-        (Whose::Page, Sort::Cut) if before.as_ref().is_some_and(is_believed_no_more) => None,
+        (Whose::Page, OutcomeKind::Cut) if before.as_ref().is_some_and(is_permanently_truncating) => None,
         (Whose::Page | Whose::Part, _) => {
             let since = before.map_or(ended_ms, |before| before.since);
             let first = failed_again(None, cause, ended_ms, config);
@@ -54,9 +54,9 @@ pub fn failed_again(before: Option<Trouble>, cause: Cause, ended_ms: EpochMs, co
     let Some(before) = before.filter(|before| before.failures > 0) else {
         return Trouble { suspect: before.and_then(|before| before.suspect), ..new };
     };
-    let unasked = if before.given_up { 0 } else { unasked(&before, ended_ms, config) };
+    let idle_ms = if before.given_up { 0 } else { idle_ms(&before, ended_ms, config) };
     Trouble {
-        since: before.since + unasked,
+        since: before.since + idle_ms,
         failures: before.failures.saturating_add(1),
         cause,
         last: ended_ms,
@@ -66,7 +66,7 @@ pub fn failed_again(before: Option<Trouble>, cause: Cause, ended_ms: EpochMs, co
 }
 
 /// Time without requests to a host that had failed.
-pub(super) fn unasked(before: &Trouble, ended_ms: EpochMs, config: &FrontierConfig) -> u64 {
+pub(super) fn idle_ms(before: &Trouble, ended_ms: EpochMs, config: &FrontierConfig) -> u64 {
     ended_ms.saturating_sub(before.last).saturating_sub(millis(config.backoff_max))
 }
 

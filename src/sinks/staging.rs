@@ -54,7 +54,7 @@ impl StagedFiles {
     }
 
     /// Says so when the folder was deleted since a sink delivered into it. Called before the folder is made. `state`: as committed.
-    pub(super) fn tell_if_gone(folder: &Path, state: &serde_json::Value) {
+    pub(super) fn report_if_gone(folder: &Path, state: &serde_json::Value) {
         if state[BEGUN] == true && !folder.join(WRITING).is_dir() {
             tracing::error!(
                 folder = %folder.display(),

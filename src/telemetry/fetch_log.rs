@@ -158,7 +158,7 @@ impl FetchLog {
     }
 
     /// Reports the number of lines dropped since the last report.
-    pub(crate) fn tell_dropped(&self) {
+    pub(crate) fn log_dropped(&self) {
         let dropped = self.counts.dropped.load(Ordering::Relaxed);
         let before = self.reported.swap(dropped, Ordering::Relaxed);
         if dropped > before {
@@ -185,7 +185,7 @@ impl FetchLog {
             std::thread::sleep(Duration::from_millis(10));
         }
         let _ = end.recv_timeout(deadline.saturating_duration_since(Instant::now()));
-        self.tell_dropped();
+        self.log_dropped();
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn start(config: &LoggingConfig, screen: &Screen) -> Result<(), Loggi
     }
     if started.is_ok() && config.json {
         progress::speak_json();
-        std::panic::set_hook(Box::new(tell_panic));
+        std::panic::set_hook(Box::new(log_panic));
     }
     Ok(())
 }
@@ -62,14 +62,14 @@ fn parsed(filter: &str) -> Result<EnvFilter, LoggingError> {
 }
 
 /// Reports lines that were counted instead of written; all of them if the log `is_over`.
-pub(crate) fn tell_repeats(is_over: bool) {
+pub(crate) fn log_repeats(is_over: bool) {
     if let Some(repeats) = REPEATS.get() {
         repeats.tell(is_over);
     }
 }
 
 /// A panic as a JSON object.
-fn tell_panic(panic: &PanicHookInfo<'_>) {
+fn log_panic(panic: &PanicHookInfo<'_>) {
     let thread = std::thread::current();
     let backtrace = Backtrace::capture(); // as RUST_BACKTRACE says
     let backtrace = (backtrace.status() == BacktraceStatus::Captured).then(|| backtrace.to_string());

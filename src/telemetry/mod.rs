@@ -1,6 +1,6 @@
 //! Logs, metrics, health and progress of a running crawl.
 
-mod aside;
+mod stderr_thread;
 pub(crate) mod fetch_log;
 mod gauges;
 pub(crate) mod harvest;

@@ -72,7 +72,7 @@ impl Validator {
     }
 
     /// Queues URLs again whose events were lost, when all other events that could concern them are validated.
-    pub(super) fn look_for_lost(&self, reader: &Reader) -> Result<(), ValidateError> {
+    pub(super) fn requeue_lost_events(&self, reader: &Reader) -> Result<(), ValidateError> {
         let mut lost = self.lost.lock();
         if reader.damaged() > lost.damaged && lost.suspects.is_none() {
             // In this order: the events of all these URLs are before the end.

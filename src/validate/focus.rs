@@ -60,7 +60,7 @@ impl Focus {
         if !config.ranks {
             return Ok(None);
         }
-        let Recalled { learner, lesson_bytes, is_readable } = remembered(frontier)?;
+        let StoredModel { learner, lesson_bytes, is_readable } = load_model(frontier)?;
         // The next lesson replaces what cannot be read.
         let is_to_be_written = !is_readable;
         let state = State { learner, lesson_bytes, lessons: Vec::new(), is_to_be_written, position: None, owed: 0 };
@@ -157,7 +157,7 @@ impl Ranking<'_> {
 }
 
 /// The stored model.
-pub struct Recalled {
+pub struct StoredModel {
     pub learner: Learner,
     /// Bytes of lessons since it was stored completely.
     lesson_bytes: usize,
@@ -165,21 +165,21 @@ pub struct Recalled {
     is_readable: bool,
 }
 
-pub fn remembered(frontier: &dyn Validation) -> Result<Recalled, FrontierError> {
-    let remembered = frontier.learned()?;
+pub fn load_model(frontier: &dyn Validation) -> Result<StoredModel, FrontierError> {
+    let load_model = frontier.learned()?;
     let read = || {
-        let mut learner = remembered.model.as_deref().map_or_else(|| Ok(Learner::default()), Learner::from_bytes)?;
-        for lessons in &remembered.lessons {
+        let mut learner = load_model.model.as_deref().map_or_else(|| Ok(Learner::default()), Learner::from_bytes)?;
+        for lessons in &load_model.lessons {
             Lesson::read_all(lessons)?.iter().for_each(|lesson| learner.learn(lesson));
         }
         Ok(learner)
     };
-    let lesson_bytes = remembered.lessons.iter().map(Vec::len).sum();
+    let lesson_bytes = load_model.lessons.iter().map(Vec::len).sum();
     match read() {
-        Ok(learner) => Ok(Recalled { learner, lesson_bytes, is_readable: true }),
+        Ok(learner) => Ok(StoredModel { learner, lesson_bytes, is_readable: true }),
         Err::<_, focus::UnreadableModel>(error) => {
             tracing::warn!(%error, "the learned link scores cannot be read; Seine learns them again");
-            Ok(Recalled { learner: Learner::default(), lesson_bytes: 0, is_readable: false })
+            Ok(StoredModel { learner: Learner::default(), lesson_bytes: 0, is_readable: false })
         }
     }
 }

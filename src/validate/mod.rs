@@ -4,7 +4,7 @@
 
 mod faults;
 mod focus;
-mod kept;
+mod history;
 mod mirrors;
 mod proposals;
 mod recheck_times;
@@ -16,14 +16,14 @@ use std::time::Duration;
 
 use faults::Lost;
 use focus::Focus;
-pub use focus::{rank_again, remembered};
-use kept::{attempt, made_of};
+pub use focus::{rank_again, load_model};
+use history::{attempt, result_name};
 use parking_lot::Mutex;
 pub(crate) use proposals::by_depth;
 pub(crate) use recheck_times::RecheckTimes;
 use seine_delivery::Entry;
 use seine_frontier::scope::CurrentScope;
-use seine_frontier::{Batch, Change, FrontierError, PageRecord, PageState, Validation, Verdict, WHEN_MET_AGAIN};
+use seine_frontier::{Batch, Change, FrontierError, PageRecord, PageState, Validation, Verdict, WHEN_LINKED_AGAIN};
 use seine_page_log::{LogError, Reader};
 use seine_policies::budgets::Amounts;
 use seine_system::blocking::Idle;
@@ -32,7 +32,7 @@ use traps::Watch;
 pub use traps::release_deferred;
 
 use crate::config::FrontierConfig;
-use crate::judge::alias::{is_to_be_read, reached};
+use crate::judge::alias::{may_have_new_links, reached};
 use crate::judge::record::{self, Recheck, Ruling, Seen, Settings, is_alive};
 use crate::supervisor::Beat;
 use crate::telemetry::Metrics;
@@ -62,7 +62,7 @@ const BATCH_BYTES: usize = 4 << 20;
 /// Maximum bytes of links in a batch; one page may exceed it.
 const LINK_BYTES: usize = 8 << 20;
 /// Bytes of a link besides its URL.
-const LINK: usize = 64;
+const LINK_OVERHEAD: usize = 64;
 const IDLE: Duration = Duration::from_millis(200);
 
 impl Validator {
@@ -95,13 +95,13 @@ impl Validator {
             }
             if entries.is_empty() {
                 self.pass_damage(reader)?;
-                self.look_for_lost(reader)?;
+                self.requeue_lost_events(reader)?;
                 self.release(reader)?; // a segment may have been closed since
                 beat.idle();
                 continue;
             }
             self.validate_each(&entries, reader)?;
-            self.look_for_lost(reader)?;
+            self.requeue_lost_events(reader)?;
             self.release(reader)?;
             beat.progress();
             applied();
@@ -176,9 +176,9 @@ impl Validator {
                 if let (true, Some(known)) = (is_alive(event, record), seen.known()) {
                     self.recheck_times.count(&*self.frontier, &event.url, &known, seen.trust, event.ended_ms)?;
                 }
-                if is_to_be_read(record, before.as_ref()) {
+                if may_have_new_links(record, before.as_ref()) {
                     self.propose_links(entry, &derived, (record.canonical.as_deref(), lead), &mut batch.proposals);
-                    self.hold_links(event, worth, &mut batch.proposals, links_before)?;
+                    self.defer_links(event, worth, &mut batch.proposals, links_before)?;
                     self.recheck_times.add_hints(&*self.frontier, (event, &derived), &mut batch.hints)?;
                     if record.state == PageState::Changed {
                         let links = &batch.proposals[links_before..];
@@ -188,7 +188,7 @@ impl Validator {
                 self.propose_owner(entry, &derived, record, &mut batch.proposals);
                 judged.insert(&event.url, record.clone());
             }
-            changes.push(made_of(event, &change));
+            changes.push(result_name(event, &change));
             batch.verdicts.push(Verdict {
                 url: event.url.clone(),
                 kind: event.kind,
@@ -199,7 +199,7 @@ impl Validator {
                 change,
             });
             batch.cursor = entry.end;
-            link_bytes += batch.proposals[links_before..].iter().map(|link| link.url.len() + LINK).sum::<usize>();
+            link_bytes += batch.proposals[links_before..].iter().map(|link| link.url.len() + LINK_OVERHEAD).sum::<usize>();
             if link_bytes > LINK_BYTES {
                 break;
             }
@@ -231,7 +231,7 @@ impl Validator {
                 let due_again = match recheck {
                     Recheck::Never => None,
                     Recheck::Now => Some(now),
-                    Recheck::WithItsHost => Some(WHEN_MET_AGAIN),
+                    Recheck::WithItsHost => Some(WHEN_LINKED_AGAIN),
                     Recheck::ByPolicy => self.recheck_times.due(&record, seen.trust, now),
                 };
                 Change::Page { record, due_again }

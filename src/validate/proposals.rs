@@ -10,7 +10,7 @@ use seine_parse::page::{Kind, PageEvent, Withheld};
 use seine_policies::focus::{Lead, PRIORITY_NEUTRAL};
 
 use super::Validator;
-use super::kept::found_on;
+use super::history::found_on;
 
 /// The priority is the depth, so seeds come first; deeper URLs share the last priority.
 const LAST_PRIORITY: u16 = 250;

@@ -17,7 +17,7 @@ use crate::config::FrontierConfig;
 const NOTE: &str = "recrawl";
 
 /// Tolerance for wrong clocks and time zones.
-const AHEAD_MS: u64 = 86_400_000;
+const CLOCK_TOLERANCE_MS: u64 = 86_400_000;
 
 #[derive(Debug)]
 pub(crate) struct RecheckTimes {
@@ -199,7 +199,7 @@ impl RecheckTimes {
         let policies = self.overrides.iter().map(|(_, policy)| policy).chain([&self.policy]);
         let looked_at = policies.filter(|policy| policy.interval.is_some());
         let longest = looked_at.map(RevisitPolicy::longest_ms).max();
-        longest.is_some_and(|longest| changed_ms <= now + AHEAD_MS && changed_ms + longest > now)
+        longest.is_some_and(|longest| changed_ms <= now + CLOCK_TOLERANCE_MS && changed_ms + longest > now)
     }
 
     fn policy_of(&self, url: &str) -> &RevisitPolicy {

@@ -333,7 +333,7 @@ impl Validator {
     }
 
     /// Processes the links of a page, in the proposals from `begun` on.
-    pub(super) fn hold_links(
+    pub(super) fn defer_links(
         &self,
         event: &PageEvent,
         worth: Option<Worth>,

@@ -18,7 +18,7 @@ use crate::config::{Canonical, Redirects, Secret};
 use crate::fetch::Jar;
 use crate::fetch::client::{Conditions, Exchange, Limits};
 use crate::judge::blame::Whose;
-use crate::judge::reading::must_come_whole;
+use crate::judge::reading::must_be_refetched;
 use crate::judge::redirect::{self, Target};
 use crate::judge::{Owner, Way};
 
@@ -190,7 +190,7 @@ impl Follower {
     pub(super) fn validators_at(&self, host: Option<&LeasedHost>, work: &Work, url: &Url) -> Conditions {
         let obeys_robots = self.services.config.fetch.obey_robots;
         let host_statements = host.filter(|_| work.was_withheld()).map(|host| host.statements_about(url, obeys_robots));
-        if must_come_whole(work, host_statements.unwrap_or_default(), &self.services.config) {
+        if must_be_refetched(work, host_statements.unwrap_or_default(), &self.services.config) {
             return Conditions::default();
         }
         Conditions { etag: work.known.etag.clone(), last_modified: work.known.last_modified.clone(), cookies: None }

@@ -21,7 +21,7 @@ use super::url_reservation::UrlReservation;
 use super::visit::{Queued, Visit};
 use super::visitor::{Interrupted, Services, Shared, Visitor, ask_frontier};
 use crate::fetch::client::Exchange;
-use crate::judge::hearsay::{Sketch, is_hearsay};
+use crate::judge::worker_results::{Sketch, is_not_trusted};
 use crate::judge::{redirect, trouble};
 
 /// How often to check whether the operator wants the host back.
@@ -217,7 +217,7 @@ impl LentVisit<'_> {
         let reply = |taken| {
             let _ = answer.send(taken);
         };
-        if is_hearsay(&exchange.outcome) {
+        if is_not_trusted(&exchange.outcome) {
             let asked_until = trouble::asked_until(&exchange.outcome, exchange.ended_ms, &services.config.frontier);
             if is_trusted {
                 self.host.lock().await.rests_until(asked_until);

@@ -34,7 +34,7 @@ pub enum Sign {
 
 /// The evidence of a request about this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Says {
+pub enum Evidence {
     /// Somebody answered, even if only to refuse or break the connection, so the network works.
     Answered,
     Failed(Sign),
@@ -101,24 +101,24 @@ const FIRST_PROBE: Duration = Duration::from_secs(1);
 /// … up to this.
 const LAST_PROBE: Duration = Duration::from_secs(15);
 
-impl Says {
-    pub fn of(outcome: &Outcome) -> Says {
+impl Evidence {
+    pub fn of(outcome: &Outcome) -> Evidence {
         match outcome {
-            Outcome::Response(_) => Says::Answered,
-            Outcome::Failure(failure) => Says::of_failure(failure.reason),
+            Outcome::Response(_) => Evidence::Answered,
+            Outcome::Failure(failure) => Evidence::of_failure(failure.reason),
         }
     }
 
-    pub fn of_failure(reason: FailureReason) -> Says {
+    pub fn of_failure(reason: FailureReason) -> Evidence {
         use FailureReason::*;
         match reason {
-            Resolver => Says::Failed(Sign::Unresolved),
-            Connect | Timeout => Says::Failed(Sign::Silence),
-            NoRoute => Says::Failed(Sign::NoRoute),
-            OpenFiles => Says::Failed(Sign::NoFiles),
-            ConnectionRefused | ConnectionBroken | Tls | Protocol | UnwantedType | Cut => Says::Answered,
+            Resolver => Evidence::Failed(Sign::Unresolved),
+            Connect | Timeout => Evidence::Failed(Sign::Silence),
+            NoRoute => Evidence::Failed(Sign::NoRoute),
+            OpenFiles => Evidence::Failed(Sign::NoFiles),
+            ConnectionRefused | ConnectionBroken | Tls | Protocol | UnwantedType | Cut => Evidence::Answered,
             Dns | PrivateAddress | RobotsDenied | RobotsUnreachable | TooManyRedirects | BadRedirect | BadUrl
-            | HostBusy | HostUnreachable | OutOfScope | Alias | UnknownHost | Fault => Says::Nothing,
+            | HostBusy | HostUnreachable | OutOfScope | Alias | UnknownHost | Fault => Evidence::Nothing,
         }
     }
 }

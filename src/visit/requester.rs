@@ -178,7 +178,7 @@ impl Requester {
         }
         let (outcome, ended, config) = (&exchange.outcome, exchange.ended_ms, &self.config.frontier);
         let trouble = host.trouble.as_ref();
-        if let Some(at) = retry::with_its_part(whose, outcome, request.work, trouble, ended, config) {
+        if let Some(at) = retry::retry_when_many_fail(whose, outcome, request.work, trouble, ended, config) {
             (whose, not_before) = (Whose::Part, not_before.max(at));
         }
         let location = redirect::location(&exchange.outcome);

@@ -10,7 +10,7 @@ use seine_system::clock::now_ms;
 use url::Url;
 
 use super::leased_host::{LeasedHost, round_up_delay};
-use super::outage::{Outage, Says, Sign};
+use super::outage::{Outage, Evidence, Sign};
 use super::visitor::{Interrupted, Services, ask_frontier};
 use super::waits::Waits;
 use crate::config::Config;
@@ -65,7 +65,7 @@ impl Slots {
             Ok(addresses) => addresses[0],
             Err(error) => {
                 let failure = error.failure();
-                if let Says::Failed(sign) = Says::of_failure(failure.reason) {
+                if let Evidence::Failed(sign) = Evidence::of_failure(failure.reason) {
                     self.report_failure(host, sign, name, &failure.message)?;
                 }
                 return Ok(Err(failure));

@@ -92,7 +92,7 @@ impl Worker {
             signals.end().await;
             std::process::exit(130); // what was not sent is somebody else's in a minute
         });
-        tokio::spawn(tell_progress(done.clone(), self.screen.clone()));
+        tokio::spawn(log_progress(done.clone(), self.screen.clone()));
         let visits = TaskTracker::new();
         let ended = self.take_work(&shutdown, &done, &visits).await;
         visits.close();
@@ -191,7 +191,7 @@ async fn rest(shutdown: &Shutdown, time: Duration) {
     }
 }
 
-async fn tell_progress(done: Arc<Done>, screen: Screen) {
+async fn log_progress(done: Arc<Done>, screen: Screen) {
     let mut ticks = tokio::time::interval(Duration::from_secs(1));
     let mut told = Instant::now();
     loop {

@@ -1,12 +1,12 @@
 //! Deferred URLs: their pattern yields nothing new ([`seine_policies::traps`]), so they wait until they are released. They are
 //! in `work_proposed` like others, but no run waits for them.
 
-use super::trouble::WHEN_MET_AGAIN;
+use super::trouble::WHEN_LINKED_AGAIN;
 use seine_parse::page::EpochMs;
 use seine_policies::traps::HostTraps;
 
-/// The due time of deferred URLs: never reached, and before [`WHEN_MET_AGAIN`]. The times after it are for the marks.
-pub const DEFERRED: EpochMs = WHEN_MET_AGAIN - (1 << 33);
+/// The due time of deferred URLs: never reached, and before [`WHEN_LINKED_AGAIN`]. The times after it are for the marks.
+pub const DEFERRED: EpochMs = WHEN_LINKED_AGAIN - (1 << 33);
 
 /// The priority of URLs whose pattern has yielded nothing but that may not be deferred: after all others of the host.
 pub const LAST_OF_ALL: u8 = u8::MAX;

@@ -52,7 +52,7 @@ pub use scope_config::{ScopeConfig, ScopeRule};
 pub use snapshot::{COUNTED, HostOrder, HostSnapshot, QueueState, UrlSnapshot, WhichHosts};
 pub use spending::{BudgetStanding, NoBudget, Spent};
 pub use status::{Counts, Standing};
-pub use trouble::{Cause, Errors, Health, Trouble, Troubled, WHEN_MET_AGAIN, Waiting, WaitingHost, url_mark};
+pub use trouble::{Cause, Errors, Health, Trouble, Troubled, WHEN_LINKED_AGAIN, Waiting, WaitingHost, url_mark};
 pub use url_history::{Attempt, Attempts, Found, UrlHistory, Way};
 pub use verdict::{Applied, Batch, Change, Hint, HostPause, Reached, Verdict};
 pub use work::{Proposal, Proposed, Work};

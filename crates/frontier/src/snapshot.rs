@@ -62,7 +62,7 @@ pub enum QueueState {
         /// URLs of its host that come first; counted up to [`COUNTED`].
         ahead: u64,
     },
-    /// It is due at this time. [`WHEN_MET_AGAIN`](super::WHEN_MET_AGAIN): its host was given up.
+    /// It is due at this time. [`WHEN_LINKED_AGAIN`](super::WHEN_LINKED_AGAIN): its host was given up.
     Later { due: EpochMs },
     /// It has a final answer and is not rechecked.
     Done,

@@ -9,7 +9,7 @@ use seine_parse::page::{EpochMs, FailureReason};
 
 /// The due time of URLs that failed because their host was given up: when a link or a seed leads to the host again, or
 /// when it is tried again ([`Trouble::tried_again_at`]).
-pub const WHEN_MET_AGAIN: EpochMs = EpochMs::MAX - 1;
+pub const WHEN_LINKED_AGAIN: EpochMs = EpochMs::MAX - 1;
 
 /// A link does not cause another lookup of a name without address for this long.
 const UNKNOWN_MS: u64 = 600_000;

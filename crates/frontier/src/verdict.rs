@@ -66,7 +66,7 @@ pub struct Reached {
 #[expect(clippy::large_enum_variant, reason = "nearly all are pages, and a batch has few")]
 pub enum Change {
     /// Leaves `work_proposed`, and enters or updates `page`. `due_again`: when it returns to `work_proposed`;
-    /// [`super::WHEN_MET_AGAIN`]: when its host is no longer given up.
+    /// [`super::WHEN_LINKED_AGAIN`]: when its host is no longer given up.
     Page { record: PageRecord, due_again: Option<EpochMs> },
     /// Stays in `work_proposed`, due at `at`. `attempt`: attempts so far with this one, the next
     /// [`super::Work::attempt`]. `put_off`: the next [`super::Work::was_put_off`]. `cause`: for the user.

@@ -83,7 +83,7 @@ impl PageLog {
     /// Replaces the configuration given at opening.
     pub fn configure(&self, config: &LogConfig) {
         *self.inner.config.write() = config.clone();
-        self.inner.tell_room(&self.inner.state.lock());
+        self.inner.log_space(&self.inner.state.lock());
     }
 }
 
@@ -109,14 +109,14 @@ impl Inner {
     pub(crate) fn free(&self, mut state: MutexGuard<State>) {
         let freed = state.free();
         if !freed.is_empty() || self.full_because.lock().is_some() {
-            self.tell_room(&state);
+            self.log_space(&state);
         }
         drop(state);
         segment::remove(&freed);
     }
 
     /// Logs when the log becomes full, and when it has space again. Call it with the current state.
-    pub(crate) fn tell_room(&self, state: &State) {
+    pub(crate) fn log_space(&self, state: &State) {
         let closed = self.queue.lock().closed;
         let is_full = !closed && state.bytes() >= self.config().max_bytes;
         let last = state.readers.iter().min_by_key(|(_, slot)| slot.kept_from);

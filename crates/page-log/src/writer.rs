@@ -33,7 +33,7 @@ impl PageLog {
             writer.abandon();
         }
         // A log that is full from the start is reported, so that the message about free space makes sense later.
-        inner.tell_room(&inner.state.lock());
+        inner.log_space(&inner.state.lock());
         let mut idle = Idle::woken(IDLE);
         loop {
             let left = writer.room_in_segment(inner)?;
@@ -123,7 +123,7 @@ impl Writer {
         state.segments.push_back(Segment { path: path.clone(), start, bytes: FILE_HEADER });
         // Readers may have passed the previous segment already.
         let freed = state.free();
-        inner.tell_room(&state);
+        inner.log_space(&state);
         drop(state);
         segment::remove(&freed);
         self.segment = Some(Active { file, path, length: FILE_HEADER });
@@ -193,7 +193,7 @@ impl Writer {
         if let (Some(last), Some(active)) = (state.segments.back_mut(), &self.segment) {
             last.bytes = active.length;
         }
-        inner.tell_room(&state);
+        inner.log_space(&state);
         drop(state);
         inner.published.notify_all();
         for (accepted, end, queued) in told {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
-use super::selection::{LetterSelection, SinkArgs, tell_in_use};
+use super::selection::{LetterSelection, SinkArgs, warn_in_use};
 use crate::cli::destination::Destination;
 use crate::cli::print;
 use crate::config::Removed;
@@ -36,7 +36,7 @@ pub(super) fn replay(
         );
     }
     let replayed = replay.run(&|note| selection.has(note))?;
-    replayed.in_use.iter().for_each(|path| tell_in_use(path));
+    replayed.in_use.iter().for_each(|path| warn_in_use(path));
     let delivered = grouped(replayed.sent.len() as u64 - replayed.refused);
     print(&format!("{delivered} delivered, {} refused again\n", grouped(replayed.refused)))?;
     Ok(selection.check(&replayed.sent))

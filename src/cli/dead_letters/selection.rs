@@ -65,11 +65,11 @@ impl LetterSelection {
 pub(super) fn lock(path: &Path) -> anyhow::Result<Option<File>> {
     let lock = dead_letters::lock(path)?;
     if lock.is_none() {
-        tell_in_use(path);
+        warn_in_use(path);
     }
     Ok(lock)
 }
 
-pub(super) fn tell_in_use(path: &Path) {
+pub(super) fn warn_in_use(path: &Path) {
     say("ERROR", &format!("skipped {}: a running crawl writes to it", path.display()));
 }

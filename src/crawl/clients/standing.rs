@@ -18,7 +18,7 @@ const TOO_LARGE_A_PART: u32 = 10;
 const FIRST_HOSTS: usize = 4;
 /// After this many leases in a row without any page, the worker must wait: first for the length of a lease, then twice
 /// as long …
-const BARREN: u32 = 4;
+const MAX_EMPTY_LEASES: u32 = 4;
 /// … up to this.
 const LONGEST_REST: Duration = Duration::from_secs(60 * 60);
 
@@ -136,20 +136,20 @@ impl Standing {
             self.urls = self.urls.saturating_mul(2);
         }
         match lent.left == given && lent.is_clients_end {
-            true => self.brought_nothing(since, since + lent.took.as_millis() as u64, config, now),
+            true => self.note_empty_lease(since, since + lent.took.as_millis() as u64, config, now),
             false if lent.left < given => self.barren = 0,
             false => {}
         }
     }
 
     /// A worker that stops releases all hosts at once, so overlapping leases count once.
-    fn brought_nothing(&mut self, since: EpochMs, until: EpochMs, config: &WorkConfig, now: EpochMs) {
+    fn note_empty_lease(&mut self, since: EpochMs, until: EpochMs, config: &WorkConfig, now: EpochMs) {
         if since < self.barren_at {
             return;
         }
         self.barren_at = until;
         self.barren += 1;
-        if let Some(times) = self.barren.checked_sub(BARREN) {
+        if let Some(times) = self.barren.checked_sub(MAX_EMPTY_LEASES) {
             let rest = config.lease.saturating_mul(1 << times.min(16)).min(LONGEST_REST);
             self.rests_until = now + rest.as_millis() as u64;
         }

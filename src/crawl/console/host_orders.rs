@@ -12,7 +12,7 @@ use crate::api::Refusal;
 use crate::telemetry::progress::grouped;
 
 /// How long to wait for the request in progress of a blocked host.
-const LETTING_GO: Duration = Duration::from_secs(3);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(3);
 const CHECK_EVERY: Duration = Duration::from_millis(10);
 /// Maximum delay of a host.
 const LONGEST_DELAY_MS: u64 = 24 * 3600 * 1000;
@@ -71,7 +71,7 @@ impl HostOrders {
         for origin in &origins {
             self.frontier.order_host(origin, order, now_ms())?;
         }
-        let is_asked = order == HostOrder::Block && !self.is_let_go(&origins)?;
+        let is_asked = order == HostOrder::Block && !self.wait_until_released(&origins)?;
         let (origin, is) = (origins.join(" and "), if origins.len() > 1 { "are" } else { "is" });
         Ok(match order {
             HostOrder::Block if is_asked => {
@@ -89,14 +89,14 @@ impl HostOrders {
     }
 
     /// Waits briefly until no request to these hosts is in progress. False if one takes longer.
-    fn is_let_go(&self, origins: &[String]) -> Result<bool, Refusal> {
+    fn wait_until_released(&self, origins: &[String]) -> Result<bool, Refusal> {
         let began = Instant::now();
         loop {
             let mut is_leased = false;
             for origin in origins {
                 is_leased |= self.frontier.host_snapshot(origin)?.is_some_and(|look| look.is_leased);
             }
-            if !is_leased || began.elapsed() > LETTING_GO {
+            if !is_leased || began.elapsed() > RELEASE_TIMEOUT {
                 return Ok(!is_leased);
             }
             blocking::sleep(CHECK_EVERY);

@@ -1,6 +1,6 @@
 //! The operator's questions and orders, the same for a running and a stopped crawl. Each part has what it needs to answer.
 
-mod asks;
+mod preferences;
 mod deliveries;
 mod forget;
 mod history;

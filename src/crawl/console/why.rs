@@ -6,7 +6,7 @@ use seine_frontier::deferred::{DEFERRED, deferred_under};
 use seine_frontier::scope::{CurrentScope, Scope, Verdict};
 use seine_frontier::{
     Cause, EmbeddedFrontier, HostSnapshot, PageRecord, PageState, QueueState, QueuedUrl, RobotsAccess, UrlSnapshot,
-    WHEN_MET_AGAIN,
+    WHEN_LINKED_AGAIN,
 };
 use seine_parse::page::{Doubt, DuplicateOf, EpochMs};
 use seine_parse::robots::{RobotsTxt, line_of};
@@ -184,7 +184,7 @@ impl Known<'_> {
         let mut reason = match snapshot.queue_state {
             QueueState::Ready { ahead: 0, .. } => "it is the next URL of its host".to_owned(),
             QueueState::Ready { ahead, .. } => format!("{ahead} URLs of its host come first"),
-            QueueState::Later { due: WHEN_MET_AGAIN } => "its host was given up; the URL waits until a link or a seed \
+            QueueState::Later { due: WHEN_LINKED_AGAIN } => "its host was given up; the URL waits until a link or a seed \
                 leads to the host again, or until Seine tries it again"
                 .to_owned(),
             QueueState::Later { due } if deferred_under(due).is_some() => self.why_deferred(due),

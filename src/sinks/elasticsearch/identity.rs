@@ -36,7 +36,7 @@ pub(super) async fn find(client: &Client, index: &str) -> Result<Found, NotReady
         200 => uuids(&answer).map_or(Found::Unknown, |uuids| Found::Index(IndexIdentity { uuids })),
         // A 404 may also come from a proxy in front of the server.
         404 if memchr::memmem::find(&answer.body, b"index_not_found_exception").is_some() => Found::Nothing,
-        429 | 500.. => return Err(NotReady::Yet(answer.shown())),
+        429 | 500.. => return Err(NotReady::Temporary(answer.shown())),
         _ => Found::Unknown,
     })
 }

@@ -13,14 +13,14 @@ use crate::sinks::sink::SinkError;
 /// Why the index is not ready.
 pub(super) enum NotReady {
     /// It may be ready later.
-    Yet(String),
+    Temporary(String),
     /// Somebody must change something first.
-    Ever(SinkError),
+    Permanent(SinkError),
 }
 
 impl From<NoAnswer> for NotReady {
     fn from(error: NoAnswer) -> NotReady {
-        NotReady::Yet(error.to_string())
+        NotReady::Temporary(error.to_string())
     }
 }
 
@@ -69,7 +69,7 @@ async fn create(client: &Client, index: &str) -> Result<(), NotReady> {
         return Ok(());
     }
     if has_text(&answer, "resource_already_exists_exception") {
-        return Err(NotReady::Yet("somebody else created the index just now".into()));
+        return Err(NotReady::Temporary("somebody else created the index just now".into()));
     }
     Err(unexpected(&answer, "creating the index"))
 }
@@ -79,7 +79,7 @@ async fn check(client: &Client, index: &str, answer: &ServerReply) -> Result<(),
     let found: Value = serde_json::from_slice(&answer.body).map_err(|_| unexpected(answer, "reading its mapping"))?;
     // Only the indices behind a data stream have such names.
     if found.as_object().is_some_and(|indices| indices.keys().any(|name| name.starts_with(".ds-"))) {
-        return Err(NotReady::Ever(other(format!("{index} is a data stream"), remedy("data stream"))));
+        return Err(NotReady::Permanent(other(format!("{index} is a data stream"), remedy("data stream"))));
     }
     let mut missing = Vec::new();
     let mut conflicts = Vec::new();
@@ -98,7 +98,7 @@ async fn check(client: &Client, index: &str, answer: &ServerReply) -> Result<(),
     if !conflicts.is_empty() {
         let problem = format!("the mapping of index {index} does not fit its documents: {}", conflicts.join("; "));
         let remedy = "choose another index with -e or index_name, or reindex into one that Seine creates";
-        return Err(NotReady::Ever(other(problem, remedy)));
+        return Err(NotReady::Permanent(other(problem, remedy)));
     }
     if missing.is_empty() { Ok(()) } else { add_fields(client, index, &missing).await }
 }
@@ -144,7 +144,7 @@ async fn put_template(client: &Client, index: &str) -> Result<(), NotReady> {
     match answer.status {
         200..300 => {}
         401 => return Err(unexpected(&answer, "creating the index template")),
-        429 | 500.. => return Err(NotReady::Yet(answer.shown())),
+        429 | 500.. => return Err(NotReady::Temporary(answer.shown())),
         _ => tracing::warn!(
             answer = answer.shown(),
             "no index template: if the index is deleted, the server would recreate it with a mapping that it guesses; \
@@ -175,12 +175,12 @@ fn has_text(answer: &ServerReply, text: &str) -> bool {
 
 fn unexpected(answer: &ServerReply, doing: &str) -> NotReady {
     if let Some(denied) = answer.denied() {
-        return NotReady::Ever(denied);
+        return NotReady::Permanent(denied);
     }
     match answer.status {
-        429 | 500.. => NotReady::Yet(answer.shown()),
-        400 => NotReady::Ever(other(format!("{doing}: {}", answer.shown()), remedy(&answer.shown()))),
-        _ => NotReady::Ever(other(
+        429 | 500.. => NotReady::Temporary(answer.shown()),
+        400 => NotReady::Permanent(other(format!("{doing}: {}", answer.shown()), remedy(&answer.shown()))),
+        _ => NotReady::Permanent(other(
             format!("{doing}: {}", answer.shown()),
             "check that target_storage.data_format.elasticsearch.rest.hosts are Elasticsearch 7 or newer, or OpenSearch",
         )),

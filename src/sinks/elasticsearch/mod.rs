@@ -188,7 +188,7 @@ impl ElasticSink {
         let Some(runtime) = self.runtime.as_ref().filter(|_| !self.waiting.is_empty()) else { return Ok(()) };
         match runtime.block_on(self.pusher.clone().await_index(self.check.take())) {
             Ok(()) => self.was_ready = true,
-            Err(BulkFailure::Hurried) => self.ended = true,
+            Err(BulkFailure::ShuttingDown) => self.ended = true,
             Err(BulkFailure::Failed(error)) => return Err(error),
         }
         std::mem::take(&mut self.waiting).iter().try_for_each(|entry| self.take(entry))
@@ -254,7 +254,7 @@ impl ElasticSink {
                 self.so_far.up_to = flight.end;
                 Ok(())
             }
-            Err(BulkFailure::Hurried) => {
+            Err(BulkFailure::ShuttingDown) => {
                 self.ended = true;
                 self.in_flight.clear();
                 Ok(())

@@ -10,7 +10,7 @@ mod indexes;
 mod names;
 mod open_file;
 mod salvage;
-mod taken_back;
+mod rollback;
 mod written;
 
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(super) use self::names::OPEN;
 pub use self::names::RollingOptions;
 pub(crate) use self::names::is_named_by;
 use self::open_file::OpenFile;
-use self::taken_back::SavedState;
+use self::rollback::SavedState;
 use super::folder::{create_folder, sync_folder};
 use super::sink::SinkError;
 
@@ -53,7 +53,7 @@ impl RollingFiles {
     /// unfinished files are closed after their last complete record.
     pub fn open(folder: &Path, rolling: RollingOptions, state: &serde_json::Value) -> Result<RollingFiles, SinkError> {
         create_folder(folder)?;
-        let reserved = taken_back::restore(folder, &rolling, state)?;
+        let reserved = rollback::restore(folder, &rolling, state)?;
         Ok(RollingFiles { folder: folder.into(), rolling, reserved, is_used: false, current: None })
     }
 

@@ -12,7 +12,7 @@ use seine_system::folders::if_there;
 
 use super::gone;
 use super::names::RollingOptions;
-use super::taken_back::Acknowledged;
+use super::rollback::Acknowledged;
 use super::written::Written;
 use crate::sinks::folder::{file_error, rename, sync_folder};
 use crate::sinks::sink::SinkError;

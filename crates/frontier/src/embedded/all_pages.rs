@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use super::changes::again;
+use super::changes::rechecks;
 use super::disk::records::QueuedUrl;
 use super::disk::store::Store;
 use super::open::EmbeddedFrontier;
@@ -25,11 +25,11 @@ impl EmbeddedFrontier {
         loop {
             let rechecks = RefCell::new(Vec::new());
             let wanted = |page: &PageRecord| recheck(page).map(|recheck| rechecks.borrow_mut().push(recheck)).is_some();
-            let pages = records_after(&*self.shelf.store()?, of, after.as_deref(), BATCH, &wanted)?;
+            let pages = records_after(&*self.store_handle.store()?, of, after.as_deref(), BATCH, &wanted)?;
             count += self.change(now, |changes| {
                 let rechecks = pages.iter().zip(rechecks.into_inner());
                 rechecks
-                    .map(|(page, recheck)| again::recheck(&mut changes.urls, &page.url, recheck).map(u64::from))
+                    .map(|(page, recheck)| rechecks::recheck(&mut changes.urls, &page.url, recheck).map(u64::from))
                     .sum::<Result<u64, _>>()
             })?;
             match pages.into_iter().next_back() {
@@ -48,7 +48,7 @@ impl EmbeddedFrontier {
         let mut count = 0;
         let mut urls = Vec::new();
         for (host, origin) in hosts {
-            urls.extend(put_off(&*self.shelf.store()?, host, &origin)?);
+            urls.extend(put_off(&*self.store_handle.store()?, host, &origin)?);
             if urls.len() >= BATCH {
                 count += self.try_again(&std::mem::take(&mut urls), now)?;
             }
@@ -64,7 +64,7 @@ impl EmbeddedFrontier {
         at_most: usize,
         wanted: &dyn Fn(&PageRecord) -> bool,
     ) -> Result<Vec<PageRecord>, FrontierError> {
-        records_after(&*self.shelf.store()?, None, after, at_most, wanted)
+        records_after(&*self.store_handle.store()?, None, after, at_most, wanted)
     }
 }
 

@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::changes::again;
 use super::changes::deferred::note;
 use super::changes::proposals::add_proposals;
 use super::changes::ranks;
+use super::changes::rechecks;
 use super::open::EmbeddedFrontier;
 use super::verdicts::add_batch;
 use crate::keys::split;
@@ -30,7 +30,9 @@ impl Scheduler for EmbeddedFrontier {
     }
 
     fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError> {
-        self.change(now, |changes| urls.iter().map(|url| again::try_again(&mut changes.urls, url).map(u64::from)).sum())
+        self.change(now, |changes| {
+            urls.iter().map(|url| rechecks::try_again(&mut changes.urls, url).map(u64::from)).sum()
+        })
     }
 
     fn lease(&self, now: EpochMs, limits: LeaseLimits) -> Result<Vec<Lease>, FrontierError> {
@@ -92,7 +94,7 @@ impl Fetching for EmbeddedFrontier {
 
     /// The latest live page among the host's first pages.
     fn control_page(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError> {
-        let store = &*self.shelf.store()?;
+        let store = &*self.store_handle.store()?;
         let mut last: Option<(EpochMs, PageRecord)> = None;
         for entry in store.pages.prefix(self.memory.keys.host(origin).to_be_bytes()).take(MAX_READ) {
             let (_, record): (_, PageRecord) = store.read(&store.pages, entry)?;
@@ -119,7 +121,7 @@ impl Fetching for EmbeddedFrontier {
 impl Verdicts for EmbeddedFrontier {
     fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError> {
         let applied = self.change(now, |changes| {
-            self.durable.tell_of_going_back()?;
+            self.durable.check_rolled_back()?;
             if batch.cursor <= changes.urls.totals.cursor {
                 return Ok(None);
             }
@@ -138,7 +140,7 @@ impl Verdicts for EmbeddedFrontier {
 
     fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError> {
         let (key, origin, _) = self.memory.keys.of(url)?;
-        let page = self.shelf.store()?.page(key, origin)?;
+        let page = self.store_handle.store()?.page(key, origin)?;
         Ok(page.map(|page| PageRecord { url_history: UrlHistory::default(), ..page }))
     }
 
@@ -172,19 +174,19 @@ impl Validation for EmbeddedFrontier {
     fn traps(&self, origin: &str) -> Result<(u64, Option<Vec<u8>>), FrontierError> {
         let host = self.memory.keys.host(split(&format!("{origin}/"))?.0);
         let pages = self.recorded(host, |record| record.pages)?.unwrap_or(0);
-        let store = self.shelf.store()?;
+        let store = self.store_handle.store()?;
         Ok((pages, store.get(&store.notes, &note(host))?.map(|bytes| bytes.to_vec())))
     }
 
     fn lead(&self, url: &str) -> Result<Option<Lead>, FrontierError> {
         let url = self.memory.keys.key_of(url)?;
-        let store = self.shelf.store()?;
+        let store = self.store_handle.store()?;
         let Some(state) = store.state_of(url)? else { return Ok(None) };
         Ok(store.queued(url, state)?.map(|item| item.lead))
     }
 
     fn learned(&self) -> Result<Remembered, FrontierError> {
-        ranks::learned(&*self.shelf.store()?)
+        ranks::learned(&*self.store_handle.store()?)
     }
 
     fn rank_again(
@@ -200,13 +202,13 @@ impl Validation for EmbeddedFrontier {
 
 impl Notes for EmbeddedFrontier {
     fn note(&self, name: &str) -> Result<Option<String>, FrontierError> {
-        let store = self.shelf.store()?;
+        let store = self.store_handle.store()?;
         let bytes = store.note_bytes(&format!("note:{name}"))?;
         bytes.map(|bytes| String::from_utf8(bytes).map_err(|_| store.unreadable("notes"))).transpose()
     }
 
     fn set_note(&self, name: &str, value: &str) -> Result<(), FrontierError> {
-        let store = self.shelf.writable()?;
+        let store = self.store_handle.writable()?;
         let mut batch = store.db.batch();
         batch.insert(&store.notes, format!("note:{name}"), value);
         store.commit(batch)

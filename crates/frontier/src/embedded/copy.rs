@@ -5,7 +5,7 @@ use std::path::Path;
 use fjall::{Keyspace, Readable, Snapshot};
 
 use super::disk::buffers::KEYSPACES;
-use super::disk::shelf::Shelf;
+use super::disk::reopenable_store::ReopenableStore;
 use super::disk::store;
 use super::open::EmbeddedFrontier;
 use crate::FrontierError;
@@ -18,7 +18,7 @@ const CHECK_EVERY: u64 = 4096;
 /// A snapshot of a frontier, readable while the frontier works. It blocks nobody, but keeps its data on disk while it
 /// exists.
 pub struct FrontierCopy<'a> {
-    shelf: &'a Shelf,
+    store_handle: &'a ReopenableStore,
     snapshot: Snapshot,
     /// In the order of [`KEYSPACES`].
     keyspaces: [Keyspace; KEYSPACES.len()],
@@ -28,12 +28,17 @@ pub struct FrontierCopy<'a> {
 impl EmbeddedFrontier {
     /// A snapshot of the frontier.
     pub fn copy(&self) -> Result<FrontierCopy<'_>, FrontierError> {
-        let store = self.shelf.store()?;
+        let store = self.store_handle.store()?;
         let snapshot = store.db.snapshot();
         let totals = snapshot.get(&store.notes, "totals").map_err(|source| store.failed(source))?;
         let totals: Option<Totals> = totals.and_then(|bytes| super::disk::records::from_bytes(&bytes));
         let cursor = totals.ok_or_else(|| store.unreadable("notes"))?.cursor;
-        Ok(FrontierCopy { shelf: &self.shelf, snapshot, keyspaces: store.keyspaces().map(Clone::clone), cursor })
+        Ok(FrontierCopy {
+            store_handle: &self.store_handle,
+            snapshot,
+            keyspaces: store.keyspaces().map(Clone::clone),
+            cursor,
+        })
     }
 
     /// Makes a frontier in the empty folder `dir` from the records of a backup. `table` gives the records of a table by
@@ -80,9 +85,9 @@ impl FrontierCopy<'_> {
         Box::new(numbered.map(|(number, guard)| {
             // Releases the store now and then, because a failed store cannot be reopened while it is read.
             if number.is_multiple_of(CHECK_EVERY) {
-                drop(self.shelf.store()?);
+                drop(self.store_handle.store()?);
             }
-            let (key, value) = guard.into_inner().map_err(|source| self.shelf.failed(source))?;
+            let (key, value) = guard.into_inner().map_err(|source| self.store_handle.failed(source))?;
             Ok((key.to_vec(), value.to_vec()))
         }))
     }

@@ -35,7 +35,7 @@ impl EmbeddedFrontier {
         };
         let all = UrlKey { host, path: first }.to_bytes()..=UrlKey { host, path: u64::MAX }.to_bytes();
         let keys = {
-            let store = &*self.shelf.store()?;
+            let store = &*self.store_handle.store()?;
             store.url_keys(&store.urls, store.urls.range(all).take(at_most))?
         };
         let last = keys.last().map(|key| key.path);

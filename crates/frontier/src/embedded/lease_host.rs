@@ -12,7 +12,7 @@ impl EmbeddedFrontier {
     /// Implements [`crate::Scheduler::lease_host`].
     pub(super) fn lease_one(&self, origin: &str, now: EpochMs) -> Result<LeaseAnswer, FrontierError> {
         let host = self.memory.keys.host(origin);
-        let store = self.shelf.store()?;
+        let store = self.store_handle.store()?;
         let claim = self.memory.schedule.lock().choose_host(host, None, now);
         let claim = match claim {
             Some(claim) => claim,
@@ -34,7 +34,7 @@ impl EmbeddedFrontier {
     fn choose_idle_host(&self, host: HostKey, origin: &str, now: EpochMs) -> Result<Option<HostChoice>, FrontierError> {
         let claim = {
             let mut cache = self.writer.lock();
-            let store = self.shelf.writable()?;
+            let store = self.store_handle.writable()?;
             let mut changes = Changes::new(&self.memory, &store, &mut cache, now);
             let record = changes.urls.hosts.change(host, origin)?.record.clone();
             let written = changes.commit();

@@ -10,12 +10,12 @@
 //!
 //! Duplicates, and the pages that they duplicate, are in `copies` and `near` (`disk/content_slots.rs`).
 //!
-//! A failed write closes the store (`disk/shelf.rs`); [`EmbeddedFrontier::restore`] opens it again.
+//! A failed write closes the store (`disk/reopenable_store.rs`); [`EmbeddedFrontier::restore`] opens it again.
 //!
 //! Imports run one way: `disk` ← `memory` ← `changes` ← the files here, which are what callers ask.
 //!
 //! Locks, in the order they are taken: `writer` (one propose or apply at a time, including reads of the store),
-//! `host_writes` (host records are written in the order they were made), `owed` (results of visits to write), the
+//! `host_writes` (host records are written in the order they were made), `unwritten` (results of visits to write), the
 //! schedule's (microseconds), the ledger's. Politeness slots have `rest`, and in it `addresses`. The locks of the other
 //! parts of [`memory`] are taken alone.
 
@@ -34,7 +34,7 @@ mod snapshot;
 mod survey;
 mod verdicts;
 
-pub use changes::again::Recheck;
+pub use changes::rechecks::Recheck;
 pub use copy::{CopiedRecord, FrontierCopy};
 pub use disk::records::{FORMAT, QueuedUrl};
 pub use forget::Forgotten;

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use locks::Mutex;
 
 use super::changes::{CLOCK, Changes};
-use super::disk::shelf::Shelf;
+use super::disk::reopenable_store::ReopenableStore;
 use super::memory::budget_reservations::stored_of_crawl;
 use super::memory::durable::DurableCursor;
 use super::memory::leases::Leases;
@@ -25,7 +25,7 @@ use seine_parse::page::EpochMs;
 
 /// A store for durable state, and a schedule in memory for speed.
 pub struct EmbeddedFrontier {
-    pub(super) shelf: Arc<Shelf>,
+    pub(super) store_handle: Arc<ReopenableStore>,
     /// Held while a batch of changes is collected and written.
     pub(super) writer: Mutex<WriterCache>,
     pub(super) memory: Memory,
@@ -36,14 +36,14 @@ pub struct EmbeddedFrontier {
 impl EmbeddedFrontier {
     /// Opens the frontier in the folder `dir`, or creates it. Reads one record per host, and no URL.
     pub fn open(dir: &Path, options: FrontierOptions, now: EpochMs) -> Result<EmbeddedFrontier, FrontierError> {
-        let shelf = Arc::new(Shelf::open(dir, options.cache_bytes, options.reserve_bytes)?);
-        let memory = remember(&shelf, options, now)?;
+        let store_handle = Arc::new(ReopenableStore::open(dir, options.cache_bytes, options.reserve_bytes)?);
+        let memory = remember(&store_handle, options, now)?;
         Ok(EmbeddedFrontier {
-            slots: Slots::open(shelf.clone(), memory.opening)?,
-            durable: DurableCursor::new(shelf.clone()),
+            slots: Slots::open(store_handle.clone(), memory.opening)?,
+            durable: DurableCursor::new(store_handle.clone()),
             writer: Mutex::default(),
             memory,
-            shelf,
+            store_handle,
         })
     }
 
@@ -52,7 +52,7 @@ impl EmbeddedFrontier {
     pub fn reconfigure(&self, options: FrontierOptions) {
         self.memory.limits.set(&options);
         let FrontierOptions { budgets, revisit_share, ranks, reserve_bytes, .. } = options;
-        self.shelf.reserve(reserve_bytes);
+        self.store_handle.reserve(reserve_bytes);
         let mut schedule = self.memory.schedule.lock();
         let mut ledger = self.memory.reservations.budgets.ledger.lock();
         schedule.revisit_share = revisit_share;
@@ -71,7 +71,7 @@ impl EmbeddedFrontier {
     ) -> Result<T, FrontierError> {
         let changed = {
             let mut cache = self.writer.lock();
-            let store = self.shelf.writable()?;
+            let store = self.store_handle.writable()?;
             let mut changes = Changes::new(&self.memory, &store, &mut cache, now);
             collect(&mut changes).and_then(|collected| changes.commit().map(|()| collected))
         };
@@ -88,13 +88,17 @@ impl EmbeddedFrontier {
         if let Some(record) = self.memory.schedule.lock().record(host) {
             return Ok(Some(what(&record)));
         }
-        Ok(self.shelf.store()?.host(host)?.as_ref().map(what))
+        Ok(self.store_handle.store()?.host(host)?.as_ref().map(what))
     }
 }
 
 /// Builds the parts in memory from the store. `now`: as for [`EmbeddedFrontier::open`].
-fn remember(shelf: &Arc<Shelf>, options: FrontierOptions, now: EpochMs) -> Result<Memory, FrontierError> {
-    let store = shelf.store()?;
+fn remember(
+    store_handle: &Arc<ReopenableStore>,
+    options: FrontierOptions,
+    now: EpochMs,
+) -> Result<Memory, FrontierError> {
+    let store = store_handle.store()?;
     let clock = store.note_bytes(CLOCK)?.and_then(|text| String::from_utf8(text).ok()?.parse().ok()).unwrap_or(0);
     let (totals, keys) = (store.totals()?, store.keys);
     let opening = Opening {
@@ -117,9 +121,9 @@ fn remember(shelf: &Arc<Shelf>, options: FrontierOptions, now: EpochMs) -> Resul
         keys,
         opening,
         limits,
-        visits: Visits::new(shelf.clone(), keys, schedule.clone()),
-        leases: Leases::new(shelf.clone(), keys, schedule.clone()),
-        reservations: Arc::new(Reservations::new(shelf, keys, ledger)),
+        visits: Visits::new(store_handle.clone(), keys, schedule.clone()),
+        leases: Leases::new(store_handle.clone(), keys, schedule.clone()),
+        reservations: Arc::new(Reservations::new(store_handle, keys, ledger)),
         schedule,
         last_links: Mutex::default(),
         standings: Mutex::default(),

@@ -38,7 +38,7 @@ impl EmbeddedFrontier {
     /// The record and the present state of a host; none if it is unknown.
     pub fn host_snapshot(&self, origin: &str) -> Result<Option<HostSnapshot>, FrontierError> {
         let host = self.memory.keys.host(origin);
-        let store = &*self.shelf.store()?;
+        let store = &*self.store_handle.store()?;
         let robots =
             self.memory.visits.robots_of(host).map_or_else(|| store.robots_of(host), |robots| Ok(Some(robots)))?;
         if let Some(look) = self.memory.schedule.lock().snapshot(host) {
@@ -75,7 +75,7 @@ impl EmbeddedFrontier {
     /// Writes everything to disk (fsync), for a clean end.
     pub fn flush(&self) -> Result<(), FrontierError> {
         self.memory.visits.write_all()?;
-        self.shelf.store()?.persist()
+        self.store_handle.store()?.persist()
     }
 
     /// Prevents or (false) allows leases of a host; not over a restart. A lease in progress ends soon
@@ -86,7 +86,7 @@ impl EmbeddedFrontier {
 
     /// Whether its disk can be written.
     pub fn standing(&self) -> Standing {
-        self.shelf.standing()
+        self.store_handle.standing()
     }
 
     /// All budgets with their use. O(1).
@@ -112,13 +112,13 @@ impl EmbeddedFrontier {
 
     /// Number of known hosts of this host's registrable domain.
     pub fn hosts_of_domain(&self, origin: &str) -> Result<u64, FrontierError> {
-        domains::known(&*self.shelf.store()?, self.memory.keys.domain(origin))
+        domains::known(&*self.store_handle.store()?, self.memory.keys.domain(origin))
     }
 
     /// Known origins with this host name, all schemes and ports. Reads all hosts.
     pub fn origins_named(&self, name: &str) -> Result<Vec<String>, FrontierError> {
         let mut origins = Vec::new();
-        self.shelf.store()?.each_host(|_, record| {
+        self.store_handle.store()?.each_host(|_, record| {
             if parse::url::host(&record.origin).is_some_and(|host| host.eq_ignore_ascii_case(name)) {
                 origins.push(record.origin.into());
             }

@@ -14,15 +14,15 @@ impl EmbeddedFrontier {
     /// Repairs a failed frontier if possible: closes its store, opens it again, and writes what could not be written.
     /// Does nothing if all is well. Blocks while the store is opened; leases continue.
     pub fn restore(&self) -> Result<(), FrontierError> {
-        if !self.shelf.is_broken() {
+        if !self.store_handle.is_broken() {
             // Visits that could not be written without free space.
             let _in_order = self.memory.visits.host_writes.lock();
             return self.memory.visits.write();
         }
-        let store = self.shelf.open_again()?;
+        let store = self.store_handle.open_again()?;
         let mut cache = self.writer.lock();
         let _in_order = self.memory.visits.host_writes.lock();
-        let (mut owed, mut schedule) = (self.memory.visits.owed.lock(), self.memory.schedule.lock());
+        let (mut unwritten, mut schedule) = (self.memory.visits.unwritten.lock(), self.memory.schedule.lock());
         let totals = store.totals()?;
         let mut records = Vec::new();
         store.each_host(|host, record| records.push((host, self.memory.opening.after(record))))?;
@@ -33,8 +33,8 @@ impl EmbeddedFrontier {
         // The reopened store may have lost URLs.
         *cache = WriterCache::default();
         self.durable.reopened(goes_back);
-        visits::write_to(&store, &schedule, &mut owed)?;
-        self.shelf.put(store);
+        visits::write_to(&store, &schedule, &mut unwritten)?;
+        self.store_handle.put(store);
         tracing::info!("frontier: the store is open again");
         Ok(())
     }

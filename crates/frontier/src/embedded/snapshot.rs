@@ -17,7 +17,7 @@ impl EmbeddedFrontier {
     /// The record and the present state of a normalised URL; none if it was never found.
     pub fn url_snapshot(&self, address: &str) -> Result<Option<UrlSnapshot>, FrontierError> {
         let (url, origin, _) = self.memory.keys.of(address)?;
-        let store = &*self.shelf.store()?;
+        let store = &*self.store_handle.store()?;
         let Some(state) = store.state_of(url)? else { return Ok(None) };
         let queued = store.queued(url, state)?;
         let page = store.page(url, origin)?;

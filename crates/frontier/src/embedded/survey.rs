@@ -55,7 +55,7 @@ impl Survey {
 impl EmbeddedFrontier {
     /// Counts all records. The counts are consistent only if nothing changes meanwhile.
     pub fn survey(&self) -> Result<Survey, FrontierError> {
-        let store = &*self.shelf.store()?;
+        let store = &*self.store_handle.store()?;
         let mut survey = Survey::default();
         store.each_host(|_, host| {
             survey.hosts += 1;

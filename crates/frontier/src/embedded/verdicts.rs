@@ -1,12 +1,12 @@
 //! Applies verdicts. They need no lease in memory, because after a crash the same log is read again.
 
 use super::changes::Changes;
-use super::changes::again;
 use super::changes::answer::Answer;
 use super::changes::deferred;
 use super::changes::pages::attempts_before;
 use super::changes::proposals::add_proposals;
 use super::changes::queues::Queues;
+use super::changes::rechecks;
 use super::changes::urls::Urls;
 use super::disk::records::{QueuedUrl, UrlState};
 use super::memory::leases::Leases;
@@ -43,7 +43,7 @@ pub(super) fn add_batch(changes: &mut Changes, batch: &Batch) -> Result<Applied,
     changes.accounts.add_fetched(&batch.verdicts)?;
     let verdicts = add_verdicts(changes, &batch.verdicts)?;
     let urls = &mut changes.urls;
-    batch.hints.iter().try_for_each(|hint| again::add_hint(urls, hint))?;
+    batch.hints.iter().try_for_each(|hint| rechecks::add_hint(urls, hint))?;
     let (proposed, added) = add_proposals(urls, &batch.proposals, &batch.traps.deferred)?;
     let hosts = batch.traps.hosts.iter().map(|host| deferred::change_traps(urls, &mut changes.traps, host));
     let hosts = hosts.collect::<Result<Vec<_>, _>>()?;

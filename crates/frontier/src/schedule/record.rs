@@ -39,7 +39,7 @@ pub struct HostRecord {
     /// The first due time in `later`; [`NEVER`] if it is empty.
     #[n(8)]
     pub later_first: EpochMs,
-    /// The part of `later` that waits because the host was given up ([`crate::WHEN_MET_AGAIN`]).
+    /// The part of `later` that waits because the host was given up ([`crate::WHEN_LINKED_AGAIN`]).
     #[n(9)]
     pub parked: u64,
     #[n(10)]

@@ -9,7 +9,7 @@ use super::record::{Counted, HostRecord};
 use super::totals::Totals;
 use crate::deferred::DEFERRED;
 use crate::keys::{DomainKey, HostKey, Keys, UrlKey};
-use crate::{Cause, Counts, Spent, Trouble, Troubled, WHEN_MET_AGAIN, Waiting, WaitingHost};
+use crate::{Cause, Counts, Spent, Trouble, Troubled, WHEN_LINKED_AGAIN, Waiting, WaitingHost};
 use seine_parse::page::EpochMs;
 use seine_policies::budgets::Budget;
 
@@ -131,7 +131,7 @@ impl Schedule {
         self.count(host, Some(record.counted()));
         let state = self.hosts.entry(host).or_insert_with(|| Box::new(HostState::new(record.clone())));
         let was_met_again = record.parked_due() < state.record.parked_due();
-        let later_added = if later_added == WHEN_MET_AGAIN { record.first_later() } else { later_added };
+        let later_added = if later_added == WHEN_LINKED_AGAIN { record.first_later() } else { later_added };
         state.record = record.into();
         state.best = state.best.min(best_added);
         state.epoch = state.epoch.wrapping_add(1);

@@ -173,7 +173,7 @@ fn known_pages_get_other_times() {
     let other = vec![
         in_state("http://a.example/refused", 3000, PageState::Refused),
         retry("http://a.example/retried", 3001, 700, 1),
-        fetched("http://a.example/parked", 3002, Some(WHEN_MET_AGAIN)),
+        fetched("http://a.example/parked", 3002, Some(WHEN_LINKED_AGAIN)),
     ];
     frontier.apply(&batch(1, [pages, other].concat(), vec![]), 0).unwrap();
     frontier.propose(&[page("http://a.example/new")], 0).unwrap();
@@ -215,7 +215,7 @@ fn known_pages_are_brought_forward() {
     let frontier = EmbeddedFrontier::open(dir.path(), plain(), 0).unwrap();
     let verdicts = vec![
         fetched(LEAVES, 1, Some(9000)),
-        fetched(PARKED, 2, Some(WHEN_MET_AGAIN)),
+        fetched(PARKED, 2, Some(WHEN_LINKED_AGAIN)),
         fetched(STAYS, 3, None),
         in_state(REFUSED, 4, PageState::Failed(FailureReason::OutOfScope)),
     ];

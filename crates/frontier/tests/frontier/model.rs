@@ -195,7 +195,7 @@ impl Pair {
                 };
                 let record = PageRecord { state: *state, history: Some(history), ..record };
                 // The longest wait means that the host was given up.
-                let due = |due_in| if due_in == 49 { WHEN_MET_AGAIN } else { self.now + due_in };
+                let due = |due_in| if due_in == 49 { WHEN_LINKED_AGAIN } else { self.now + due_in };
                 let change = Change::Page { record, due_again: due_in.map(due) };
                 verdict(&url, self.event, change)
             }

@@ -36,7 +36,7 @@ fn unreachable(url: &str, event: u64) -> Verdict {
         etag: None,
         ..record(url, event)
     };
-    let change = Change::Page { record, due_again: Some(WHEN_MET_AGAIN) };
+    let change = Change::Page { record, due_again: Some(WHEN_LINKED_AGAIN) };
     Verdict { change, ..fetched(url, event, None) }
 }
 

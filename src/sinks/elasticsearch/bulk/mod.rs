@@ -5,7 +5,7 @@
 //! and everything waits. If the server fails at some documents (5xx) and takes others, these are retried several times,
 //! like documents that break a request.
 
-mod census;
+mod document_count;
 mod ready;
 mod rollover;
 
@@ -19,7 +19,7 @@ use seine_delivery::Entry;
 use seine_formats::elastic::document_id;
 use tokio::sync::{Mutex, oneshot};
 
-use self::census::Census;
+use self::document_count::DocumentCount;
 use super::client::{Client, NDJSON, NoAnswer, ServerReply, bulk_path, other};
 use super::identity::IndexIdentity;
 use super::index::NotReady;
@@ -40,7 +40,7 @@ const LAST_CHANCE: Duration = Duration::from_secs(3);
 
 pub(super) enum BulkFailure {
     /// The process is shutting down.
-    Hurried,
+    ShuttingDown,
     /// No progress for too long, or success is impossible.
     Failed(SinkError),
 }
@@ -61,7 +61,7 @@ pub(super) struct BulkSender {
     /// Counts the changes of `others`.
     turns: AtomicU64,
     watch: Watch,
-    census: parking_lot::Mutex<Census>,
+    document_count: parking_lot::Mutex<DocumentCount>,
     /// The sink's name, for messages.
     sink: String,
 }
@@ -105,7 +105,7 @@ impl BulkSender {
             others: parking_lot::Mutex::default(),
             turns: AtomicU64::new(0),
             watch: context.watch.clone(),
-            census: parking_lot::Mutex::new(Census::from_state(state)),
+            document_count: parking_lot::Mutex::new(DocumentCount::from_state(state)),
             sink,
         }
     }
@@ -126,7 +126,7 @@ impl BulkSender {
         let pushed = tokio::select! {
             biased;
             pushed = self.push_in_order(bulk, before) => pushed?,
-            () = self.out_of_time() => return Err(BulkFailure::Hurried),
+            () = self.out_of_time() => return Err(BulkFailure::ShuttingDown),
         };
         let _ = written.send(()); // nobody waits for the last one
         Ok(pushed)
@@ -137,7 +137,7 @@ impl BulkSender {
     async fn push_in_order(&self, bulk: Bulk, before: Written) -> Result<BulkOutcome, BulkFailure> {
         let mut all = self.push_and_clean_up(bulk.items).await?;
         if !before.succeeded().await {
-            return Err(BulkFailure::Hurried); // that one says why
+            return Err(BulkFailure::ShuttingDown); // that one says why
         }
         all.add(self.push_and_clean_up(bulk.leaving).await?);
         if !bulk.touches.is_empty() {
@@ -153,7 +153,7 @@ impl BulkSender {
             return Ok(BulkOutcome::default());
         }
         let entries: Vec<_> = documents.iter().map(|document| document.entry.clone()).collect();
-        self.census.lock().will_delete(&documents);
+        self.document_count.lock().will_delete(&documents);
         let since = self.alias_turn().await;
         let outcome = self.push_all(documents).await?;
         self.clean_up_behind(&entries, &outcome, since).await?;
@@ -166,12 +166,12 @@ impl BulkSender {
             let asked = async {
                 self.prepare().await?;
                 let behind = self.indices_behind_alias();
-                touch::updates(&self.client, &self.config.index, &behind, touches).await.map_err(NotReady::Yet)
+                touch::updates(&self.client, &self.config.index, &behind, touches).await.map_err(NotReady::Temporary)
             };
             match asked.await {
                 Ok(updates) => return Ok(updates),
-                Err(NotReady::Yet(reason)) => self.wait(&mut patience, reason).await?,
-                Err(NotReady::Ever(error)) => return Err(BulkFailure::Failed(error)),
+                Err(NotReady::Temporary(reason)) => self.wait(&mut patience, reason).await?,
+                Err(NotReady::Permanent(error)) => return Err(BulkFailure::Failed(error)),
             }
         }
     }
@@ -257,9 +257,9 @@ impl BulkSender {
     async fn find_the_fault(&self, item: Option<&BulkDocument>) -> Result<(), String> {
         match self.prepare().await {
             Ok(()) => {}
-            Err(NotReady::Yet(reason)) => return Err(reason),
+            Err(NotReady::Temporary(reason)) => return Err(reason),
             // The next attempt reports this error. A probe would create the missing index.
-            Err(NotReady::Ever(error)) => return Err(error.to_string()),
+            Err(NotReady::Permanent(error)) => return Err(error.to_string()),
         }
         let id = item.map(|item| document_id(&item.entry.event.url));
         match probe::probe(&self.client, &self.config.index, id.as_deref()).await {
@@ -278,8 +278,8 @@ impl BulkSender {
     async fn attempt(&self, bulk: &[BulkDocument]) -> Result<Attempt, SinkError> {
         match self.prepare().await {
             Ok(()) => {}
-            Err(NotReady::Yet(reason)) => return Ok(Attempt::Later(reason)),
-            Err(NotReady::Ever(error)) => return Err(error),
+            Err(NotReady::Temporary(reason)) => return Ok(Attempt::Later(reason)),
+            Err(NotReady::Permanent(error)) => return Err(error),
         }
         let body = body(bulk);
         let size = body.len();
@@ -366,7 +366,7 @@ impl BulkSender {
         tokio::select! {
             biased;
             () = tokio::time::sleep(pause) => Ok(()),
-            () = self.shutdown.hurrying() => Err(BulkFailure::Hurried),
+            () = self.shutdown.hurrying() => Err(BulkFailure::ShuttingDown),
         }
     }
 

@@ -24,8 +24,8 @@ impl BulkSender {
             while !*self.is_ready.lock().await {
                 match self.prepare().await {
                     Ok(()) => {}
-                    Err(NotReady::Yet(reason)) => self.wait(&mut patience, reason).await?,
-                    Err(NotReady::Ever(error)) => return Err(BulkFailure::Failed(error)),
+                    Err(NotReady::Temporary(reason)) => self.wait(&mut patience, reason).await?,
+                    Err(NotReady::Permanent(error)) => return Err(BulkFailure::Failed(error)),
                 }
             }
             Ok(())
@@ -33,7 +33,7 @@ impl BulkSender {
         tokio::select! {
             biased;
             ready = waiting => ready,
-            () = self.out_of_time() => Err(BulkFailure::Hurried),
+            () = self.out_of_time() => Err(BulkFailure::ShuttingDown),
         }
     }
 
@@ -42,7 +42,7 @@ impl BulkSender {
         let mut is_ready = self.is_ready.lock().await;
         let mut found = identity::find(&self.client, &self.config.index).await?;
         if let Some(known) = self.known.lock().as_ref() {
-            known.check(&found, &self.config.index).map_err(NotReady::Ever)?;
+            known.check(&found, &self.config.index).map_err(NotReady::Permanent)?;
         }
         if !*is_ready || matches!(found, Found::Nothing) {
             index::prepare(&self.client, &self.config, self.with_deletes).await?;

@@ -38,16 +38,16 @@ async fn others(client: &Client, name: &str, found: &IndexIdentity) -> Result<Ve
     }
     let answer = client.send(Method::Get, &format!("/{name}/_alias"), None).await?;
     match answer.status {
-        429 | 500.. => return Err(NotReady::Yet(answer.shown())),
+        429 | 500.. => return Err(NotReady::Temporary(answer.shown())),
         200 => {}
-        _ => return Err(NotReady::Ever(cannot_tell(name, &answer.shown()))),
+        _ => return Err(NotReady::Permanent(cannot_tell(name, &answer.shown()))),
     }
     let aliased: BTreeMap<String, Aliased> = serde_json::from_slice(&answer.body).unwrap_or_default();
     let is_write_index = |index: &String| {
         aliased.get(index).and_then(|it| it.aliases.get(name)).is_some_and(|alias| alias.is_write_index == Some(true))
     };
     if aliased.keys().filter(|index| is_write_index(index)).count() != 1 {
-        return Err(NotReady::Yet(format!(
+        return Err(NotReady::Temporary(format!(
             "{name} has several indices and no write index: mark one as its is_write_index"
         )));
     }

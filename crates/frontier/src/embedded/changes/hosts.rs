@@ -42,12 +42,12 @@ impl HostsBefore<'_> {
             return Ok(Some(record));
         }
         let stored = self.store.host(host)?.map(|record| self.opening.after(record));
-        Ok(match (stored, self.visits.owed.lock().get(&host)) {
-            (Some(mut record), Some(owed)) => {
-                record.take_visits_from(owed.record());
+        Ok(match (stored, self.visits.unwritten.lock().get(&host)) {
+            (Some(mut record), Some(unwritten)) => {
+                record.take_visits_from(unwritten.record());
                 Some(record)
             }
-            (stored, owed) => stored.or_else(|| owed.map(|owed| owed.record().clone())),
+            (stored, unwritten) => stored.or_else(|| unwritten.map(|unwritten| unwritten.record().clone())),
         })
     }
 }
@@ -59,7 +59,7 @@ pub(crate) struct HostChange {
     pub record: HostRecord,
     pause: Option<HostPause>,
     /// A link or a seed leads to it, so a host that was given up gets another chance.
-    pub is_met: bool,
+    pub is_linked_again: bool,
     /// The operator wants it to be tried again.
     pub is_wanted: bool,
     /// Its robots.txt must be fetched again.
@@ -183,15 +183,15 @@ impl<'a> Hosts<'a> {
         Ok(())
     }
 
-    /// Updates the schedule when the batch is written. Locks: `owed`, and in it the schedule.
+    /// Updates the schedule when the batch is written. Locks: `unwritten`, and in it the schedule.
     pub(crate) fn schedule(&mut self, totals: Totals, added: &AddedByHost) {
-        let (mut owed, mut schedule) = (self.before.visits.owed.lock(), self.before.schedule.lock());
+        let (mut unwritten, mut schedule) = (self.before.visits.unwritten.lock(), self.before.schedule.lock());
         schedule.totals = totals;
         for (host, mut change) in self.changed.drain() {
             // It was released while the batch was written; that change is written next.
-            if let Some(owed) = owed.get_mut(&host) {
+            if let Some(unwritten) = unwritten.get_mut(&host) {
                 if change.wants_robots {
-                    owed.expire_robots();
+                    unwritten.expire_robots();
                 }
                 change.complete(schedule.record(host).as_ref(), self.before.opening.at, self.now);
             }
@@ -215,7 +215,7 @@ impl HostChange {
         self.apply_pause();
         let is_over = match &self.record.trouble {
             Some(trouble) if trouble.is_known_to_be_unknown(opened_at, now) => self.is_wanted,
-            _ => self.was_idle || ((self.is_met || self.is_wanted) && self.record.is_given_up()),
+            _ => self.was_idle || ((self.is_linked_again || self.is_wanted) && self.record.is_given_up()),
         };
         if is_over {
             self.record.trouble = None;

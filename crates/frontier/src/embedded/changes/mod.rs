@@ -4,7 +4,6 @@
 //! URLs; the steps ([`again`], [`ranks`], [`proposals`], [`deferred`]) are functions over these; [`Changes`] has all.
 
 mod accounts;
-pub(super) mod again;
 pub(super) mod answer;
 mod copies;
 pub(super) mod deferred;
@@ -15,6 +14,7 @@ pub(super) mod pages;
 pub(super) mod proposals;
 pub(super) mod queues;
 pub(super) mod ranks;
+pub(super) mod rechecks;
 mod sources;
 mod targets;
 pub(super) mod urls;
@@ -28,12 +28,12 @@ use crate::embedded::memory::{Memory, WriterCache};
 use crate::schedule::Totals;
 use crate::{FrontierError, Learned};
 use accounts::Accounts;
-use again::wake;
 use answer::Answer;
 use copies::Copies;
 use hosts::{Hosts, HostsBefore};
 use pages::Pages;
 use queues::Queues;
+use rechecks::wake;
 use seine_parse::page::EpochMs;
 use sources::Sources;
 use targets::Targets;

@@ -1,7 +1,7 @@
 //! Proposals: finds out which URLs are new.
 
-use super::again::{self, Recheck};
 use super::ranks::raise;
+use super::rechecks::{self, Recheck};
 use super::urls::Urls;
 use crate::deferred::due_of;
 use crate::embedded::disk::records::{QueuedUrl, UrlState, to_bytes};
@@ -32,7 +32,7 @@ pub(crate) fn add_proposals(
     deferred: &[(usize, u32)],
 ) -> Result<(Proposed, Vec<usize>), FrontierError> {
     let mut parts = take_apart(urls.keys, proposals)?;
-    meet_again(urls, &parts)?;
+    readmit_given_up_hosts(urls, &parts)?;
     look_up(urls, &mut parts)?;
     let (mut proposed, mut added) = (Proposed::default(), Vec::new());
     urls.sources.expect(parts.len());
@@ -62,10 +62,10 @@ pub(crate) fn add_proposals(
 }
 
 /// Hosts that were given up get another chance, even if the URL that leads to them is known.
-fn meet_again(urls: &mut Urls, parts: &[Parts]) -> Result<(), FrontierError> {
+fn readmit_given_up_hosts(urls: &mut Urls, parts: &[Parts]) -> Result<(), FrontierError> {
     let met = urls.hosts.given_up_among(parts.iter().map(|part| part.url.host));
     for part in parts.iter().filter(|part| met.contains(&part.url.host)) {
-        urls.hosts.change(part.url.host, part.origin)?.is_met = true;
+        urls.hosts.change(part.url.host, part.origin)?.is_linked_again = true;
     }
     Ok(())
 }
@@ -129,7 +129,7 @@ fn bring_nearer(urls: &mut Urls, part: &Parts) -> Result<(), FrontierError> {
         let leads_on = page.leads_on();
         urls.put_page((url, origin), PageRecord { kind, depth, ..page })?;
         if leads_on && urls.limits.lowers_depths() {
-            again::recheck(urls, &part.proposal.url, Recheck::Refetch)?;
+            rechecks::recheck(urls, &part.proposal.url, Recheck::Refetch)?;
         }
     }
     Ok(())
@@ -146,7 +146,7 @@ fn admit(urls: &mut Urls, part: &Parts, mark: Option<u32>) -> Result<bool, Front
         }
         host.record.pages += 1;
     }
-    host.is_met = true;
+    host.is_linked_again = true;
     host.was_idle |= host.record.work() == 0;
     let key = (part.url, part.origin);
     let rank = urls.next_rank(priority);

@@ -12,7 +12,7 @@ use crate::embedded::memory::deferred_starts::DeferredStarts;
 use crate::embedded::memory::known::Known;
 use crate::keys::{HostKey, Rank, UrlKey, later_key, part, ready_key};
 use crate::schedule::NEVER;
-use crate::{FrontierError, WHEN_MET_AGAIN};
+use crate::{FrontierError, WHEN_LINKED_AGAIN};
 use seine_parse::page::EpochMs;
 
 /// Queue states, and queue entries by key: put, or (none) deleted. Reads include them.
@@ -116,7 +116,7 @@ impl<'a> Queues<'a> {
     pub(crate) fn deferred_times(&mut self, host: HostKey) -> Result<BTreeSet<EpochMs>, FrontierError> {
         self.find_deferred(host)?;
         let stored = self.deferred.of(host).into_iter().flat_map(|starts| starts.keys().copied());
-        let all = (host, DEFERRED, Rank(0))..(host, WHEN_MET_AGAIN, Rank(0));
+        let all = (host, DEFERRED, Rank(0))..(host, WHEN_LINKED_AGAIN, Rank(0));
         let added = self.later.range(all).filter(|(_, item)| item.is_some()).map(|((_, due, _), _)| *due);
         Ok(stored.chain(added).collect())
     }
@@ -161,7 +161,7 @@ impl<'a> Queues<'a> {
             return Ok(());
         }
         let (mut starts, mut from) = (BTreeMap::new(), DEFERRED);
-        let range = |from| later_key(host, from, Rank(0))..later_key(host, WHEN_MET_AGAIN, Rank(0));
+        let range = |from| later_key(host, from, Rank(0))..later_key(host, WHEN_LINKED_AGAIN, Rank(0));
         while let Some(entry) = self.store.later.range(range(from)).next() {
             let key = entry.key().map_err(|source| self.store.failed(source))?;
             let (due, rank) = part(&key, 1).zip(part(&key, 2)).ok_or_else(|| self.store.unreadable("later"))?;

@@ -65,7 +65,7 @@ impl<'a> Targets<'a> {
         if was != is {
             heirs.extend(self.leave(pages, (url, &record.url), (was, is), reached)?);
         }
-        heirs.extend(self.tell_others(pages, answer)?);
+        heirs.extend(self.recheck_aliases(pages, answer)?);
         let is_anothers = match is {
             Role::None => false,
             Role::Owner(target) => {
@@ -127,7 +127,7 @@ impl<'a> Targets<'a> {
 
     /// Effects of `record` on pages that name its URL. The page with its canonical slot is rechecked at once if the URL
     /// now has a page, or leads elsewhere. If the URL stops being what it was, some of its aliases are rechecked.
-    fn tell_others(&mut self, pages: &Pages, answer: Answer) -> Result<Vec<Heirs>, FrontierError> {
+    fn recheck_aliases(&mut self, pages: &Pages, answer: Answer) -> Result<Vec<Heirs>, FrontierError> {
         let Answer { url, before, record } = answer;
         self.note_named(answer)?;
         let (was, is) = (Standing::of(before), Standing::of(Some(record)));

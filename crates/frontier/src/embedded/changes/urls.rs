@@ -14,7 +14,7 @@ use crate::embedded::memory::limits::Limits;
 use crate::embedded::memory::standings::Standings;
 use crate::keys::{Keys, Rank, UrlKey};
 use crate::schedule::Totals;
-use crate::{FrontierError, PageRecord, WHEN_MET_AGAIN};
+use crate::{FrontierError, PageRecord, WHEN_LINKED_AGAIN};
 use seine_parse::page::EpochMs;
 
 /// The parts, each with its own changes.
@@ -80,7 +80,7 @@ impl Urls<'_> {
         let host = &mut self.hosts.change(url.host, origin)?.record;
         let deferred = u64::from(deferred_under(due).is_some());
         host.later += 1;
-        host.parked += u64::from(due == WHEN_MET_AGAIN);
+        host.parked += u64::from(due == WHEN_LINKED_AGAIN);
         host.deferred += deferred;
         self.totals.deferred += deferred;
         self.totals.work += 1;
@@ -97,7 +97,7 @@ impl Urls<'_> {
             UrlState::Later { due, .. } => {
                 let deferred = u64::from(deferred_under(due).is_some());
                 host.later = host.later.saturating_sub(1);
-                host.parked = host.parked.saturating_sub(u64::from(due == WHEN_MET_AGAIN));
+                host.parked = host.parked.saturating_sub(u64::from(due == WHEN_LINKED_AGAIN));
                 host.deferred = host.deferred.saturating_sub(deferred);
                 self.totals.deferred = self.totals.deferred.saturating_sub(deferred);
             }

@@ -4,6 +4,6 @@ pub(super) mod buffers;
 pub(super) mod canonical_slots;
 pub(super) mod content_slots;
 pub(super) mod records;
-pub(super) mod shelf;
+pub(super) mod reopenable_store;
 pub(super) mod store;
 pub(super) mod target_keys;

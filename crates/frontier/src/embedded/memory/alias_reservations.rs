@@ -11,7 +11,7 @@ use locks::Mutex;
 use crate::decisions::{AliasDecision, Decisions};
 use crate::embedded::disk::canonical_slots::{CHAIN, is_delivered, is_page, named_by_alias};
 use crate::embedded::disk::records::Owner;
-use crate::embedded::disk::shelf::{Shelf, StoreGuard};
+use crate::embedded::disk::reopenable_store::{ReopenableStore, StoreGuard};
 use crate::keys::{Keys, UrlKey, split};
 use crate::{FrontierError, PageRecord, TargetOwner};
 use seine_parse::page::{EpochMs, Withheld};
@@ -21,15 +21,15 @@ type Delivered = (String, String);
 
 /// Redirect targets with the URLs that fetch or own them, and decisions about aliases.
 pub(crate) struct AliasReservations {
-    shelf: Arc<Shelf>,
+    store_handle: Arc<ReopenableStore>,
     keys: Keys,
     reserving: Mutex<()>,
     decisions: Mutex<Decisions>,
 }
 
 impl AliasReservations {
-    pub(crate) fn new(shelf: Arc<Shelf>, keys: Keys) -> AliasReservations {
-        AliasReservations { shelf, keys, reserving: Mutex::default(), decisions: Mutex::default() }
+    pub(crate) fn new(store_handle: Arc<ReopenableStore>, keys: Keys) -> AliasReservations {
+        AliasReservations { store_handle, keys, reserving: Mutex::default(), decisions: Mutex::default() }
     }
 
     pub(crate) fn reserve_target(
@@ -66,7 +66,7 @@ impl AliasReservations {
     /// A URL other than `by` that delivers the page of `target`, and will continue to. A page with a canonical slot
     /// gives way to the real page.
     fn delivered_under(&self, (target, key): (&str, UrlKey), by: UrlKey) -> Result<Option<String>, FrontierError> {
-        let store = self.shelf.store()?;
+        let store = self.store_handle.store()?;
         let owner = store.owner(key)?.filter(|owner| !owner.has_canonical_slot);
         if let Some(owner) = self.another(owner, by)? {
             return Ok(Some(owner));
@@ -107,7 +107,7 @@ impl AliasReservations {
         canonical: &str,
         (by, leaves_after): (UrlKey, Option<Duration>),
     ) -> Result<Option<Delivered>, FrontierError> {
-        let store = self.shelf.store()?;
+        let store = self.store_handle.store()?;
         let mut named = canonical.to_owned();
         for _ in 0..CHAIN {
             let key = self.keys.key_of(&named)?;

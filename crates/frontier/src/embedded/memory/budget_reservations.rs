@@ -5,7 +5,7 @@ use std::sync::Arc;
 use locks::Mutex;
 
 use super::ledger::{AccountKey, CRAWL, Ledger};
-use crate::embedded::disk::shelf::Shelf;
+use crate::embedded::disk::reopenable_store::ReopenableStore;
 use crate::embedded::disk::store::Store;
 use crate::keys::{Keys, UrlKey};
 use crate::{FrontierError, NoBudget};
@@ -15,15 +15,15 @@ use seine_policies::budgets::{Account, Amounts, Whom};
 
 /// The ledger, with the accounts of the store.
 pub(crate) struct BudgetReservations {
-    shelf: Arc<Shelf>,
+    store_handle: Arc<ReopenableStore>,
     keys: Keys,
     /// Not held while the store is read, except to read it again after it was reopened.
     pub ledger: Mutex<Ledger>,
 }
 
 impl BudgetReservations {
-    pub(crate) fn new(shelf: Arc<Shelf>, keys: Keys, ledger: Ledger) -> BudgetReservations {
-        BudgetReservations { shelf, keys, ledger: Mutex::new(ledger) }
+    pub(crate) fn new(store_handle: Arc<ReopenableStore>, keys: Keys, ledger: Ledger) -> BudgetReservations {
+        BudgetReservations { store_handle, keys, ledger: Mutex::new(ledger) }
     }
 
     /// Reserves a place in all budgets of a URL.
@@ -32,7 +32,7 @@ impl BudgetReservations {
             return Ok(Ok(()));
         }
         let (key, accounts) = (self.keys.key_of(url)?, self.accounts_of(url));
-        let store = self.shelf.store()?;
+        let store = self.store_handle.store()?;
         let mut read = Vec::new();
         let mut batches = None;
         loop {

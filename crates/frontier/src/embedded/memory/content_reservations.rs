@@ -7,7 +7,7 @@ use locks::Mutex;
 
 use crate::FrontierError;
 use crate::embedded::disk::content_slots::ContentSlot;
-use crate::embedded::disk::shelf::Shelf;
+use crate::embedded::disk::reopenable_store::ReopenableStore;
 use crate::embedded::disk::store::Store;
 use crate::keys::UrlKey;
 use seine_parse::page::DuplicateOf;
@@ -24,13 +24,13 @@ struct ContentDecision {
 
 /// Which fetched pages are first with their content. The lock is held only briefly, and no other is taken in it.
 pub(crate) struct ContentReservations {
-    shelf: Arc<Shelf>,
+    store_handle: Arc<ReopenableStore>,
     decided: Mutex<Contents>,
 }
 
 impl ContentReservations {
-    pub(crate) fn new(shelf: Arc<Shelf>) -> ContentReservations {
-        ContentReservations { shelf, decided: Mutex::default() }
+    pub(crate) fn new(store_handle: Arc<ReopenableStore>) -> ContentReservations {
+        ContentReservations { store_handle, decided: Mutex::default() }
     }
 
     /// No lock is held while the store is read. A concurrent call sees this page as the first. An event validated
@@ -60,7 +60,7 @@ impl ContentReservations {
     }
 
     fn known_copy(&self, content: &Content, within: u8, by: UrlKey) -> Result<Option<DuplicateOf>, FrontierError> {
-        let store = &*self.shelf.store()?;
+        let store = &*self.store_handle.store()?;
         if let Some(url) = self.first_but(store, ContentSlot::Digest(content.digest), by)? {
             return Ok(Some(DuplicateOf { url, distance: 0, simhash: None }));
         }

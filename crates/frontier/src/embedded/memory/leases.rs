@@ -8,12 +8,12 @@ use std::time::Duration;
 use locks::Mutex;
 
 use crate::embedded::disk::records::QueuedUrl;
-use crate::embedded::disk::shelf::Shelf;
+use crate::embedded::disk::reopenable_store::ReopenableStore;
 use crate::embedded::disk::store::Store;
 use crate::keys::{Keys, Rank, UrlKey, later_key, part, ready_key};
 use crate::lease::LATER_WINDOW;
 use crate::schedule::{Candidate, ChosenHost, Found, HostRecord, NEVER, Queue, Schedule};
-use crate::{Attempts, FrontierError, Host, Lease, LeaseLimits, Robots, WHEN_MET_AGAIN, Work};
+use crate::{Attempts, FrontierError, Host, Lease, LeaseLimits, Robots, WHEN_LINKED_AGAIN, Work};
 use seine_parse::page::EpochMs;
 
 /// Maximum number of hosts without due URLs per call. Their due time was an estimate, which is then corrected.
@@ -35,7 +35,7 @@ pub(crate) fn host_of(record: HostRecord, robots: Option<Robots>) -> Host {
 
 /// Makes leases.
 pub(crate) struct Leases {
-    shelf: Arc<Shelf>,
+    store_handle: Arc<ReopenableStore>,
     keys: Keys,
     schedule: Arc<Mutex<Schedule>>,
     /// Attempts of leased URLs, so that their verdicts need not read the queues.
@@ -43,8 +43,8 @@ pub(crate) struct Leases {
 }
 
 impl Leases {
-    pub(crate) fn new(shelf: Arc<Shelf>, keys: Keys, schedule: Arc<Mutex<Schedule>>) -> Leases {
-        Leases { shelf, keys, schedule, attempts: Mutex::default() }
+    pub(crate) fn new(store_handle: Arc<ReopenableStore>, keys: Keys, schedule: Arc<Mutex<Schedule>>) -> Leases {
+        Leases { store_handle, keys, schedule, attempts: Mutex::default() }
     }
 
     /// The attempts of a URL in flight since its last answer; none if there were none.
@@ -65,7 +65,7 @@ impl Leases {
         LeaseLimits { hosts: max_hosts, urls: max_urls, spared }: LeaseLimits,
     ) -> Result<Vec<Lease>, FrontierError> {
         // Kept until the end, so that the lease is settled with the store it was read from.
-        let store = self.shelf.store()?;
+        let store = self.store_handle.store()?;
         let mut leases = Vec::new();
         let mut tries = if max_urls == 0 { 0 } else { max_hosts.saturating_add(SPARE_TRIES) };
         while leases.len() < max_hosts && tries > 0 {
@@ -163,9 +163,9 @@ impl Leases {
             }
         }
         if chosen_host.reads_parked {
-            self.read_later(store, chosen_host, WHEN_MET_AGAIN, now, &mut found)?;
+            self.read_later(store, chosen_host, WHEN_LINKED_AGAIN, now, &mut found)?;
         }
-        if chosen_host.reads_later && chosen_host.later_first < WHEN_MET_AGAIN && found.later_unread_from == NEVER {
+        if chosen_host.reads_later && chosen_host.later_first < WHEN_LINKED_AGAIN && found.later_unread_from == NEVER {
             self.read_later(store, chosen_host, chosen_host.later_first, now, &mut found)?;
         }
         Ok(found)
@@ -186,7 +186,7 @@ impl Leases {
         for entry in store.later.range(later_key(chosen_host.host, from, Rank(0))..=last) {
             let (key, item) = store.read(&store.later, entry)?;
             let (due, rank) = part(&key, 1).zip(part(&key, 2)).ok_or_else(|| store.unreadable("later"))?;
-            let due = if due == WHEN_MET_AGAIN && from == WHEN_MET_AGAIN { 0 } else { due };
+            let due = if due == WHEN_LINKED_AGAIN && from == WHEN_LINKED_AGAIN { 0 } else { due };
             if found.later.len() >= window {
                 found.later_unread_from = due;
                 break;

@@ -9,7 +9,7 @@ use super::alias_reservations::AliasReservations;
 use super::budget_reservations::BudgetReservations;
 use super::content_reservations::ContentReservations;
 use super::ledger::Ledger;
-use crate::embedded::disk::shelf::Shelf;
+use crate::embedded::disk::reopenable_store::ReopenableStore;
 use crate::keys::{Keys, UrlKey};
 use crate::{FrontierError, NoBudget, TargetOwner};
 use seine_parse::page::{DuplicateOf, EpochMs, Kind, Withheld};
@@ -25,12 +25,12 @@ pub(crate) struct Reservations {
 }
 
 impl Reservations {
-    pub(crate) fn new(shelf: &Arc<Shelf>, keys: Keys, ledger: Ledger) -> Reservations {
+    pub(crate) fn new(store_handle: &Arc<ReopenableStore>, keys: Keys, ledger: Ledger) -> Reservations {
         Reservations {
             keys,
-            aliases: AliasReservations::new(shelf.clone(), keys),
-            contents: ContentReservations::new(shelf.clone()),
-            budgets: BudgetReservations::new(shelf.clone(), keys, ledger),
+            aliases: AliasReservations::new(store_handle.clone(), keys),
+            contents: ContentReservations::new(store_handle.clone()),
+            budgets: BudgetReservations::new(store_handle.clone(), keys, ledger),
         }
     }
 

@@ -14,7 +14,7 @@ use locks::Mutex;
 
 use super::opening::Opening;
 use crate::addresses::Addresses;
-use crate::embedded::disk::shelf::Shelf;
+use crate::embedded::disk::reopenable_store::ReopenableStore;
 use crate::keys::HostKey;
 use crate::{AddressLimit, FrontierError, PolitenessSlot};
 use seine_parse::page::EpochMs;
@@ -38,7 +38,7 @@ struct Rest {
 
 /// The politeness slots. Locks: `rest`, and in it `addresses`.
 pub(crate) struct Slots {
-    shelf: Arc<Shelf>,
+    store_handle: Arc<ReopenableStore>,
     default_delay_ms: u64,
     addresses: Mutex<Addresses>,
     rest: Mutex<Rest>,
@@ -47,8 +47,8 @@ pub(crate) struct Slots {
 impl Slots {
     /// Writes nothing, because a frontier also opens on a full disk. The note of the last run is right until the first
     /// request of this one.
-    pub(crate) fn open(shelf: Arc<Shelf>, opening: Opening) -> Result<Slots, FrontierError> {
-        let store = shelf.store()?;
+    pub(crate) fn open(store_handle: Arc<ReopenableStore>, opening: Opening) -> Result<Slots, FrontierError> {
+        let store = store_handle.store()?;
         let text = store.note_bytes(REST)?.and_then(|bytes| String::from_utf8(bytes).ok());
         let last = text.as_deref().and_then(|text| {
             let (rest, until) = text.split_once(' ')?;
@@ -79,7 +79,7 @@ impl Slots {
         let is_kept = text.as_deref() == Some(note.as_str()) && over.is_empty();
         drop(store);
         let rest = Mutex::new(Rest { note, over, is_kept });
-        Ok(Slots { shelf, default_delay_ms: opening.default_delay_ms, addresses: Mutex::new(addresses), rest })
+        Ok(Slots { store_handle, default_delay_ms: opening.default_delay_ms, addresses: Mutex::new(addresses), rest })
     }
 
     /// Implements [`crate::Fetching::take_politeness_slot`] for a host that is not recalled.
@@ -113,7 +113,7 @@ impl Slots {
             return;
         }
         let until = self.addresses.lock().free_at(ip);
-        let written = self.shelf.writable().and_then(|store| {
+        let written = self.store_handle.writable().and_then(|store| {
             let mut batch = store.db.batch();
             if !rest.is_kept {
                 batch.insert(&store.notes, REST, rest.note.as_str());

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use locks::Mutex;
 
 use crate::embedded::disk::records;
-use crate::embedded::disk::shelf::Shelf;
+use crate::embedded::disk::reopenable_store::ReopenableStore;
 use crate::embedded::disk::store::Store;
 use crate::keys::{HostKey, Keys};
 use crate::schedule::{HostRecord, Schedule};
@@ -23,14 +23,14 @@ use seine_simulation_hooks::planted;
 const MOST_OWED: usize = 1000;
 
 /// A host's record that the store does not have yet.
-pub(crate) struct Owed {
+pub(crate) struct UnwrittenVisits {
     record: HostRecord,
     robots: Option<Robots>,
     /// The number of the visit, if a host has several.
     visit: u64,
 }
 
-impl Owed {
+impl UnwrittenVisits {
     pub(crate) fn record(&self) -> &HostRecord {
         &self.record
     }
@@ -43,33 +43,33 @@ impl Owed {
 
 /// The results of visits, until they are written.
 pub(crate) struct Visits {
-    shelf: Arc<Shelf>,
+    store_handle: Arc<ReopenableStore>,
     keys: Keys,
     schedule: Arc<Mutex<Schedule>>,
     /// Held by the thread that writes host records, so that they are written in the order they were made.
     pub host_writes: Mutex<()>,
-    pub owed: Mutex<HashMap<HostKey, Owed>>,
+    pub unwritten: Mutex<HashMap<HostKey, UnwrittenVisits>>,
 }
 
 impl Visits {
-    pub(crate) fn new(shelf: Arc<Shelf>, keys: Keys, schedule: Arc<Mutex<Schedule>>) -> Visits {
-        Visits { shelf, keys, schedule, host_writes: Mutex::default(), owed: Mutex::default() }
+    pub(crate) fn new(store_handle: Arc<ReopenableStore>, keys: Keys, schedule: Arc<Mutex<Schedule>>) -> Visits {
+        Visits { store_handle, keys, schedule, host_writes: Mutex::default(), unwritten: Mutex::default() }
     }
 
     /// The disk is too slow for more visits.
     pub(crate) fn are_too_many(&self) -> bool {
-        self.owed.lock().len() >= MOST_OWED
+        self.unwritten.lock().len() >= MOST_OWED
     }
 
     /// Implements [`crate::Scheduler::give_back`].
     pub(crate) fn take_back(&self, lease: Lease, release: Release) {
         // A text that is not a URL is not part of the lease either.
         let fetched: HashSet<_> = release.fetched.iter().filter_map(|url| self.keys.key_of(url).ok()).collect();
-        let mut owed = self.owed.lock();
+        let mut unwritten = self.unwritten.lock();
         let released = self.schedule.lock().release(lease.id, &fetched, &release);
         let Some((host, record)) = released else { return };
-        let robots = release.robots.or_else(|| owed.remove(&host)?.robots);
-        owed.insert(host, Owed { record, robots, visit: lease.id });
+        let robots = release.robots.or_else(|| unwritten.remove(&host)?.robots);
+        unwritten.insert(host, UnwrittenVisits { record, robots, visit: lease.id });
     }
 
     /// Implements [`crate::Scheduler::write_visits`].
@@ -110,25 +110,26 @@ impl Visits {
     /// Writes the whole list in one batch. The caller holds `host_writes`. Afterwards the hosts may be leased, even after
     /// an error.
     pub(crate) fn write(&self) -> Result<(), FrontierError> {
-        let visits: Vec<(HostKey, u64)> = self.owed.lock().iter().map(|(host, owed)| (*host, owed.visit)).collect();
+        let visits: Vec<(HostKey, u64)> =
+            self.unwritten.lock().iter().map(|(host, unwritten)| (*host, unwritten.visit)).collect();
         if visits.is_empty() {
             return Ok(());
         }
-        let written = self.shelf.writable().and_then(|store| {
+        let written = self.store_handle.writable().and_then(|store| {
             let mut batch = store.db.batch();
             for (host, _) in &visits {
                 self.add_owed(&store, &mut batch, *host)?;
             }
             store.commit(batch)
         });
-        let mut owed = self.owed.lock();
+        let mut unwritten = self.unwritten.lock();
         let mut schedule = self.schedule.lock();
         for (host, visit) in visits {
             // Another visit of the host ended meanwhile and must still be written.
-            if owed.get(&host).is_some_and(|owed| owed.visit == visit) {
+            if unwritten.get(&host).is_some_and(|unwritten| unwritten.visit == visit) {
                 schedule.written(host);
                 if written.is_ok() {
-                    owed.remove(&host);
+                    unwritten.remove(&host);
                 }
             }
         }
@@ -136,8 +137,8 @@ impl Visits {
     }
 
     fn add_owed(&self, store: &Store, batch: &mut fjall::OwnedWriteBatch, host: HostKey) -> Result<(), FrontierError> {
-        let (visited, robots) = match self.owed.lock().get(&host) {
-            Some(owed) => (owed.record.clone(), owed.robots.clone()),
+        let (visited, robots) = match self.unwritten.lock().get(&host) {
+            Some(unwritten) => (unwritten.record.clone(), unwritten.robots.clone()),
             None => return Ok(()),
         };
         let scheduled = self.schedule.lock().record(host);
@@ -147,12 +148,12 @@ impl Visits {
 
     /// The robots.txt of a visit that is not written yet.
     pub(crate) fn robots_of(&self, host: HostKey) -> Option<Robots> {
-        self.owed.lock().get(&host)?.robots.clone()
+        self.unwritten.lock().get(&host)?.robots.clone()
     }
 
     /// Implements [`crate::Fetching::lend`].
     pub(crate) fn lend(&self, lease: &Lease, until: EpochMs) -> Result<bool, FrontierError> {
-        let store = self.shelf.writable()?;
+        let store = self.store_handle.writable()?;
         let lent = {
             let _in_order = self.host_writes.lock();
             let lent = self.schedule.lock().lend(lease.id, until);
@@ -167,13 +168,13 @@ impl Visits {
 pub(crate) fn write_to(
     store: &Store,
     schedule: &Schedule,
-    owed: &mut HashMap<HostKey, Owed>,
+    unwritten: &mut HashMap<HostKey, UnwrittenVisits>,
 ) -> Result<(), FrontierError> {
-    for (host, Owed { record, robots, .. }) in owed.iter() {
+    for (host, UnwrittenVisits { record, robots, .. }) in unwritten.iter() {
         let record = current(store, schedule.record(*host), *host, record)?;
         store.write_visit(*host, &record, robots.as_ref())?;
     }
-    owed.clear();
+    unwritten.clear();
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use seine_delivery::Offset;
 use seine_frontier::{
     Change, FrontierError, FrontierOptions, Harvest, Hint, PageRecord, Proposal, Proposed, Robots, Trouble, Verdict,
-    WHEN_MET_AGAIN, Work,
+    WHEN_LINKED_AGAIN, Work,
 };
 use seine_parse::page::{EpochMs, Kind};
 use seine_policies::revisit::Trust;
@@ -121,7 +121,7 @@ impl Kept {
             return;
         }
         page.must_refetch = true;
-        let is_parked = known.queue == Queue::Later(WHEN_MET_AGAIN);
+        let is_parked = known.queue == Queue::Later(WHEN_LINKED_AGAIN);
         if !is_in_flight && !is_parked && known.attempt == 0 {
             known.rank = rank.unwrap_or(known.rank);
             known.queue = Queue::Later(now);
@@ -201,7 +201,7 @@ impl Kept {
         if url.page.as_ref().is_some_and(|page| page.no_page_since().is_some()) {
             let is_sooner = match url.queue {
                 Queue::Ready => false,
-                Queue::Later(due) => due > hint.due && due != WHEN_MET_AGAIN && url.attempt == 0,
+                Queue::Later(due) => due > hint.due && due != WHEN_LINKED_AGAIN && url.attempt == 0,
                 Queue::None => true,
             };
             if is_sooner && may_move {
@@ -212,7 +212,7 @@ impl Kept {
         }
         let Queue::Later(due) = url.queue else { return };
         let Some(page) = url.page.as_mut().filter(|page| page.state.is_found()) else { return };
-        if due == WHEN_MET_AGAIN || url.attempt > 0 {
+        if due == WHEN_LINKED_AGAIN || url.attempt > 0 {
             return;
         }
         let Some(history) = page.history().and_then(|history| history.after_hint(hint.changed_ms)) else { return };
@@ -246,7 +246,7 @@ impl Url {
     /// 0 for a URL that may be fetched any time.
     pub fn due(&self, kept: &Kept) -> EpochMs {
         match self.queue {
-            Queue::Later(WHEN_MET_AGAIN) => {
+            Queue::Later(WHEN_LINKED_AGAIN) => {
                 let trouble = kept.hosts.get(&self.origin).and_then(|host| host.trouble);
                 trouble.map_or(0, |trouble| trouble.tried_again_at())
             }

@@ -15,7 +15,7 @@ use seine_delivery::Offset;
 use seine_frontier::{
     Applied, Batch, Change, Counts, FrontierError, FrontierOptions, Health, Host, HostPause, Lease, LeaseAnswer,
     LeaseLimits, Notes, PageRecord, PageState, Proposal, Proposed, Release, Scheduler, Trouble, Troubled, Verdicts,
-    WHEN_MET_AGAIN, Waiting, WaitingHost,
+    WHEN_LINKED_AGAIN, Waiting, WaitingHost,
 };
 use seine_parse::page::{EpochMs, Kind};
 use seine_policies::revisit::Trust;
@@ -148,7 +148,7 @@ impl Scheduler for MemoryFrontier {
 
     fn next_due(&self) -> Option<EpochMs> {
         let (kept, volatile) = (self.kept.lock(), self.volatile.lock());
-        volatile.hosts(&kept).map(|(due, ..)| due).min().filter(|due| *due < WHEN_MET_AGAIN)
+        volatile.hosts(&kept).map(|(due, ..)| due).min().filter(|due| *due < WHEN_LINKED_AGAIN)
     }
 
     fn has_work(&self, now: EpochMs) -> bool {
@@ -172,7 +172,7 @@ impl Scheduler for MemoryFrontier {
                 }
             }
             let due = volatile.due(&kept, origin).map(|due| due.max(host.not_before));
-            let later = due.filter(|due| (now + 1..WHEN_MET_AGAIN).contains(due));
+            let later = due.filter(|due| (now + 1..WHEN_LINKED_AGAIN).contains(due));
             let is_visited =
                 volatile.leases.values().any(|(visited, ..)| visited == origin) || kept.unwritten.contains_key(origin);
             if let Some(until) = later.or((is_visited && trouble.is_some() && urls > 0).then_some(now)) {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use seine_frontier::{Host, Lease, WHEN_MET_AGAIN};
+use seine_frontier::{Host, Lease, WHEN_LINKED_AGAIN};
 use seine_parse::page::EpochMs;
 use seine_parse::url;
 
@@ -77,7 +77,7 @@ impl Volatile {
         let waits = |url: &Url| url.queue != Queue::Ready && url.page.is_none() && now - url.due(kept) < RETRY_WAITS_MS;
         due.sort_by_key(|(_, url)| (waits(url), url.rank));
         let (mut again, new): (Vec<_>, Vec<_>) = due.into_iter().partition(|(_, url)| url.page.is_some());
-        again.sort_by_key(|(_, url)| if url.queue == Queue::Later(WHEN_MET_AGAIN) { 0 } else { url.due(kept) });
+        again.sort_by_key(|(_, url)| if url.queue == Queue::Later(WHEN_LINKED_AGAIN) { 0 } else { url.due(kept) });
         let chosen = shared(new, again, max_urls, share, now);
 
         self.last_lease += 1;

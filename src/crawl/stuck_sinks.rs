@@ -35,10 +35,10 @@ impl Stillness {
     }
 
     /// True if no sink has made progress for too long. A full disk does not count.
-    pub(super) fn has_run_out(&mut self, running: &Running) -> bool {
+    pub(super) fn is_over_for_sinks(&mut self, running: &Running) -> bool {
         let seen: Vec<_> = behind(running).iter().map(|sink| (sink.offset, moves(running, &sink.name))).collect();
         let places = |seen: &[(u64, u64)]| seen.iter().map(|(place, _)| *place).collect::<Vec<_>>();
-        if seen.is_empty() || places(&seen) != places(&self.seen) || running.room.is_reported_to_lack() {
+        if seen.is_empty() || places(&seen) != places(&self.seen) || running.room.is_reported_short() {
             self.begin_anew();
         } else if seen != self.seen && self.offset_since.elapsed() < self.limit * PARTS_COUNT {
             self.since = Instant::now();

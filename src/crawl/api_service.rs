@@ -10,7 +10,7 @@ use seine_system::clock::now_ms;
 use super::clients::Desk;
 use super::console::LiveStatus;
 use super::running::Running;
-use super::stillness::trouble;
+use super::stuck_sinks::trouble;
 use super::{readers, reload, status};
 use crate::api::schema::{
     Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Reloaded, Sample, SeedsAdded, Status, Why,
@@ -20,19 +20,19 @@ use crate::config::Config;
 use crate::telemetry::metrics::Snapshot;
 use crate::visit::outage::Part;
 
-/// Answers the API.
-pub(super) struct Answers {
+/// Answers the API for a running crawl.
+pub(super) struct CrawlService {
     running: Arc<Running>,
     desk: Desk,
 }
 
-impl Answers {
-    pub(super) fn new(running: Arc<Running>) -> Answers {
-        Answers { desk: Desk { running: running.clone() }, running }
+impl CrawlService {
+    pub(super) fn new(running: Arc<Running>) -> CrawlService {
+        CrawlService { desk: Desk { running: running.clone() }, running }
     }
 }
 
-impl Service for Answers {
+impl Service for CrawlService {
     fn metrics(&self) -> String {
         let client = self.running.visitor().services.client.clone();
         let dns = client.dns().counts();
@@ -46,7 +46,7 @@ impl Service for Answers {
             log: &self.running.log.status(),
             log_limit: self.running.config().log.max_bytes,
             budgets: &self.running.frontier.budgets(now_ms()),
-            lacks_room: self.running.room.is_reported_to_lack(),
+            lacks_room: self.running.room.is_reported_short(),
             frontier_away: self.running.alive().is_err(),
             is_stalled: self.running.stall.reason().is_some(),
             parts: &self.running.supervisor.status(),

@@ -49,16 +49,16 @@ pub(super) fn found_at(page: &PageRecord) -> &str {
 }
 
 /// The purposes or accepted licences changed.
-pub(super) struct AsksChange<'a> {
+pub(super) struct PurposesChange<'a> {
     frontier: &'a EmbeddedFrontier,
     config: &'a Config,
     /// The last host. Pages of one host come one after the other, so this saves reading its record again.
     host: RefCell<(String, HostSays)>,
 }
 
-impl AsksChange<'_> {
-    pub(super) fn new<'a>(frontier: &'a EmbeddedFrontier, config: &'a Config) -> AsksChange<'a> {
-        AsksChange { frontier, config, host: RefCell::default() }
+impl PurposesChange<'_> {
+    pub(super) fn new<'a>(frontier: &'a EmbeddedFrontier, config: &'a Config) -> PurposesChange<'a> {
+        PurposesChange { frontier, config, host: RefCell::default() }
     }
 
     /// The recheck that a live page needs. If the statements of the page or its host are unknown, it is refetched.

@@ -7,7 +7,7 @@ use seine_parse::robots::line_of;
 
 use super::why::Known;
 use crate::api::schema::PreferenceStory;
-use crate::crawl::asks::{HostSays, found_at};
+use crate::crawl::purposes::{HostSays, found_at};
 use crate::judge::withheld::standing;
 
 impl Known<'_> {

@@ -20,7 +20,7 @@ const CHECK_EVERY: Duration = Duration::from_secs(1);
 const FIRST_BACK_OFF: Duration = Duration::from_secs(1);
 const LAST_BACK_OFF: Duration = Duration::from_secs(30);
 
-pub(crate) struct Room {
+pub(crate) struct DiskSpace {
     frontier: Arc<EmbeddedFrontier>,
     log: PageLog,
     supervisor: Supervisor,
@@ -38,14 +38,14 @@ struct State {
     not_before: Option<Instant>,
 }
 
-impl Room {
-    pub(super) fn new(frontier: Arc<EmbeddedFrontier>, log: PageLog, supervisor: Supervisor) -> Room {
-        Room { frontier, log, supervisor, state: Mutex::default(), busy: AtomicBool::new(false) }
+impl DiskSpace {
+    pub(super) fn new(frontier: Arc<EmbeddedFrontier>, log: PageLog, supervisor: Supervisor) -> DiskSpace {
+        DiskSpace { frontier, log, supervisor, state: Mutex::default(), busy: AtomicBool::new(false) }
     }
 
     /// The parts that wait for free space, and why; none if there is enough.
     pub(super) fn lacks(&self) -> Option<String> {
-        self.lack(self.is_reported_to_lack())
+        self.lack(self.is_reported_short())
     }
 
     /// Fetching resumes only with a little more than the reserve, so that the next page does not pause it again.
@@ -65,7 +65,7 @@ impl Room {
     }
 
     /// Whether the last report said that space is missing.
-    pub(super) fn is_reported_to_lack(&self) -> bool {
+    pub(super) fn is_reported_short(&self) -> bool {
         self.state.lock().reported.is_some()
     }
 

@@ -5,6 +5,8 @@
 //! whose backfill starts again. Without an archive, each page is refetched without conditions when it is due, because a
 //! 304 would not contain the page.
 
+use std::time::Duration;
+
 use seine_delivery::BegunAnew;
 use seine_frontier::{EmbeddedFrontier, Fetching, FrontierError, Notes, PageRecord, Recheck};
 use seine_system::blocking;
@@ -22,6 +24,8 @@ use crate::telemetry::progress::grouped;
 const NOTE: &str = "reread_for_sinks";
 const IN_TIME: &str = "in time";
 const AT_ONCE: &str = "at once";
+/// Pause before the marking is tried again.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// The operator ordered a backfill. Without `archives`, every page is refetched. The sink is closed.
 pub(super) fn refill(running: &Running, sink: &str, archives: &[String]) -> Result<(), CrawlError> {
@@ -30,14 +34,14 @@ pub(super) fn refill(running: &Running, sink: &str, archives: &[String]) -> Resu
     let anew = BegunAnew { at_ms: now_ms(), why: format!("the operator ordered a backfill from {from}") };
     let kept = |state: &Value| running.config().sink(sink).map_or(Value::Null, |sink| sinks::kept_state(sink, state));
     let missed = running.log.begin_anew(sink, anew, kept, |missed| -> Result<(), CrawlError> {
-        match is_refetch || missed == 0 {
-            true => Ok(()),
-            false => backfill::note(&running.folder, sink, archives, missed),
+        match missed {
+            0 => Ok(()),
+            _ if is_refetch => Ok(running.frontier.set_note(NOTE, AT_ONCE)?),
+            missed => backfill::note(&running.folder, sink, archives, missed),
         }
     })?;
     tracing::info!(sink, from, missed, "this sink starts again with empty counters, as ordered");
     if is_refetch && missed > 0 {
-        running.frontier.set_note(NOTE, AT_ONCE)?;
         mark_beside_the_crawl(running);
     }
     Ok(())
@@ -50,9 +54,11 @@ pub(super) fn begin(running: &Running, sink: &SinkConfig, why: &str) -> Result<(
     let anew = BegunAnew { at_ms: now_ms(), why: why.to_owned() };
     let kept = |state: &Value| sinks::kept_state(sink, state);
     let missed = running.log.begin_anew(name, anew, kept, |missed| -> Result<(), CrawlError> {
+        // Noted first: if the disk is full now, the sink must not forget that it lacks pages.
         match &filled_from {
-            Some(names) if missed > 0 => backfill::note(&running.folder, name, names, missed),
-            _ => Ok(()),
+            _ if missed == 0 => Ok(()),
+            Some(names) => backfill::note(&running.folder, name, names, missed),
+            None => Ok(running.frontier.set_note(NOTE, IN_TIME)?),
         }
     })?;
     running.metrics.sinks_replaced.with_label_values(&[name]).inc();
@@ -84,21 +90,24 @@ pub(super) fn begin(running: &Running, sink: &SinkConfig, why: &str) -> Result<(
         }
     );
     if !is_filled {
-        running.frontier.set_note(NOTE, IN_TIME)?;
         mark_beside_the_crawl(running);
     }
     Ok(())
 }
 
-/// If the crawl ends first, the next start continues.
+/// Waits while the frontier cannot write. If the crawl ends first, the next start continues.
 fn mark_beside_the_crawl(running: &Running) {
     let (visitor, following, frontier) = (running.visitor(), running.following.clone(), running.frontier.clone());
     blocking::thread("reread", move || {
         let _one_after_the_other = following.lock();
-        match mark_again(&frontier) {
-            Ok(()) => visitor.services.changed.send_replace(()),
-            Err(error) => {
-                tracing::error!(%error, "not all pages are marked for a refetch yet; the next start continues");
+        let shutdown = &visitor.services.shutdown;
+        loop {
+            match mark_again(&frontier) {
+                Ok(()) => return _ = visitor.services.changed.send_replace(()),
+                Err(error) if error.is_waiting() && !shutdown.is_finishing() => shutdown.rest(PAUSE),
+                Err(error) => {
+                    return tracing::error!(%error, "not all pages are marked for a refetch yet; the next start continues");
+                }
             }
         }
     });

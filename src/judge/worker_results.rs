@@ -79,7 +79,7 @@ impl Sketch {
 }
 
 /// Whether it is host trouble or a truncated page, which we do not believe from a worker.
-pub(crate) fn is_hearsay(outcome: &Outcome) -> bool {
+pub(crate) fn is_not_trusted(outcome: &Outcome) -> bool {
     match outcome {
         Outcome::Failure(failure) => failure.reason != FailureReason::UnwantedType,
         Outcome::Response(response) => response.may_get_better(),

@@ -25,7 +25,7 @@ pub(super) fn attempt(event: &PageEvent, change: &Change) -> Attempt {
 }
 
 /// The result of the event for its URL. `kept`: the record did not change.
-pub(super) fn made_of(event: &PageEvent, change: &Change) -> &'static str {
+pub(super) fn result_name(event: &PageEvent, change: &Change) -> &'static str {
     match change {
         Change::Retry { .. } => "retry",
         Change::Page { record, .. } if record.fetched_ms != event.ended_ms => "kept",

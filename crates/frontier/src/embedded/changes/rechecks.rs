@@ -5,7 +5,7 @@ use super::pages::attempts_before;
 use super::urls::Urls;
 use crate::embedded::disk::records::{self, QueuedUrl, UrlState};
 use crate::keys::UrlKey;
-use crate::{FrontierError, Hint, PageRecord, PageState, WHEN_MET_AGAIN};
+use crate::{FrontierError, Hint, PageRecord, PageState, WHEN_LINKED_AGAIN};
 use seine_parse::page::{EpochMs, Kind};
 
 /// URLs queued again come after the seeds, and before what they will link to.
@@ -45,7 +45,7 @@ fn bring_forward(urls: &mut Urls, address: &str, reread: bool) -> Result<bool, F
         return Ok(false);
     };
     let queued = urls.queues.entry(url, state)?;
-    let is_parked = matches!(state, UrlState::Later { due: WHEN_MET_AGAIN, .. });
+    let is_parked = matches!(state, UrlState::Later { due: WHEN_LINKED_AGAIN, .. });
     let is_waiting = is_parked || queued.as_ref().is_some_and(|item| item.attempt > 0);
     let item = queued.unwrap_or_else(|| QueuedUrl::revisit(path, page.kind, page.depth));
     if reread {
@@ -78,7 +78,7 @@ fn set_revisit(urls: &mut Urls, address: &str, due: Option<EpochMs>) -> Result<b
     };
     let queued = urls.queues.entry(url, state)?;
     let is_trying = queued.as_ref().is_some_and(|item| item.attempt > 0 || !item.revisit);
-    let is_parked = was_due == Some(WHEN_MET_AGAIN);
+    let is_parked = was_due == Some(WHEN_LINKED_AGAIN);
     if due == was_due || is_parked || is_trying || urls.hosts.is_in_flight(url) {
         return Ok(false);
     }
@@ -109,7 +109,8 @@ pub(crate) fn add_hint(urls: &mut Urls, hint: &Hint) -> Result<(), FrontierError
         None => return Ok(()),
     };
     let UrlState::Later { due, rank } = state else { return Ok(()) };
-    let item = urls.queues.entry(url, state)?.filter(|item| item.revisit && item.attempt == 0 && due != WHEN_MET_AGAIN);
+    let item =
+        urls.queues.entry(url, state)?.filter(|item| item.revisit && item.attempt == 0 && due != WHEN_LINKED_AGAIN);
     let Some(item) = item else { return Ok(()) };
     let history = match page.state.is_found() {
         true => page.history().and_then(|history| history.after_hint(hint.changed_ms)),

@@ -16,14 +16,14 @@ use crate::signals::Signals;
 
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 
-pub(super) struct StartRoom {
+pub(super) struct StartDiskSpace {
     signals: Signals,
     is_reported: bool,
 }
 
-impl StartRoom {
-    pub(super) fn new(signals: Signals) -> StartRoom {
-        StartRoom { signals, is_reported: false }
+impl StartDiskSpace {
+    pub(super) fn new(signals: Signals) -> StartDiskSpace {
+        StartDiskSpace { signals, is_reported: false }
     }
 
     /// For the crawl that follows.
@@ -34,7 +34,7 @@ impl StartRoom {
     /// Opens a store; waits while the disk is full.
     pub(super) fn open<T>(
         &mut self,
-        mut open: impl FnMut(&mut StartRoom) -> Result<T, CrawlError>,
+        mut open: impl FnMut(&mut StartDiskSpace) -> Result<T, CrawlError>,
     ) -> Result<T, CrawlError> {
         loop {
             match open(self) {

@@ -21,10 +21,10 @@ pub(crate) type StoreGuard<'a> = MappedRwLockReadGuard<'a, Store>;
 /// The store is reopened only if this many bytes can be written and made durable.
 const PROBE_BYTES: usize = 1 << 20;
 /// Time for a worker thread of fjall to close its files after the database is closed.
-const LETTING_GO: Duration = Duration::from_secs(1);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
 const POLL_EVERY: Duration = Duration::from_millis(1);
 
-pub(crate) struct Shelf {
+pub(crate) struct ReopenableStore {
     dir: PathBuf,
     cache_bytes: u64,
     /// With fewer free bytes nothing is written; 0: not checked.
@@ -35,13 +35,13 @@ pub(crate) struct Shelf {
     lock: FolderLock,
 }
 
-impl Shelf {
+impl ReopenableStore {
     /// Opens the store in the folder `dir`, or creates it.
-    pub(crate) fn open(dir: &Path, cache_bytes: u64, reserve_bytes: u64) -> Result<Shelf, FrontierError> {
+    pub(crate) fn open(dir: &Path, cache_bytes: u64, reserve_bytes: u64) -> Result<ReopenableStore, FrontierError> {
         let lock = FolderLock::on(dir)?;
         let store = store::open(dir, cache_bytes)?;
         let reserve_bytes = AtomicU64::new(reserve_bytes);
-        Ok(Shelf { dir: dir.to_owned(), cache_bytes, reserve_bytes, store: RwLock::new(Some(store)), lock })
+        Ok(ReopenableStore { dir: dir.to_owned(), cache_bytes, reserve_bytes, store: RwLock::new(Some(store)), lock })
     }
 
     /// The store for reading. A thread may hold several guards.
@@ -122,7 +122,7 @@ impl Shelf {
             fs::canonicalize(store::store_folder(&self.dir)).unwrap_or_else(|_| store::store_folder(&self.dir));
         let started = std::time::Instant::now();
         while has_open_files(&folder) {
-            if started.elapsed() > LETTING_GO {
+            if started.elapsed() > RELEASE_TIMEOUT {
                 return Err(self.waiting("files of the store are still being closed".to_owned()));
             }
             std::thread::sleep(POLL_EVERY);

@@ -22,16 +22,16 @@ const DOCUMENTS: &str = "documents";
 
 /// The documents that must be in the index.
 #[derive(Default)]
-pub(super) struct Census {
+pub(super) struct DocumentCount {
     expected: Option<u64>,
     counted: Option<Instant>,
     /// Deletions sent since the sink was opened.
     deleted: u64,
 }
 
-impl Census {
-    pub(super) fn from_state(state: &Value) -> Census {
-        Census { expected: state[DOCUMENTS].as_u64(), counted: None, deleted: 0 }
+impl DocumentCount {
+    pub(super) fn from_state(state: &Value) -> DocumentCount {
+        DocumentCount { expected: state[DOCUMENTS].as_u64(), counted: None, deleted: 0 }
     }
 
     /// These are about to be sent.
@@ -52,8 +52,8 @@ impl BulkSender {
     /// Checks or creates the index at the start, in order to report errors early. Does not wait for temporary problems.
     pub(crate) async fn check(self: Arc<Self>) -> Result<(), SinkError> {
         match self.prepare().await {
-            Err(NotReady::Ever(error)) => Err(error),
-            Err(NotReady::Yet(_)) => Ok(()),
+            Err(NotReady::Permanent(error)) => Err(error),
+            Err(NotReady::Temporary(_)) => Ok(()),
             Ok(()) => {
                 self.count().await;
                 Ok(())
@@ -64,17 +64,17 @@ impl BulkSender {
     /// Reports when most documents are gone. Without the right to count them, it reports nothing.
     async fn count(&self) {
         let deleted_before = {
-            let mut census = self.census.lock();
-            if census.counted.is_some_and(|counted| counted.elapsed() < COUNT_AGAIN) {
+            let mut document_count = self.document_count.lock();
+            if document_count.counted.is_some_and(|counted| counted.elapsed() < COUNT_AGAIN) {
                 return;
             }
-            census.counted = Some(Instant::now());
-            census.deleted
+            document_count.counted = Some(Instant::now());
+            document_count.deleted
         };
         let Some(documents) = index::count_of(&self.client, &self.config.index).await else { return };
-        let mut census = self.census.lock();
-        let deletions = census.deleted - deleted_before;
-        if let Some(expected) = census.take(documents, deletions) {
+        let mut document_count = self.document_count.lock();
+        let deletions = document_count.deleted - deleted_before;
+        if let Some(expected) = document_count.take(documents, deletions) {
             tracing::error!(
                 index = self.config.index,
                 documents,
@@ -88,7 +88,7 @@ impl BulkSender {
     /// The identity and the expected documents, as saved in the sink's committed state; none if nothing is known.
     pub(crate) fn known(&self) -> Option<Value> {
         let mut state = self.known.lock().as_ref().map(IndexIdentity::to_state)?;
-        let expected = self.census.lock().expected.filter(|expected| *expected >= FEWEST);
+        let expected = self.document_count.lock().expected.filter(|expected| *expected >= FEWEST);
         if let (Some(expected), Some(state)) = (expected, state.as_object_mut()) {
             state.insert(DOCUMENTS.to_owned(), expected.into());
         }

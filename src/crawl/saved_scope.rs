@@ -16,19 +16,19 @@ use seine_simulation_hooks::planted;
 use seine_system::clock::now_ms;
 use serde::{Deserialize, Serialize};
 
-use super::asks::AsksChange;
+use super::purposes::PurposesChange;
 use super::saved::{InForce, Saved};
 use crate::config::{Canonical, Config};
 
 /// Which URLs the crawl admits and what it does with them. If this changes, every known URL is evaluated again.
 pub(super) const REACH: Saved = Saved {
     note: "reach",
-    text: |now, before| serde_json::to_string(&Reach::of(now, before)).unwrap_or_default(),
+    text: |now, before| serde_json::to_string(&SavedScope::of(now, before)).unwrap_or_default(),
     revisit,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Reach {
+struct SavedScope {
     /// 0: hosts of the seeds, 1: their domains, 2: any host.
     rule: u8,
     hosts: BTreeSet<String>,
@@ -125,23 +125,23 @@ struct Change<'a> {
     /// Canonical URLs are obeyed now, and were not recorded before.
     canonical_counts: bool,
     /// The purposes changed.
-    asks: Option<AsksChange<'a>>,
+    asks: Option<PurposesChange<'a>>,
     /// Links of irrelevant pages are followed now.
     is_softer: bool,
 }
 
-const LEAVE: &str = "scope or depth has changed: known pages outside it leave the destinations";
-const REREAD: &str = "scope, depth or a limit has changed: known pages are refetched for links that are followed now";
-const PASSED_OVER: &str = "links of all pages are followed now: pages that are not relevant are refetched for their \
+const MSG_LEAVE: &str = "scope or depth has changed: known pages outside it leave the destinations";
+const MSG_REFETCH: &str = "scope, depth or a limit has changed: known pages are refetched for links that are followed now";
+const MSG_ALL_LINKS: &str = "links of all pages are followed now: pages that are not relevant are refetched for their \
     links";
-const RETURN: &str = "URLs that were forbidden and are allowed now are tried again";
-const NAMED: &str = "canonical URLs are obeyed now: known pages are refetched when they are due";
-const USE: &str = "purpose or page classifier has changed: the pages that this may affect are rechecked";
-const ASKED: &str = "robots.txt is obeyed now: known pages are rechecked";
+const MSG_ALLOWED_AGAIN: &str = "URLs that were forbidden and are allowed now are tried again";
+const MSG_CANONICAL: &str = "canonical URLs are obeyed now: known pages are refetched when they are due";
+const MSG_PURPOSE: &str = "purpose or page classifier has changed: the pages that this may affect are rechecked";
+const MSG_ROBOTS: &str = "robots.txt is obeyed now: known pages are rechecked";
 
 fn revisit(now: &InForce, before: Option<&str>) -> Result<(), FrontierError> {
-    let Some(before) = Reach::read(before) else { return Ok(()) };
-    let Some(change) = Reach::new(now).change(&before, now) else { return Ok(()) };
+    let Some(before) = SavedScope::read(before) else { return Ok(()) };
+    let Some(change) = SavedScope::new(now).change(&before, now) else { return Ok(()) };
     tracing::info!(
         pages = now.frontier.counts().page,
         "the settings of scope, depth, limits, robots.txt, canonical URLs or purpose have changed: known URLs are \
@@ -159,23 +159,23 @@ fn revisit(now: &InForce, before: Option<&str>) -> Result<(), FrontierError> {
     Ok(())
 }
 
-impl Reach {
+impl SavedScope {
     /// An unreadable note counts as missing.
-    fn read(note: Option<&str>) -> Option<Reach> {
+    fn read(note: Option<&str>) -> Option<SavedScope> {
         note.and_then(|note| serde_json::from_str(note).ok())
     }
 
     /// The settings in force, with the note before.
-    fn of(now: &InForce, before: Option<&str>) -> Reach {
-        let mut reach = Reach::new(now);
-        reach.was_narrowed = Reach::read(before).is_some_and(|before| before.was_narrowed || before.exceeds(&reach));
+    fn of(now: &InForce, before: Option<&str>) -> SavedScope {
+        let mut reach = SavedScope::new(now);
+        reach.was_narrowed = SavedScope::read(before).is_some_and(|before| before.was_narrowed || before.exceeds(&reach));
         reach
     }
 
-    fn new(InForce { scope, config, .. }: &InForce) -> Reach {
+    fn new(InForce { scope, config, .. }: &InForce) -> SavedScope {
         let patterns =
             |list: &[String]| list.iter().map(|it| it.trim()).filter(|it| !it.is_empty()).map(str::to_owned).collect();
-        Reach {
+        SavedScope {
             rule: config.scope.rule as u8,
             hosts: config.scope.hosts.iter().cloned().collect(),
             seeds: xxhash_rust::xxh3::xxh3_64(scope.to_note().as_bytes()),
@@ -198,7 +198,7 @@ impl Reach {
 
     /// Whether it may admit URLs that `other` does not. New seed hosts do not count, because they are crawled from
     /// their seed.
-    fn exceeds(&self, other: &Reach) -> bool {
+    fn exceeds(&self, other: &SavedScope) -> bool {
         let any = ScopeRule::Any as u8;
         self.rule > other.rule
             || (other.rule != any && !self.hosts.is_subset(&other.hosts))
@@ -211,14 +211,14 @@ impl Reach {
             || self.is_deeper(other)
     }
 
-    fn is_deeper(&self, other: &Reach) -> bool {
+    fn is_deeper(&self, other: &SavedScope) -> bool {
         is_higher(self.max_depth, other.max_depth)
     }
 
     /// None if known URLs are not affected.
-    fn change<'a>(&self, before: &Reach, now: &InForce<'a>) -> Option<Change<'a>> {
+    fn change<'a>(&self, before: &SavedScope, now: &InForce<'a>) -> Option<Change<'a>> {
         let is_deeper = self.is_deeper(before);
-        let is_wider = Reach { max_depth: None, ..self.clone() }.exceeds(&Reach { max_depth: None, ..before.clone() });
+        let is_wider = SavedScope { max_depth: None, ..self.clone() }.exceeds(&SavedScope { max_depth: None, ..before.clone() });
         let may_return = is_wider || is_deeper || self.seeds != before.seeds;
         let change = Change {
             scope: now.scope,
@@ -231,7 +231,7 @@ impl Reach {
             sitemaps_return: self.sitemaps && !before.sitemaps,
             canonical_counts: self.obey_canonical && !before.obey_canonical,
             asks: (self.purposes != before.purposes || self.left_out_by != before.left_out_by)
-                .then(|| AsksChange::new(now.frontier, now.config)),
+                .then(|| PurposesChange::new(now.frontier, now.config)),
             is_softer: before.hard_focus && !self.hard_focus,
         };
         let concerns = before.exceeds(self)
@@ -258,19 +258,19 @@ impl Change<'_> {
         let may_return = self.may_return || (self.sitemaps_return && page.kind == Kind::Sitemap);
         let by_use = self.asks.as_ref().and_then(|asks| asks.recheck_of(page));
         Some(match page.state {
-            _ if is_there && !is_kept => (LEAVE, Recheck::First),
+            _ if is_there && !is_kept => (MSG_LEAVE, Recheck::First),
             _ if !is_kept => return None,
             _ if is_read && (self.is_wider || self.deeper_from.is_some_and(|limit| depth >= limit)) => {
-                (REREAD, Recheck::Refetch)
+                (MSG_REFETCH, Recheck::Refetch)
             }
-            _ if by_use == Some(Recheck::Refetch) => (USE, Recheck::Refetch),
-            _ if is_there && self.is_softer && page.must_refetch => (PASSED_OVER, Recheck::Refetch),
-            _ if is_there && self.robots_count => (ASKED, Recheck::First),
-            _ if by_use == Some(Recheck::First) => (USE, Recheck::First),
-            _ if is_there && self.canonical_counts => (NAMED, Recheck::RefetchInTime),
-            _ if was_forbidden && (may_return || self.robots_are_free) => (RETURN, Recheck::First),
-            PageState::Failed(FailureReason::OutOfScope) if may_return => (RETURN, Recheck::TryAgain),
-            PageState::Failed(FailureReason::RobotsDenied) if self.robots_are_free => (RETURN, Recheck::TryAgain),
+            _ if by_use == Some(Recheck::Refetch) => (MSG_PURPOSE, Recheck::Refetch),
+            _ if is_there && self.is_softer && page.must_refetch => (MSG_ALL_LINKS, Recheck::Refetch),
+            _ if is_there && self.robots_count => (MSG_ROBOTS, Recheck::First),
+            _ if by_use == Some(Recheck::First) => (MSG_PURPOSE, Recheck::First),
+            _ if is_there && self.canonical_counts => (MSG_CANONICAL, Recheck::RefetchInTime),
+            _ if was_forbidden && (may_return || self.robots_are_free) => (MSG_ALLOWED_AGAIN, Recheck::First),
+            PageState::Failed(FailureReason::OutOfScope) if may_return => (MSG_ALLOWED_AGAIN, Recheck::TryAgain),
+            PageState::Failed(FailureReason::RobotsDenied) if self.robots_are_free => (MSG_ALLOWED_AGAIN, Recheck::TryAgain),
             _ => return None,
         })
     }
