@@ -7,7 +7,7 @@ use seine_system::clock::now_ms;
 
 use super::saved::{InForce, Saved};
 use crate::api::schema::{RankReason, RankStory};
-use crate::validate::{by_depth, rank_again, load_model};
+use crate::validate::{by_depth, load_model, rank_again};
 
 const RANKED: &str = "ranked";
 const BREADTH_FIRST: &str = "breadth first";

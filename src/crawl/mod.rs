@@ -1,13 +1,12 @@
 //! A running crawl: opens the stores, starts the parts under the supervisor, and waits for the end.
 
-mod restart_sink;
 mod api_service;
-mod purposes;
 pub mod audit;
 mod audit_index;
 mod backfill;
 mod clients;
 pub(crate) mod console;
+mod disk_space;
 mod dispatch;
 mod ending;
 mod error;
@@ -19,14 +18,15 @@ mod parts;
 mod patience;
 mod pauses;
 mod progress_log;
-mod saved_scope;
+mod purposes;
 mod readers;
 mod refill;
 mod reload;
 mod rest;
-mod disk_space;
+mod restart_sink;
 mod running;
 mod saved;
+mod saved_scope;
 mod seeds;
 mod service_manager;
 mod spending;

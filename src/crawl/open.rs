@@ -13,13 +13,13 @@ use seine_system::blocking;
 use seine_system::clock::{self, now_ms};
 use seine_system::folders::make_private;
 
-use super::restart_sink;
 use super::clients::Clients;
+use super::disk_space::DiskSpace;
 use super::error::CrawlError;
 use super::limits::OrderedLimits;
 use super::pauses::Pauses;
 use super::readers;
-use super::disk_space::DiskSpace;
+use super::restart_sink;
 use super::running::{Running, page_limit};
 use super::saved::{InForce, parameters_in_force};
 use super::seeds::{propose_seeds, scope, try_seeds_again};
@@ -121,7 +121,12 @@ struct Stores {
     derive: DeriveOptions,
 }
 
-fn stores(loaded: &Loaded, config: &mut Config, folder: &Path, room: &mut StartDiskSpace) -> Result<Stores, CrawlError> {
+fn stores(
+    loaded: &Loaded,
+    config: &mut Config,
+    folder: &Path,
+    room: &mut StartDiskSpace,
+) -> Result<Stores, CrawlError> {
     check_log_exists(config, folder)?;
     let log = log_for(config, folder, &DeriveOptions::from(&*config))?;
     if log.status().end.index > 0 && !folder.join("frontier").is_dir() {

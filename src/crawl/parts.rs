@@ -10,10 +10,10 @@ use seine_page_log::{Reader, VALIDATOR};
 use seine_system::blocking::{self, Idle, stuck_after};
 use tokio::runtime::Handle;
 
-use super::restart_sink;
 use super::backfill::fill;
 use super::dispatch::dispatch;
 use super::refill;
+use super::restart_sink;
 use super::running::Running;
 use crate::config::SinkConfig;
 use crate::sinks::pump::{BATCH_BYTES, BATCH_EVENTS, Feed, Step, pump};

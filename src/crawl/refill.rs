@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use seine_page_log::PageLog;
 use seine_system::folders::{if_there, make_private};
 
-use super::restart_sink;
 use super::backfill;
 use super::readers::{can_be_filled, own_archive};
+use super::restart_sink;
 use super::running::Running;
 use crate::api::Refusal;
 use crate::archive::inputs::ArchiveInputs;

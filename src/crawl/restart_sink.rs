@@ -103,13 +103,14 @@ fn mark_beside_the_crawl(running: &Running) {
         let shutdown = &visitor.services.shutdown;
         loop {
             match mark_again(&frontier) {
-                Ok(()) => return _ = visitor.services.changed.send_replace(()),
+                Ok(()) => break,
                 Err(error) if error.is_waiting() && !shutdown.is_finishing() => shutdown.rest(PAUSE),
                 Err(error) => {
                     return tracing::error!(%error, "not all pages are marked for a refetch yet; the next start continues");
                 }
             }
         }
+        visitor.services.changed.send_replace(());
     });
 }
 

@@ -15,10 +15,10 @@ use tokio::sync::Notify;
 
 use super::clients::Clients;
 use super::console::{Console, Parts};
+use super::disk_space::DiskSpace;
 use super::limits::OrderedLimits;
 use super::pauses::Pauses;
 use super::refill::OrderCount;
-use super::disk_space::DiskSpace;
 use super::spending::Spending;
 use super::stall::Stall;
 use crate::config::{Config, Loaded, StartedWith};

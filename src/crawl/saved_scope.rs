@@ -131,7 +131,8 @@ struct Change<'a> {
 }
 
 const MSG_LEAVE: &str = "scope or depth has changed: known pages outside it leave the destinations";
-const MSG_REFETCH: &str = "scope, depth or a limit has changed: known pages are refetched for links that are followed now";
+const MSG_REFETCH: &str =
+    "scope, depth or a limit has changed: known pages are refetched for links that are followed now";
 const MSG_ALL_LINKS: &str = "links of all pages are followed now: pages that are not relevant are refetched for their \
     links";
 const MSG_ALLOWED_AGAIN: &str = "URLs that were forbidden and are allowed now are tried again";
@@ -168,7 +169,8 @@ impl SavedScope {
     /// The settings in force, with the note before.
     fn of(now: &InForce, before: Option<&str>) -> SavedScope {
         let mut reach = SavedScope::new(now);
-        reach.was_narrowed = SavedScope::read(before).is_some_and(|before| before.was_narrowed || before.exceeds(&reach));
+        reach.was_narrowed =
+            SavedScope::read(before).is_some_and(|before| before.was_narrowed || before.exceeds(&reach));
         reach
     }
 
@@ -218,7 +220,8 @@ impl SavedScope {
     /// None if known URLs are not affected.
     fn change<'a>(&self, before: &SavedScope, now: &InForce<'a>) -> Option<Change<'a>> {
         let is_deeper = self.is_deeper(before);
-        let is_wider = SavedScope { max_depth: None, ..self.clone() }.exceeds(&SavedScope { max_depth: None, ..before.clone() });
+        let is_wider =
+            SavedScope { max_depth: None, ..self.clone() }.exceeds(&SavedScope { max_depth: None, ..before.clone() });
         let may_return = is_wider || is_deeper || self.seeds != before.seeds;
         let change = Change {
             scope: now.scope,
@@ -270,7 +273,9 @@ impl Change<'_> {
             _ if is_there && self.canonical_counts => (MSG_CANONICAL, Recheck::RefetchInTime),
             _ if was_forbidden && (may_return || self.robots_are_free) => (MSG_ALLOWED_AGAIN, Recheck::First),
             PageState::Failed(FailureReason::OutOfScope) if may_return => (MSG_ALLOWED_AGAIN, Recheck::TryAgain),
-            PageState::Failed(FailureReason::RobotsDenied) if self.robots_are_free => (MSG_ALLOWED_AGAIN, Recheck::TryAgain),
+            PageState::Failed(FailureReason::RobotsDenied) if self.robots_are_free => {
+                (MSG_ALLOWED_AGAIN, Recheck::TryAgain)
+            }
             _ => return None,
         })
     }

@@ -35,8 +35,10 @@ pub(crate) fn reached(seen: Seen) -> Option<Reached> {
 pub(super) fn canonical(seen: Seen, there: Option<&PageRecord>, settings: Settings) -> Option<String> {
     let Seen { event, derived, .. } = seen;
     let now = PageStatements { canonical: derived.canonical.as_deref(), noindex: derived.robots.noindex };
-    let before = there
-        .map_or_else(PageStatements::default, |there| PageStatements { canonical: there.canonical.as_deref(), noindex: there.noindex });
+    let before = there.map_or_else(PageStatements::default, |there| PageStatements {
+        canonical: there.canonical.as_deref(),
+        noindex: there.noindex,
+    });
     canonical_of(event, &now, &before, settings.scope, settings.config)
 }
 

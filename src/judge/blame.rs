@@ -124,7 +124,9 @@ pub fn whose(outcome: &Outcome, url: &str, was_put_off: bool, trouble: Option<&T
         OutcomeKind::Connection => Whose::Host,
         // The host was healthy after the last failure, so it is this URL.
         OutcomeKind::Rejection if was_put_off && trouble.is_none_or(is_answering) => Whose::Page,
-        OutcomeKind::Rejection if !asks_for_rest(outcome) && trouble.is_none_or(|trouble| answers_others(trouble, mark)) => {
+        OutcomeKind::Rejection
+            if !asks_for_rest(outcome) && trouble.is_none_or(|trouble| answers_others(trouble, mark)) =>
+        {
             Whose::Part
         }
         OutcomeKind::Rejection => Whose::Host,

@@ -8,7 +8,6 @@ mod canonical;
 pub mod change;
 mod dates;
 mod doubt;
-pub(crate) mod worker_results;
 mod keep;
 mod preferences;
 pub mod reading;
@@ -21,6 +20,7 @@ pub mod trouble;
 pub(crate) mod upkeep;
 mod verdict;
 pub(crate) mod withheld;
+pub(crate) mod worker_results;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -77,7 +77,8 @@ fn retry_instead_of_failing(
     config: &FrontierConfig,
 ) -> Option<EpochMs> {
     let errors = host?.errors;
-    let is_error = matches!(kind_of(outcome), OutcomeKind::Either | OutcomeKind::Rejection) && !hangs_by_itself(outcome, errors);
+    let is_error =
+        matches!(kind_of(outcome), OutcomeKind::Either | OutcomeKind::Rejection) && !hangs_by_itself(outcome, errors);
     let since = errors.many_since.filter(|_| is_error && work.attempt >= config.max_retries)?;
     let age = Duration::from_millis(ended_ms.saturating_sub(since));
     let wait = back_off(u32::from(work.attempt) + 1, &work.url, config).max(age / 2).min(config.backoff_max);

@@ -1,6 +1,5 @@
 //! Logs, metrics, health and progress of a running crawl.
 
-mod stderr_thread;
 pub(crate) mod fetch_log;
 mod gauges;
 pub(crate) mod harvest;
@@ -11,5 +10,6 @@ mod process;
 pub mod progress;
 pub(crate) mod rates;
 mod repeats;
+mod stderr_thread;
 
 pub use metrics::Metrics;

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use faults::Lost;
 use focus::Focus;
-pub use focus::{rank_again, load_model};
+pub use focus::{load_model, rank_again};
 use history::{attempt, result_name};
 use parking_lot::Mutex;
 pub(crate) use proposals::by_depth;
@@ -199,7 +199,8 @@ impl Validator {
                 change,
             });
             batch.cursor = entry.end;
-            link_bytes += batch.proposals[links_before..].iter().map(|link| link.url.len() + LINK_OVERHEAD).sum::<usize>();
+            link_bytes +=
+                batch.proposals[links_before..].iter().map(|link| link.url.len() + LINK_OVERHEAD).sum::<usize>();
             if link_bytes > LINK_BYTES {
                 break;
             }

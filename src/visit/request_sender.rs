@@ -8,7 +8,7 @@ use seine_system::clock::now_ms;
 use url::Url;
 
 use super::leased_host::LeasedHost;
-use super::outage::{Outage, Evidence};
+use super::outage::{Evidence, Outage};
 use super::slots::{Slots, UsedSlot};
 use super::visitor::{Interrupted, Services};
 use super::waits::Waits;

@@ -10,7 +10,7 @@ use seine_system::clock::now_ms;
 use url::Url;
 
 use super::leased_host::{LeasedHost, round_up_delay};
-use super::outage::{Outage, Evidence, Sign};
+use super::outage::{Evidence, Outage, Sign};
 use super::visitor::{Interrupted, Services, ask_frontier};
 use super::waits::Waits;
 use crate::config::Config;

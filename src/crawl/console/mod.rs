@@ -1,6 +1,5 @@
 //! The operator's questions and orders, the same for a running and a stopped crawl. Each part has what it needs to answer.
 
-mod preferences;
 mod deliveries;
 mod forget;
 mod history;
@@ -9,6 +8,7 @@ mod hosts;
 mod locations;
 mod order_log;
 mod orders;
+mod preferences;
 mod retry;
 mod seeds;
 mod sink_orders;

@@ -184,9 +184,11 @@ impl Known<'_> {
         let mut reason = match snapshot.queue_state {
             QueueState::Ready { ahead: 0, .. } => "it is the next URL of its host".to_owned(),
             QueueState::Ready { ahead, .. } => format!("{ahead} URLs of its host come first"),
-            QueueState::Later { due: WHEN_LINKED_AGAIN } => "its host was given up; the URL waits until a link or a seed \
+            QueueState::Later { due: WHEN_LINKED_AGAIN } => {
+                "its host was given up; the URL waits until a link or a seed \
                 leads to the host again, or until Seine tries it again"
-                .to_owned(),
+                    .to_owned()
+            }
             QueueState::Later { due } if deferred_under(due).is_some() => self.why_deferred(due),
             QueueState::Later { due } if due > self.now => {
                 format!("the next attempt is in {} s", (due - self.now).div_ceil(1000))

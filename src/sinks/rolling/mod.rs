@@ -9,8 +9,8 @@
 mod indexes;
 mod names;
 mod open_file;
-mod salvage;
 mod rollback;
+mod salvage;
 mod written;
 
 use std::path::{Path, PathBuf};
