@@ -77,7 +77,7 @@ pub struct PartStatus {
     pub is_down: bool,
 }
 
-/// Used by a part to give signs of life.
+/// Used by a part to report progress, or that it has nothing to do.
 #[derive(Clone)]
 pub struct Beat(Arc<Part>);
 
@@ -239,7 +239,7 @@ fn supervise(shared: &Shared, part: &Arc<Part>, run: &mut dyn FnMut(&Beat) -> an
 /// The message of a panic.
 pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("of unknown cause")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("unknown cause")
 }
 
 impl Part {

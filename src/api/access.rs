@@ -59,9 +59,9 @@ impl Access<'_> {
         };
         match role >= wanted {
             true => Ok(format!("{} from {}", role.name(), address.ip())),
-            false => {
-                Err(Refusal::Forbidden("this token may look and not steer: http.api.operate_token may".to_owned()))
-            }
+            false => Err(Refusal::Forbidden(
+                "this token is read-only; orders need the token of http.api.operate_token".to_owned(),
+            )),
         }
     }
 
@@ -78,7 +78,7 @@ impl Access<'_> {
     pub(super) fn client(&self, headers: &HeaderMap) -> Result<String, Refusal> {
         refuse_foreign_pages(headers)?;
         if self.0.work.clients.is_empty() {
-            return Err(Refusal::Forbidden("no work is given out: work.clients says to whom it would be".to_owned()));
+            return Err(Refusal::Forbidden("no remote workers are configured (work.clients)".to_owned()));
         }
         let token = bearer(headers).ok_or_else(|| {
             Refusal::Unknown("a client's token is wanted: Authorization: Bearer …, one of work.clients".to_owned())

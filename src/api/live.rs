@@ -21,7 +21,9 @@ pub(super) const CLIENTS: usize = 64;
 /// The first event at once, then one every two seconds, until the client disconnects.
 pub(super) async fn events(State(app): State<App>) -> Result<Response, Refusal> {
     let Ok(slot) = app.followers.clone().try_acquire_owned() else {
-        return Err(Refusal::Unavailable(format!("{CLIENTS} clients follow already; ask /api/v1/status now and then")));
+        return Err(Refusal::Unavailable(format!(
+            "{CLIENTS} clients receive the live status already; poll /api/v1/status instead; ask /api/v1/status now and then"
+        )));
     };
     let (mut sender, body) = Channel::<Bytes, Refusal>::new(UNREAD);
     tokio::spawn(async move {

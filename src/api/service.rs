@@ -93,7 +93,7 @@ impl App {
     ) -> Result<T, Refusal> {
         let service = self.service.clone();
         let asked = tokio::task::spawn_blocking(move || ask(&*service)).await;
-        asked.unwrap_or_else(|panic| Err(Refusal::Failed(format!("the crawl could not say: {panic}"))))
+        asked.unwrap_or_else(|panic| Err(Refusal::Failed(format!("the request failed by a bug in Seine: {panic}"))))
     }
 
     pub(super) async fn answer<T: Serialize + Send + 'static>(

@@ -138,7 +138,10 @@ async fn take_lines(app: &App, client: String, mut body: Body) -> Result<PagesTa
             taken = take_line(app, &client, line, taken).await?;
             if let (true, Some(last)) = (taken.refused.len() >= MOST_REFUSED, taken.refused.last()) {
                 let why = &last.why;
-                let kept = format!("{} accepted and {} held stay so", taken.accepted, taken.refetched);
+                let kept = format!(
+                    "{} pages were accepted and the server fetches {} itself; send only the others again",
+                    taken.accepted, taken.refetched
+                );
                 return Err(Refusal::TooMuch(format!(
                     "{MOST_REFUSED} pages of these were refused, the last as {why:?}; {kept}"
                 )));

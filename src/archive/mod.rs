@@ -9,7 +9,7 @@
 //!   selects pages.
 //! * [`transfer`]: sends pages through a sink with acknowledgements: conversion and replay. [`transfer_state`]: its
 //!   progress on disk.
-//! * [`place`]: finds one page in a file, given its approximate location.
+//! * [`record_position`]: finds one page in a file, given its approximate location.
 //! * [`fill`]: fills in what a format demands and another does not have.
 //! * [`migrate`]: migrates old pagestores.
 //! * [`verify`]: checks whether an archive is intact. [`recover`]: saves records from a damaged file.

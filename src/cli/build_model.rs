@@ -102,7 +102,7 @@ parameters:
     for (name, text) in [("model.json", model.to_json().as_str()), ("pageclassifier.yml", YML)] {
         let path = folder.join(name);
         let put = folders::put(&path, text.as_bytes(), folders::EVERYBODYS);
-        put.with_context(|| format!("cannot write {}; is there room, and may it be written?", path.display()))?;
+        put.with_context(|| format!("cannot write {}; check free space and permissions", path.display()))?;
     }
     Ok(())
 }

@@ -143,7 +143,7 @@ fn run_with(crawl: Crawl) -> anyhow::Result<ExitCode> {
         screen.print_with(&summary.to_string(), || summary.to_json());
         let goes_on = match summary.ended {
             Ended::BudgetSpent(_) => Some("continues, as far as budgets allow"),
-            Ended::Waiting(_) => Some("continues and retries at once what waits"),
+            Ended::Waiting(_) => Some("continues, and retries all waiting URLs at once"),
             _ if summary.is_pending() => Some("continues and delivers what is pending"),
             _ => None,
         };

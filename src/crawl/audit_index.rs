@@ -134,7 +134,7 @@ fn left_over(
         let record = record.map_err(|error| {
             let problem = error.to_string();
             failed = Some(error);
-            SinkError::Other { sink: "elasticsearch", problem, remedy: "see what is said of the frontier" }
+            SinkError::Other { sink: "elasticsearch", problem, remedy: "see the checks of the frontier above" }
         })?;
         let has_left = |record: &PageRecord| {
             matches!(record.state, PageState::Gone | PageState::Withheld | PageState::Alias)

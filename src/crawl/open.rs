@@ -309,7 +309,7 @@ pub(super) fn set_clock(frontier: &EmbeddedFrontier) -> Result<(), FrontierError
 pub(crate) fn clock_is_ahead(ahead: Duration) -> String {
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
     let consequence = match ahead > DAY {
-        true => "rechecks go on by the time that passes, but fetch times in pages stay ahead",
+        true => "rechecks run at the right intervals, but fetch times stored in pages are in the future",
         false => "nothing is due until this machine's clock has caught up, or while the crawl runs",
     };
     let span = span(ahead.as_secs());

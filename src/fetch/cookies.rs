@@ -1,4 +1,4 @@
-//! Cookies (RFC 6265): the configured ones, and those set during one visit.
+//! Cookies (RFC 6265): the configured ones, and those set by one URL's redirects.
 
 use std::net::Ipv4Addr;
 

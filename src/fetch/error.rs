@@ -22,7 +22,7 @@ pub enum ClientError {
     Tls(#[from] rustls::Error),
 }
 
-/// The kind of a failure. Both clients use this. `is_connecting`: there was no connection yet.
+/// Turns a client's error into a `Failure`. `is_connecting`: there was no connection yet.
 pub(super) fn failure(is_connecting: bool, error: &(dyn Error + 'static)) -> Failure {
     let mut reason = if is_connecting { FailureReason::Connect } else { FailureReason::ConnectionBroken };
     let mut message = String::new();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use prometheus::{Histogram, HistogramOpts, HistogramVec};
 
-/// Of all requests since the start, in seconds.
+/// Histograms of the stages of all requests since the start, in seconds.
 #[derive(Debug)]
 pub struct Stages {
     /// To be registered for metrics.

@@ -10,7 +10,7 @@ use crate::config::FrontierConfig;
 /// After this many truncated bodies in a row, the host is no longer charged; then each URL is.
 const MAX_TRUNCATED_IN_A_ROW: u32 = 4;
 
-/// The part that is charged for an outcome. Outages of this machine are handled before (see `visit::outage`).
+/// Who is charged for an outcome. Outages of this machine are handled before (see `visit::outage`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose {
     /// Nobody: it is an answer, or a failure that retries cannot change.
@@ -39,11 +39,11 @@ pub(super) enum OutcomeKind {
     Answer,
     /// Says nothing about the host.
     Nothing,
-    /// Failed before anything was said about the URL.
+    /// The connection failed before the URL was requested.
     Connection,
     /// The host asked for a pause or broke off. This concerns all of its URLs, unless only one gets it again and again.
     Rejection,
-    /// A failure of the URL while other URLs succeed; of the host if several fail in a row.
+    /// Charged to the URL while other URLs succeed, and to the host if several URLs fail in a row.
     Either,
     /// The body was truncated.
     Cut,

@@ -21,7 +21,7 @@ pub(super) fn unconfirmed(case: &Case, withheld: Option<&Withheld>) -> Option<(D
     (!believed.takes(doubt)).then_some((doubt, seen_ms))
 }
 
-/// The sign of removal in an answer that the page did not show before.
+/// The sign of removal in this answer, if the last fetch did not show it already.
 fn sign(case: &Case, withheld: Option<&Withheld>) -> Option<(Doubt, EpochMs)> {
     let (event, before) = (case.event, &case.known.known);
     let now = event.ended_ms;

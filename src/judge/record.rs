@@ -50,7 +50,7 @@ pub(crate) enum Ruling {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Recheck {
     Never,
-    /// Now, because its settings have changed since.
+    /// At once, because the configuration changed after the event was accepted.
     Now,
     /// When its host, which is given up, answers again.
     WithItsHost,

@@ -67,7 +67,7 @@ pub(crate) fn retry_when_many_fail(
     }
 }
 
-/// When to retry a URL that would fail for good although many URLs of its host fail together; none if it may fail. The
+/// When to retry a URL that would fail for good although many URLs of its host fail together; none: the URL fails for good. The
 /// longer they have failed, the longer it waits.
 fn retry_instead_of_failing(
     outcome: &Outcome,

@@ -1,4 +1,4 @@
-//! Counts what the files of FILES hold, for an audit.
+//! Counts the records in the files of the FILES sink, for an audit.
 
 use std::fs::File;
 use std::path::Path;

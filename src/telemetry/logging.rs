@@ -74,7 +74,7 @@ fn log_panic(panic: &PanicHookInfo<'_>) {
     let backtrace = Backtrace::capture(); // as RUST_BACKTRACE says
     let backtrace = (backtrace.status() == BacktraceStatus::Captured).then(|| backtrace.to_string());
     let location = panic.location().map(ToString::to_string);
-    let message = panic.payload_as_str().unwrap_or("of unknown cause");
+    let message = panic.payload_as_str().unwrap_or("unknown cause");
     tracing::error!(thread = thread.name(), location, backtrace, "panic: {message}");
 }
 

@@ -64,7 +64,10 @@ impl Validator {
             Err(_) => {
                 let unjudged = self.frontier.unjudged();
                 self.frontier.apply(&Batch { cursor: entry.end, ..Batch::default() }, now_ms())?;
-                tracing::error!(url, "even the failure of this URL cannot be stored: it may be fetched again");
+                tracing::error!(
+                    url,
+                    "the failure of this URL cannot be stored: the URL may be fetched again: it may be fetched again"
+                );
                 self.lost.lock().suspects.get_or_insert((unjudged, reader.end()));
                 Ok(())
             }

@@ -1,5 +1,5 @@
-//! The validator: the first reader of the page log. It compares each entry of `page_proposed` with `page`, stores it if
-//! it is new or changed, and adds its links to `work_proposed` (see ARCHITECTURE.md). A batch, its links and its offset
+//! The validator: the first reader of the page log. It judges each event against the record of its URL, and
+//! writes the new record, the links and the next due time (see ARCHITECTURE.md). A batch, its links and its offset
 //! are applied atomically.
 
 mod faults;

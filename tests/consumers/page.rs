@@ -98,7 +98,7 @@ fn where_a_token_is_wanted_the_page_asks_for_it() {
     browser.click("#token-form button");
     browser.eventually_says("#phase", "running, started");
     browser.click("#pause");
-    browser.eventually_says("#problem", "may look and not steer");
+    browser.eventually_says("#problem", "this token is read-only");
     process.signal("TERM");
     process.wait().ok();
 }

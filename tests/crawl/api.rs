@@ -110,7 +110,7 @@ fn a_token_has_a_role_and_no_answer_has_a_secret() {
     assert!(nobody.1.contains("www-authenticate: Bearer"), "{}", nobody.1);
     refused(nobody, 401, "http.api.read_token");
     refused(ask(address, "GET /api/v1/status", &[&bearer("0123456789abcdef-other")], ""), 401, "none of this crawl's");
-    refused(ask(address, "POST /api/v1/orders", &[JSON, &read], PAUSE), 403, "may look and not steer");
+    refused(ask(address, "POST /api/v1/orders", &[JSON, &read], PAUSE), 403, "this token is read-only");
     for path in ["/status", "/hosts", "/orders", "/url?url=http://a.test/", "/openapi.json"] {
         for token in [&read, &operate] {
             let (status, head, body) = ask(address, &format!("GET /api/v1{path}"), &[token], "");
@@ -170,7 +170,7 @@ fn those_who_follow_leave_places_for_others() {
         stream
     };
     let followers: Vec<TcpStream> = (0..64).map(|_| follower()).collect();
-    refused(ask(address, "GET /api/v1/events", &[], ""), 503, "64 clients follow already");
+    refused(ask(address, "GET /api/v1/events", &[], ""), 503, "64 clients receive the live status already");
     assert_eq!(get(address, "/healthz").map(|(status, _)| status), Some(200));
     drop(followers);
     process.signal("TERM");

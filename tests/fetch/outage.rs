@@ -9,7 +9,7 @@ use seine_system::clock::now_ms;
 
 use crate::sites::server::{Answer, Ask};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use seine::visit::outage::{Away, Opening, Outage, Part, Says, Sign};
+use seine::visit::outage::{Away, Evidence, Opening, Outage, Part, Sign};
 
 use crate::sites::Running;
 use crate::sites::dns::{NameServer, Say};
@@ -131,7 +131,7 @@ fn without_name_servers_it_goes_on_with_the_names_it_knows() {
 fn whoever_answers_shows_that_the_network_is_there() {
     use FailureReason::*;
     for reason in [ConnectionRefused, ConnectionBroken, Tls, Protocol, UnwantedType] {
-        assert_eq!(Says::of_failure(reason), Says::Answered, "{reason:?}");
+        assert_eq!(Evidence::of_failure(reason), Evidence::Answered, "{reason:?}");
     }
     for (reason, sign) in [
         (Resolver, Sign::Unresolved),
@@ -140,10 +140,10 @@ fn whoever_answers_shows_that_the_network_is_there() {
         (NoRoute, Sign::NoRoute),
         (OpenFiles, Sign::NoFiles),
     ] {
-        assert_eq!(Says::of_failure(reason), Says::Failed(sign), "{reason:?}");
+        assert_eq!(Evidence::of_failure(reason), Evidence::Failed(sign), "{reason:?}");
     }
     for reason in [Dns, PrivateAddress, RobotsDenied, BadUrl] {
-        assert_eq!(Says::of_failure(reason), Says::Nothing, "{reason:?}");
+        assert_eq!(Evidence::of_failure(reason), Evidence::Nothing, "{reason:?}");
     }
 }
 

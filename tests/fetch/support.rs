@@ -295,7 +295,7 @@ impl MiniCrawl {
                     // As the dispatcher does it.
                     visits.spawn(async move {
                         let (spare, at) = (lease.clone(), visitor.clone());
-                        visitor.outlive(spare, async move { at.visit(lease).await }).await
+                        visitor.run_isolated(spare, async move { at.visit(lease).await }).await
                     });
                 }
                 while let Some(visit) = visits.try_join_next() {

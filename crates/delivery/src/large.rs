@@ -70,7 +70,7 @@ fn received(event: &PageEvent) -> u64 {
     event.response().map_or(0, |response| response.body.len() as u64)
 }
 
-/// A sitemap may be compressed without saying so.
+/// A sitemap may be gzip without a Content-Encoding header.
 fn is_coded(event: &PageEvent) -> bool {
     event.response().is_some_and(|response| {
         response.headers.get("content-encoding").is_some() || response.body.starts_with(&[0x1f, 0x8b])

@@ -5,7 +5,7 @@
 //! Formats: one file each, bytes ⇄ records in both directions, no I/O of their own.
 //!
 //! `table` is the only list of formats, with one row each. A row ([`mod@format`]) has the name, the stored fields
-//! ([`held`]), the detection by first bytes ([`sniff`]), the reader ([`records`]), the encoder ([`encoder`]), the
+//! ([`stored_fields`]), the detection by first bytes ([`sniff`]), the reader ([`records`]), the encoder ([`encoder`]), the
 //! layout of files ([`layout`]) and the recovery of damaged files ([`recovery`]).
 
 mod as_event;

@@ -125,7 +125,7 @@ fn known_readers(dir: &Path, recovery: &mut Recovery) -> Result<BTreeMap<String,
             // The frontier has the validator's offset, so its file here is written anew when the validator starts.
             Err(LogError::Cursor { path, problem }) if name == VALIDATOR => {
                 tracing::warn!(
-                    "page log: {}: {problem}; nothing is lost, the next crawl makes it anew",
+                    "page log: {}: {problem}; no data is lost; the next start creates the file again",
                     path.display()
                 );
                 Slot::new(Cursor::default(), true)

@@ -55,7 +55,7 @@ pub(super) fn http_charset(content_type: &str) -> Option<&'static Encoding> {
     })
 }
 
-/// Whether the text has more UTF-8 characters than malformed places. A character that was cut off does not count.
+/// Whether the text has more UTF-8 characters than malformed sequences. A character that was cut off does not count.
 fn is_mostly_utf8(text: &[u8]) -> bool {
     if is_utf8(text) {
         return true;

@@ -165,12 +165,12 @@ const LONGEST_IDLE: Duration = Duration::from_secs(600);
 const PATIENCE: u32 = 30;
 
 impl Idle {
-    /// For a part that looks again at what nobody tells it of.
+    /// For a part that polls a state for which there is no notification.
     pub fn new(base: Duration) -> Idle {
         Idle { base, time: base, events: 0, is_woken: false }
     }
 
-    /// For a part that is woken for all it has to do. It wakes by itself only to show that it lives. A simulation takes the longest
+    /// For a part that is notified of all its work. It wakes without a notification only to report that it is alive. A simulation takes the longest
     /// wait: a wake-up that is missing costs minutes there, and the oracle sees it.
     pub fn woken(base: Duration) -> Idle {
         Idle { is_woken: true, ..Idle::new(base) }

@@ -55,7 +55,7 @@ pub(super) struct Standing {
     pub barren: u32,
     barren_at: EpochMs,
     pub rests_until: EpochMs,
-    /// See [`ClientStatus::in_question`](crate::api::said::work::ClientStatus).
+    /// See [`ClientStatus::in_question`](crate::api::schema::work::ClientStatus).
     pub in_question: u64,
     pub shut_out: Option<ShutOut>,
 }

@@ -51,7 +51,7 @@ pub(crate) struct Schedule {
     /// Number of hosts that a used-up budget has stopped, by budget.
     pub(super) resting: HashMap<Budget, u64>,
     pub(super) last_lease: u64,
-    /// The time of the last claim: about now, for callers without a time.
+    /// The time when a host was last chosen: about now, for callers without a time.
     pub(super) last_choice: EpochMs,
 }
 

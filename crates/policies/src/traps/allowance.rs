@@ -2,8 +2,8 @@
 //! ones get a bounded share.
 //!
 //! While its host has other URLs, a deferred URL is fetched now and then. When the host has nothing else, deferred URLs
-//! are released in portions. A portion is free if it leaves fewer deferred URLs than there ever were since they were
-//! most, since such a set comes to an end. Of the other portions, as many URLs are charged to the allowance as they
+//! are released in portions. A portion is free if the number of deferred URLs falls to a new low since its
+//! maximum, because then the set comes to an end. Of the other portions, as many URLs are charged to the allowance as they
 //! discovered.
 //!
 //! An allowance that was charged comes back in two ways. The last portion of a set that came to its end is given back.

@@ -137,7 +137,7 @@ impl BulkSender {
     async fn push_in_order(&self, bulk: Bulk, before: Written) -> Result<BulkOutcome, BulkFailure> {
         let mut all = self.push_and_clean_up(bulk.items).await?;
         if !before.succeeded().await {
-            return Err(BulkFailure::ShuttingDown); // that one says why
+            return Err(BulkFailure::ShuttingDown); // the previous bulk reports the error
         }
         all.add(self.push_and_clean_up(bulk.leaving).await?);
         if !bulk.touches.is_empty() {

@@ -91,7 +91,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Of several used-up budgets, the one that stays so longest.
+    /// Of several used-up budgets, the one that resets last.
     fn refusal(&self, accounts: &[AccountKey], now: EpochMs) -> Option<NoBudget> {
         let mut refusal = None;
         for budget in &self.budgets {

@@ -1,4 +1,4 @@
-//! How much the crawl may know.
+//! The limits on the numbers of known URLs, hosts, and hosts per domain.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
