@@ -9,7 +9,7 @@ use seine_system::clock::{event_id, now_ms};
 use url::Url;
 
 use super::leased_host::LeasedHost;
-use super::requester::{Asked, Request, Requester};
+use super::requester::{Request, RequestResult, Requester};
 use super::reserving::Claimed;
 use super::robots::body_bytes;
 use super::url_reservation::UrlReservation;
@@ -114,8 +114,8 @@ impl Follower {
         FetchedUrl::new(PageEvent { outcome: Outcome::Failure(failure), ..self.blank_event(work) }, None)
     }
 
-    /// Requests `url` and follows its redirects to a final outcome, which it writes into `fetched`. `given`: the response
-    /// for `url` that a remote worker has sent.
+    /// Requests `url` and follows its redirects to a final outcome, which it writes into `fetched`. `given`: the
+    /// response for `url` that a remote worker has sent.
     pub(super) async fn follow(
         &self,
         fetched: &mut FetchedUrl<'_>,
@@ -138,12 +138,14 @@ impl Follower {
             let validators =
                 if url.as_str() == gave { self.validators(host, work, &url).await } else { Conditions::default() };
             request.conditions = Conditions { cookies: trail.begin(&url), ..validators };
-            let asked = match given.take() {
-                Some(exchange) => self.requester.asked(&mut *host.lock().await, &url, exchange, &request).await?,
+            let result = match given.take() {
+                Some(exchange) => {
+                    self.requester.apply_result(&mut *host.lock().await, &url, exchange, &request).await?
+                }
                 None => self.requester.request_any_host(host, &url, &request, fetched.event.hops.is_empty()).await?,
             };
             let event = &mut fetched.event;
-            let Asked { exchange, location, way, bytes_beside } = asked;
+            let RequestResult { exchange, location, way, bytes_beside } = result;
             event.bytes_beside += bytes_beside;
             if event.started_ms == 0 {
                 event.started_ms = exchange.started_ms;
@@ -156,7 +158,8 @@ impl Follower {
             fetched.room = exchange.room;
             fetched.way = way;
             let Some(location) = location else { break };
-            event.bytes_beside += body_bytes(&event.outcome); // the body of a redirect is not stored, so its bytes are counted here
+            // The body of a redirect is not stored, so its bytes are counted here.
+            event.bytes_beside += body_bytes(&event.outcome);
             let Some(target) = self.next_hop(event, &url, &location, &mut trail) else { break };
             match self.reserve(fetched, host, &target.normal).await? {
                 TargetOwner::Granted => url = target.url,

@@ -1,6 +1,6 @@
 //! Reservations of redirect targets (`redirects: first`) and of canonical slots (`canonical: obey`; RFC 6596). A worker
 //! reserves a redirect target before it requests it, so the page is fetched and delivered once, under one URL. The
-//! content slot of the page (`visit/text.rs`) is dropped together with them.
+//! content slot of the page (`visit/body_reader.rs`) is dropped together with them.
 
 use std::pin::pin;
 use std::time::Duration;

@@ -181,7 +181,9 @@ impl Desk {
         let sent = WorkerPage { url, exchange, must_check, is_trusted: is_proven, answer };
         let is_sent = pages.is_some_and(|pages| pages.blocking_send(sent).is_ok());
         match is_sent.then(|| answered.blocking_recv().ok()).flatten() {
-            None | Some(PageReply::Left) => Err("the lease has ended, or the page log accepts nothing now".to_owned()),
+            None | Some(PageReply::NotAccepted) => {
+                Err("the lease has ended, or the page log accepts nothing now".to_owned())
+            }
             Some(taken) => Ok(taken),
         }
     }
@@ -189,12 +191,12 @@ impl Desk {
     fn count(&self, client: &str, taken: &mut PagesTaken, url: String, what: Result<PageReply, String>) {
         match &what {
             Ok(PageReply::Accepted) => taken.accepted += 1,
-            Ok(PageReply::Refetch | PageReply::Left) => taken.refetched += 1,
+            Ok(PageReply::Refetch | PageReply::NotAccepted) => taken.refetched += 1,
             Err(why) => taken.refused.push(PageRefused { url, why: why.clone() }),
         }
         self.running.clients.change(client, false, |standing| match what {
             Ok(PageReply::Accepted) => standing.accepted += 1,
-            Ok(PageReply::Refetch | PageReply::Left) => standing.refetched += 1,
+            Ok(PageReply::Refetch | PageReply::NotAccepted) => standing.refetched += 1,
             Err(_) => standing.refused += 1,
         });
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Case;
-use super::request_sender::{Asked, Got};
+use super::requests::{Asked, Got};
 use crate::world::mishap::What;
 use crate::world::settings::{Kind, Removed, Sink};
 use crate::world::{DAY, Done, Event, HOUR, Held, Order, Place, Says, Trouble, Truth, split};

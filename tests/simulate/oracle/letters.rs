@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Case;
 use super::removals::is_confirmed;
-use super::request_sender::Got;
+use super::requests::Got;
 use crate::world::mishap::{What, WrongHeaders};
 use crate::world::settings::{Kind, Removed};
 use crate::world::{Change, Done, Event, HOUR, MINUTE, SECOND, Says};
@@ -105,7 +105,7 @@ impl Page<'_> {
 
     /// Bodies that the web answered completely for the URL.
     fn whole(&self) -> BTreeSet<&str> {
-        let whole = |(_, last): &(&super::request_sender::Asked, &super::request_sender::Asked)| last.got == Got::Whole;
+        let whole = |(_, last): &(&super::requests::Asked, &super::requests::Asked)| last.got == Got::Whole;
         let of = self.case.oracle.requests.of(self.url).filter(whole);
         of.filter_map(|(_, last)| match &last.meant.says {
             Says::Page { digest, .. } => Some(digest.as_str()),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use super::Case;
-use super::request_sender::{Asked, RobotsSaid, RobotsSeen};
+use super::requests::{Asked, RobotsSaid, RobotsSeen};
 use crate::world::{DAY, MINUTE, Order, Says, Settings, span, split};
 
 /// Tolerance, because clocks are rounded to milliseconds.

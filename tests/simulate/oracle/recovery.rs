@@ -1,7 +1,7 @@
 //! A host is requested again soon after its trouble is over, and a page that replaces another one is delivered soon.
 
 use super::ends::{is_troubled, may_be_given_up, trouble_ends};
-use super::request_sender::{Asked, Got};
+use super::requests::{Asked, Got};
 use super::stalls::queue;
 use super::{Case, Event};
 use crate::world::mishap::{What, Which, Who};

@@ -5,7 +5,7 @@
 //! operator excludes it, and when it is delivered under another URL.
 
 use super::ends::past;
-use super::request_sender::{Asked, Got, RobotsSaid};
+use super::requests::{Asked, Got, RobotsSaid};
 use super::{Case, TOLD};
 use crate::world::{Change, DAY, Done, MINUTE, Says, split};
 

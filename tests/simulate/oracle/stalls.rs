@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::Case;
 use super::ends::{is_troubled, known, may_be_given_up, past, trouble_ends};
-use super::request_sender::{Asked, Got};
+use super::requests::{Asked, Got};
 use crate::world::mishap::What;
 use crate::world::web::Robots;
 use crate::world::{DAY, HOUR, MINUTE, Place, Says, split};
