@@ -11,7 +11,7 @@ use super::host_visit::Queued;
 use super::visitor::Visitor;
 use crate::judge::blame::Whose;
 use crate::judge::reading::Reading;
-use crate::judge::{Fetched, Way};
+use crate::judge::{FetchContext, Fetched};
 use crate::supervisor::panic_message;
 
 /// The URL that caused the panic.
@@ -106,8 +106,8 @@ impl Panicked<'_> {
         let Panicked { visitor, why } = *self;
         let failure = Failure { reason: FailureReason::Fault, message: format!("Seine panicked: {why}") };
         let event = visitor.follower.not_requested(failure, work).event;
-        let (reading, way) = (Reading::default(), Way::charged(Whose::Page, 0));
-        let fetched = Fetched { event: &event, reading: &reading, way: &way };
+        let (reading, context) = (Reading::default(), FetchContext::charged(Whose::Page, 0));
+        let fetched = Fetched { event: &event, reading: &reading, context: &context };
         let Ok(verdict) = visitor.body_reader.judge(&fetched, None, work).await else { return false };
         let event = verdict.written(event);
         match visitor.events.append(event, None).await {

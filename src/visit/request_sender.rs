@@ -8,7 +8,7 @@ use seine_system::clock::now_ms;
 use url::Url;
 
 use super::leased_host::LeasedHost;
-use super::outage::{Outage, Says};
+use super::outage::{Evidence, OutageDetector};
 use super::slots::{Slots, UsedSlot};
 use super::visitor::{Interrupted, Services};
 use super::waits::Waits;
@@ -27,7 +27,7 @@ pub(super) struct RequestSender {
     client: Arc<Client>,
     config: Arc<Config>,
     waits: Arc<Waits>,
-    outage: Arc<Outage>,
+    outage: Arc<OutageDetector>,
     shutdown: Shutdown,
 }
 
@@ -87,13 +87,13 @@ impl RequestSender {
         url: &Url,
         exchange: &Exchange,
     ) -> Result<(), Interrupted> {
-        let sign = match Says::of(&exchange.outcome) {
-            Says::Failed(sign) => sign,
-            Says::Answered => {
+        let sign = match Evidence::of(&exchange.outcome) {
+            Evidence::Failed(sign) => sign,
+            Evidence::Answered => {
                 self.outage.answered(exchange.ended_ms);
                 return Ok(());
             }
-            Says::Nothing => return Ok(()),
+            Evidence::Nothing => return Ok(()),
         };
         let message = exchange.outcome.failure().map_or("", |failure| &failure.message);
         // Many hosts on one failing address are trouble of one server, so addresses are counted.

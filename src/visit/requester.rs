@@ -18,7 +18,7 @@ use super::slots::UsedSlot;
 use super::visitor::{Interrupted, Services, Shared, ask_frontier};
 use crate::config::Config;
 use crate::fetch::client::{Conditions, Exchange, Limits};
-use crate::judge::Way;
+use crate::judge::FetchContext;
 use crate::judge::blame::{Whose, blame, is_answer};
 use crate::judge::{redirect, retry};
 
@@ -38,7 +38,7 @@ pub(super) struct RequestResult {
     /// The target of its redirect.
     pub location: Option<String>,
     /// Further facts about the request.
-    pub way: Way,
+    pub context: FetchContext,
     /// Further bytes of that host: see [`seine_parse::page::PageEvent::bytes_beside`].
     pub bytes_beside: u64,
 }
@@ -100,8 +100,11 @@ impl Requester {
         match (self.robots.learn_rules(&mut other).await, other.given_up_failure(&self.config.frontier)) {
             (Err(Interrupted::Resting(_)), Some(failure)) => {
                 let bytes_beside = std::mem::take(&mut other.bytes_beside);
-                let way = Way { host_statements: Some(Vec::new()), ..Way::charged(Whose::Nobody, other.not_before) };
-                return Ok(RequestResult { exchange: not_requested(failure), location: None, way, bytes_beside });
+                let context = FetchContext {
+                    host_statements: Some(Vec::new()),
+                    ..FetchContext::charged(Whose::Nobody, other.not_before)
+                };
+                return Ok(RequestResult { exchange: not_requested(failure), location: None, context, bytes_beside });
             }
             (learned, _) => learned?,
         }
@@ -148,7 +151,7 @@ impl Requester {
         self.requests.judge_outage(&mut host, url, &exchange).await?;
         let next = host.not_before;
         let result = self.apply_result(&mut host, url, exchange, request).await?;
-        if result.way.whose == Whose::Nobody {
+        if result.context.whose == Whose::Nobody {
             host.not_before = next; // its rest began with the request
         }
         Ok(result)
@@ -193,8 +196,8 @@ impl Requester {
         // now.
         let robots = host.lease.host.robots.as_ref().filter(|_| !host.had_no_robots);
         let robots_ms = robots.map(|robots| robots.fetched_ms);
-        let way = Way { host_statements, robots_ms, ..Way::charged(whose, not_before) };
-        Ok(RequestResult { exchange, location, way, bytes_beside })
+        let context = FetchContext { host_statements, robots_ms, ..FetchContext::charged(whose, not_before) };
+        Ok(RequestResult { exchange, location, context, bytes_beside })
     }
 
     /// Decides who is charged, and updates the host. If the failure may belong to the URL or to the host, this first
@@ -257,8 +260,8 @@ impl Requester {
 fn busy(url: &Url, not_before: EpochMs) -> RequestResult {
     let message = format!("redirects to {url}, whose host could not be visited in time");
     let exchange = not_requested(Failure { reason: FailureReason::HostBusy, message });
-    let way = Way { host_statements: Some(Vec::new()), ..Way::charged(Whose::Host, not_before) };
-    RequestResult { exchange, location: None, way, bytes_beside: 0 }
+    let context = FetchContext { host_statements: Some(Vec::new()), ..FetchContext::charged(Whose::Host, not_before) };
+    RequestResult { exchange, location: None, context, bytes_beside: 0 }
 }
 
 /// A request that was not sent.

@@ -10,7 +10,7 @@ use seine_system::clock::now_ms;
 use url::Url;
 
 use super::leased_host::{LeasedHost, round_up_delay};
-use super::outage::{Outage, Says, Sign};
+use super::outage::{Evidence, OutageDetector, Sign};
 use super::visitor::{Interrupted, Services, ask_frontier};
 use super::waits::Waits;
 use crate::config::Config;
@@ -27,7 +27,7 @@ pub(super) struct Slots {
     client: Arc<Client>,
     config: Arc<Config>,
     waits: Arc<Waits>,
-    outage: Arc<Outage>,
+    outage: Arc<OutageDetector>,
     shutdown: Shutdown,
 }
 
@@ -65,7 +65,7 @@ impl Slots {
             Ok(addresses) => addresses[0],
             Err(error) => {
                 let failure = error.failure();
-                if let Says::Failed(sign) = Says::of_failure(failure.reason) {
+                if let Evidence::Failed(sign) = Evidence::of_failure(failure.reason) {
                     self.report_failure(host, sign, name, &failure.message)?;
                 }
                 return Ok(Err(failure));

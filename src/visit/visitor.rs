@@ -19,7 +19,7 @@ use super::host_visit::Visit;
 use super::leased_host::LeasedHost;
 use super::lent;
 use super::loan::{Loan, LoanResult};
-use super::outage::Outage;
+use super::outage::OutageDetector;
 use super::parking::Parking;
 use super::requester::Requester;
 use super::rules_cache::RulesCache;
@@ -48,7 +48,7 @@ pub struct Services {
     /// Visits that wait for a response or a politeness slot.
     pub waits: Arc<Waits>,
     /// Outages of this machine.
-    pub outage: Arc<Outage>,
+    pub outage: Arc<OutageDetector>,
     /// Hosts that answered lately for a known page.
     pub control_answers: Arc<ControlAnswers>,
     /// No new requests while it is finishing.

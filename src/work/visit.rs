@@ -13,7 +13,7 @@ use url::Url;
 use super::{Working, rest};
 use crate::api::schema::work::{FailureSent, HostLease, PageSent, UrlToFetch};
 use crate::fetch::client::{Conditions, Exchange};
-use crate::visit::outage::Says;
+use crate::visit::outage::Evidence;
 
 /// Pause before a page is sent again, while the lease lasts.
 const SEND_AGAIN: Duration = Duration::from_millis(500);
@@ -58,9 +58,9 @@ async fn ask(working: &Working, wanted: &UrlToFetch) -> Option<Exchange> {
     let conditions = Conditions { etag, last_modified, cookies: None };
     let exchange = working.client.get(&url, &conditions, working.client.limits()).await;
     let now = now_ms();
-    match (Says::of(&exchange.outcome), exchange.outcome.failure()) {
-        (Says::Answered, _) => working.outage.answered(now),
-        (Says::Failed(sign), Some(failure)) => {
+    match (Evidence::of(&exchange.outcome), exchange.outcome.failure()) {
+        (Evidence::Answered, _) => working.outage.answered(now),
+        (Evidence::Failed(sign), Some(failure)) => {
             let who = url.host_str().unwrap_or_default();
             if working.outage.failed(sign, who, true, &failure.message, now) {
                 tracing::warn!(
@@ -70,7 +70,7 @@ async fn ask(working: &Working, wanted: &UrlToFetch) -> Option<Exchange> {
                 return None;
             }
         }
-        (Says::Failed(_) | Says::Nothing, _) => {}
+        (Evidence::Failed(_) | Evidence::Nothing, _) => {}
     }
     Some(exchange)
 }

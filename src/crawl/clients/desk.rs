@@ -16,7 +16,7 @@ use crate::api::schema::work::{ClientStatus, Leasing, PageRefused, PageSent, Pag
 use crate::api::{Refusal, WorkDesk};
 use crate::crawl::running::Running;
 use crate::visit::loan::{LOAN_TIME, PageReply, WorkerPage};
-use crate::visit::outage::Opening;
+use crate::visit::outage::Permission;
 
 /// Maximum number of URLs of one host per lease.
 const MAX_URLS: u64 = 32;
@@ -122,7 +122,8 @@ impl WorkDesk for Desk {
 impl Desk {
     /// Hosts that are due now; empty while nothing may be fetched.
     fn lease_to(&self, client: &str, standing: &Standing, hosts: usize) -> Result<Vec<Leasing>, Refusal> {
-        if !self.running.may_lease() || self.running.visitor().services.outage.opening(now_ms()) != Opening::Open {
+        if !self.running.may_lease() || self.running.visitor().services.outage.permission(now_ms()) != Permission::Open
+        {
             return Ok(Vec::new());
         }
         let delay = self.running.config().frontier.host_delay.as_millis().max(1);
