@@ -19,8 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// for it.
 const PATIENCE_BESIDE: Duration = Duration::from_secs(1);
 
-/// The reservation of a URL, with the look-ups for its redirect target. Without it, the configuration needs none
-/// ([`Follower::claims`]).
+/// The reservation of a URL, with the look-ups for its redirect target and slots. [`Follower::claims`] makes it only if
+/// the configuration and the kind of the URL need it.
 pub(super) struct Claimed<'v> {
     pub follower: &'v Follower,
     pub reserved: UrlReservation,
