@@ -9,7 +9,7 @@ use std::time::Duration;
 use seine::config::{Canonical, Config};
 use seine::judge::blame::{Blame, Whose, blame};
 use seine::judge::reading::{Reading, read};
-use seine::judge::{self, Answers, Fetched, Owner, Policy, Question, Step, Verdict, Way};
+use seine::judge::{self, Answers, FetchContext, Fetched, Owner, Policy, Question, Step, Verdict};
 use seine_frontier::scope::Scope;
 use seine_frontier::{PageRecord, PageState, ScopeConfig, Work};
 use seine_parse::page::{
@@ -97,21 +97,21 @@ fn naming(since: Option<u64>) -> Work {
     work
 }
 
-fn step(event: &PageEvent, way: &Way, known: &Work, config: &Config, answers: &Answers) -> Step {
+fn step(event: &PageEvent, context: &FetchContext, known: &Work, config: &Config, answers: &Answers) -> Step {
     let scope = Scope::new(&ScopeConfig::default(), &[URL.into()]).unwrap();
     let thresholds = BTreeSet::new();
     let policy = Policy { config, scope: &scope, thresholds: &thresholds };
     let reading: Reading = read(event, known, &derive(event, &DeriveOptions::default()), &policy);
-    judge::judge(&Fetched { event, reading: &reading, way }, known, &policy, answers)
+    judge::judge(&Fetched { event, reading: &reading, context }, known, &policy, answers)
 }
 
-fn way() -> Way {
-    Way { host_statements: Some(Vec::new()), ..Way::charged(Whose::Nobody, 0) }
+fn context() -> FetchContext {
+    FetchContext { host_statements: Some(Vec::new()), ..FetchContext::charged(Whose::Nobody, 0) }
 }
 
 /// For answers that need no look-up.
-fn verdict(event: &PageEvent, way: &Way, known: &Work, config: &Config) -> Verdict {
-    match step(event, way, known, config, &Answers::default()) {
+fn verdict(event: &PageEvent, context: &FetchContext, known: &Work, config: &Config) -> Verdict {
+    match step(event, context, known, config, &Answers::default()) {
         Step::Decided(verdict) => *verdict,
         Step::Ask(question) => panic!("{question:?}"),
     }
@@ -143,7 +143,7 @@ fn what_an_answer_means_for_a_live_page() {
         ("a redirect to the same bytes", redirected(elsewhere, page("one")), live("one"), Some(Unchanged), None),
         ("a ban by the operator", failed(FailureReason::OutOfScope), live("one"), Some(Gone), None),
     ] {
-        let verdict = verdict(&event, &way(), &known, &config());
+        let verdict = verdict(&event, &context(), &known, &config());
         assert_eq!((verdict.change, verdict.withheld), (change, withheld), "{name}");
     }
 }
@@ -159,7 +159,7 @@ fn what_an_answer_means_for_an_unknown_url() {
         ("noindex", page(noindex), None, Some(Withheld::Noindex)),
         ("forbidden", failed(FailureReason::RobotsDenied), None, None),
     ] {
-        let verdict = verdict(&event, &way(), &unknown(), &config());
+        let verdict = verdict(&event, &context(), &unknown(), &config());
         assert_eq!((verdict.change, verdict.withheld), (change, withheld), "{name}");
     }
 }
@@ -169,7 +169,7 @@ fn what_an_answer_means_for_an_unknown_url() {
 fn half_a_page_replaces_no_page_that_was_delivered_before() {
     let last = |known: Work| {
         let half = PageEvent { attempt: 2, ..cut(page("on")) };
-        let verdict = verdict(&half, &way(), &known, &config());
+        let verdict = verdict(&half, &context(), &known, &config());
         assert_eq!(verdict.again, None, "it is the last attempt");
         (verdict.change, verdict.withheld)
     };
@@ -186,7 +186,7 @@ fn a_new_disallow_is_a_doubt_and_an_old_one_is_obeyed() {
         (Some(BEFORE - 1), Some(PageChange::Gone), None),
         (None, Some(PageChange::Gone), None),
     ] {
-        let verdict = verdict(&denied, &Way { robots_ms, ..way() }, &live("one"), &config());
+        let verdict = verdict(&denied, &FetchContext { robots_ms, ..context() }, &live("one"), &config());
         assert_eq!((verdict.change, verdict.withheld), (change, withheld), "{robots_ms:?}");
     }
 }
@@ -195,8 +195,8 @@ fn a_new_disallow_is_a_doubt_and_an_old_one_is_obeyed() {
 fn who_is_charged_decides_when_a_url_is_tried_again() {
     let tried = |whose, attempt| {
         let event = PageEvent { attempt, ..status(500) };
-        let way = Way { whose, not_before: event::FETCHED + 5000, ..way() };
-        verdict(&event, &way, &unknown(), &config()).again.map(|again| (again.counts, again.host_is_well))
+        let context = FetchContext { whose, not_before: event::FETCHED + 5000, ..context() };
+        verdict(&event, &context, &unknown(), &config()).again.map(|again| (again.counts, again.host_is_well))
     };
     assert_eq!(tried(Whose::Nobody, 0), None);
     assert_eq!(tried(Whose::Page, 0), Some((true, false)));
@@ -256,8 +256,8 @@ fn a_url_waits_longer_the_longer_no_attempt_has_counted() {
     let asked = PageEvent { ended_ms: 10 * HOUR_MS, ..status(503) };
     let again = |whose, put_off_since| {
         let known = Work { was_put_off: true, put_off_since, ..unknown() };
-        let way = Way { whose, not_before: asked.ended_ms + 1_000, ..way() };
-        verdict(&asked, &way, &known, &config()).again.unwrap().at - asked.ended_ms
+        let context = FetchContext { whose, not_before: asked.ended_ms + 1_000, ..context() };
+        verdict(&asked, &context, &known, &config()).again.unwrap().at - asked.ended_ms
     };
     for whose in [Whose::Host, Whose::Part] {
         assert!(again(whose, None) < 60_000);
@@ -272,7 +272,7 @@ fn half_a_page_is_fetched_again_and_delivered_only_where_nothing_is_known() {
     let first = cut(page("on"));
     let last = PageEvent { attempt: 2, ..first.clone() };
     let half = |event: &PageEvent, known: &Work| {
-        let verdict = verdict(event, &way(), known, &config());
+        let verdict = verdict(event, &context(), known, &config());
         (verdict.again.is_some(), verdict.change, verdict.withheld)
     };
     assert_eq!(half(&first, &unknown()), (true, None, Some(Withheld::Cut)));
@@ -283,7 +283,7 @@ fn half_a_page_is_fetched_again_and_delivered_only_where_nothing_is_known() {
 #[test]
 fn the_page_of_another_url_is_an_alias() {
     let owner = Owner { url: "http://site.example/first".into(), target: URL.into() };
-    let verdict = verdict(&page("one"), &Way { owner: Some(owner), ..way() }, &unknown(), &config());
+    let verdict = verdict(&page("one"), &FetchContext { owner: Some(owner), ..context() }, &unknown(), &config());
     let alias = Withheld::Alias { of: "http://site.example/first".into(), target: URL.into() };
     assert_eq!((verdict.change, verdict.withheld.as_ref()), (None, Some(&alias)));
     assert!(!verdict.has_page());
@@ -296,7 +296,7 @@ fn a_canonical_url_is_looked_up_and_a_new_one_is_a_doubt() {
     config.frontier.canonical = Canonical::Obey;
     let event = page("<link rel=canonical href=/b>one");
     let alias = Withheld::Alias { of: "http://site.example/b".into(), target: "http://site.example/b".into() };
-    let question = match step(&event, &way(), &unknown(), &config, &Answers::default()) {
+    let question = match step(&event, &context(), &unknown(), &config, &Answers::default()) {
         Step::Ask(question) => question,
         Step::Decided(verdict) => panic!("{verdict:?}"),
     };
@@ -312,7 +312,7 @@ fn a_canonical_url_is_looked_up_and_a_new_one_is_a_doubt() {
         (Some(alias.clone()), naming(Some(BEFORE)), Some(alias.clone()), false),
     ] {
         let answers = Answers { canonical_slot: Some(answer), ..Answers::default() };
-        let Step::Decided(verdict) = step(&event, &way(), &known, &config, &answers) else { panic!() };
+        let Step::Decided(verdict) = step(&event, &context(), &known, &config, &answers) else { panic!() };
         assert_eq!((verdict.withheld, verdict.drops_reservations), (withheld, drops));
     }
 }
@@ -323,7 +323,7 @@ fn a_duplicate_is_looked_up_by_its_content() {
     config.frontier.duplicates = Some(0);
     let asks = |event: &PageEvent| {
         matches!(
-            step(event, &way(), &unknown(), &config, &Answers::default()),
+            step(event, &context(), &unknown(), &config, &Answers::default()),
             Step::Ask(Question::ContentSlot { within: 0, .. })
         )
     };
@@ -332,7 +332,7 @@ fn a_duplicate_is_looked_up_by_its_content() {
     assert!(!asks(&status(404)));
     let first = DuplicateOf { url: "http://site.example/b".into(), distance: 0, simhash: None };
     let answers = Answers { content_slot: Some(Some(first.clone())), ..Answers::default() };
-    let Step::Decided(verdict) = step(&page("one"), &way(), &unknown(), &config, &answers) else { panic!() };
+    let Step::Decided(verdict) = step(&page("one"), &context(), &unknown(), &config, &answers) else { panic!() };
     assert_eq!(verdict.likeness.and_then(|likeness| likeness.of), Some(first));
     assert_eq!(verdict.change, Some(PageChange::New));
 }
@@ -341,7 +341,7 @@ fn a_duplicate_is_looked_up_by_its_content() {
 #[test]
 fn a_verdict_is_written_into_the_event_once() {
     let facts = page("two");
-    let written = verdict(&facts, &way(), &live("one"), &config()).written(facts.clone());
+    let written = verdict(&facts, &context(), &live("one"), &config()).written(facts.clone());
     assert_eq!(written.change, Some(PageChange::Changed));
     assert_eq!(written.preferences.as_deref(), Some(&[][..]));
     let PageEvent { change, preferences, relevance, .. } = facts.clone();

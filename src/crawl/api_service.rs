@@ -38,8 +38,8 @@ impl Service for CrawlService {
         let dns = client.dns().counts();
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let overdue = self.running.frontier.next_due().map_or(0, |due| now_ms().saturating_sub(due));
-        let away = self.running.visitor().services.outage.away();
-        let is_away = |part| away.iter().any(|away| away.part == part);
+        let outages = self.running.visitor().services.outage.outages();
+        let is_away = |part| outages.iter().any(|outage| outage.part == part);
         self.running.metrics.expose(&Snapshot {
             counts: self.running.frontier.counts(),
             overdue: Duration::from_millis(overdue),
@@ -78,12 +78,12 @@ impl Service for CrawlService {
         if !self.running.log.status().room {
             reasons.push("page log: at its disk limit (page_log.max_size), fetching waits for the sinks".to_owned());
         }
-        for away in self.running.visitor().services.outage.away() {
+        for outage in self.running.visitor().services.outage.outages() {
             reasons.push(format!(
                 "{} away for {} s: {}",
-                away.part,
-                now_ms().saturating_sub(away.since) / 1000,
-                away.example
+                outage.part,
+                now_ms().saturating_sub(outage.since) / 1000,
+                outage.example
             ));
         }
         reasons.extend(self.running.room.lacks());

@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use super::running::Running;
 use crate::api::Refusal;
 use crate::supervisor::Beat;
-use crate::visit::outage::Opening;
+use crate::visit::outage::Permission;
 
 /// Time until the next check if no host is due. A change ends the wait early.
 const CHECK_EVERY: Duration = Duration::from_millis(500);
@@ -60,11 +60,11 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
         beat.idle();
         changed.mark_unchanged();
         workers.are(running.config().fetch.concurrency);
-        let opening = running.visitor().services.outage.opening(now_ms());
-        let (hosts, urls) = match opening {
-            Opening::Open => how_much(running, workers.free()),
-            Opening::Probe => (how_much(running, workers.free()).0.min(1), 1),
-            Opening::Closed(_) => (0, 0),
+        let permission = running.visitor().services.outage.permission(now_ms());
+        let (hosts, urls) = match permission {
+            Permission::Open => how_much(running, workers.free()),
+            Permission::Probe => (how_much(running, workers.free()).0.min(1), 1),
+            Permission::Closed(_) => (0, 0),
         };
         let now = now_ms();
         let leases = match hosts {
@@ -75,12 +75,12 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
             },
         };
         if leases.is_empty() {
-            let at_most = until_next(running, opening, hosts, now, idle.time());
+            let at_most = until_next(running, permission, hosts, now, idle.time());
             wait(running, &mut changed, at_most).await;
             continue;
         }
         beat.progress();
-        let is_probe = opening == Opening::Probe;
+        let is_probe = permission == Permission::Probe;
         if is_probe {
             running.visitor().services.outage.probing();
         }
@@ -112,9 +112,9 @@ async fn lease(
 
 /// How long to wait after nothing was leased. `hosts` is the number of hosts that could have been leased. If no worker
 /// is free, or the disk is full, a due host changes nothing; only a finished lease does.
-fn until_next(running: &Running, opening: Opening, hosts: u64, now: EpochMs, look_again: Duration) -> Duration {
-    match opening {
-        Opening::Closed(until) => until_ms(until, look_again),
+fn until_next(running: &Running, permission: Permission, hosts: u64, now: EpochMs, look_again: Duration) -> Duration {
+    match permission {
+        Permission::Closed(until) => until_ms(until, look_again),
         _ if hosts == 0 => look_again,
         // Due hosts wait for a worker that is not reserved. Hosts of other domains may become due first.
         _ => match running.frontier.next_due() {

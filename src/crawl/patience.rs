@@ -10,7 +10,7 @@ use seine_system::clock::now_ms;
 use super::running::Running;
 use super::spending::{SpentBudgets, hosts_without_budget};
 use crate::telemetry::progress::{some, span};
-use crate::visit::outage::{Away, Part};
+use crate::visit::outage::{Outage, Part};
 
 /// Number of hosts to list.
 const NAMED: usize = 10;
@@ -31,7 +31,7 @@ pub(super) struct Patience {
 pub struct Waits {
     pub at: EpochMs,
     /// Resources of this machine that fail.
-    pub away: Vec<Away>,
+    pub outages: Vec<Outage>,
     /// Counts of hosts in trouble, and the names of those due first.
     pub waiting: Waiting,
     /// Hosts that redirects lead to and that could not be visited in time.
@@ -77,7 +77,7 @@ impl Patience {
         if left.is_zero() || (!is_paused && counts.hosts_leased == 0 && is_due_after(running, now, left)) {
             return Some(Waits {
                 at: now,
-                away: running.visitor().services.outage.away(),
+                outages: running.visitor().services.outage.outages(),
                 // Includes hosts that were due a moment ago, because their last fetch failed.
                 waiting: running.frontier.waiting(0, NAMED),
                 late: running.visitor().services.parking.late(NAMED),
@@ -155,7 +155,7 @@ impl Waits {
     /// Only used-up budgets stop the run.
     pub(super) fn is_for_budgets(&self) -> bool {
         !self.spent.budgets.is_empty()
-            && self.away.is_empty()
+            && self.outages.is_empty()
             && self.waiting.troubled.is_empty()
             && self.waiting.blocked == 0
     }
@@ -169,7 +169,7 @@ impl fmt::Display for Waits {
             some(self.spent.urls, "URL"),
             some(self.spent.hosts, "host")
         )?;
-        for Away { part, since, example } in &self.away {
+        for Outage { part, since, example } in &self.outages {
             let what = match part {
                 Part::Resolver => "the DNS servers",
                 Part::Network => "the network",

@@ -9,7 +9,7 @@ use seine_system::clock::now_ms;
 
 use super::parts::LOG;
 use super::running::Running;
-use crate::visit::outage::Opening;
+use crate::visit::outage::Permission;
 
 /// Time without any progress after which the crawl has stalled.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -122,6 +122,6 @@ fn could_go_on(running: &Running) -> bool {
         && running.may_lease()
         && !running.supervisor.is_down(LOG)
         && running.is_validated()
-        && visitor.services.outage.opening(now) == Opening::Open
+        && visitor.services.outage.permission(now) == Permission::Open
         && running.within_budgets(1, 1).0 > 0
 }

@@ -22,8 +22,8 @@ pub(super) fn figures(running: &Running) -> Figures {
         notice = Some("the disk is full; fetching waits".to_owned());
     } else if running.shutdown.is_finishing() {
         notice = Some("finishing".to_owned());
-    } else if let Some(away) = running.visitor().services.outage.pause(now_ms()) {
-        notice = notice.or(Some(away.notice(now_ms())));
+    } else if let Some(outage) = running.visitor().services.outage.pause(now_ms()) {
+        notice = notice.or(Some(outage.notice(now_ms())));
     } else if let Some(budget) = spent_of_crawl(running.frontier.as_ref()) {
         notice = notice.or(Some(format!("budget spent: {budget}")));
     } else if let Some(due) = running.frontier.next_due().filter(|_| counts.hosts_leased == 0) {

@@ -35,7 +35,7 @@ fn sign(case: &Case, withheld: Option<&Withheld>) -> Option<(Doubt, EpochMs)> {
             // If the page was fetched after that robots.txt, the rules are not new: the configuration obeys them only
             // now.
             let alive_ms = before.history.map_or(before.fetched_ms, |history| history.alive_ms);
-            let fetched_ms = case.way.robots_ms.filter(|fetched_ms| *fetched_ms > alive_ms)?;
+            let fetched_ms = case.context.robots_ms.filter(|fetched_ms| *fetched_ms > alive_ms)?;
             Some((Doubt::Forbidden, fetched_ms))
         }
         (_, Some(Withheld::Alias { target, .. })) if event.response().is_some() => {

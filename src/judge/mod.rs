@@ -43,12 +43,12 @@ pub struct Fetched<'f> {
     /// The facts read from its body.
     pub reading: &'f Reading,
     /// Further facts about its requests.
-    pub way: &'f Way,
+    pub context: &'f FetchContext,
 }
 
 /// The facts of a fetch that are not in its event.
 #[derive(Debug, Clone)]
-pub struct Way {
+pub struct FetchContext {
     /// Who is charged for the outcome ([`blame`]).
     pub whose: Whose,
     /// The earliest time of the next request to the host that was asked last.
@@ -61,10 +61,10 @@ pub struct Way {
     pub robots_ms: Option<EpochMs>,
 }
 
-impl Way {
+impl FetchContext {
     /// A fetch of which only this is known.
-    pub fn charged(whose: Whose, not_before: EpochMs) -> Way {
-        Way { whose, not_before, owner: None, host_statements: None, robots_ms: None }
+    pub fn charged(whose: Whose, not_before: EpochMs) -> FetchContext {
+        FetchContext { whose, not_before, owner: None, host_statements: None, robots_ms: None }
     }
 }
 
@@ -116,7 +116,7 @@ pub enum Step {
 struct Case<'c> {
     event: &'c PageEvent,
     reading: &'c Reading,
-    way: &'c Way,
+    context: &'c FetchContext,
     known: &'c Work,
     policy: &'c Policy<'c>,
     /// The URL is tried again, so the answer is not final.
@@ -139,9 +139,9 @@ pub fn judge(fetched: &Fetched, known: &Work, policy: &Policy, answers: &Answers
 }
 
 fn decide(fetched: &Fetched, known: &Work, policy: &Policy, answers: &Answers) -> Result<Verdict, Question> {
-    let Fetched { event, reading, way } = *fetched;
-    let case = Case { event, reading, way, known, policy, again: again(event, way, known, policy) };
-    let preferences = preferences::all(event, &reading.preferences, known, way.host_statements.as_deref());
+    let Fetched { event, reading, context } = *fetched;
+    let case = Case { event, reading, context, known, policy, again: again(event, context, known, policy) };
+    let preferences = preferences::all(event, &reading.preferences, known, context.host_statements.as_deref());
     let seen = withheld::withheld(&case, preferences.as_deref());
     let (withheld, drops_reservations) = match seen {
         Some(withheld) => (Some(withheld), false),
@@ -164,10 +164,10 @@ fn decide(fetched: &Fetched, known: &Work, policy: &Policy, answers: &Answers) -
 }
 
 /// When the URL is tried again. A body whose transfer was complete, but not its content coding, is charged to the URL.
-fn again(event: &PageEvent, way: &Way, known: &Work, policy: &Policy) -> Option<Again> {
+fn again(event: &PageEvent, context: &FetchContext, known: &Work, policy: &Policy) -> Option<Again> {
     let config = &policy.config.frontier;
     let of_cut = || retry::again(event, Whose::Page, 0, None, config);
     let is_cut = event.response().is_some_and(Response::is_cut);
-    retry::again(event, way.whose, way.not_before, known.put_off_since, config)
+    retry::again(event, context.whose, context.not_before, known.put_off_since, config)
         .or_else(|| if is_cut { of_cut() } else { None })
 }

@@ -20,7 +20,7 @@ pub(super) fn withheld(case: &Case, said: Option<&[Statement]>) -> Option<Withhe
 }
 
 fn alias(case: &Case) -> Option<Withheld> {
-    let Owner { url, target } = case.way.owner.clone()?;
+    let Owner { url, target } = case.context.owner.clone()?;
     Some(Withheld::Alias { of: url, target })
 }
 

@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::shutdown::Shutdown;
 
 /// How long a redirect that was put off before waits for the delay of the other host, and for the worker that has its
-/// lease. It is fetched only when its own host has no new URLs left, so it keeps nobody waiting.
+/// lease. Such a redirect is fetched only when its own host has no new URLs left, so it keeps nobody waiting.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Otherwise the redirect waits as long as its own host rests anyway, and this much longer.
 const SHORT_PATIENCE: Duration = Duration::from_secs(5);

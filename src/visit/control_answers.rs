@@ -8,7 +8,7 @@ use seine_parse::page::EpochMs;
 
 /// An answer counts at least this long.
 const SHORTEST_MS: u64 = 60_000;
-/// It counts longer if control pages of the host have answered for hours: for this part of that time.
+/// It counts longer if control pages of the host have answered for hours: for 1/`PART` of that time.
 const PART: u64 = 16;
 /// It counts at most this long.
 const LONGEST_MS: u64 = 600_000;
@@ -16,7 +16,8 @@ const LONGEST_MS: u64 = 600_000;
 const FAILURES_A_MINUTE: u64 = 8;
 /// An answer is forgotten if no control page was requested for so long.
 const FORGOTTEN_MS: u64 = 3_600_000;
-/// At this number of hosts, old answers are removed; all of them, if too few are old. Each host then gets one more request.
+/// At this number of hosts, old answers are removed; all of them, if too few are old. Each host then gets one more
+/// request.
 const TIDY_AT: usize = 8192;
 
 /// The last such answer of each host.
@@ -32,7 +33,7 @@ struct LastAnswer {
 }
 
 impl ControlAnswers {
-    /// The host answered for a known page, or not.
+    /// Records whether a control page of the host has answered.
     pub(super) fn heard(&self, origin: &str, has_answered: bool, now: EpochMs) {
         let mut hosts = self.0.lock();
         if hosts.len() >= TIDY_AT {

@@ -7,7 +7,7 @@ use seine_page_log::{LogError, PageLog, Ticket, VALIDATOR};
 use seine_parse::Derived;
 use seine_parse::page::PageEvent;
 
-use super::visit::Queued;
+use super::host_visit::Queued;
 use super::visitor::{Interrupted, Services};
 use crate::shutdown::Shutdown;
 use crate::telemetry::Metrics;
@@ -47,8 +47,8 @@ impl EventWriter {
         }
     }
 
-    /// Waits until the validator is near the end of the log: later it would have to read events from disk, and parse them
-    /// again. [`Interrupted::LogFull`]: the log is full; the visit ends and releases the host.
+    /// Waits until the validator is near the end of the log. Otherwise it would have to read events from disk and parse
+    /// them again. [`Interrupted::LogFull`]: the log is full; the visit ends and releases the host.
     pub(super) async fn wait_for_log(&self) -> Result<(), Interrupted> {
         if !self.log.room() {
             return Err(Interrupted::LogFull);

@@ -7,11 +7,11 @@ use seine_frontier::{FrontierError, Lease, Release, Work};
 use seine_parse::page::{Failure, FailureReason};
 use seine_system::clock::now_ms;
 
-use super::visit::Queued;
+use super::host_visit::Queued;
 use super::visitor::Visitor;
 use crate::judge::blame::Whose;
 use crate::judge::reading::Reading;
-use crate::judge::{Fetched, Way};
+use crate::judge::{FetchContext, Fetched};
 use crate::supervisor::panic_message;
 
 /// The URL that caused the panic.
@@ -22,7 +22,8 @@ tokio::task_local! {
     static CULPRIT: Culprit;
 }
 
-/// A guard for the URL that the worker is processing. If a panic unwinds through the guard, its URL is recorded as the cause.
+/// A guard for the URL that the worker is processing. If a panic unwinds through the guard, its URL is recorded as the
+/// cause. If it unwinds through several, the first counts.
 pub(super) struct CurrentUrl(String);
 
 impl CurrentUrl {
@@ -40,8 +41,8 @@ impl Drop for CurrentUrl {
     }
 }
 
-/// Runs a visit in a task of its own, so that a panic costs one URL. None if it failed. `lease_at_start`: its lease as it was at
-/// the start.
+/// Runs a visit in a task of its own, so that a panic costs one URL. None if it failed. `lease_at_start`: a copy of its
+/// lease, to release the host after a panic.
 pub(super) async fn run_isolated<T: Send + 'static>(
     visitor: &Visitor,
     lease_at_start: Lease,
@@ -91,7 +92,7 @@ impl Panicked<'_> {
         let work = named.or_else(|| lease_at_start.work.first());
         let mut fetched = Vec::new();
         if let Some(work) = work
-            && self.record(work).await
+            && self.record_panic(work).await
         {
             fetched.push(work.url.clone());
         }
@@ -101,12 +102,12 @@ impl Panicked<'_> {
     }
 
     /// Writes to the page log that a URL failed by a fault. False if that failed.
-    async fn record(&self, work: &Work) -> bool {
+    async fn record_panic(&self, work: &Work) -> bool {
         let Panicked { visitor, why } = *self;
         let failure = Failure { reason: FailureReason::Fault, message: format!("Seine panicked: {why}") };
         let event = visitor.follower.not_requested(failure, work).event;
-        let (reading, way) = (Reading::default(), Way::charged(Whose::Page, 0));
-        let fetched = Fetched { event: &event, reading: &reading, way: &way };
+        let (reading, context) = (Reading::default(), FetchContext::charged(Whose::Page, 0));
+        let fetched = Fetched { event: &event, reading: &reading, context: &context };
         let Ok(verdict) = visitor.body_reader.judge(&fetched, None, work).await else { return false };
         let event = verdict.written(event);
         match visitor.events.append(event, None).await {

@@ -9,7 +9,7 @@ use seine_system::clock::{event_id, now_ms};
 use url::Url;
 
 use super::leased_host::LeasedHost;
-use super::requester::{Asked, Request, Requester};
+use super::requester::{Request, RequestResult, Requester};
 use super::reserving::Claimed;
 use super::robots::body_bytes;
 use super::url_reservation::UrlReservation;
@@ -20,7 +20,7 @@ use crate::fetch::client::{Conditions, Exchange, Limits};
 use crate::judge::blame::Whose;
 use crate::judge::reading::must_be_refetched;
 use crate::judge::redirect::{self, Target};
-use crate::judge::{Owner, Way};
+use crate::judge::{FetchContext, Owner};
 
 const MAX_SITEMAP_BYTES: u64 = 50 << 20;
 
@@ -28,14 +28,14 @@ const MAX_SITEMAP_BYTES: u64 = 50 << 20;
 pub(super) struct FetchedUrl<'v> {
     /// The facts of the fetch. Its decisions are still empty.
     pub event: PageEvent,
-    pub way: Way,
+    pub context: FetchContext,
     pub room: Option<BodyRoom>,
     pub claimed: Option<Claimed<'v>>,
 }
 
 impl<'v> FetchedUrl<'v> {
     pub(super) fn new(event: PageEvent, claimed: Option<Claimed<'v>>) -> FetchedUrl<'v> {
-        FetchedUrl { event, way: Way::charged(Whose::Nobody, 0), room: None, claimed }
+        FetchedUrl { event, context: FetchContext::charged(Whose::Nobody, 0), room: None, claimed }
     }
 }
 
@@ -86,7 +86,7 @@ impl Follower {
             TargetOwner::Owned { by } => {
                 let message = format!("its page is delivered under {by}, which redirects here");
                 fetched.event.outcome = failed(FailureReason::Alias, message);
-                fetched.way.owner = Some(Owner { url: by, target: work.url.clone() });
+                fetched.context.owner = Some(Owner { url: by, target: work.url.clone() });
             }
             TargetOwner::Pending => put_off(&mut fetched),
         }
@@ -114,8 +114,8 @@ impl Follower {
         FetchedUrl::new(PageEvent { outcome: Outcome::Failure(failure), ..self.blank_event(work) }, None)
     }
 
-    /// Requests `url` and follows its redirects to a final outcome, which it writes into `fetched`. `given`: the response
-    /// for `url` that a remote worker has sent.
+    /// Requests `url` and follows its redirects to a final outcome, which it writes into `fetched`. `given`: the
+    /// response for `url` that a remote worker has sent.
     pub(super) async fn follow(
         &self,
         fetched: &mut FetchedUrl<'_>,
@@ -138,12 +138,14 @@ impl Follower {
             let validators =
                 if url.as_str() == gave { self.validators(host, work, &url).await } else { Conditions::default() };
             request.conditions = Conditions { cookies: trail.begin(&url), ..validators };
-            let asked = match given.take() {
-                Some(exchange) => self.requester.asked(&mut *host.lock().await, &url, exchange, &request).await?,
+            let result = match given.take() {
+                Some(exchange) => {
+                    self.requester.apply_result(&mut *host.lock().await, &url, exchange, &request).await?
+                }
                 None => self.requester.request_any_host(host, &url, &request, fetched.event.hops.is_empty()).await?,
             };
             let event = &mut fetched.event;
-            let Asked { exchange, location, way, bytes_beside } = asked;
+            let RequestResult { exchange, location, context, bytes_beside } = result;
             event.bytes_beside += bytes_beside;
             if event.started_ms == 0 {
                 event.started_ms = exchange.started_ms;
@@ -154,15 +156,16 @@ impl Follower {
             event.final_url = url.as_str().to_owned();
             event.outcome = exchange.outcome;
             fetched.room = exchange.room;
-            fetched.way = way;
+            fetched.context = context;
             let Some(location) = location else { break };
-            event.bytes_beside += body_bytes(&event.outcome); // the body of a redirect is not stored, so its bytes are counted here
+            // The body of a redirect is not stored, so its bytes are counted here.
+            event.bytes_beside += body_bytes(&event.outcome);
             let Some(target) = self.next_hop(event, &url, &location, &mut trail) else { break };
             match self.reserve(fetched, host, &target.normal).await? {
                 TargetOwner::Granted => url = target.url,
                 TargetOwner::Owned { by } => {
                     undo_last_hop(&mut fetched.event);
-                    fetched.way.owner = Some(Owner { url: by, target: target.normal });
+                    fetched.context.owner = Some(Owner { url: by, target: target.normal });
                     break;
                 }
                 TargetOwner::Pending => {
@@ -242,7 +245,7 @@ fn put_off(fetched: &mut FetchedUrl<'_>) {
     let message = format!("{} is being fetched for another URL", event.final_url);
     event.outcome = failed(FailureReason::HostBusy, message);
     event.request_headers = Default::default(); // no request was sent for this outcome
-    (fetched.way.whose, fetched.way.not_before) = (Whose::Host, now_ms());
+    (fetched.context.whose, fetched.context.not_before) = (Whose::Host, now_ms());
 }
 
 /// Another URL owns the target, so the redirect itself becomes the outcome. Takes back what `next_hop` has recorded.

@@ -45,7 +45,7 @@ pub(super) struct LeasedHost {
     /// The last request failed because of the host, or its robots.txt could not be fetched: leave the host alone.
     pub was_charged: bool,
     is_borrowed: bool,
-    /// Result of requesting a page that is known to exist. One such request per lease is enough.
+    /// Whether its control page has answered. One such request per lease is enough.
     pub(super) control_answer: Option<bool>,
     /// The lease was lent to a remote worker, so its remaining URLs are worth a longer wait.
     pub(super) is_lent: bool,
@@ -110,8 +110,8 @@ impl LeasedHost {
         &self.lease.host.origin
     }
 
-    /// Its statements about one of its URLs: robots.txt and TDM reservations. They do not apply to a URL that robots.txt
-    /// forbids and that is fetched nevertheless (ATTACH §3.1).
+    /// Its statements about one of its URLs: robots.txt and TDM reservations. They do not apply to a URL that
+    /// robots.txt forbids and that is fetched nevertheless (ATTACH §3.1).
     pub(super) fn statements_about(&self, url: &Url, obeys_robots: bool) -> Vec<Statement> {
         let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
         let mut said = match &self.rules {
@@ -139,14 +139,14 @@ impl LeasedHost {
         if self.patience > SHORT_PATIENCE { self.patience } else { PATIENCE_IN_LINE }
     }
 
-    /// The next URL; nothing of it has been requested yet.
-    pub(super) fn begin(&mut self) {
+    /// Sets the patience for the next URL, of which nothing has been requested yet.
+    pub(super) fn begin_url(&mut self) {
         self.patience = if self.is_lent { LONG_PATIENCE } else { SHORT_PATIENCE };
         self.was_charged = false;
     }
 
-    /// In the middle of a URL's redirects.
-    pub(super) fn go_on(&mut self) {
+    /// Sets the patience in the middle of a URL's redirects.
+    pub(super) fn begin_redirect(&mut self) {
         self.patience = LONG_PATIENCE;
     }
 
@@ -235,6 +235,7 @@ impl LeasedHost {
         self.trouble = self.trouble.and_then(Trouble::over);
     }
 
+    /// Records a failure or the end of the trouble, and when the host may be requested next.
     fn set_health(&mut self, health: Health, outcome: &Outcome, ended: EpochMs, config: &FrontierConfig) {
         self.is_tried_again = false;
         self.last_failure = match outcome {
@@ -257,12 +258,12 @@ impl LeasedHost {
         self.not_before = self.not_before.max(rested);
     }
 
-    /// Its URLs fail without a request.
+    /// It is given up and not tried once more: its URLs fail without a request.
     pub(super) fn is_given_up(&self) -> bool {
         self.trouble.is_some_and(|trouble| trouble.given_up) && !self.is_tried_again
     }
 
-    /// Whether it has failed for so long that it is given up. Returns the reason for the user.
+    /// The failure of its URLs if it has failed for so long that it is given up, also if it is tried once more.
     pub(super) fn given_up_failure(&self, config: &FrontierConfig) -> Option<Failure> {
         let is_hopeless = |trouble: &Trouble| trouble.given_up || trouble::is_hopeless(trouble, config);
         if let Some(message) = &self.unknown_name {

@@ -14,11 +14,11 @@ use seine_system::clock::now_ms;
 use url::Url;
 
 use super::follow::FetchedUrl;
+use super::host_visit::{Next, Queued, Visit};
 use super::leased_host::LeasedHost;
 use super::loan::{LOAN_TIME, Loan, LoanResult, Offer, PageReply, WorkerPage};
 use super::reserving::Claimed;
 use super::url_reservation::UrlReservation;
-use super::visit::{Queued, Visit};
 use super::visitor::{Interrupted, Services, Shared, Visitor, ask_frontier};
 use crate::fetch::client::Exchange;
 use crate::judge::worker_results::{Sketch, is_not_trusted};
@@ -92,8 +92,9 @@ async fn lend_out(
     worked
 }
 
-/// Divides the URLs of the lease. Seine itself fetches retries, URLs put off before, unconfirmed removals, everything that
-/// is not a page, and all URLs of a host in trouble.
+/// Divides the URLs of the lease. Seine itself fetches retries, URLs put off before, unconfirmed removals, everything
+/// that is not a page, and all URLs of a host in trouble. It also keeps URLs that robots.txt forbids, and those whose
+/// page another URL owns or is fetching.
 async fn divide<'v>(visit: &Visit<'v>, host: &mut LeasedHost) -> Result<(Vec<LentUrl<'v>>, Ours<'v>), Interrupted> {
     let Visitor { services, follower, .. } = visit.visitor;
     let (mut urls, mut ours) = (Vec::new(), Ours::default());
@@ -105,8 +106,8 @@ async fn divide<'v>(visit: &Visit<'v>, host: &mut LeasedHost) -> Result<(Vec<Len
         }
         let is_first_attempt = work.attempt == 0 && !work.was_put_off && work.known.doubt().is_none();
         let url = Url::parse(&work.url).ok().filter(|url| {
-            let may_ask = host.refusal(url, work.kind, services.config.fetch.obey_robots).is_none();
-            host.trouble.is_none() && work.kind == Kind::Page && is_first_attempt && may_ask
+            let is_allowed = host.refusal(url, work.kind, services.config.fetch.obey_robots).is_none();
+            host.trouble.is_none() && work.kind == Kind::Page && is_first_attempt && is_allowed
         });
         let Some(url) = url else {
             ours.work.push(work);
@@ -146,7 +147,8 @@ impl LentVisit<'_> {
         };
         let mut until = offer.until;
         let of = Lease { work: Vec::new(), ..lease.clone() };
-        ask_frontier(&services.frontier, move |frontier| frontier.lend(&of, until)).await?; // stored before the worker learns of the loan, so that after a crash nobody else requests this host
+        // Stored before the worker learns of the loan, so that after a crash nobody else requests this host meanwhile.
+        ask_frontier(&services.frontier, move |frontier| frontier.lend(&of, until)).await?;
         if loan.offer.send(offer).is_err() {
             loan.is_done.store(true, Ordering::Relaxed); // no worker has received the offer
             return Ok(false);
@@ -162,7 +164,8 @@ impl LentVisit<'_> {
                 sent = loan.pages.recv() => match sent {
                     Some(sent) => {
                         self.take(sent, &loan.to).await?;
-                        requester.requests.slots.hold_address(&lease, self.urls.len() + 1).await; // each request takes time besides the delay
+                        // Each request takes time besides the delay, so the hold is extended.
+                        requester.requests.slots.hold_address(&lease, self.urls.len() + 1).await;
                         None
                     }
                     None => break,
@@ -209,7 +212,7 @@ impl LentVisit<'_> {
         let Visitor { services, follower, events, .. } = self.visit.visitor;
         let WorkerPage { url, exchange, must_check, is_trusted, answer } = sent;
         let Some(at) = self.urls.iter().position(|lent| lent.work.url == url) else {
-            let _ = answer.send(PageReply::Left);
+            let _ = answer.send(PageReply::NotAccepted);
             return Ok(());
         };
         let lent = self.urls.remove(at);
@@ -233,7 +236,7 @@ impl LentVisit<'_> {
             reply(PageReply::Refetch);
         } else {
             let queued = self.judge_worker_page(lent, exchange, by).await?;
-            let mut taken = PageReply::Left;
+            let mut taken = PageReply::NotAccepted;
             if let Some(url) = events.accepted(queued).await {
                 self.host.lock().await.fetched.push(url);
                 taken = PageReply::Accepted;
@@ -272,7 +275,7 @@ impl LentVisit<'_> {
             self.check(work, theirs, agreed).await?;
         }
         for work in work {
-            if !visit.process_url(host, work).await? {
+            if visit.process_url(host, work).await? == Next::LeaveHost {
                 break;
             }
         }

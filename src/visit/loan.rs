@@ -58,8 +58,8 @@ pub(crate) enum PageReply {
     Accepted,
     /// We fetch it ourselves, or follow its redirect.
     Refetch,
-    /// Not accepted; the URL is still queued.
-    Left,
+    /// The URL is still queued.
+    NotAccepted,
 }
 
 /// The result of a loan.

@@ -8,6 +8,7 @@ mod control_answers;
 mod event_writer;
 mod faults;
 mod follow;
+mod host_visit;
 mod leased_host;
 mod lent;
 pub(crate) mod loan;
@@ -20,7 +21,6 @@ mod robots;
 pub mod rules_cache;
 mod slots;
 mod url_reservation;
-mod visit;
 mod visitor;
 mod waits;
 

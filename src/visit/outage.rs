@@ -44,25 +44,26 @@ pub enum Evidence {
 
 /// A present outage.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Away {
+pub struct Outage {
     pub part: Part,
     pub since: EpochMs,
     /// One of its failures: whom we tried to reach, and the error.
     pub example: String,
 }
 
-/// Whether hosts may be visited.
+/// Whether hosts may be leased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Opening {
+pub enum Permission {
     Open,
-    /// One host with one URL may be visited as a probe. Then call [`Outage::probed`].
+    /// One host with one URL may be visited as a probe. Then call [`OutageDetector::probed`].
     Probe,
     /// No host may be visited before this time, or before the present probe has ended.
     Closed(EpochMs),
 }
 
+/// Finds outages from the evidence of requests, and says when hosts may be leased.
 #[derive(Debug, Default)]
-pub struct Outage(Mutex<State>);
+pub struct OutageDetector(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -79,7 +80,7 @@ struct State {
 struct Watch {
     /// Names and addresses that could not be reached, when, and the weight of that sign.
     suspects: HashMap<String, (EpochMs, u32)>,
-    away: Option<Away>,
+    outage: Option<Outage>,
 }
 
 #[derive(Debug, Default)]
@@ -143,7 +144,7 @@ impl Sign {
     }
 }
 
-impl Outage {
+impl OutageDetector {
     /// `who` (a name for DNS, an address for the network) could not be reached. `was_well`: its host was not in trouble
     /// before; otherwise the failure is no new sign. True if this is an outage.
     pub fn failed(&self, sign: Sign, who: &str, was_well: bool, message: &str, now: EpochMs) -> bool {
@@ -153,7 +154,7 @@ impl Outage {
         let state = &mut *self.0.lock();
         let part = sign.part();
         let watch = state.watch(part);
-        if watch.away.is_some() {
+        if watch.outage.is_some() {
             return true;
         }
         if !was_well && sign != Sign::NoFiles {
@@ -175,7 +176,7 @@ impl Outage {
             "{part} away: fetching pauses, except for one host now and then; no URL and no host is charged"
         );
         watch.suspects.clear();
-        watch.away = Some(Away { part, since: now, example });
+        watch.outage = Some(Outage { part, since: now, example });
         state.probe = Probe { next: now + millis(FIRST_PROBE), ..Probe::default() };
         true
     }
@@ -193,30 +194,30 @@ impl Outage {
     pub fn resolved(&self, at: EpochMs, now: EpochMs) {
         let watch = &mut self.0.lock().resolver;
         watch.suspects.retain(|_, (failed, _)| *failed > at);
-        if watch.away.as_ref().is_some_and(|away| at >= away.since) {
+        if watch.outage.as_ref().is_some_and(|outage| at >= outage.since) {
             watch.works(now);
         }
     }
 
     /// The outage that pauses fetching, if any.
-    pub fn pause(&self, now: EpochMs) -> Option<Away> {
+    pub fn pause(&self, now: EpochMs) -> Option<Outage> {
         self.0.lock().pause(now).cloned()
     }
 
     /// All present outages, whether or not they pause fetching.
-    pub fn away(&self) -> Vec<Away> {
+    pub fn outages(&self) -> Vec<Outage> {
         let state = self.0.lock();
-        [&state.network, &state.files, &state.resolver].into_iter().filter_map(|watch| watch.away.clone()).collect()
+        [&state.network, &state.files, &state.resolver].into_iter().filter_map(|watch| watch.outage.clone()).collect()
     }
 
     /// Called before hosts are leased.
-    pub fn opening(&self, now: EpochMs) -> Opening {
+    pub fn permission(&self, now: EpochMs) -> Permission {
         let state = self.0.lock();
         match state.pause(now) {
-            None => Opening::Open,
-            Some(_) if state.probe.is_out => Opening::Closed(now + millis(LAST_PROBE)),
-            Some(_) if state.probe.next > now => Opening::Closed(state.probe.next),
-            Some(_) => Opening::Probe,
+            None => Permission::Open,
+            Some(_) if state.probe.is_out => Permission::Closed(now + millis(LAST_PROBE)),
+            Some(_) if state.probe.next > now => Permission::Closed(state.probe.next),
+            Some(_) => Permission::Probe,
         }
     }
 
@@ -242,23 +243,24 @@ impl State {
         }
     }
 
-    fn pause(&self, now: EpochMs) -> Option<&Away> {
+    fn pause(&self, now: EpochMs) -> Option<&Outage> {
         let goes_on = now.saturating_sub(self.answered) < millis(ANSWERS_ARE_NEW);
-        self.network.away.as_ref().or(self.files.away.as_ref()).or(self.resolver.away.as_ref().filter(|_| !goes_on))
+        let resolver = self.resolver.outage.as_ref().filter(|_| !goes_on);
+        self.network.outage.as_ref().or(self.files.outage.as_ref()).or(resolver)
     }
 }
 
 impl Watch {
     fn works(&mut self, now: EpochMs) {
         self.suspects.clear();
-        if let Some(away) = self.away.take() {
-            let seconds = now.saturating_sub(away.since) / 1000;
-            tracing::info!(state = "back", seconds, "{} back: fetching continues", away.part);
+        if let Some(outage) = self.outage.take() {
+            let seconds = now.saturating_sub(outage.since) / 1000;
+            tracing::info!(state = "back", seconds, "{} back: fetching continues", outage.part);
         }
     }
 }
 
-impl Away {
+impl Outage {
     /// The notice for the user.
     pub fn notice(&self, now: EpochMs) -> String {
         let seconds = now.saturating_sub(self.since) / 1000;

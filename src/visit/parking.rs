@@ -1,4 +1,5 @@
-//! Leased hosts whose workers wait for another host and can lend theirs meanwhile, and the hosts that redirects wait for.
+//! Leased hosts whose workers wait for another host and can lend theirs meanwhile, and the hosts that redirects wait
+//! for.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -23,8 +24,8 @@ pub struct Parking {
 /// A host that a redirect could not visit at once.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Late {
-    /// The redirect may try again at `until`. `is_in_trouble`: the host backs off; otherwise its delay has not passed, or
-    /// another worker has its lease.
+    /// The redirect may try again at `until`. `is_in_trouble`: the host backs off. Otherwise its delay has not passed,
+    /// or another worker has its lease.
     Waits { until: EpochMs, is_in_trouble: bool },
     /// A redirect has got it since.
     Visited { since: EpochMs },
@@ -48,7 +49,7 @@ impl Parking {
     /// Returns none if the host must wait beyond `latest`.
     pub(super) fn lend(&self, origin: &str, latest: EpochMs) -> Option<LeasedHost> {
         let mut host = self.parked.lock().get_mut(origin)?.take_if(|host| host.not_before <= latest)?;
-        host.go_on();
+        host.begin_redirect();
         Some(host)
     }
 

@@ -8,7 +8,7 @@ use seine_system::clock::now_ms;
 use url::Url;
 
 use super::leased_host::LeasedHost;
-use super::outage::{Evidence, Outage};
+use super::outage::{Evidence, OutageDetector};
 use super::slots::{Slots, UsedSlot};
 use super::visitor::{Interrupted, Services};
 use super::waits::Waits;
@@ -27,7 +27,7 @@ pub(super) struct RequestSender {
     client: Arc<Client>,
     config: Arc<Config>,
     waits: Arc<Waits>,
-    outage: Arc<Outage>,
+    outage: Arc<OutageDetector>,
     shutdown: Shutdown,
 }
 

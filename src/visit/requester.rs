@@ -18,7 +18,7 @@ use super::slots::UsedSlot;
 use super::visitor::{Interrupted, Services, Shared, ask_frontier};
 use crate::config::Config;
 use crate::fetch::client::{Conditions, Exchange, Limits};
-use crate::judge::Way;
+use crate::judge::FetchContext;
 use crate::judge::blame::{Whose, blame, is_answer};
 use crate::judge::{redirect, retry};
 
@@ -33,12 +33,12 @@ pub(super) struct Request<'w> {
 }
 
 /// The result of a request.
-pub(super) struct Asked {
+pub(super) struct RequestResult {
     pub exchange: Exchange,
     /// The target of its redirect.
     pub location: Option<String>,
     /// Further facts about the request.
-    pub way: Way,
+    pub context: FetchContext,
     /// Further bytes of that host: see [`seine_parse::page::PageEvent::bytes_beside`].
     pub bytes_beside: u64,
 }
@@ -70,38 +70,41 @@ impl Requester {
         url: &Url,
         request: &Request<'_>,
         is_first: bool,
-    ) -> Result<Asked, Interrupted> {
+    ) -> Result<RequestResult, Interrupted> {
         let mut own = host.lock().await;
         if is_first {
-            own.begin()
+            own.begin_url()
         } else {
-            own.go_on()
+            own.begin_redirect()
         }
         let is_other_host = url.origin().ascii_serialization() != own.origin();
-        let asked = if is_other_host {
+        let result = if is_other_host {
             // Boxed, because it is rare and large.
             self.hosts.parked(&mut own, Box::pin(self.request_redirect_host(url, request))).await
         } else if self.config.fetch.connections_per_host == 1 {
-            self.ask(&mut own, url, request).await
+            self.request_leased_host(&mut own, url, request).await
         } else {
             self.request_concurrently(host, own, url, request).await
         };
-        match asked {
+        match result {
             Err(Interrupted::Resting(at)) if !is_first => Ok(busy(url, at)),
             Err(Interrupted::Taken) if !is_first => Ok(busy(url, now_ms() + TAKEN_REST_MS)),
             Err(Interrupted::Recalled) if is_other_host && !is_first => Ok(busy(url, now_ms() + TAKEN_REST_MS)),
-            asked => asked,
+            result => result,
         }
     }
 
     /// A request to a host that we have not leased yet.
-    async fn request_redirect_host(&self, url: &Url, request: &Request<'_>) -> Result<Asked, Interrupted> {
+    async fn request_redirect_host(&self, url: &Url, request: &Request<'_>) -> Result<RequestResult, Interrupted> {
         let mut other = self.hosts.borrow(url, request.work.was_put_off).await?;
         match (self.robots.learn_rules(&mut other).await, other.given_up_failure(&self.config.frontier)) {
             (Err(Interrupted::Resting(_)), Some(failure)) => {
                 let bytes_beside = std::mem::take(&mut other.bytes_beside);
-                let way = Way { host_statements: Some(Vec::new()), ..Way::charged(Whose::Nobody, other.not_before) };
-                return Ok(Asked { exchange: not_requested(failure), location: None, way, bytes_beside });
+                let context = FetchContext {
+                    host_statements: Some(Vec::new()),
+                    ..FetchContext::charged(Whose::Nobody, other.not_before)
+                };
+                return Ok(RequestResult { exchange: not_requested(failure), location: None, context, bytes_beside });
             }
             (learned, _) => learned?,
         }
@@ -110,16 +113,21 @@ impl Requester {
             other = self.hosts.borrow(url, request.work.was_put_off).await?;
             self.robots.learn_rules(&mut other).await?;
         }
-        self.ask(&mut other, url, request).await
+        self.request_leased_host(&mut other, url, request).await
     }
 
     /// One request to a leased host, if its robots.txt allows it, when it is due.
-    async fn ask(&self, host: &mut LeasedHost, url: &Url, request: &Request<'_>) -> Result<Asked, Interrupted> {
+    async fn request_leased_host(
+        &self,
+        host: &mut LeasedHost,
+        url: &Url,
+        request: &Request<'_>,
+    ) -> Result<RequestResult, Interrupted> {
         let exchange = match self.wait_for_permission(host, url, request).await? {
             Err(failure) => not_requested(failure),
             Ok(slot) => self.requests.exchange(host, slot, url, &request.conditions, request.limits).await?,
         };
-        self.asked(host, url, exchange, request).await
+        self.apply_result(host, url, exchange, request).await
     }
 
     /// The same with several requests to the host at a time. The delay separates their starts.
@@ -129,10 +137,10 @@ impl Requester {
         mut host: MutexGuard<'_, LeasedHost>,
         url: &Url,
         request: &Request<'_>,
-    ) -> Result<Asked, Interrupted> {
+    ) -> Result<RequestResult, Interrupted> {
         let slot = match self.wait_for_permission(&mut host, url, request).await? {
             Ok(slot) => slot,
-            Err(failure) => return self.asked(&mut host, url, not_requested(failure), request).await,
+            Err(failure) => return self.apply_result(&mut host, url, not_requested(failure), request).await,
         };
         host.visited(now_ms(), &self.config.frontier);
         drop(host);
@@ -142,11 +150,11 @@ impl Requester {
         let exchange = exchange?;
         self.requests.judge_outage(&mut host, url, &exchange).await?;
         let next = host.not_before;
-        let asked = self.asked(&mut host, url, exchange, request).await?;
-        if asked.way.whose == Whose::Nobody {
+        let result = self.apply_result(&mut host, url, exchange, request).await?;
+        if result.context.whose == Whose::Nobody {
             host.not_before = next; // its rest began with the request
         }
-        Ok(asked)
+        Ok(result)
     }
 
     /// Waits until the host and its address are due. The inner error says why no request is sent.
@@ -163,13 +171,13 @@ impl Requester {
     }
 
     /// Applies the result to the host.
-    pub(super) async fn asked(
+    pub(super) async fn apply_result(
         &self,
         host: &mut LeasedHost,
         url: &Url,
         mut exchange: Exchange,
         request: &Request<'_>,
-    ) -> Result<Asked, Interrupted> {
+    ) -> Result<RequestResult, Interrupted> {
         let mut whose = self.charge(host, &exchange, request.work).await?;
         let mut not_before = host.not_before;
         if let (Whose::Host, Some(failure)) = (whose, host.given_up_failure(&self.config.frontier)) {
@@ -188,8 +196,8 @@ impl Requester {
         // now.
         let robots = host.lease.host.robots.as_ref().filter(|_| !host.had_no_robots);
         let robots_ms = robots.map(|robots| robots.fetched_ms);
-        let way = Way { host_statements, robots_ms, ..Way::charged(whose, not_before) };
-        Ok(Asked { exchange, location, way, bytes_beside })
+        let context = FetchContext { host_statements, robots_ms, ..FetchContext::charged(whose, not_before) };
+        Ok(RequestResult { exchange, location, context, bytes_beside })
     }
 
     /// Decides who is charged, and updates the host. If the failure may belong to the URL or to the host, this first
@@ -197,23 +205,23 @@ impl Requester {
     async fn charge(&self, host: &mut LeasedHost, exchange: &Exchange, work: &Work) -> Result<Whose, Interrupted> {
         let (outcome, ended, config) = (&exchange.outcome, exchange.ended_ms, &self.config.frontier);
         let blame = blame(outcome, work, host.trouble.as_ref(), host.was_reached(), config);
-        let answers = if blame.is_in_question { Box::pin(self.request_control_page(host, work)).await? } else { None };
+        let control = if blame.is_in_question { Box::pin(self.request_control_page(host, work)).await? } else { None };
         if !blame.is_in_question && blame.whose == Whose::Host {
             self.control_answers.heard(host.origin(), false, ended);
         }
-        if answers == Some(true) {
+        if control == Some(true) {
             host.end_trouble(); // it has just answered for another page, so the earlier failures were not host trouble
         }
-        let mut whose = blame.after(answers, outcome, work);
+        let mut whose = blame.after(control, outcome, work);
         host.apply_outcome(whose, outcome, work, ended, config);
-        if blame.is_in_question && whose == Whose::Page && answers.is_none() && !self.robots.has_robots(host).await? {
+        if blame.is_in_question && whose == Whose::Page && control.is_none() && !self.robots.has_robots(host).await? {
             whose = Whose::Host;
         }
         Ok(whose)
     }
 
-    /// Requests a page of the host that is known to be live, to find out whether the host is down or only some pages fail:
-    /// pages that answer 500 for months are common. The response is not stored. A recent result is used again
+    /// Requests a page of the host that is known to be live, to find out whether the host is down or only some pages
+    /// fail: pages that answer 500 for months are common. The response is not stored. A recent result is used again
     /// ([`ControlAnswers`]). None: the host has no such page.
     pub(super) async fn request_control_page(
         &self,
@@ -249,11 +257,11 @@ impl Requester {
 }
 
 /// The host of a redirect is not available before `not_before`.
-fn busy(url: &Url, not_before: EpochMs) -> Asked {
+fn busy(url: &Url, not_before: EpochMs) -> RequestResult {
     let message = format!("redirects to {url}, whose host could not be visited in time");
     let exchange = not_requested(Failure { reason: FailureReason::HostBusy, message });
-    let way = Way { host_statements: Some(Vec::new()), ..Way::charged(Whose::Host, not_before) };
-    Asked { exchange, location: None, way, bytes_beside: 0 }
+    let context = FetchContext { host_statements: Some(Vec::new()), ..FetchContext::charged(Whose::Host, not_before) };
+    RequestResult { exchange, location: None, context, bytes_beside: 0 }
 }
 
 /// A request that was not sent.

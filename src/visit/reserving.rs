@@ -1,6 +1,6 @@
 //! Reservations of redirect targets (`redirects: first`) and of canonical slots (`canonical: obey`; RFC 6596). A worker
 //! reserves a redirect target before it requests it, so the page is fetched and delivered once, under one URL. The
-//! content slot of the page (`visit/text.rs`) is dropped together with them.
+//! content slot of the page (`visit/body_reader.rs`) is dropped together with them.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -19,8 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// for it.
 const PATIENCE_BESIDE: Duration = Duration::from_secs(1);
 
-/// The reservation of a URL, with the look-ups for its redirect target. Without it, the configuration needs none
-/// ([`Follower::claims`]).
+/// The reservation of a URL, with the look-ups for its redirect target and slots. [`Follower::claims`] makes it only if
+/// the configuration and the kind of the URL need it.
 pub(super) struct Claimed<'v> {
     pub follower: &'v Follower,
     pub reserved: UrlReservation,

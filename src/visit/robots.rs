@@ -76,7 +76,8 @@ impl RobotsFiles {
         let robots = stale.unwrap_or_else(|| answer::kept_shorter(fresh, known, is_shut, soonest));
         if let Some(failure) = answer::trouble(&robots.access).filter(|_| config.fetch.obey_robots) {
             host.robots_failed(failure, &outcome, ended_ms, &config.frontier);
-            return Err(Interrupted::Resting(host.not_before)); // the result is not stored; the next lease fetches robots.txt again
+            // The result is not stored; the next lease fetches robots.txt again.
+            return Err(Interrupted::Resting(host.not_before));
         }
         match &robots.access {
             RobotsAccess::Unreachable(_) => {}
@@ -219,7 +220,7 @@ impl RobotsFiles {
     }
 }
 
-/// Logs that the host forbids everything, and for how long.
+/// Logs that robots.txt forbids the home page, and so very likely everything, and for how long.
 fn log_disallows_all(host: &str, robots: &Robots) {
     let minutes = robots.expires_ms.saturating_sub(robots.fetched_ms) / 60_000;
     tracing::info!(

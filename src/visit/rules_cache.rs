@@ -1,5 +1,5 @@
-//! Parsed robots.txt and tdmrep.json files: the rules that apply to a host, and a cache of them. `robots.rs` fetches the
-//! files.
+//! Parsed robots.txt and tdmrep.json files: the rules that apply to a host (RFC 9309), and a cache of them. `robots.rs`
+//! fetches the files.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use seine_system::clock::now_ms;
 use url::Url;
 
 use super::leased_host::{LeasedHost, round_up_delay};
-use super::outage::{Evidence, Outage, Sign};
+use super::outage::{Evidence, OutageDetector, Sign};
 use super::visitor::{Interrupted, Services, ask_frontier};
 use super::waits::Waits;
 use crate::config::Config;
@@ -27,7 +27,7 @@ pub(super) struct Slots {
     client: Arc<Client>,
     config: Arc<Config>,
     waits: Arc<Waits>,
-    outage: Arc<Outage>,
+    outage: Arc<OutageDetector>,
     shutdown: Shutdown,
 }
 

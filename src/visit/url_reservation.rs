@@ -12,7 +12,8 @@ use tokio::sync::Notify;
 use super::leased_host::LeasedHost;
 use super::visitor::Services;
 
-/// Fetches in progress may use up the budget. The host may be leased again after this time, when their results are known.
+/// Fetches in progress may use up the budget. The host may be leased again after this time, when their results are
+/// known.
 const SOON_MS: EpochMs = 250;
 
 /// The reservation of a URL. Calls to the frontier in progress share it, so that it is given back after the last of
@@ -72,8 +73,8 @@ impl UrlReservation {
     }
 
     /// Replaces the reserved amounts of the budgets with the real ones.
-    pub(super) fn weigh(&self, amounts: Amounts) {
-        self.0.reservation.weigh(amounts);
+    pub(super) fn set_amounts(&self, amounts: Amounts) {
+        self.0.reservation.set_amounts(amounts);
     }
 
     /// Drops the reserved slots, because the event will not change the URL's record.

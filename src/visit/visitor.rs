@@ -15,14 +15,14 @@ use super::control_answers::ControlAnswers;
 use super::event_writer::EventWriter;
 use super::faults;
 use super::follow::Follower;
+use super::host_visit::Visit;
 use super::leased_host::LeasedHost;
 use super::lent;
 use super::loan::{Loan, LoanResult};
-use super::outage::Outage;
+use super::outage::OutageDetector;
 use super::parking::Parking;
 use super::requester::Requester;
 use super::rules_cache::RulesCache;
-use super::visit::Visit;
 use super::waits::Waits;
 use crate::config::Config;
 use crate::fetch::Client;
@@ -48,7 +48,7 @@ pub struct Services {
     /// Visits that wait for a response or a politeness slot.
     pub waits: Arc<Waits>,
     /// Outages of this machine.
-    pub outage: Arc<Outage>,
+    pub outage: Arc<OutageDetector>,
     /// Hosts that answered lately for a known page.
     pub control_answers: Arc<ControlAnswers>,
     /// No new requests while it is finishing.
@@ -56,8 +56,8 @@ pub struct Services {
     pub crawler_id: Arc<str>,
 }
 
-/// What all visits under one configuration share. A reload makes another one ([`Visitor::with`]); visits in progress keep
-/// theirs. Each part has only the services that it needs.
+/// What all visits under one configuration share. A reload makes another one ([`Visitor::with`]); visits in progress
+/// keep theirs. Each part has only the services that it needs.
 pub struct Visitor {
     pub services: Services,
     /// Sends requests: leases of hosts, robots.txt, politeness slots, requests.
@@ -131,8 +131,8 @@ impl Visitor {
         lent::lend(Visit::new(self), lease, loan).await
     }
 
-    /// Runs a visit in a task of its own, so that a panic costs one URL. None if it failed. `lease_at_start`: its lease as it
-    /// was at the start.
+    /// Runs a visit in a task of its own, so that a panic costs one URL. None if it failed. `lease_at_start`: a copy of
+    /// its lease, to release the host after a panic.
     pub async fn run_isolated<T: Send + 'static>(
         &self,
         lease_at_start: Lease,

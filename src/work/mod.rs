@@ -17,7 +17,7 @@ use crate::fetch::{Client, ClientError};
 use crate::shutdown::Shutdown;
 use crate::signals::Signals;
 use crate::telemetry::progress::{Screen, bytes, grouped};
-use crate::visit::outage::{Opening, Outage};
+use crate::visit::outage::{OutageDetector, Permission};
 use server::Server;
 
 pub(crate) use server::ServerError;
@@ -61,7 +61,7 @@ struct Working {
     client: Arc<Client>,
     user_agent: String,
     max_body_bytes: u64,
-    outage: Arc<Outage>,
+    outage: Arc<OutageDetector>,
     done: Arc<Done>,
     shutdown: Shutdown,
 }
@@ -109,16 +109,16 @@ impl Worker {
             client,
             user_agent: self.fetch.user_agent.header(),
             max_body_bytes: self.fetch.max_body_bytes,
-            outage: Arc::new(Outage::default()),
+            outage: Arc::new(OutageDetector::default()),
             done: done.clone(),
             shutdown: shutdown.clone(),
         });
         let (mut pause, mut reached) = (FIRST_PAUSE, Instant::now());
         while !shutdown.is_finishing() {
             let free = self.fetch.concurrency.saturating_sub(visits.len());
-            let opening = working.outage.opening(now_ms());
-            let is_probe = opening == Opening::Probe;
-            if free == 0 || matches!(opening, Opening::Closed(_)) {
+            let permission = working.outage.permission(now_ms());
+            let is_probe = permission == Permission::Probe;
+            if free == 0 || matches!(permission, Permission::Closed(_)) {
                 rest(shutdown, FIRST_PAUSE).await;
                 continue;
             }

@@ -9,7 +9,7 @@ use seine_system::clock::now_ms;
 
 use crate::sites::server::{Answer, Ask};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use seine::visit::outage::{Away, Evidence, Opening, Outage, Part, Sign};
+use seine::visit::outage::{Evidence, Outage, OutageDetector, Part, Permission, Sign};
 
 use crate::sites::Running;
 use crate::sites::dns::{NameServer, Say};
@@ -18,49 +18,49 @@ use crate::support::{MiniCrawl, config, event_of, failure_of, status_of};
 const T: EpochMs = 1_800_000_000_000;
 const SECOND: u64 = 1000;
 
-fn silent(outage: &Outage, host: usize, at: EpochMs) -> bool {
+fn silent(outage: &OutageDetector, host: usize, at: EpochMs) -> bool {
     outage.failed(Sign::Silence, &format!("192.0.2.{host}"), true, "no answer", at)
 }
 
-fn unresolved(outage: &Outage, host: usize, at: EpochMs) -> bool {
+fn unresolved(outage: &OutageDetector, host: usize, at: EpochMs) -> bool {
     outage.failed(Sign::Unresolved, &format!("h{host}.test"), true, "SERVFAIL", at)
 }
 
 #[test]
 fn one_host_that_is_away_is_its_own_trouble_however_often_it_fails() {
-    let outage = Outage::default();
+    let outage = OutageDetector::default();
     for attempt in 0..100 {
         let at = T + attempt * SECOND;
         assert!(!silent(&outage, 1, at));
         assert!(!unresolved(&outage, 1, at));
         assert!(!outage.failed(Sign::NoRoute, "192.0.2.1", true, "no route", at));
-        assert_eq!(outage.opening(at), Opening::Open);
+        assert_eq!(outage.permission(at), Permission::Open);
     }
 }
 
 #[test]
 fn hosts_that_fail_one_after_the_other_while_nothing_succeeds_are_this_machines_trouble() {
-    let outage = Outage::default();
+    let outage = OutageDetector::default();
     let ours: Vec<bool> = (1..=6).map(|host| silent(&outage, host, T)).collect();
     assert_eq!(ours, [false, false, false, false, true, true]);
     let away = outage.pause(T + SECOND).unwrap();
     assert_eq!((away.part, away.since), (Part::Network, T));
     assert!(away.example.contains("192.0.2.5"), "{away:?}");
 
-    let outage = Outage::default();
+    let outage = OutageDetector::default();
     let ours: Vec<bool> = (1..=3).map(|host| unresolved(&outage, host, T)).collect();
     assert_eq!(ours, [false, false, true]);
     assert_eq!(outage.pause(T).unwrap().part, Part::Resolver);
 
     // A missing route says more than silence.
-    let outage = Outage::default();
+    let outage = OutageDetector::default();
     assert!(!outage.failed(Sign::NoRoute, "192.0.2.1", true, "no route", T));
     assert!(outage.failed(Sign::NoRoute, "192.0.2.2", true, "no route", T));
 }
 
 #[test]
 fn what_succeeds_in_between_clears_it() {
-    let outage = Outage::default();
+    let outage = OutageDetector::default();
     for host in 0..40 {
         assert!(!silent(&outage, host, T));
         assert!(!unresolved(&outage, host, T));
@@ -76,7 +76,7 @@ fn what_succeeds_in_between_clears_it() {
 
 #[test]
 fn failures_of_long_ago_and_of_hosts_in_trouble_anyway_say_nothing() {
-    let outage = Outage::default();
+    let outage = OutageDetector::default();
     for host in 0..40 {
         assert!(!silent(&outage, host, T + host as u64 * 20 * SECOND));
     }
@@ -88,43 +88,43 @@ fn failures_of_long_ago_and_of_hosts_in_trouble_anyway_say_nothing() {
 
 #[test]
 fn one_probe_at_a_time_less_and_less_often_until_one_succeeds() {
-    let outage = Outage::default();
+    let outage = OutageDetector::default();
     (1..=5).for_each(|host| _ = silent(&outage, host, T));
     let mut now = T;
     let mut waits = Vec::new();
     for _ in 0..7 {
-        let Opening::Closed(until) = outage.opening(now) else { panic!("{:?}", outage.opening(now)) };
+        let Permission::Closed(until) = outage.permission(now) else { panic!("{:?}", outage.permission(now)) };
         waits.push((until - now) / SECOND);
         now = until;
-        assert_eq!(outage.opening(now), Opening::Probe);
+        assert_eq!(outage.permission(now), Permission::Probe);
         outage.probing();
-        assert!(matches!(outage.opening(now), Opening::Closed(_)), "one at a time");
+        assert!(matches!(outage.permission(now), Permission::Closed(_)), "one at a time");
         assert!(silent(&outage, 9, now));
         outage.probed(now);
     }
     assert_eq!(waits, [1, 2, 4, 8, 15, 15, 15]);
     outage.answered(now);
-    assert_eq!(outage.opening(now), Opening::Open);
-    assert!(outage.away().is_empty());
+    assert_eq!(outage.permission(now), Permission::Open);
+    assert!(outage.outages().is_empty());
     // And the next outage starts from the beginning.
     (1..=5).for_each(|host| _ = silent(&outage, host, now));
-    assert_eq!(outage.opening(now), Opening::Closed(now + SECOND));
+    assert_eq!(outage.permission(now), Permission::Closed(now + SECOND));
 }
 
 #[test]
 fn without_name_servers_it_goes_on_with_the_names_it_knows() {
-    let outage = Outage::default();
+    let outage = OutageDetector::default();
     outage.answered(T);
     (1..=3).for_each(|host| _ = unresolved(&outage, host, T + SECOND));
-    assert_eq!(outage.opening(T + 2 * SECOND), Opening::Open);
-    assert_eq!(outage.away()[0].part, Part::Resolver);
+    assert_eq!(outage.permission(T + 2 * SECOND), Permission::Open);
+    assert_eq!(outage.outages()[0].part, Part::Resolver);
     assert!(unresolved(&outage, 9, T + 2 * SECOND), "who cannot be resolved does not pay all the same");
-    assert_eq!(outage.opening(T + 60 * SECOND), Opening::Probe, "nobody has answered for a minute");
+    assert_eq!(outage.permission(T + 60 * SECOND), Permission::Probe, "nobody has answered for a minute");
     // A name resolved before the outage does not end it.
     outage.resolved(T, T + 60 * SECOND);
     assert!(outage.pause(T + 60 * SECOND).is_some());
     outage.resolved(T + 61 * SECOND, T + 61 * SECOND);
-    assert!(outage.away().is_empty());
+    assert!(outage.outages().is_empty());
 }
 
 #[test]
@@ -159,8 +159,8 @@ async fn hosts_that_refuse_connections_are_in_trouble_each_by_itself() {
     config.frontier.give_up_after = Duration::from_millis(200);
     let crawl = MiniCrawl::new(config, &urls.iter().map(String::as_str).collect::<Vec<_>>());
     let outage = crawl.visitor.services.outage.clone();
-    let events = crawl.run_until(LIMIT, |_| !outage.away().is_empty()).await;
-    assert!(outage.away().is_empty(), "{:?}", outage.away());
+    let events = crawl.run_until(LIMIT, |_| !outage.outages().is_empty()).await;
+    assert!(outage.outages().is_empty(), "{:?}", outage.outages());
     for url in &urls {
         let failure = failure_of(event_of(&events, url));
         assert_eq!(failure.reason, FailureReason::HostUnreachable, "{url}");
@@ -202,16 +202,16 @@ async fn no_file_for_a_look_up() {
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..limit }).unwrap();
     let there_is_again = async {
-        while outage.away().is_empty() {
+        while outage.outages().is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        let away = outage.away();
+        let away = outage.outages();
         setrlimit(Resource::Nofile, limit).unwrap();
         away
     };
     let (events, away) = tokio::join!(crawl.run(LIMIT), there_is_again);
-    assert!(matches!(&away[..], [Away { part: Part::Files, .. }]), "{away:?}");
-    assert!(outage.away().is_empty(), "{:?}", outage.away());
+    assert!(matches!(&away[..], [Outage { part: Part::Files, .. }]), "{away:?}");
+    assert!(outage.outages().is_empty(), "{:?}", outage.outages());
     assert_eq!(events.len(), 1 + HOSTS, "nothing was tried twice");
     assert!(urls.iter().all(|url| status_of(event_of(&events, url)) == 200));
 }

@@ -294,8 +294,8 @@ impl MiniCrawl {
                     let visitor = self.visitor.clone();
                     // As the dispatcher does it.
                     visits.spawn(async move {
-                        let (spare, at) = (lease.clone(), visitor.clone());
-                        visitor.run_isolated(spare, async move { at.visit(lease).await }).await
+                        let (lease_at_start, at) = (lease.clone(), visitor.clone());
+                        visitor.run_isolated(lease_at_start, async move { at.visit(lease).await }).await
                     });
                 }
                 while let Some(visit) = visits.try_join_next() {

@@ -16,7 +16,7 @@ use crate::api::schema::work::{ClientStatus, Leasing, PageRefused, PageSent, Pag
 use crate::api::{Refusal, WorkDesk};
 use crate::crawl::running::Running;
 use crate::visit::loan::{LOAN_TIME, PageReply, WorkerPage};
-use crate::visit::outage::Opening;
+use crate::visit::outage::Permission;
 
 /// Maximum number of URLs of one host per lease.
 const MAX_URLS: u64 = 32;
@@ -122,7 +122,8 @@ impl WorkDesk for Desk {
 impl Desk {
     /// Hosts that are due now; empty while nothing may be fetched.
     fn lease_to(&self, client: &str, standing: &Standing, hosts: usize) -> Result<Vec<Leasing>, Refusal> {
-        if !self.running.may_lease() || self.running.visitor().services.outage.opening(now_ms()) != Opening::Open {
+        if !self.running.may_lease() || self.running.visitor().services.outage.permission(now_ms()) != Permission::Open
+        {
             return Ok(Vec::new());
         }
         let delay = self.running.config().frontier.host_delay.as_millis().max(1);
@@ -181,7 +182,9 @@ impl Desk {
         let sent = WorkerPage { url, exchange, must_check, is_trusted: is_proven, answer };
         let is_sent = pages.is_some_and(|pages| pages.blocking_send(sent).is_ok());
         match is_sent.then(|| answered.blocking_recv().ok()).flatten() {
-            None | Some(PageReply::Left) => Err("the lease has ended, or the page log accepts nothing now".to_owned()),
+            None | Some(PageReply::NotAccepted) => {
+                Err("the lease has ended, or the page log accepts nothing now".to_owned())
+            }
             Some(taken) => Ok(taken),
         }
     }
@@ -189,12 +192,12 @@ impl Desk {
     fn count(&self, client: &str, taken: &mut PagesTaken, url: String, what: Result<PageReply, String>) {
         match &what {
             Ok(PageReply::Accepted) => taken.accepted += 1,
-            Ok(PageReply::Refetch | PageReply::Left) => taken.refetched += 1,
+            Ok(PageReply::Refetch | PageReply::NotAccepted) => taken.refetched += 1,
             Err(why) => taken.refused.push(PageRefused { url, why: why.clone() }),
         }
         self.running.clients.change(client, false, |standing| match what {
             Ok(PageReply::Accepted) => standing.accepted += 1,
-            Ok(PageReply::Refetch | PageReply::Left) => standing.refetched += 1,
+            Ok(PageReply::Refetch | PageReply::NotAccepted) => standing.refetched += 1,
             Err(_) => standing.refused += 1,
         });
     }

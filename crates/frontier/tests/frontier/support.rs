@@ -140,7 +140,7 @@ impl Disk {
     }
 
     pub fn weigh(&self, url: &str, amounts: Amounts) {
-        self.ask(url, |reservation| reservation.weigh(amounts));
+        self.ask(url, |reservation| reservation.set_amounts(amounts));
     }
 
     pub fn claim_target(&self, target: &str, by: &str) -> TargetOwner {

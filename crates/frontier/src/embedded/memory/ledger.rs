@@ -113,7 +113,7 @@ impl Ledger {
     }
 
     /// Updates the reservation of a URL.
-    pub(crate) fn weigh(&mut self, url: UrlKey, amounts: Amounts) {
+    pub(crate) fn set_amounts(&mut self, url: UrlKey, amounts: Amounts) {
         let Some(hold) = self.holds.get_mut(&url) else { return };
         let before = std::mem::replace(&mut hold.amounts, amounts);
         for key in &hold.accounts {

@@ -106,8 +106,8 @@ impl Reservation {
 
     /// The size of the response, before its event is accepted. Until then the budgets have reserved what such a URL
     /// usually needs.
-    pub fn weigh(&self, amounts: Amounts) {
-        self.all.budgets.ledger.lock().weigh(self.key, amounts);
+    pub fn set_amounts(&self, amounts: Amounts) {
+        self.all.budgets.ledger.lock().set_amounts(self.key, amounts);
     }
 
     /// Gives back the target and both slots, because the URL's record will not change. The place in the budgets stays.

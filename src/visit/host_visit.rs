@@ -27,6 +27,15 @@ pub(super) struct Queued {
     pub settled: Option<Settled>,
 }
 
+/// What a worker does after a URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// It takes the next URL.
+    Continue,
+    /// The host must be left alone now: it has failed, or it may not be requested.
+    LeaveHost,
+}
+
 /// One visit to a leased host.
 pub(super) struct Visit<'v> {
     pub visitor: &'v Visitor,
@@ -82,7 +91,7 @@ impl<'v> Visit<'v> {
         if host.lease.work.is_empty() {
             return Ok(false);
         }
-        if self.given_up_failure(host).is_none() {
+        if self.failure_if_given_up(host).is_none() {
             let first = host.lease.work.first().cloned();
             if let Some(work) = first
                 && UrlReservation::make(&self.visitor.services, host, &work).await?.is_none()
@@ -90,7 +99,7 @@ impl<'v> Visit<'v> {
                 return Ok(false);
             }
             match self.visitor.requester.robots.learn_rules(host).await {
-                Err(Interrupted::Resting(_)) if self.given_up_failure(host).is_some() => {}
+                Err(Interrupted::Resting(_)) if self.failure_if_given_up(host).is_some() => {}
                 learned => learned?,
             }
         }
@@ -124,23 +133,24 @@ impl<'v> Visit<'v> {
         Ok(())
     }
 
-    /// Takes the next URL from the shared queue until it is empty. An error empties the queue, so the other lanes end too.
+    /// Takes the next URL from the shared queue until it is empty. If the host must be left alone, or after an error,
+    /// this empties the queue, so the other lanes end too.
     async fn run_lane(&self, host: &Shared, rest: &Mutex<VecDeque<Work>>) -> Result<(), Interrupted> {
         loop {
             let Some(work) = rest.lock().pop_front() else { return Ok(()) };
             let worked = self.process_url(host, work).await;
-            if !matches!(worked, Ok(true)) {
+            if !matches!(worked, Ok(Next::Continue)) {
                 rest.lock().clear();
                 return worked.map(|_| ());
             }
         }
     }
 
-    /// One URL, from its fetch to the page log. False: the host must be left alone now.
-    pub(super) async fn process_url(&self, host: &Shared, work: Work) -> Result<bool, Interrupted> {
+    /// One URL, from its fetch to the page log.
+    pub(super) async fn process_url(&self, host: &Shared, work: Work) -> Result<Next, Interrupted> {
         self.visitor.events.wait_for_log().await?;
         let _at = CurrentUrl::new(&work.url);
-        let given_up = self.given_up_failure(&*host.lock().await);
+        let given_up = self.failure_if_given_up(&*host.lock().await);
         let mut reservation = None;
         let fetched = match given_up {
             Some(failure) => self.visitor.follower.not_requested(failure, &work),
@@ -148,7 +158,7 @@ impl<'v> Visit<'v> {
                 let Some(reserved) =
                     UrlReservation::make(&self.visitor.services, &mut *host.lock().await, &work).await?
                 else {
-                    return Ok(false);
+                    return Ok(Next::LeaveHost);
                 };
                 let fetched = self.visitor.follower.fetch(host, &work, &reserved).await?;
                 reservation = Some(reserved);
@@ -157,7 +167,10 @@ impl<'v> Visit<'v> {
         };
         self.record(fetched, work, reservation).await?;
         let host = host.lock().await;
-        Ok(!host.was_charged || self.given_up_failure(&host).is_some())
+        match host.was_charged && self.failure_if_given_up(&host).is_none() {
+            true => Ok(Next::LeaveHost),
+            false => Ok(Next::Continue),
+        }
     }
 
     /// Judges the fetch and passes its event to the page log. The end of the visit waits until it is written.
@@ -178,7 +191,7 @@ impl<'v> Visit<'v> {
     /// Judges the fetch and passes its event to the page log.
     pub(super) async fn judge_and_queue(
         &self,
-        FetchedUrl { mut event, way, room, claimed }: FetchedUrl<'_>,
+        FetchedUrl { mut event, context, room, claimed }: FetchedUrl<'_>,
         work: Work,
         reserved: Option<UrlReservation>,
     ) -> Result<Queued, Interrupted> {
@@ -187,7 +200,7 @@ impl<'v> Visit<'v> {
         if let (Outcome::Response(response), true) = (&mut event.outcome, reading.is_cut) {
             response.truncated.get_or_insert(Truncated::Disconnect);
         }
-        let fetched = judge::Fetched { event: &event, reading: &reading, way: &way };
+        let fetched = judge::Fetched { event: &event, reading: &reading, context: &context };
         let verdict = self.visitor.body_reader.judge(&fetched, claimed.as_ref(), &work).await?;
         if verdict.drops_reservations {
             reserved.iter().for_each(UrlReservation::give_up_slots);
@@ -195,7 +208,7 @@ impl<'v> Visit<'v> {
         let has_page = verdict.has_page();
         let event = verdict.written(event);
         if let Some(reservation) = &reserved {
-            reservation.weigh(Amounts::of(&event, reading.decoded));
+            reservation.set_amounts(Amounts::of(&event, reading.decoded));
         }
         let ticket = self.visitor.events.append(event, derived).await.map_err(|error| {
             tracing::debug!(url = work.url, %error, "the event was not accepted; the URL stays queued");
@@ -206,8 +219,8 @@ impl<'v> Visit<'v> {
         Ok(Queued { url: work.url, ticket, settled })
     }
 
-    /// The host is given up: its URLs fail without a request, lease by lease.
-    fn given_up_failure(&self, host: &LeasedHost) -> Option<Failure> {
+    /// The failure of all URLs of a host that is given up. They fail without a request, lease by lease.
+    fn failure_if_given_up(&self, host: &LeasedHost) -> Option<Failure> {
         if host.is_given_up() { host.given_up_failure(&self.visitor.services.config.frontier) } else { None }
     }
 }
