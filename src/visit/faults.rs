@@ -51,7 +51,7 @@ pub(super) async fn run_isolated<T: Send + 'static>(
     let culprit = Culprit::default();
     match tokio::spawn(CULPRIT.scope(culprit.clone(), visit)).await {
         Ok(Ok(ended)) => return Some(ended),
-        // This was already reported (`crawl/room.rs`); its URLs are still in work_proposed.
+        // This was already reported (`crawl/disk_space.rs`); its URLs are still in work_proposed.
         Ok(Err(error)) if error.is_waiting() => {
             tracing::debug!(host = lease_at_start.host.origin, %error, "a visit ended early")
         }
