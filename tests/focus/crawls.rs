@@ -1,7 +1,7 @@
 //! Complete crawls of a generated web.
 
 use seine::config::FocusConfig;
-use seine::validate::remembered;
+use seine::validate::load_model;
 use seine_frontier::Verdicts;
 use seine_policies::focus::Learner;
 
@@ -59,7 +59,7 @@ fn what_was_learned_is_what_the_log_makes_of_it_however_often_the_process_died()
         }
         // After every restart, what was learned so far is read back and continues.
         walk.go(300);
-        (walk.fetched.len(), remembered(&*walk.frontier).unwrap().learner)
+        (walk.fetched.len(), load_model(&*walk.frontier).unwrap().learner)
     };
     let (fetched, learned) = model(&[]);
     assert_eq!(fetched, 300);
@@ -75,7 +75,7 @@ fn the_same_web_is_crawled_in_the_same_order_again() {
     let order = || {
         let mut walk = Walk::new(&web, LEARNED);
         walk.go(200);
-        (walk.fetched.clone(), remembered(&*walk.frontier).unwrap().learner.to_bytes())
+        (walk.fetched.clone(), load_model(&*walk.frontier).unwrap().learner.to_bytes())
     };
     assert_eq!(order(), order());
 }
@@ -85,15 +85,15 @@ fn focus_is_switched_off_and_on_again_between_two_starts() {
     let web = Web::new(5, 600);
     let mut walk = Walk::new(&web, LEARNED);
     walk.go(150);
-    let learned = remembered(&*walk.frontier).unwrap().learner;
+    let learned = load_model(&*walk.frontier).unwrap().learner;
     walk.restart(BREADTH_FIRST);
     walk.go(200);
-    let kept = remembered(&*walk.frontier).unwrap().learner;
+    let kept = load_model(&*walk.frontier).unwrap().learner;
     assert_eq!(kept.to_bytes(), learned.to_bytes(), "nothing is learned, and nothing is forgotten");
     walk.restart(LEARNED);
     walk.go(usize::MAX);
     assert_eq!(walk.fetched.len(), web.reachable().0, "every page once");
-    assert!(remembered(&*walk.frontier).unwrap().learner.lessons() > learned.lessons());
+    assert!(load_model(&*walk.frontier).unwrap().learner.lessons() > learned.lessons());
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn what_cannot_be_read_is_learned_anew() {
     walk.end = batch.cursor;
     walk.restart(LEARNED);
     walk.go(100);
-    let lessons = remembered(&*walk.frontier).unwrap().learner.lessons();
+    let lessons = load_model(&*walk.frontier).unwrap().learner.lessons();
     assert!((1..=50).contains(&lessons), "{lessons} lessons since");
 }
 
@@ -133,6 +133,6 @@ fn what_was_learned_by_another_classifier_is_of_no_use() {
     walk.judge = "topic@2";
     walk.go(90);
     walk.restart(LEARNED);
-    let lessons = remembered(&*walk.frontier).unwrap().learner.lessons();
+    let lessons = load_model(&*walk.frontier).unwrap().learner.lessons();
     assert!((1..=30).contains(&lessons), "{lessons} lessons of the new one");
 }
