@@ -221,7 +221,7 @@ fn a_damaged_offset_of_the_validator() {
     run(&["audit".as_ref(), place.data().as_os_str()]).ok();
     let goes_on = || Process::start(place.crawl(&[], &["--delay", "0"])).wait().ok().stderr;
     let said = goes_on();
-    assert!(said.contains(cursor.to_str().unwrap()) && said.contains("makes it anew"), "{said}");
+    assert!(said.contains(cursor.to_str().unwrap()) && said.contains("creates the file again"), "{said}");
     assert!(!said.contains("sinks remove") && !said.contains("cannot be read"), "{said}");
     assert_eq!(fs::read(&cursor).unwrap().len(), whole.len());
     assert!(!goes_on().contains("validator.cursor"));
