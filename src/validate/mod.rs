@@ -62,7 +62,7 @@ const BATCH_BYTES: usize = 4 << 20;
 /// Maximum bytes of links in a batch; one page may exceed it.
 const LINK_BYTES: usize = 8 << 20;
 /// Bytes of a link besides its URL.
-const LINK_OVERHEAD: usize = 64;
+const PER_LINK: usize = 64;
 const IDLE: Duration = Duration::from_millis(200);
 
 impl Validator {
@@ -199,8 +199,7 @@ impl Validator {
                 change,
             });
             batch.cursor = entry.end;
-            link_bytes +=
-                batch.proposals[links_before..].iter().map(|link| link.url.len() + LINK_OVERHEAD).sum::<usize>();
+            link_bytes += batch.proposals[links_before..].iter().map(|link| link.url.len() + PER_LINK).sum::<usize>();
             if link_bytes > LINK_BYTES {
                 break;
             }
