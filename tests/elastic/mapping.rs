@@ -51,6 +51,16 @@ fn an_empty_index_lacks_every_field() {
     }
 }
 
+/// Every page, or every unchanged one, would become a dead letter.
+#[test]
+fn an_index_that_needs_routing_or_keeps_no_source_does_not_do() {
+    for mappings in [json!({ "_routing": { "required": true } }), json!({ "_source": { "enabled": false } })] {
+        assert_eq!(compare(&mappings).conflicts.len(), 1, "{mappings}");
+    }
+    let usual = json!({ "_routing": { "required": false }, "_source": { "enabled": true } });
+    assert_eq!(compare(&usual).conflicts, [""; 0]);
+}
+
 #[test]
 fn what_the_server_guessed_is_named_where_it_does_not_do() {
     // The mapping that a server guesses for our documents.

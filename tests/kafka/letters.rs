@@ -184,6 +184,12 @@ fn letters_are_listed_shown_and_dropped() {
 
     let nothing = seine(&data.path().join("elsewhere"), &["list"]);
     assert!(String::from_utf8_lossy(&nothing.stderr).contains("has no destination kafka"));
+    // A crawl whose sink never had a dead letter.
+    let well = data.path().join("well");
+    std::fs::create_dir_all(well.join("log/cursors")).unwrap();
+    std::fs::write(well.join("log/cursors/kafka.cursor"), "").unwrap();
+    let none = seine(&well, &["list"]);
+    assert!(none.status.success() && lines(&none).is_empty(), "{}", String::from_utf8_lossy(&none.stderr));
 }
 
 #[test]

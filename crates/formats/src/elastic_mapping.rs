@@ -148,6 +148,12 @@ pub fn compare(mappings: &Value) -> Comparison {
         comparison.headers_are_fields |=
             name == "responseHeaders" && given == "object" && field.get("enabled").is_none();
     }
+    if mappings["_routing"]["required"] == true {
+        comparison.conflicts.push("_routing is required, and pages have none".to_owned());
+    }
+    if mappings["_source"]["enabled"] == false {
+        comparison.conflicts.push("_source is not stored, so unchanged pages cannot be updated".to_owned());
+    }
     comparison
 }
 

@@ -35,7 +35,9 @@ pub(super) struct LetterSelection {
 impl SinkArgs {
     pub(super) fn folder(&self) -> anyhow::Result<PathBuf> {
         let folder = self.output.join(&self.sink);
-        if self.sink.contains(std::path::is_separator) || !folder.is_dir() {
+        // A server's sink has a folder only if it has dead letters.
+        let has_offset = || self.output.join("log/cursors").join(format!("{}.cursor", self.sink)).is_file();
+        if self.sink.contains(std::path::is_separator) || !(folder.is_dir() || has_offset()) {
             bail!(
                 "{} has no destination {}; give the folder that you gave to seine crawl with -o, and one of its sinks",
                 self.output.display(),
