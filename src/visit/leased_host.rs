@@ -47,6 +47,8 @@ pub(super) struct LeasedHost {
     is_borrowed: bool,
     /// Whether its control page has answered. One such request per lease is enough.
     pub(super) control_answer: Option<bool>,
+    /// The control page asked for a pause until then (Retry-After).
+    pub(super) control_pause: Option<EpochMs>,
     /// The lease was lent to a remote worker, so its remaining URLs are worth a longer wait.
     pub(super) is_lent: bool,
     /// The remote worker is known to be done with it.

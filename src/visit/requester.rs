@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::fetch::client::{Conditions, Exchange, Limits};
 use crate::judge::FetchContext;
 use crate::judge::blame::{Whose, blame, is_answer};
-use crate::judge::{redirect, retry};
+use crate::judge::{redirect, retry, trouble};
 
 /// After this time a redirect tries again to lease a host that another worker has.
 const TAKEN_REST_MS: u64 = 1_000;
@@ -214,6 +214,8 @@ impl Requester {
         }
         let mut whose = blame.after(control, outcome, work);
         host.apply_outcome(whose, outcome, work, ended, config);
+        let pause = host.control_pause.take();
+        host.rests_until(pause);
         if blame.is_in_question && whose == Whose::Page && control.is_none() && !self.robots.has_robots(host).await? {
             whose = Whose::Host;
         }
@@ -249,6 +251,7 @@ impl Requester {
         };
         let conditions = Conditions { etag, last_modified, ..Conditions::default() };
         let exchange = self.requests.exchange(host, slot, &url, &conditions, self.requests.limits()).await?;
+        host.control_pause = trouble::asked_until(&exchange.outcome, exchange.ended_ms, &self.config.frontier);
         let has_answered = is_answer(&exchange.outcome);
         self.control_answers.heard(host.origin(), has_answered, exchange.ended_ms);
         host.control_answer = Some(has_answered);

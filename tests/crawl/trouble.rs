@@ -247,6 +247,26 @@ fn a_page_that_alone_is_turned_away_is_given_up_too() {
     assert_eq!((&frontier["first_time"], &frontier["live"]), (&0.into(), &8.into()), "{frontier}");
 }
 
+/// A page fails, so another page shows whether its host is well. That one's Retry-After counts for the host, too.
+#[test]
+fn a_pause_that_a_control_page_asks_for_is_kept() {
+    let since = Arc::new(AtomicUsize::new(usize::MAX));
+    let fails = since.clone();
+    let site = site(move |n, _| match n.checked_sub(fails.load(Ordering::SeqCst))? {
+        0 => Some(Answer::new(500, "")),
+        _ => Some(Answer::new(503, "").header("retry-after", "3600")),
+    });
+    let place = Place::with(&format!("{ONE_ATTEMPT}\nlink_storage.recrawl: {{interval: 1s, min_interval: 1s}}\n"));
+    Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0", "--max-pages", "9"])).wait();
+    let pages =
+        || site.visits.all().iter().filter(|visit| visit.path != "/robots.txt" && visit.path != "/sitemap.xml").count();
+    let before = pages();
+    since.store(before, Ordering::SeqCst);
+    let again = || Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0", "--patience", "5s"])).wait();
+    eventually("a recheck is due, and the host rests", || again().status.code() == Some(4));
+    assert_eq!(pages() - before, 2, "the page that fails, and one to compare");
+}
+
 /// The last URL redirects to a host that is down. It waits longer and longer, and its attempts do not count.
 #[test]
 fn the_last_url_is_not_waited_for_longer_than_the_patience() {
