@@ -22,7 +22,7 @@ pub(super) const CLIENTS: usize = 64;
 pub(super) async fn events(State(app): State<App>) -> Result<Response, Refusal> {
     let Ok(slot) = app.followers.clone().try_acquire_owned() else {
         return Err(Refusal::Unavailable(format!(
-            "{CLIENTS} clients receive the live status already; poll /api/v1/status instead; ask /api/v1/status now and then"
+            "{CLIENTS} clients receive the live status already; poll /api/v1/status instead"
         )));
     };
     let (mut sender, body) = Channel::<Bytes, Refusal>::new(UNREAD);

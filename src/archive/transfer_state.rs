@@ -1,12 +1,12 @@
 //! Progress of a conversion or replay on disk. It is replaced in one step with every acknowledgement, so that a killed
 //! transfer continues after the last one.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use seine_delivery::Cursor;
-use seine_system::folders::if_there;
+use seine_system::folders::{if_there, try_lock};
 use serde::{Deserialize, Serialize};
 
 use crate::sinks::whole_file::WholeFile;
@@ -64,22 +64,21 @@ pub enum TransferStateError {
 }
 
 /// Makes an output folder, and locks it as long as the file lives: two transfers would replace each other's open files.
-pub(crate) fn lock(folder: &Path) -> Result<File, TransferStateError> {
+/// None: this file system cannot lock a folder.
+pub(crate) fn lock(folder: &Path) -> Result<Option<File>, TransferStateError> {
     std::fs::create_dir_all(folder).map_err(|source| file_error("making", folder, source))?;
     let file = File::open(folder).map_err(|source| file_error("opening", folder, source))?;
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => Err(TransferStateError::Busy { folder: folder.into() }),
-        // Not every file system can lock a folder.
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
+    match try_lock(file) {
+        Ok(None) => Err(TransferStateError::Busy { folder: folder.into() }),
+        locked => Ok(locked.ok().flatten()),
     }
 }
 
 /// Refuses the folder of a running crawl.
 pub(crate) fn refuse_crawling(folder: &Path) -> Result<(), TransferStateError> {
-    let is_locked = |file: File| if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) { Some(()) } else { None };
-    match File::open(folder.join("log/lock")).ok().and_then(is_locked) {
-        Some(()) => Err(TransferStateError::Crawling { folder: folder.into() }),
-        None => Ok(()),
+    match seine_page_log::is_in_use(&folder.join("log")) {
+        true => Err(TransferStateError::Crawling { folder: folder.into() }),
+        false => Ok(()),
     }
 }
 

@@ -1,4 +1,5 @@
-//! A folder that is still being written. A mark file in it shows that it is incomplete, so that nobody uses it before it is finished.
+//! A folder that is still being written. A mark file in it shows that it is incomplete, so that nobody uses it before it
+//! is finished.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{anyhow, bail};
-use seine_page_log::LogError;
+use seine_page_log::{LogError, has_reader};
 
 use super::destination::Destination;
 use super::folder::NamedFolder;
@@ -68,8 +68,8 @@ impl Args {
             sinks.push(files);
         }
         for name in config::Destination::servers() {
-            let has_cursor = self.folder.path().join("log/cursors").join(format!("{name}.cursor")).exists();
-            if has_cursor && !sinks.iter().any(|sink| sink.name() == name) {
+            let is_of_crawl = has_reader(&self.folder.path().join("log"), name);
+            if is_of_crawl && !sinks.iter().any(|sink| sink.name() == name) {
                 bail!(
                     "the configuration has no destination {name}, but this crawl has; give the crawl's configuration with -c"
                 );

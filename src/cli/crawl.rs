@@ -119,7 +119,7 @@ pub(super) fn patience() -> Duration {
 
 /// Runs a crawl and prints its summary. `startCrawl` uses this too.
 pub(super) fn start(crawl: Crawl) -> anyhow::Result<ExitCode> {
-    let screen = crawl.screen.clone().aside();
+    let screen = crawl.screen.clone().in_background();
     let ended = run_with(Crawl { screen: screen.clone(), ..crawl });
     screen.finish();
     ended

@@ -72,7 +72,7 @@ pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
             let lock = transfer_state::lock(&folder)?;
             keep_for_letters(&args)?;
             let state_file = args.output.join(format!("{}.json", sink.name()));
-            (begin(&args, &state_file)?, Some(state_file), Some(lock))
+            (begin(&args, &state_file)?, Some(state_file), lock)
         }
     };
     if state.done {

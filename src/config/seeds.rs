@@ -51,7 +51,7 @@ pub fn read_seeds(path: &Path) -> Result<Vec<String>, SeedsError> {
             Err(problem) => {
                 total += 1;
                 if bad.len() < SHOWN {
-                    bad.push(BadSeed { line, text: seed.chars().take(100).collect(), problem });
+                    bad.push(BadSeed { line, text: beginning(seed), problem });
                 }
             }
         }
@@ -87,6 +87,11 @@ fn read(path: &Path) -> Result<String, SeedsError> {
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
+/// As much of a line as a message shows.
+fn beginning(line: &str) -> String {
+    line.chars().take(100).collect()
+}
+
 /// Checks that a text is an absolute http or https URL. The error says why not.
 pub(crate) fn check_seed(line: &str) -> Result<(), String> {
     match url::Url::parse(line) {
@@ -100,8 +105,7 @@ pub(crate) fn check_seed(line: &str) -> Result<(), String> {
         }
         Ok(_) => Ok(()),
         Err(url::ParseError::RelativeUrlWithoutBase) => {
-            let start: String = line.chars().take(100).collect();
-            Err(format!("write it in full, such as https://{start}"))
+            Err(format!("write it in full, such as https://{}", beginning(line)))
         }
         Err(url::ParseError::InvalidPort) => Err("its port is no number from 0 to 65535".into()),
         Err(error) => Err(error.to_string()),

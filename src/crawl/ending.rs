@@ -13,7 +13,7 @@ use super::progress_log::ProgressLog;
 use super::running::Running;
 use super::service_manager::ServiceManager;
 use super::spending::{SpentBudgets, spent_of_crawl};
-use super::stuck_sinks::Stillness;
+use super::stuck_sinks::StuckSinks;
 use super::{reload, status};
 use crate::signals::{Received, Signals};
 use crate::telemetry::logging;
@@ -54,7 +54,7 @@ pub(super) async fn watch(
     patience: Option<Duration>,
     mut shown: Shown,
 ) -> Ended {
-    let mut stillness = patience.map(Stillness::new);
+    let mut stuck_sinks = patience.map(StuckSinks::new);
     let mut patience = patience.map(Patience::new);
     let mut tick = if patience.is_none() { Idle::woken(TICK) } else { Idle::new(TICK) };
     let ended = loop {
@@ -75,7 +75,7 @@ pub(super) async fn watch(
             () = sleep(tick.time()) => {}
         }
         shown.check(&running);
-        if let Some(ended) = is_over(&running, patience.as_mut(), stillness.as_mut()) {
+        if let Some(ended) = is_over(&running, patience.as_mut(), stuck_sinks.as_mut()) {
             break ended;
         }
     };
@@ -85,7 +85,7 @@ pub(super) async fn watch(
     tokio::select! {
         biased;
         () = end_parts(&running) => {}
-        never = see_out(&running, signals, stillness, &mut shown) => match never {},
+        never = see_out(&running, signals, stuck_sinks, &mut shown) => match never {},
     }
     shown.service_manager.stopping();
     logging::log_repeats(true);
@@ -120,11 +120,11 @@ impl Shown {
 }
 
 /// The reason to end, if there is one.
-fn is_over(running: &Running, patience: Option<&mut Patience>, stillness: Option<&mut Stillness>) -> Option<Ended> {
+fn is_over(running: &Running, patience: Option<&mut Patience>, stuck_sinks: Option<&mut StuckSinks>) -> Option<Ended> {
     if running.is_page_limit_reached() {
         return Some(Ended::PageLimit);
     }
-    let (patience, stillness) = (patience?, stillness?);
+    let (patience, stuck_sinks) = (patience?, stuck_sinks?);
     if running.pauses.is_crawl_paused() {
         return None; // whoever paused it will have it go on
     }
@@ -142,17 +142,17 @@ fn is_over(running: &Running, patience: Option<&mut Patience>, stillness: Option
     }
     let is_full = !running.log.status().room;
     if !is_full && !patience.is_waiting() {
-        stillness.begin_anew();
+        stuck_sinks.begin_anew();
         return None;
     }
-    (stillness.is_over_for_sinks(running) && is_full).then_some(Ended::LogFull)
+    (stuck_sinks.have_run_out(running) && is_full).then_some(Ended::LogFull)
 }
 
 /// Watches while the parts end: stuck sinks, and further signals.
 async fn see_out(
     running: &Arc<Running>,
     mut signals: Signals,
-    mut stillness: Option<Stillness>,
+    mut stuck_sinks: Option<StuckSinks>,
     shown: &mut Shown,
 ) -> Infallible {
     let mut tick = Idle::new(TICK);
@@ -167,10 +167,10 @@ async fn see_out(
             },
             () = sleep(tick.time()) => {
                 shown.check(running);
-                if let Some(stillness) = stillness.as_mut().filter(|_| !running.shutdown.is_hurrying())
-                    && stillness.is_over_for_sinks(running)
+                if let Some(stuck_sinks) = stuck_sinks.as_mut().filter(|_| !running.shutdown.is_hurrying())
+                    && stuck_sinks.have_run_out(running)
                 {
-                    stillness.tell(running);
+                    stuck_sinks.tell(running);
                     running.shutdown.hurry();
                 }
             }

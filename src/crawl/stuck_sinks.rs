@@ -13,7 +13,7 @@ const PARTS_COUNT: u32 = 10;
 const AT_WORK: Duration = Duration::from_secs(60);
 
 /// How long all sinks that are behind have made no progress.
-pub(super) struct Stillness {
+pub(super) struct StuckSinks {
     limit: Duration,
     /// The last time that one of them made progress, or that there was other work.
     since: Instant,
@@ -23,10 +23,10 @@ pub(super) struct Stillness {
     seen: Vec<(u64, u64)>,
 }
 
-impl Stillness {
-    pub(super) fn new(limit: Duration) -> Stillness {
+impl StuckSinks {
+    pub(super) fn new(limit: Duration) -> StuckSinks {
         let now = Instant::now();
-        Stillness { limit, since: now, offset_since: now, seen: Vec::new() }
+        StuckSinks { limit, since: now, offset_since: now, seen: Vec::new() }
     }
 
     /// There is other work.
@@ -35,7 +35,7 @@ impl Stillness {
     }
 
     /// True if no sink has made progress for too long. A full disk does not count.
-    pub(super) fn is_over_for_sinks(&mut self, running: &Running) -> bool {
+    pub(super) fn have_run_out(&mut self, running: &Running) -> bool {
         let seen: Vec<_> = behind(running).iter().map(|sink| (sink.offset, moves(running, &sink.name))).collect();
         let places = |seen: &[(u64, u64)]| seen.iter().map(|(place, _)| *place).collect::<Vec<_>>();
         if seen.is_empty() || places(&seen) != places(&self.seen) || running.room.is_reported_short() {

@@ -10,7 +10,7 @@ use crate::config::FrontierConfig;
 /// After this many truncated bodies in a row, the host is no longer charged; then each URL is.
 const MAX_TRUNCATED_IN_A_ROW: u32 = 4;
 
-/// Who is charged for an outcome. Outages of this machine are handled before (see `visit::outage`).
+/// The party that is charged for an outcome. Outages of this machine are handled before (see `visit::outage`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose {
     /// Nobody: it is an answer, or a failure that retries cannot change.

@@ -7,13 +7,14 @@
 //! these numbers.
 
 use std::collections::HashSet;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io::{BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use seine_formats::letters::{self, LetterError, LetterReader, Note, Tally};
 use seine_parse::page::{PageEvent, codec};
 use seine_system::clock::wall_ms;
+use seine_system::folders::try_lock;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::folder::{file_error, list_named, sync_folder};
@@ -192,11 +193,7 @@ fn add_to(account: &mut Account, path: &Path) -> Result<(), LetterError> {
 /// Takes the lock of a file, in order to change it. None if a running crawl writes to the file.
 pub fn lock(path: &Path) -> Result<Option<File>, SinkError> {
     let file = OpenOptions::new().read(true).open(path).map_err(|e| file_error("opening", path, e))?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(error)) => Err(file_error("locking", path, error)),
-    }
+    try_lock(file).map_err(|e| file_error("locking", path, e))
 }
 
 /// Takes the lock of all letters of a sink, so that one process at a time processes them. None if another process has

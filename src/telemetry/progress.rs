@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::stderr_thread::Aside;
+use super::stderr_thread::StderrThread;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use seine_formats::text::IsoTime;
 use seine_system::clock::wall_ms;
@@ -49,7 +49,7 @@ pub struct Screen {
     bar: Option<ProgressBar>,
     quiet: bool,
     /// Writes for a crawl. None: whoever prints something waits until it is written.
-    aside: Option<Aside>,
+    thread: Option<StderrThread>,
     /// Whether there is a live line. Locked while anything is written to the terminal.
     shown: Arc<Mutex<bool>>,
 }
@@ -84,39 +84,39 @@ impl Screen {
     pub fn new(quiet: bool) -> Screen {
         let shown = Arc::default();
         if quiet || !std::io::stderr().is_terminal() {
-            return Screen { bar: None, quiet, aside: None, shown };
+            return Screen { bar: None, quiet, thread: None, shown };
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
         bar.set_style(ProgressStyle::with_template("{spinner} {msg}").expect("the template is a constant"));
-        Screen { bar: Some(bar), quiet, aside: None, shown }
+        Screen { bar: Some(bar), quiet, thread: None, shown }
     }
 
     /// The same for a crawl, which must go on if nobody reads standard error. Call [`Screen::finish`] before the process ends.
     #[must_use]
-    pub fn aside(self) -> Screen {
+    pub fn in_background(self) -> Screen {
         let at = self.clone();
         let report = move |lines: u64| {
             let text = format!("{lines} lines were not written, because nobody read standard error");
             let line = if is_json() { object("WARN", &text, Value::Null) } else { format!("seine: {text}\n") };
             at.above(|| write_error(&line));
         };
-        Screen { aside: Some(Aside::start(report)), ..self }
+        Screen { thread: Some(StderrThread::start(report)), ..self }
     }
 
     /// Waits until everything is written, but not long.
     pub fn finish(&self) {
-        if let Some(aside) = &self.aside {
-            aside.finish();
+        if let Some(thread) = &self.thread {
+            thread.finish();
         }
     }
 
     /// Runs code that writes to standard error.
     fn run(&self, write: impl FnOnce(&Screen) + Send + 'static) {
-        match &self.aside {
+        match &self.thread {
             None => write(self),
-            Some(aside) => {
-                let at = Screen { aside: None, ..self.clone() };
-                aside.write(move || write(&at));
+            Some(thread) => {
+                let at = Screen { thread: None, ..self.clone() };
+                thread.write(move || write(&at));
             }
         }
     }

@@ -15,17 +15,17 @@ type Write = Box<dyn FnOnce() + Send>;
 
 /// Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Aside {
+pub(super) struct StderrThread {
     queue: SyncSender<Write>,
     dropped: Arc<AtomicU64>,
 }
 
-impl Aside {
+impl StderrThread {
     /// `report`: writes how many lines were not written.
-    pub(super) fn start(report: impl Fn(u64) + Send + 'static) -> Aside {
+    pub(super) fn start(report: impl Fn(u64) + Send + 'static) -> StderrThread {
         let (queue, waiting) = sync_channel(WAITING);
         let dropped = Arc::<AtomicU64>::default();
-        let at = Aside { queue, dropped: dropped.clone() };
+        let at = StderrThread { queue, dropped: dropped.clone() };
         std::thread::Builder::new()
             .name("stderr".to_owned())
             .spawn(move || write_all(&waiting, &dropped, &report))

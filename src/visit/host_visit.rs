@@ -27,7 +27,7 @@ pub(super) struct Queued {
     pub settled: Option<Settled>,
 }
 
-/// What a worker does after a URL.
+/// The next step of a worker after a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     /// It takes the next URL.

@@ -56,8 +56,8 @@ pub struct Services {
     pub crawler_id: Arc<str>,
 }
 
-/// What all visits under one configuration share. A reload makes another one ([`Visitor::with`]); visits in progress
-/// keep theirs. Each part has only the services that it needs.
+/// The services and parts that all visits under one configuration share. A reload makes another visitor
+/// ([`Visitor::with`]). Visits in progress keep theirs. Each part has only the services that it needs.
 pub struct Visitor {
     pub services: Services,
     /// Sends requests: leases of hosts, robots.txt, politeness slots, requests.

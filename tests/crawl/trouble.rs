@@ -247,7 +247,7 @@ fn a_page_that_alone_is_turned_away_is_given_up_too() {
     assert_eq!((&frontier["first_time"], &frontier["live"]), (&0.into(), &8.into()), "{frontier}");
 }
 
-/// A page fails, so another page shows whether its host is well. That one's Retry-After counts for the host, too.
+/// A page fails, so Seine requests a control page. It obeys the Retry-After of the control page.
 #[test]
 fn a_pause_that_a_control_page_asks_for_is_kept() {
     let since = Arc::new(AtomicUsize::new(usize::MAX));
@@ -439,7 +439,7 @@ fn proxies_in_the_environment_are_not_used_and_that_is_said() {
     assert!(proxy.accept().is_err(), "somebody has asked the proxy");
 }
 
-/// Whoever reads standard error may stop, such as a terminal after Ctrl-S. The pipe is full soon.
+/// A terminal stops reading standard error after Ctrl-S. Then the pipe is soon full.
 #[test]
 fn a_crawl_goes_on_if_nobody_reads_what_it_logs() {
     let site = site(|_, _| None);

@@ -1,6 +1,5 @@
-//! Decisions about redirect targets, aliases and canonical slots, for events that the validator has not applied yet. They cover redirect targets being fetched (several
-//! URLs may redirect to one target, whose page must be fetched and delivered once), and decisions about aliases and
-//! canonical slots. Decisions that the validator has processed are in the store. Memory is enough, because a process
+//! Decisions for events that the validator has not applied yet: about redirect targets being fetched (several URLs may
+//! redirect to one target, whose page must be fetched and delivered once), aliases and canonical slots. Decisions that the validator has processed are in the store. Memory is enough, because a process
 //! validates all earlier events before it leases anything.
 
 use std::collections::HashMap;

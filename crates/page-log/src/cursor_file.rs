@@ -40,6 +40,11 @@ pub(super) fn cursors_dir(dir: &Path) -> PathBuf {
     dir.join("cursors")
 }
 
+/// Whether the log in `dir` keeps the offset of a reader with this name. Opens nothing.
+pub fn has_reader(dir: &Path, name: &str) -> bool {
+    path(&cursors_dir(dir), name).is_file()
+}
+
 /// Every cursor file in `dir`, by name of the reader.
 pub(super) fn list(dir: &Path) -> Result<Vec<(String, PathBuf)>, LogError> {
     let mut found = Vec::new();

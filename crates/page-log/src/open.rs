@@ -1,7 +1,7 @@
 //! Opens a log: takes its lock, finds its files, and repairs what a crash left.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -21,6 +21,7 @@ use crate::LogConfig;
 use seine_delivery::{Cursor, Deriver, Offset};
 use seine_parse::DeriveOptions;
 use seine_system::blocking::Signal;
+use seine_system::folders::try_lock;
 
 /// The result of opening the log.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -102,14 +103,19 @@ impl PageLog {
     }
 }
 
+/// The file that a process with the log open has locked.
+const LOCK: &str = "lock";
+
 fn lock(dir: &Path) -> Result<File, LogError> {
-    let path = dir.join("lock");
+    let path = dir.join(LOCK);
     let file = File::create(&path).map_err(LogError::io("make", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(LogError::Locked { path: dir.to_owned() }),
-        Err(TryLockError::Error(e)) => Err(LogError::io("lock", &path)(e)),
-    }
+    let locked = try_lock(file).map_err(LogError::io("lock", &path))?;
+    locked.ok_or_else(|| LogError::Locked { path: dir.to_owned() })
+}
+
+/// Whether a process has the log of this folder open.
+pub fn is_in_use(dir: &Path) -> bool {
+    File::open(dir.join(LOCK)).is_ok_and(|file| matches!(try_lock(file), Ok(None)))
 }
 
 /// All readers with a cursor on disk. A reader whose cursor cannot be read keeps the whole log until it is opened.

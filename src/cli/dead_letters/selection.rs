@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use seine_formats::letters::Note;
+use seine_page_log::has_reader;
 
 use crate::sinks::dead_letters;
 use crate::telemetry::progress::say;
@@ -36,8 +37,8 @@ impl SinkArgs {
     pub(super) fn folder(&self) -> anyhow::Result<PathBuf> {
         let folder = self.output.join(&self.sink);
         // A server's sink has a folder only if it has dead letters.
-        let has_offset = || self.output.join("log/cursors").join(format!("{}.cursor", self.sink)).is_file();
-        if self.sink.contains(std::path::is_separator) || !(folder.is_dir() || has_offset()) {
+        let is_of_crawl = || has_reader(&self.output.join("log"), &self.sink);
+        if self.sink.contains(std::path::is_separator) || !(folder.is_dir() || is_of_crawl()) {
             bail!(
                 "{} has no destination {}; give the folder that you gave to seine crawl with -o, and one of its sinks",
                 self.output.display(),

@@ -143,8 +143,8 @@ fn is_anothers(
     is_lacking || delivered.any(|it| is_the_same(&it.url, &mut looks)) || is_of_doubted(case, (url, sent), at)
 }
 
-/// Whether the destination still holds the page of another URL, its canonical one when that was delivered. That page may be missing by
-/// now. This is known when a second fetch confirms it, and then the pages that name it come back.
+/// Whether the destination still holds the page of another URL, its canonical one when that was delivered. Its server may
+/// answer 404 by now. When a second fetch confirms this, the pages that name it are delivered again.
 fn is_of_doubted(case: &Case, (url, sent): (&str, &[&Change]), at: u64) -> bool {
     let settings = case.world.settings_at(at);
     let is_held = |it: &&Change| {

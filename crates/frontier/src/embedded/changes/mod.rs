@@ -1,7 +1,7 @@
 //! A batch of changes, collected in parts and then written atomically.
 //!
 //! From the ground up: each part owns its changes and reads them before the store; [`urls`] joins the parts of known
-//! URLs; the steps ([`again`], [`ranks`], [`proposals`], [`deferred`]) are functions over these; [`Changes`] has all.
+//! URLs; the steps ([`rechecks`], [`ranks`], [`proposals`], [`deferred`]) are functions over these; [`Changes`] has all.
 
 mod accounts;
 pub(super) mod answer;
