@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seine_frontier::{Fetching, FrontierError, Lease, LeaseAnswer, Release};
+use seine_simulation_hooks::planted;
 use seine_system::blocking;
 use seine_system::clock::now_ms;
 use tokio::sync::watch;
@@ -24,6 +25,16 @@ use crate::shutdown::Shutdown;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Otherwise the redirect waits as long as its own host rests anyway, and this much longer.
 const SHORT_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A redirect that wants to visit another host.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RedirectWait {
+    /// Its URL waited for another host before.
+    pub was_put_off: bool,
+    /// It has already sent a request to that host, which rests because of it. It waits for as long as the delay, because
+    /// the next attempt would lead to the same wait.
+    pub has_begun: bool,
+}
 
 /// A host in the parking. Removed when the wait ends, however it ends.
 struct Parked<'v> {
@@ -91,11 +102,10 @@ impl Hosts {
         result
     }
 
-    /// Gets the host of `url` from the frontier, or from a worker that waits. `was_put_off`: the redirect waited for a
-    /// host before.
-    pub(super) async fn borrow(&self, url: &Url, was_put_off: bool) -> Result<Borrowed, Interrupted> {
+    /// Gets the host of `url` from the frontier, or from a worker that waits.
+    pub(super) async fn borrow(&self, url: &Url, wait: RedirectWait) -> Result<Borrowed, Interrupted> {
         let origin = url.origin().ascii_serialization();
-        let borrowed = self.borrow_within(&origin, self.patience(&origin, was_put_off)).await;
+        let borrowed = self.borrow_within(&origin, self.patience(&origin, wait)).await;
         if borrowed.is_ok() {
             self.parking.mark_visited(&origin, now_ms());
         }
@@ -103,9 +113,11 @@ impl Hosts {
     }
 
     /// While one redirect waited in vain, the next ones of other URLs do not wait.
-    fn patience(&self, origin: &str, was_put_off: bool) -> Duration {
-        let short = self.config.frontier.host_delay + SHORT_PATIENCE;
-        match was_put_off {
+    fn patience(&self, origin: &str, wait: RedirectWait) -> Duration {
+        let config = &self.config.frontier;
+        let short = config.host_delay + SHORT_PATIENCE;
+        match wait.was_put_off {
+            true if wait.has_begun && !planted::is("redirects_start_over") => config.host_delay.max(config.max_crawl_delay) + PATIENCE,
             true => PATIENCE,
             false if self.parking.late_until(origin) > now_ms() + short.as_millis() as u64 => Duration::ZERO,
             false => short,

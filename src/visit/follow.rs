@@ -55,6 +55,11 @@ impl RedirectChain {
         cookies
     }
 
+    /// Whether a URL of the same host was requested.
+    fn has_asked_host_of(&self, url: &Url) -> bool {
+        self.asked.iter().any(|(asked, _)| asked.origin() == url.origin())
+    }
+
     /// Whether a request for `url` would repeat an earlier one. With a new cookie it would not.
     fn has_been_at(&self, url: &Url) -> bool {
         let cookies = self.jar.cookies_for(url);
@@ -131,12 +136,13 @@ impl Follower {
                 Limits { body_bytes: MAX_SITEMAP_BYTES, is_wanted_only: false, ..self.services.client.limits() }
             }
         };
-        let mut request = Request { work, conditions: Conditions::default(), limits };
+        let mut request = Request { work, conditions: Conditions::default(), limits, has_begun: false };
         let gave = work.known.final_url.clone().unwrap_or_else(|| url.as_str().to_owned());
         let mut trail = RedirectChain::default();
         loop {
             let validators =
                 if url.as_str() == gave { self.validators(host, work, &url).await } else { Conditions::default() };
+            request.has_begun = trail.has_asked_host_of(&url);
             request.conditions = Conditions { cookies: trail.begin(&url), ..validators };
             let result = match given.take() {
                 Some(exchange) => {

@@ -9,7 +9,7 @@ use seine_system::clock::now_ms;
 use tokio::sync::MutexGuard;
 use url::Url;
 
-use super::borrow::Hosts;
+use super::borrow::{Hosts, RedirectWait};
 use super::control_answers::ControlAnswers;
 use super::leased_host::LeasedHost;
 use super::request_sender::RequestSender;
@@ -30,6 +30,8 @@ pub(super) struct Request<'w> {
     pub work: &'w Work,
     pub conditions: Conditions,
     pub limits: Limits,
+    /// An earlier redirect of the same URL has sent a request to this host.
+    pub has_begun: bool,
 }
 
 /// The result of a request.
@@ -96,7 +98,8 @@ impl Requester {
 
     /// A request to a host that we have not leased yet.
     async fn request_redirect_host(&self, url: &Url, request: &Request<'_>) -> Result<RequestResult, Interrupted> {
-        let mut other = self.hosts.borrow(url, request.work.was_put_off).await?;
+        let mut wait = RedirectWait { was_put_off: request.work.was_put_off, has_begun: request.has_begun };
+        let mut other = self.hosts.borrow(url, wait).await?;
         match (self.robots.learn_rules(&mut other).await, other.given_up_failure(&self.config.frontier)) {
             (Err(Interrupted::Resting(_)), Some(failure)) => {
                 let bytes_beside = std::mem::take(&mut other.bytes_beside);
@@ -110,7 +113,8 @@ impl Requester {
         }
         if other.has_new_delay(&self.config.frontier) {
             drop(other);
-            other = self.hosts.borrow(url, request.work.was_put_off).await?;
+            wait.has_begun = true;
+            other = self.hosts.borrow(url, wait).await?;
             self.robots.learn_rules(&mut other).await?;
         }
         self.request_leased_host(&mut other, url, request).await

@@ -30,7 +30,7 @@ const fn bug(name: &'static str, what: &'static str, world: u64, shows: &'static
 /// A URL is not fetched, or is fetched too late.
 const STALLS: &[&str] = &["was not fetched", "in flight from", "lacks the live page"];
 
-const BUGS: [Bug; 23] = [
+const BUGS: [Bug; 24] = [
     bug(
         "half_page_final",
         "a page whose body broke off counts as whole",
@@ -97,6 +97,12 @@ const BUGS: [Bug; 23] = [
         "links that a limit left out are not found when it is lifted",
         362_285_150_628,
         &["never asked for"],
+    ),
+    bug(
+        "redirects_start_over",
+        "a redirect to a slow host does not wait for the delay that its own request to that host has caused",
+        890_008,
+        &["ended with exit status 4"],
     ),
     bug("refused_for_ever", "a URL that answered 404 at first is never fetched again", 2005, &["lacks the live page"]),
 ];

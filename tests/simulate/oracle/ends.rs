@@ -150,13 +150,16 @@ impl Seen<'_> {
     }
 
     /// The written rule (docs/consuming.md): with `removed: keep` a destination keeps the document of a URL whose page is now delivered
-    /// under another URL. The destination must have the last version under the other URL.
+    /// under another URL. The destination must have the last version under the other URL, or there is a written rule for what it has.
     fn keeps_alias(&self, url: &str, its: &Place) -> bool {
         let is_last = |digest: &String| its.digests.contains(digest);
         let has_last = |other: &String| {
-            let held = self.held.get(other).map(|held| &held.body_digest);
-            match held {
-                Some(held) => is_last(held) || self.last_in_new_partition(other).is_some_and(is_last),
+            match self.held.get(other) {
+                Some(held) => {
+                    is_last(&held.body_digest)
+                        || self.is_late_letter(other, held)
+                        || self.last_in_new_partition(other).is_some_and(is_last)
+                }
                 None => self.may_lack_pages(),
             }
         };

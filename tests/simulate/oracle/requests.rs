@@ -8,6 +8,8 @@ use crate::world::{Answer, MINUTE, Meant, Reply, Request, SECOND, Says, World, s
 
 /// The client waits this long for the beginning of an answer.
 const HEADER_TIMEOUT: u64 = 20 * SECOND;
+/// The earliest time after which the client gives up, because the timeout includes the look-up of the host's name.
+const GIVEN_UP: u64 = HEADER_TIMEOUT - 20;
 /// The client gives up a body with less than 1 KiB per second over this time.
 const MIN_RATE: (u64, u64) = (1024, 20 * SECOND);
 /// A redirect is followed within this time, or not at all.
@@ -165,11 +167,11 @@ impl Asked {
 fn ending(at: u64, answer: &Answer) -> (u64, Got) {
     let after = answer.after.as_millis() as u64;
     let Reply::Head { status, body, cut_at, bytes_per_second, .. } = &answer.what else {
-        let wait = if matches!(answer.what, Reply::Hang) { HEADER_TIMEOUT } else { after.min(HEADER_TIMEOUT) };
+        let wait = if matches!(answer.what, Reply::Hang) { GIVEN_UP } else { after.min(GIVEN_UP) };
         return (at + wait, Got::Nothing);
     };
     if after >= HEADER_TIMEOUT {
-        return (at + HEADER_TIMEOUT, Got::Nothing);
+        return (at + GIVEN_UP, Got::Nothing);
     }
     let bytes = cut_at.unwrap_or(body.len()).min(body.len()) as u64;
     let (least, over) = MIN_RATE;

@@ -35,9 +35,11 @@ fn lies(case: &Case, told: &Told) -> Vec<String> {
     sinks.filter_map(lie).collect()
 }
 
-/// Whether its host was forgotten and the URL was not fetched since.
+/// Whether its host was forgotten and the URL was not fetched since, except as the target of a redirect, whose page belongs to the
+/// redirecting URL.
 fn is_forgotten_now(case: &Case, url: &str) -> bool {
-    let last = case.oracle.requests.of(url).map(|(first, _)| first.at).max().unwrap_or_default();
+    let own = case.oracle.requests.of(url).filter(|(first, _)| first.from.is_none());
+    let last = own.map(|(first, _)| first.at).max().unwrap_or_default();
     is_forgotten(case, split(url).0, last)
 }
 
