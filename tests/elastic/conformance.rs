@@ -15,8 +15,8 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::node::{MAX_REQUEST, Node, wait_until};
 use crate::proxy::{Break, Proxy};
-use crate::{FETCHED, at, changed, closed_port, config, entries, event, numbered, open, page, response, text};
-use crate::{crawl, fault, gone, letters, refill, replaced};
+use crate::{FETCHED, at, changed, config, entries, event, numbered, open, page, response, text};
+use crate::{crawl, fault, gone, hosts, letters, refill, replaced};
 
 #[test]
 fn elasticsearch_8() {
@@ -51,7 +51,8 @@ fn conforms(node: &mut Node, headers: &str) {
     what_is_refused_is_dead_and_the_rest_flows_on(node);
     a_blocked_index_is_waited_for(node);
     what_is_too_much_at_once_comes_in_halves(node);
-    a_dead_host_is_passed_over(node);
+    hosts::a_dead_host_is_passed_over(node);
+    hosts::a_host_that_answers_nonsense_is_passed_over(node);
     credentials_are_sent(node);
     tls_with_a_certificate_of_ones_own(node);
     fault::a_data_stream_is_refused_at_the_start(node);
@@ -300,14 +301,6 @@ fn what_is_too_much_at_once_comes_in_halves(node: &Node) {
     assert!(reason_100.contains("413") && reason_100.contains("http.max_content_length"), "{reason_100}");
     assert!(reason("http://a.example/101").starts_with("429 "), "{dead:?}");
     assert_eq!(node.count_all(index), 40);
-}
-
-fn a_dead_host_is_passed_over(node: &Node) {
-    let pages = entries((1..=20).map(numbered));
-    let mut config = config(&[&closed_port(), &node.url], "hosts");
-    config.bulk_documents = 5;
-    assert_eq!(deliver(&mut open(&config), &pages).unwrap().delivered, 20);
-    assert_eq!(node.count_all("hosts"), 20);
 }
 
 fn credentials_are_sent(node: &Node) {

@@ -11,6 +11,7 @@ mod document;
 mod event;
 mod fault;
 mod gone;
+mod hosts;
 mod letters;
 mod main_text;
 mod mapping;

@@ -24,8 +24,10 @@ const SINK: &str = "elasticsearch";
 pub(super) const JSON: &str = "application/json";
 pub(super) const NDJSON: &str = "application/x-ndjson";
 const LONGEST_REASON: usize = 500;
-/// A host that could not be reached is skipped for this long, while others can be reached.
+/// A host that gave no answer, or an answer that is not the cluster's, comes after the others for this long; each further time
+/// for twice as long.
 const REST: Duration = Duration::from_secs(10);
+const LONGEST_REST: Duration = Duration::from_secs(300);
 
 /// A server that the simulation uses instead of the configured hosts.
 pub trait ElasticServer: Send + Sync {
@@ -53,7 +55,14 @@ struct Host {
     url: Url,
     /// The host answered last time. Otherwise the connection is tested first.
     is_known: AtomicBool,
-    rests_until: Mutex<Option<Instant>>,
+    rest: Mutex<Option<Rest>>,
+}
+
+/// Other hosts come first until then.
+#[derive(Clone, Copy)]
+struct Rest {
+    until: Instant,
+    time: Duration,
 }
 
 /// The answer of a server.
@@ -87,7 +96,8 @@ impl Client {
         })
     }
 
-    /// Sends a request to the next host that can be reached. `path` includes the query, in URL form.
+    /// Sends a request to the next host that can be reached, and after an answer that is not the cluster's to the one after it.
+    /// `path` includes the query, in URL form.
     pub(super) async fn send(
         &self,
         method: Method,
@@ -97,18 +107,23 @@ impl Client {
         if let Some(server) = &self.replacement {
             return self.ask_replacement(server.as_ref(), method, path, body).await;
         }
-        let mut problems = Vec::new();
+        let (mut problems, mut nonsense) = (Vec::new(), None);
         for host in self.in_turn() {
             if let Err(problem) = host.reach(self.connect_timeout).await {
                 problems.push(format!("{}: {problem}", host.url));
                 continue;
             }
-            return host.ask(method, path, body).await.map_err(|problem| {
-                host.is_known.store(false, Ordering::Relaxed);
-                NoAnswer::Broken(format!("{}: {problem}", host.url))
-            });
+            let reply = host.ask(method, path, body.clone()).await;
+            let is_good = reply.as_ref().is_ok_and(ServerReply::is_the_clusters);
+            host.judge(is_good);
+            match reply {
+                Ok(reply) if is_good => return Ok(reply),
+                Ok(reply) => nonsense = Some(reply),
+                // The request itself may be at fault, so no other host gets it at once.
+                Err(problem) => return Err(NoAnswer::Broken(format!("{}: {problem}", host.url))),
+            }
         }
-        Err(NoAnswer::Unreachable(problems.join("; ")))
+        nonsense.ok_or_else(|| NoAnswer::Unreachable(problems.join("; ")))
     }
 
     async fn ask_replacement(
@@ -129,7 +144,7 @@ impl Client {
         let now = Instant::now();
         let (before, after) = self.hosts.split_at(first);
         let mut hosts: Vec<&Host> = after.iter().chain(before).collect();
-        hosts.sort_by_key(|host| host.rests_until.lock().is_some_and(|until| until > now));
+        hosts.sort_by_key(|host| host.rest.lock().is_some_and(|rest| rest.until > now));
         hosts
     }
 }
@@ -152,7 +167,7 @@ impl Host {
             builder = builder.auth(Credentials::Basic(user.clone(), password));
         }
         let transport = builder.build().map_err(|error| bad_certificate(config, &error))?;
-        Ok(Host { transport, url: url.clone(), is_known: AtomicBool::new(false), rests_until: Mutex::new(None) })
+        Ok(Host { transport, url: url.clone(), is_known: AtomicBool::new(false), rest: Mutex::new(None) })
     }
 
     /// Tests the connection, unless the host answered last time. The client behind `transport` has no connect timeout
@@ -169,8 +184,20 @@ impl Host {
             Ok(Err(error)) => Err(error.to_string()),
             Err(_) => Err(format!("no connection within {} ms", limit.as_millis())),
         };
-        *self.rests_until.lock() = reached.is_err().then(|| Instant::now() + REST);
+        if reached.is_err() {
+            self.judge(false);
+        }
         reached
+    }
+
+    /// After a good answer the host takes its turn again. Otherwise the others come first for a while.
+    fn judge(&self, is_good: bool) {
+        self.is_known.store(is_good, Ordering::Relaxed);
+        let mut rest = self.rest.lock();
+        *rest = (!is_good).then(|| {
+            let time = rest.map_or(REST, |rest| (rest.time * 2).min(LONGEST_REST));
+            Rest { until: Instant::now() + time, time }
+        });
     }
 
     async fn ask(
@@ -188,7 +215,6 @@ impl Host {
         let response = sent.map_err(|error| in_full(&error))?;
         let status = response.status_code().as_u16();
         let body = response.bytes().await.map_err(|error| in_full(&error))?;
-        self.is_known.store(true, Ordering::Relaxed);
         Ok(ServerReply { status, body })
     }
 }
@@ -196,6 +222,13 @@ impl Host {
 impl ServerReply {
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
+    }
+
+    /// Whether it looks like the answer of a healthy node, not of a proxy, a node that starts, or another server.
+    fn is_the_clusters(&self) -> bool {
+        let body = self.body.trim_ascii();
+        let is_json = body != b"{}" && matches!(body.first(), Some(b'{' | b'['));
+        is_json && matches!(self.status, 200..300 | 400 | 403..=405 | 409 | 413 | 429 | 500)
     }
 
     /// For messages: the status and the beginning of the body.
