@@ -134,7 +134,11 @@ fn second_looks(case: &Case) -> Vec<String> {
             if !is_by_itself {
                 continue;
             }
-            cut_since = (last.got == Got::Cut).then(|| cut_since.unwrap_or(last.ended));
+            cut_since = match (last.got, &last.meant.says) {
+                (Got::Cut, _) => cut_since.or(Some(last.ended)),
+                (Got::Whole, Says::Status(_)) | (Got::Nothing, _) => cut_since,
+                (Got::Whole, _) => None,
+            };
             let cut_for = cut_since.map_or(0, |since| last.ended - since);
             let wait = match last.got {
                 // The written rule (CHANGELOG, docs/reliability.md): after an hour, two, four and so on.
