@@ -29,5 +29,5 @@ pub(crate) use draft::refuse_half_restored;
 pub(crate) use error::BackupError;
 pub(crate) use manifest::Manifest;
 pub(crate) use receive::receive;
-pub(crate) use restore::restore;
+pub(crate) use restore::{noticed, restore, was_restored};
 pub(crate) use send::{FILLINGS, SendError, send};

@@ -14,6 +14,8 @@ use super::error::BackupError;
 use super::manifest::{FILE, Manifest};
 use super::receive::{COMPRESSED, TABLES, refuse_inside};
 
+/// In a restored folder, until the crawl has taken note of it ([`was_restored`]).
+const RESTORED: &str = "restored";
 /// Keys and values of a frontier are shorter.
 const LONGEST: usize = 64 << 20;
 
@@ -46,8 +48,20 @@ pub(crate) fn restore(from: &Path, to: &Path, read: &AtomicU64) -> Result<Manife
         let problem = format!("it contains {}, which this version of seine does not know", unknown.display());
         return Err(BackupError::Manifest { path: from.join(FILE), problem });
     }
+    let mark = draft.folder.join(RESTORED);
+    File::create(&mark).map_err(BackupError::file("making", &mark))?;
     draft.finish(|_| Ok(()))?;
     Ok(manifest)
+}
+
+/// Whether the folder was restored, and no crawl has called [`noticed`] since.
+pub(crate) fn was_restored(folder: &Path) -> bool {
+    folder.join(RESTORED).exists()
+}
+
+/// The crawl knows that its destinations may be ahead of it.
+pub(crate) fn noticed(folder: &Path) -> std::io::Result<()> {
+    fs::remove_file(folder.join(RESTORED))
 }
 
 /// Reads a table of the frontier, record by record.

@@ -52,6 +52,7 @@ pub(super) fn open(
     make_private(&folder).map_err(|source| CrawlError::Folder { path: folder.clone(), source })?;
     let Stores { log, frontier, derive } = stores(&loaded, &mut config, &folder, room)?;
     let ordered = ordered_limits(&frontier, &mut config)?;
+    room.write(&frontier, || restart_sink::after_restore(&folder, &frontier))?;
     let scope = scope_with(seeds, &frontier, &config, room)?;
     let frontier: Arc<EmbeddedFrontier> = Arc::new(frontier);
     let pauses = Arc::new(open_pauses(&frontier, &folder)?);

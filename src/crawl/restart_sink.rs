@@ -3,8 +3,9 @@
 //!
 //! The sink gets the events that the page log still has. Older pages come from the archive that was filling the sink,
 //! whose backfill starts again. Without an archive, each page is refetched without conditions when it is due, because a
-//! 304 would not contain the page.
+//! 304 would not contain the page. The same after a restore, because destinations may hold later versions than the backup.
 
+use std::path::Path;
 use std::time::Duration;
 
 use seine_delivery::BegunAnew;
@@ -16,6 +17,7 @@ use serde_json::Value;
 use super::backfill;
 use super::error::CrawlError;
 use super::running::Running;
+use crate::backup;
 use crate::config::SinkConfig;
 use crate::sinks;
 use crate::telemetry::progress::grouped;
@@ -112,6 +114,20 @@ fn mark_beside_the_crawl(running: &Running) {
         }
         visitor.services.changed.send_replace(());
     });
+}
+
+/// The folder was restored: the destinations may have later versions of pages than it, and pages that it does not have may be gone there.
+pub(super) fn after_restore(folder: &Path, frontier: &EmbeddedFrontier) -> Result<(), FrontierError> {
+    if !backup::was_restored(folder) {
+        return Ok(());
+    }
+    if frontier.note(NOTE)?.is_none_or(|note| note.is_empty()) {
+        frontier.set_note(NOTE, IN_TIME)?;
+    }
+    if let Err(error) = backup::noticed(folder) {
+        tracing::warn!(%error, "the note of the restore cannot be removed, so the next start marks all pages again");
+    }
+    Ok(())
 }
 
 /// Finishes a marking that an earlier run started. Marked pages are fetched without conditions, because a 304 has no

@@ -45,7 +45,7 @@ impl FilePerPage {
         state: &serde_json::Value,
     ) -> Result<FilePerPage, SinkError> {
         let SinkContext { folder, letters, .. } = context;
-        StagedFiles::report_if_gone(folder, state);
+        StagedFiles::check_before("filesystem", folder, state)?;
         create_folder(folder)?;
         Ok(FilePerPage {
             folder: folder.into(),

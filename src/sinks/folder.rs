@@ -18,6 +18,15 @@ pub(super) fn create_folder(folder: &Path) -> Result<(), SinkError> {
     }
 }
 
+/// Fails if the folder of a sink that has delivered pages is gone: it was deleted, or the data folder was restored without it. Called
+/// before the folder is created. If only files are missing, they may have been moved away on purpose.
+pub(super) fn refuse_missing(sink: &'static str, folder: &Path, has_delivered: bool) -> Result<(), SinkError> {
+    match has_delivered && !folder.exists() {
+        true => Err(SinkError::Replaced { sink, how: format!("the folder {} is gone", folder.display()) }),
+        false => Ok(()),
+    }
+}
+
 /// The files of a folder with matching names, sorted.
 pub(super) fn list_named(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, SinkError> {
     let names = std::fs::read_dir(folder)

@@ -11,7 +11,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use seine_parse::page::EpochMs;
 use seine_system::folders::if_there;
 
-use super::folder::{create_folder, file_error};
+use super::folder::{create_folder, file_error, refuse_missing};
 use super::sink::SinkError;
 
 /// In the committed state of a sink that has begun.
@@ -53,14 +53,22 @@ impl StagedFiles {
         serde_json::json!({ BEGUN: true })
     }
 
-    /// Says so when the folder was deleted since a sink delivered into it. Called before the folder is made. `state`: as committed.
-    pub(super) fn report_if_gone(folder: &Path, state: &serde_json::Value) {
-        if state[BEGUN] == true && !folder.join(WRITING).is_dir() {
+    /// Fails if the folder was deleted since a sink delivered into it, and reports it if everything in it was. Called before the folder
+    /// is made. `state`: as committed.
+    pub(super) fn check_before(
+        sink: &'static str,
+        folder: &Path,
+        state: &serde_json::Value,
+    ) -> Result<(), SinkError> {
+        let has_delivered = state[BEGUN] == true;
+        refuse_missing(sink, folder, has_delivered)?;
+        if has_delivered && !folder.join(WRITING).is_dir() {
             tracing::error!(
                 folder = %folder.display(),
-                "the folder is gone, with pages that were delivered; seine sinks refill NAME delivers them again"
+                "the files in the folder are gone, with pages that were delivered; seine sinks refill NAME delivers them again"
             );
         }
+        Ok(())
     }
 
     /// Fails if the folder, or all that was in it, was deleted or moved. Nobody would find what was delivered before.

@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::small_disk;
 use crate::support::program::{Place, Process, Ran, cat, command, count, eventually, free_port, run, stats};
-use crate::support::{Plan, TestSite};
+use crate::support::server::Answer;
+use crate::support::{Plan, Running, TestSite, counted, links};
 
 /// Many segments and files, which are removed while a backup is taken.
 const SMALL: &str = "target_storage.data_format.files.max_file_size: 20KiB\n\
@@ -123,6 +125,59 @@ fn what_a_sink_had_not_taken_yet_is_delivered_after_the_restore() {
     Process::start(crawl_in(&place, &again)).wait().ok();
     assert_eq!(site.visits().len(), asked, "everything was fetched before");
     assert_eq!(count(cat(&again.join("files")).iter()).into_keys().collect::<BTreeSet<_>>(), site.pages());
+}
+
+/// The destinations may have versions that the backup does not know. A 304 would leave them there.
+#[test]
+fn after_a_restore_each_page_is_fetched_without_conditions_once() {
+    type Asked = Arc<Mutex<Vec<(String, bool)>>>;
+    let asked = Asked::default();
+    let noted = asked.clone();
+    let site = Running::start(
+        1,
+        counted(move |ask, _| {
+            let condition = ask.header("if-none-match");
+            noted.lock().unwrap().push((ask.path().to_owned(), condition.is_some()));
+            match (ask.path(), condition) {
+                ("/" | "/page", Some(_)) => Answer::new(304, ""),
+                ("/", None) => Answer::html(links(&["/page"])).header("etag", "\"1\""),
+                ("/page", None) => Answer::html("a page").header("etag", "\"1\""),
+                _ => Answer::text("").status(404),
+            }
+        }),
+    );
+    let place = Place::with("link_storage.recrawl.interval: 1s\n");
+    Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
+    let (to, again) = (beside(&place, "backup"), beside(&place, "again"));
+    backup(&place, &to).ok();
+    restore(&to, &again).ok();
+    asked.lock().unwrap().clear();
+    let mut command = crawl_in(&place, &again);
+    command.arg("--stay");
+    let process = Process::start(command);
+    let of = |path: &str| -> Vec<bool> {
+        let asked = asked.lock().unwrap();
+        asked.iter().filter(|(asked, _)| asked == path).map(|(_, has_condition)| *has_condition).collect()
+    };
+    eventually("each page is fetched three times", || of("/").len() >= 3 && of("/page").len() >= 3);
+    process.signal("TERM");
+    process.wait().ok();
+    for path in ["/", "/page"] {
+        assert_eq!(of(path)[..3], [false, true, true], "{path}");
+    }
+}
+
+/// A file sink without its folder starts again, from what the log still has.
+#[test]
+fn restored_without_its_archive_a_sink_starts_again() {
+    let (_site, place, to) = at_rest();
+    let again = beside(&place, "again");
+    restore(&to, &again).ok();
+    let said = Process::start(crawl_in(&place, &again)).wait().ok().stderr;
+    assert!(said.contains("with empty counters") && said.contains("is gone"), "{said}");
+    let log = stats(&again)["sinks"][0]["delivered"].as_u64().unwrap();
+    assert!(log > 0 && cat(&again.join("files")).len() as u64 == log, "{log}");
+    run(&["audit".as_ref(), again.as_os_str(), "--destinations".as_ref()]).ok();
 }
 
 #[test]

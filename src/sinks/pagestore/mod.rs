@@ -38,7 +38,7 @@ pub(super) struct Pagestore {
 impl Pagestore {
     /// Creates a missing `base`. Only one process can open it.
     pub(super) fn open(base: &Path, state: &serde_json::Value) -> Result<Pagestore, SinkError> {
-        StagedFiles::report_if_gone(base, state);
+        StagedFiles::check_before("pagestore", base, state)?;
         create_folder(base)?;
         Ok(Pagestore {
             base: base.into(),

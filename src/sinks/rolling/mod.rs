@@ -23,7 +23,7 @@ pub use self::names::RollingOptions;
 pub(crate) use self::names::is_named_by;
 use self::open_file::OpenFile;
 use self::rollback::SavedState;
-use super::folder::{create_folder, sync_folder};
+use super::folder::{create_folder, refuse_missing, sync_folder};
 use super::sink::SinkError;
 
 /// The rolling files of one sink, in its own folder.
@@ -51,7 +51,10 @@ pub(crate) struct RecordPlace<'f> {
 impl RollingFiles {
     /// Creates a missing folder, and removes what `state` does not acknowledge. With a null state it removes nothing:
     /// unfinished files are closed after their last complete record.
+    ///
+    /// # Errors [`SinkError::Replaced`] if there is a state and no folder.
     pub fn open(folder: &Path, rolling: RollingOptions, state: &serde_json::Value) -> Result<RollingFiles, SinkError> {
+        refuse_missing("files", folder, !state.is_null())?;
         create_folder(folder)?;
         let reserved = rollback::restore(folder, &rolling, state)?;
         Ok(RollingFiles { folder: folder.into(), rolling, reserved, is_used: false, current: None })
