@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 /// For commands with other arguments.
 #[derive(clap::Args)]
 pub(super) struct Folder {
-    /// Data folder of the crawl, running or stopped.
+    /// Data folder of the crawl.
     #[arg(short, long = "output", value_name = "DIR", default_value = super::DATA_FOLDER, global = true)]
     pub output: PathBuf,
 }
@@ -13,7 +13,7 @@ pub(super) struct Folder {
 /// For commands without other arguments.
 #[derive(clap::Args)]
 pub(super) struct NamedFolder {
-    /// Data folder of the crawl, running or stopped.
+    /// Data folder of the crawl.
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
     /// The same, as an option.

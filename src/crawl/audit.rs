@@ -105,7 +105,7 @@ const LETTERS_GONE: &str = "files below dead_letters/ are gone or damaged: resto
 const FRONTIER_OFF: &str = "frontier/ is damaged, or this is a bug to report: restore the whole data folder from a \
     backup (seine restore), or begin anew: move frontier/ and log/ away";
 
-const DOCUMENTS_LEFT: &str = "a replay or another program wrote them: delete them by their ids";
+const DOCUMENTS_LEFT: &str = "a replay or another program wrote them, or they left while the sink was removed or kept them: delete them by their ids";
 
 /// Runs the audit. `destinations` are checked too. Fails if the crawl is running, or if something cannot be read.
 pub fn audit(folder: &Path, destinations: &[SinkConfig]) -> Result<Audit, CrawlError> {

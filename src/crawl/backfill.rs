@@ -161,8 +161,9 @@ fn wait_for_archives(running: &Running, sink: &SinkConfig, beat: &Beat) {
     }
 }
 
-/// Leaves out pages that come from the log, that were fetched since this run started or the sink started again, and
-/// that are gone, if the destination removes such pages.
+/// Leaves out pages that come from the log, and that were fetched since this run started or the sink started again. If the destination
+/// removes pages, it also leaves out those that are gone, and URLs that the crawl does not know: nothing would ever remove them. An
+/// archive in a format without requested URLs (CDR31) has such URLs, the targets of redirects.
 fn wanted(running: &Running, sink: &SinkConfig) -> anyhow::Result<Wanted> {
     // Later fetches are accepted after the sink's offset in the log.
     let anew_ms = running.log.status().reader(sink.name()).and_then(|it| Some(it.anew.as_ref()?.at_ms));
@@ -186,9 +187,13 @@ fn wanted(running: &Running, sink: &SinkConfig) -> anyhow::Result<Wanted> {
         }
         // A URL that is not normalised cannot be in the frontier.
         let is_normal = seine_parse::url::parse(&event.url).is_some_and(|normal| normal == event.url);
-        let known = if is_normal { frontier.page(&event.url)? } else { None };
-        let has_left = known.as_ref().is_some_and(|page| leaves && has_left(page));
-        Ok(!has_left && known.is_none_or(|page| !skips || page.duplicate_of().is_none()))
+        if !is_normal {
+            return Ok(true);
+        }
+        Ok(match frontier.page(&event.url)? {
+            Some(page) => !(leaves && has_left(&page)) && !(skips && page.duplicate_of().is_some()),
+            None => !leaves,
+        })
     }))
 }
 

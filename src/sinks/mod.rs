@@ -5,6 +5,7 @@ pub mod dead_letters;
 pub mod elasticsearch;
 pub(crate) mod filesystem;
 pub(crate) mod folder;
+mod identified;
 pub mod kafka;
 mod kafka_audit;
 mod kafka_client;
@@ -37,10 +38,10 @@ use crate::config::SinkConfig;
 
 /// Builds a sink. `state` is that of its last committed [`Delivered`]; null for a sink that has delivered nothing.
 pub fn open(config: &SinkConfig, context: &SinkContext, state: &serde_json::Value) -> Result<Box<dyn Sink>, SinkError> {
-    (row(config).open)(config, context, state)
+    identified::open(config, state, |own| (row(config).open)(config, context, own))
 }
 
 /// The part of a sink's state that stays valid when it starts again with empty counters.
 pub fn kept_state(config: &SinkConfig, state: &serde_json::Value) -> serde_json::Value {
-    (row(config).kept_state)(state)
+    (row(config).kept_state)(&identified::own(state))
 }

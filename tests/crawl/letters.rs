@@ -55,7 +55,7 @@ fn a_replayed_letter_is_a_file_where_the_crawl_writes_them() {
     assert!(listed()[0]["reason"].as_str().unwrap().contains("hash_file_name: true"), "{:?}", listed());
 
     // Nothing has changed, so it is rejected again and stays.
-    let again = letters(&data, &["replay", "--all"]).ok();
+    let again = letters(&data, &["replay", "--all"]).exits(5);
     assert!(again.stdout.contains("0 delivered, 1 refused again"), "{}", again.stdout);
     assert_eq!(listed()[0]["attempts"], 2);
 

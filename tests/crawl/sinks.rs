@@ -392,3 +392,27 @@ fn a_deleted_folder_of_pages_is_noticed_and_written_again() {
         assert!(again.contains("the files in the folder are gone") && !again.contains("empty counters"), "{again}");
     }
 }
+/// The name stays, and the destination behind it is another one: it gets everything that the log still has.
+#[test]
+fn a_name_that_is_given_to_another_destination_starts_again() {
+    let (site, place) = (small_site(), Place::with("logging.filter: info"));
+    let crawl = |sink: &str| {
+        place.set("target_storage.sinks", &format!("[{sink}]"));
+        Process::start(place.crawl(&site.seeds(), &["--delay", "0"])).wait().ok().stderr
+    };
+    let delivered = || place.stats()["sinks"][0]["delivered"].as_u64().unwrap();
+    let begun_anew = |said: &str, before: &str, now: &str| {
+        said.contains("with empty counters") && said.contains(&format!("was {before} before, and is {now} now"))
+    };
+    assert!(!crawl("{name: x, destination: void}").contains("with empty counters"));
+    let said = crawl("{name: x, destination: files, format: FILES}");
+    assert!(begun_anew(&said, "void", "files (FILES)"), "{said}");
+    let urls = |folder: &Path| -> BTreeSet<String> {
+        cat(folder).iter().map(|page| page["url"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!(urls(&place.data().join("x")).is_superset(&site.pages()));
+    assert!(!crawl("{name: x, destination: files, format: FILES}").contains("with empty counters"), "once");
+    let said = crawl("{name: x, destination: files, format: CDR31}");
+    assert!(begun_anew(&said, "files (FILES)", "files (CDR31)"), "{said}");
+    assert!(delivered() >= site.pages().len() as u64);
+}

@@ -34,14 +34,14 @@ pub fn a_letter_is_delivered_once_the_server_takes_it(node: &Node) {
     let letters = |action: &[&str]| {
         let data = place.data();
         let place = ["--sink", "elasticsearch", "-o", data.to_str().unwrap()];
-        run(&[&["dead-letters", action[0]], &place[..], &action[1..]].concat()).ok()
+        run(&[&["dead-letters", action[0]], &place[..], &action[1..]].concat())
     };
-    let list = || letters(&["list", "--json"]).json_lines();
+    let list = || letters(&["list", "--json"]).ok().json_lines();
     let file = place.config();
-    let replay = || letters(&["replay", "--all", "-c", file.to_str().unwrap()]).stdout;
+    let replay = || letters(&["replay", "--all", "-c", file.to_str().unwrap()]);
 
     assert_eq!((list().len(), &list()[0]["attempts"]), (1, &json!(1)));
-    assert!(replay().contains("0 delivered, 1 refused again"));
+    assert!(replay().exits(5).stdout.contains("0 delivered, 1 refused again"));
     let left = list();
     assert_eq!((left.len(), &left[0]["attempts"], &left[0]["url"]), (1, &json!(2), &json!(pages[1].event.url)));
     assert!(left[0]["reason"].as_str().unwrap().contains("immense term"), "{}", left[0]["reason"]);
@@ -50,13 +50,13 @@ pub fn a_letter_is_delivered_once_the_server_takes_it(node: &Node) {
     let mended = json!({ "properties": { "url": { "type": "keyword", "index": true, "ignore_above": 8191 } } });
     let (status, answer) = node.ask(Method::PUT, &format!("/{INDEX}/_mapping"), Some(&mended));
     assert_eq!(status, 200, "{answer}");
-    assert!(replay().contains("1 delivered, 0 refused again"));
+    assert!(replay().ok().stdout.contains("1 delivered, 0 refused again"));
     assert_eq!(list().len(), 0);
     assert_eq!(node.count_all(INDEX), 2);
     for entry in &pages {
         assert_eq!(node.document(INDEX, &document_id(&entry.event.url))["_source"], document_of(entry));
     }
-    assert!(replay().contains("0 delivered, 0 refused again"));
+    assert!(replay().ok().stdout.contains("0 delivered, 0 refused again"));
 }
 
 /// Delivers as a crawl would, with its sink's own folder.
@@ -109,7 +109,7 @@ fn of_two_replays_at_once_the_second_is_refused_and_no_letter_is_lost() {
     let second = run(&replay);
     let dropping = run(&[&["dead-letters", "drop", "--all"], &of[..]].concat());
     go_on.send(()).unwrap();
-    let first = first.wait().ok();
+    let first = first.wait().exits(5);
     assert!(first.stdout.contains("0 delivered, 5 refused again"), "{}", first.stdout);
     second.fails_naming(&["another", "wait until it ends"]);
     dropping.fails_naming(&["another", "wait until it ends"]);

@@ -44,6 +44,8 @@ fn a_topic_that_comes_later_has_every_page_that_is_there() {
     // These pages leave, and the archive does not show it.
     place.set(BLACKLIST, "['.*/1.']");
     crawl(&[]);
+    // The crawl knows nothing of this one any more, so it could never remove it.
+    run(&["forget", &(site.origin(0) + "/5"), "-o", place.data().to_str().unwrap()]).ok();
     let files = place.data().join("files").display().to_string();
     let ran = crawl(&["--sink", "kafka", "--from-archive", &files]);
     assert!(!ran.stderr.contains("does not get the events"), "{}", ran.stderr);
@@ -54,7 +56,7 @@ fn a_topic_that_comes_later_has_every_page_that_is_there() {
     for page in run(&["cat", &topic]).ok().json_lines() {
         *held.entry(page["url"].as_str().unwrap().trim_start_matches(&site.origin(0)).to_owned()).or_default() += 1;
     }
-    let is_there = |number: &usize| !(10..20).contains(number);
+    let is_there = |number: &usize| !(10..20).contains(number) && *number != 5;
     let mut expected: BTreeMap<String, usize> =
         (0..PAGES).filter(is_there).map(|number| (format!("/{number}"), 1)).collect();
     expected.insert("/".to_owned(), 1);

@@ -49,7 +49,7 @@ enum Action {
         #[command(flatten)]
         selection: LetterSelection,
     },
-    /// Deliver them again. Those refused again stay.
+    /// Deliver them again. Those refused again stay, and the exit status is 5.
     Replay {
         #[command(flatten)]
         sink_args: SinkArgs,

@@ -6,6 +6,7 @@ use anyhow::Context;
 
 use super::selection::{LetterSelection, SinkArgs, warn_in_use};
 use crate::cli::destination::Destination;
+use crate::cli::exit::UNDELIVERED;
 use crate::cli::print;
 use crate::config::Removed;
 use crate::crawl::letters::Replay;
@@ -39,5 +40,8 @@ pub(super) fn replay(
     replayed.in_use.iter().for_each(|path| warn_in_use(path));
     let delivered = grouped(replayed.sent.len() as u64 - replayed.refused);
     print(&format!("{delivered} delivered, {} refused again\n", grouped(replayed.refused)))?;
-    Ok(selection.check(&replayed.sent))
+    match replayed.refused {
+        0 => Ok(selection.check(&replayed.sent)),
+        _ => Ok(ExitCode::from(UNDELIVERED)),
+    }
 }
