@@ -9,6 +9,7 @@ pub mod change;
 mod dates;
 mod doubt;
 mod keep;
+mod misnamed;
 mod preferences;
 pub mod reading;
 pub(crate) mod record;
@@ -32,6 +33,7 @@ use seine_frontier::scope::Scope;
 use seine_parse::page::preferences::Statement;
 use seine_parse::page::{Again, DuplicateOf, EpochMs, PageEvent, Response, Withheld};
 use seine_policies::duplicates::Content;
+pub use misnamed::is_misnamed_page;
 pub use verdict::Verdict;
 
 use crate::config::Config;

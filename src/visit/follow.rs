@@ -20,7 +20,7 @@ use crate::fetch::client::{Conditions, Exchange, Limits};
 use crate::judge::blame::Whose;
 use crate::judge::reading::must_be_refetched;
 use crate::judge::redirect::{self, Target};
-use crate::judge::{FetchContext, Owner};
+use crate::judge::{FetchContext, Owner, is_misnamed_page};
 
 const MAX_SITEMAP_BYTES: u64 = 50 << 20;
 
@@ -180,11 +180,25 @@ impl Follower {
                 }
             }
         }
+        self.correct_kind(&mut fetched.event, host).await;
         let event = &mut fetched.event;
         if let (Kind::Sitemap, Outcome::Response(response)) = (event.kind, &mut event.outcome) {
             response.wire = None; // no archive holds sitemaps
         }
         Ok(())
+    }
+
+    /// A page that was named as a sitemap becomes a page, one link away from a seed, if pages of the host may be fetched there.
+    async fn correct_kind(&self, event: &mut PageEvent, host: &Shared) {
+        let (config, scope) = (&self.services.config, self.services.scope.now());
+        if event.kind != Kind::Sitemap || !is_misnamed_page(event, config.fetch.max_decoded_bytes) {
+            return;
+        }
+        let Ok(url) = Url::parse(&event.url) else { return };
+        let is_allowed = host.lock().await.refusal(&url, Kind::Page, config.fetch.obey_robots).is_none();
+        if is_allowed && scope.keeps(&event.url, Kind::Page, 1, config.frontier.max_depth) {
+            (event.kind, event.depth) = (Kind::Page, 1);
+        }
     }
 
     /// The conditions of the next request. They apply only to the URL that gave the last response, not to redirects on

@@ -8,7 +8,7 @@ use crate::support::server::{Answer, Ask};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::support::program::{Place, Process, eventually, free_port, get};
+use crate::support::program::{Place, Process, cat, eventually, free_port, get};
 use crate::support::{Running, counted, links};
 
 const PATHS: [&str; 5] = ["/etag", "/same", "/changing", "/leaving", "/flapping"];
@@ -217,4 +217,29 @@ fn hints_are_followed_where_they_were_right() {
         let expected: &[&str] = if is_true { &["/feed", "/7"] } else { &["/feed"] };
         assert_eq!(run(&feed), expected, "true: {is_true}");
     }
+}
+
+/// A page that robots.txt names as a sitemap is a page, with its links. What promises to be a sitemap by its name is not.
+#[test]
+fn a_page_that_is_named_as_a_sitemap_is_delivered() {
+    let site = Running::start_with(1, |port| {
+        counted(move |ask, _| match ask.path() {
+            "/robots.txt" => {
+                let named = ["about", "list", "broken.xml"].map(|name| format!("Sitemap: http://{}:{port}/{name}\n", ask.host));
+                Answer::text(named.concat())
+            }
+            "/" => Answer::html(links(&["/about"])),
+            "/about" | "/broken.xml" => Answer::html(links(&["/deep"])),
+            "/list" => Answer::html(format!("http://{}:{port}/listed\n", ask.host)),
+            path => Answer::html(format!("page {path}")),
+        })
+    });
+    let place = Place::with("");
+    Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
+    let mut paths: Vec<String> = cat(&place.data().join("files"))
+        .iter()
+        .map(|page| page["url"].as_str().unwrap().replace(&site.origin(0), ""))
+        .collect();
+    paths.sort();
+    assert_eq!(paths, ["/", "/about", "/deep", "/listed"]);
 }
