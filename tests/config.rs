@@ -1047,6 +1047,8 @@ fn a_secret_that_is_given_twice_or_cannot_be_read_names_key_path_and_remedy() {
     let both = [("SEINE__HTTP__API__READ_TOKEN", TOKEN), (TOKEN_FILE, "/run/x")];
     let told = with_env("", &both).unwrap_err();
     assert!(told.contains(TOKEN_FILE) && told.contains("variable SEINE__HTTP__API__READ_TOKEN)"), "{told}");
+    let told = error("target_storage.data_format.kafka.properties: {partitioner: random}\n");
+    assert!(told.contains("in one partition") && told.contains("murmur2_random"), "{told}");
     let told = error("target_storage.data_format.kafka.properties: {sasl.password: x, sasl.password_file: /run/x}\n");
     assert!(told.contains("only one of sasl.password and sasl.password_file"), "{told}");
     let told = error(

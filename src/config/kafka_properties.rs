@@ -62,6 +62,11 @@ pub(super) fn translate(
         found.insert("ssl.endpoint.identification.algorithm".into(), "none".into());
     }
     add_defaults(&mut found, notes);
+    if found.get("partitioner").is_some_and(|name| name.trim() == "random") {
+        return Err("partitioner to keep the messages of a URL in one partition, in their order: random does not; leave it out, \
+                    or use murmur2_random"
+            .to_owned());
+    }
     check(&found)?;
     if number(&found, "batch.size").is_some_and(|bytes| bytes < 1000) {
         notes.push("batch.size: counts bytes; with so few, each page is sent in a request of its own".into());

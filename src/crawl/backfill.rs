@@ -255,6 +255,9 @@ impl BackfillObserver<'_> {
             unreadable,
             "the backfill is complete; the sink continues with the page log"
         );
+        if delivered + skipped + dead + left_out + unreadable == 0 {
+            tracing::warn!(sink = self.sink, "the archive of the backfill has no pages: check its name");
+        }
         if *dead > 0 {
             tracing::warn!(
                 sink = self.sink,
