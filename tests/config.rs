@@ -16,7 +16,7 @@ use seine::config::{
 use seine_frontier::{FrontierOptions, ScopeRule};
 use seine_parse::page::{Outcome, PageEvent};
 use seine_parse::{DeriveOptions, derive};
-use seine_policies::budgets::{Budget, Period, What, Whom};
+use seine_policies::budgets::{Budget, BudgetScope, Period, What};
 use seine_policies::revisit::Which;
 use tempfile::TempDir;
 
@@ -374,9 +374,9 @@ fn keys_with_a_meaning_reach_the_configuration() {
     expected.frontier.max_pages_per_host = Some(7);
     let budget = |of, what, per, most| Budget { of, what, per, most };
     expected.frontier.budgets = vec![
-        budget(Whom::Crawl, What::Pages, Period::Life, 9),
-        budget(Whom::Host, What::Pages, Period::Day, 5),
-        budget(Whom::Host, What::BytesDecoded, Period::Day, 2 << 20),
+        budget(BudgetScope::Crawl, What::Pages, Period::Life, 9),
+        budget(BudgetScope::Host, What::Pages, Period::Day, 5),
+        budget(BudgetScope::Host, What::BytesDecoded, Period::Day, 2 << 20),
     ];
     expected.frontier.sitemaps = false;
     expected.frontier.max_depth = Some(4);
@@ -1115,7 +1115,7 @@ fn each_client_has_a_name_and_a_token_of_its_own() {
 fn links_lose_the_parameters_that_only_say_where_a_visitor_came_from() {
     let href = "/a?utm_source=a&utm_medium=b&gclid=c&fbclid=d&msclkid=e&yclid=f&mc_cid=g&_ga=h&pk_campaign=i&id=1&ref=2\
                 &source=3&sid2=4";
-    let mut page = PageEvent::read_back("https://site.example/");
+    let mut page = PageEvent::empty("https://site.example/");
     if let Outcome::Response(response) = &mut page.outcome {
         response.body = format!("<html><a href='{href}'>").into();
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use seine::config::{Canonical, Config};
-use seine::judge::blame::{Blame, Whose, blame};
+use seine::judge::blame::{Blame, ChargedTo, blame};
 use seine::judge::reading::{Reading, read};
 use seine::judge::{self, Answers, FetchContext, Fetched, Owner, Policy, Question, Step, Verdict};
 use seine_frontier::scope::Scope;
@@ -106,7 +106,7 @@ fn step(event: &PageEvent, context: &FetchContext, known: &Work, config: &Config
 }
 
 fn context() -> FetchContext {
-    FetchContext { host_statements: Some(Vec::new()), ..FetchContext::charged(Whose::Nobody, 0) }
+    FetchContext { host_statements: Some(Vec::new()), ..FetchContext::charged(ChargedTo::Nobody, 0) }
 }
 
 /// For answers that need no look-up.
@@ -198,11 +198,11 @@ fn who_is_charged_decides_when_a_url_is_tried_again() {
         let context = FetchContext { whose, not_before: event::FETCHED + 5000, ..context() };
         verdict(&event, &context, &unknown(), &config()).again.map(|again| (again.counts, again.host_is_well))
     };
-    assert_eq!(tried(Whose::Nobody, 0), None);
-    assert_eq!(tried(Whose::Page, 0), Some((true, false)));
-    assert_eq!(tried(Whose::Page, 2), None, "its attempts are used up");
-    assert_eq!(tried(Whose::Host, 2), Some((false, false)), "its host pays, however often");
-    assert_eq!(tried(Whose::Part, 2), Some((false, true)));
+    assert_eq!(tried(ChargedTo::Nobody, 0), None);
+    assert_eq!(tried(ChargedTo::Page, 0), Some((true, false)));
+    assert_eq!(tried(ChargedTo::Page, 2), None, "its attempts are used up");
+    assert_eq!(tried(ChargedTo::Host, 2), Some((false, false)), "its host pays, however often");
+    assert_eq!(tried(ChargedTo::Part, 2), Some((false, true)));
 }
 
 #[test]
@@ -215,17 +215,17 @@ fn a_failure_is_blamed_on_its_url_its_host_or_a_part_of_it() {
     };
     let last = Work { attempt: 2, ..unknown() };
     for (name, event, work, was_reached, whose, is_in_question) in [
-        ("404", status(404), unknown(), true, Whose::Nobody, false),
-        ("a redirect that leads nowhere", failed(BadRedirect), unknown(), true, Whose::Nobody, false),
-        ("a refused connection", failed(ConnectionRefused), unknown(), true, Whose::Host, false),
-        ("a first 500", status(500), unknown(), true, Whose::Page, false),
-        ("the last 500", status(500), last.clone(), true, Whose::Page, true),
-        ("the last silence", failed(Timeout), last, true, Whose::Page, true),
-        ("429", status(429), unknown(), true, Whose::Host, false),
-        ("503 that asks for a pause", busy("retry-after"), unknown(), true, Whose::Host, false),
-        ("503 beside pages", busy("x-cache"), unknown(), true, Whose::Part, false),
-        ("503 before any page", busy("x-cache"), unknown(), false, Whose::Host, true),
-        ("half a page", cut(page("on")), unknown(), true, Whose::Page, false),
+        ("404", status(404), unknown(), true, ChargedTo::Nobody, false),
+        ("a redirect that leads nowhere", failed(BadRedirect), unknown(), true, ChargedTo::Nobody, false),
+        ("a refused connection", failed(ConnectionRefused), unknown(), true, ChargedTo::Host, false),
+        ("a first 500", status(500), unknown(), true, ChargedTo::Page, false),
+        ("the last 500", status(500), last.clone(), true, ChargedTo::Page, true),
+        ("the last silence", failed(Timeout), last, true, ChargedTo::Page, true),
+        ("429", status(429), unknown(), true, ChargedTo::Host, false),
+        ("503 that asks for a pause", busy("retry-after"), unknown(), true, ChargedTo::Host, false),
+        ("503 beside pages", busy("x-cache"), unknown(), true, ChargedTo::Part, false),
+        ("503 before any page", busy("x-cache"), unknown(), false, ChargedTo::Host, true),
+        ("half a page", cut(page("on")), unknown(), true, ChargedTo::Page, false),
     ] {
         let blame = blame(&event.outcome, &work, None, was_reached, &config().frontier);
         assert_eq!(blame, Blame { whose, is_in_question }, "{name}");
@@ -238,12 +238,12 @@ fn the_witness_decides_who_is_charged() {
     let put_off = Work { was_put_off: true, ..unknown() };
     let question = |whose| Blame { whose, is_in_question: true };
     for (event, work, whose, control, charged) in [
-        (status(500), unknown(), Whose::Page, None, Whose::Page),
-        (status(500), unknown(), Whose::Page, Some(true), Whose::Page),
-        (status(500), unknown(), Whose::Page, Some(false), Whose::Host),
-        (status(503), unknown(), Whose::Host, Some(true), Whose::Part),
-        (status(503), put_off, Whose::Host, Some(true), Whose::Page),
-        (status(503), unknown(), Whose::Host, None, Whose::Host),
+        (status(500), unknown(), ChargedTo::Page, None, ChargedTo::Page),
+        (status(500), unknown(), ChargedTo::Page, Some(true), ChargedTo::Page),
+        (status(500), unknown(), ChargedTo::Page, Some(false), ChargedTo::Host),
+        (status(503), unknown(), ChargedTo::Host, Some(true), ChargedTo::Part),
+        (status(503), put_off, ChargedTo::Host, Some(true), ChargedTo::Page),
+        (status(503), unknown(), ChargedTo::Host, None, ChargedTo::Host),
     ] {
         assert_eq!(question(whose).after(control, &event.outcome, &work), charged, "{control:?}");
     }
@@ -259,7 +259,7 @@ fn a_url_waits_longer_the_longer_no_attempt_has_counted() {
         let context = FetchContext { whose, not_before: asked.ended_ms + 1_000, ..context() };
         verdict(&asked, &context, &known, &config()).again.unwrap().at - asked.ended_ms
     };
-    for whose in [Whose::Host, Whose::Part] {
+    for whose in [ChargedTo::Host, ChargedTo::Part] {
         assert!(again(whose, None) < 60_000);
         assert!(again(whose, Some(asked.ended_ms - 1_000)) < 60_000);
         assert!((4 * HOUR_MS..5 * HOUR_MS).contains(&again(whose, Some(2 * HOUR_MS))));

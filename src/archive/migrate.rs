@@ -241,7 +241,7 @@ fn details_of(url: &str, folder: &Path, id: u64) -> Details {
     let mut body = Vec::new();
     // If the content is missing, the line is still kept.
     let _ = File::open(folder.join(CONTENTS)).and_then(|file| file.take(MAX_READ).read_to_end(&mut body));
-    let mut event = PageEvent::read_back(url);
+    let mut event = PageEvent::empty(url);
     if let Outcome::Response(response) = &mut event.outcome {
         response.body = body.into();
     }

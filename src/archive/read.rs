@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU64;
 
 use seine_formats::Format;
 use seine_formats::records::{ArchiveReader, ArchiveRecord};
-use seine_formats::stored_fields::{Field, Lacks};
+use seine_formats::stored_fields::{Field, MissingFields};
 use seine_parse::is_html;
 use seine_parse::page::{PageEvent, Relevance};
 
@@ -23,7 +23,7 @@ pub struct Page {
     pub format: Format,
     pub location: RecordLocation,
     /// Fields that an event must have but the archive does not; the event has made-up values.
-    pub lacks: Lacks,
+    pub lacks: MissingFields,
 }
 
 /// A location in an archive.
@@ -171,7 +171,7 @@ impl Iterator for Pages {
 }
 
 /// Fills in what an event must have, for pages that lack it.
-fn completed(mut event: PageEvent, lacks: Lacks) -> PageEvent {
+fn completed(mut event: PageEvent, lacks: MissingFields) -> PageEvent {
     if lacks.has(Field::Started) {
         event.started_ms = event.ended_ms;
     }

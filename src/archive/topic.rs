@@ -8,7 +8,7 @@ use rdkafka::ClientConfig;
 use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::message::{BorrowedMessage, Headers, Message};
 use seine_formats::records::{ArchiveReader, ArchiveRecord, ReaderInput};
-use seine_formats::stored_fields::Lacks;
+use seine_formats::stored_fields::MissingFields;
 use seine_formats::{Format, change};
 
 use super::detect::{self, Detected};
@@ -44,7 +44,7 @@ pub(crate) struct PartitionReader {
     failed: bool,
     /// Format of the last message, and the fields that it lacks.
     format: Format,
-    lacks: Lacks,
+    lacks: MissingFields,
 }
 
 impl fmt::Display for Partition {
@@ -84,13 +84,13 @@ impl PartitionReader {
         let next = i64::try_from(after).unwrap_or(0).max(partition.offsets.start);
         let mut reader = connect(&partition.servers, &partition.topic, &partition.properties).map_err(broker)?;
         reader.go_to([(partition.number, next)]).map_err(broker)?;
-        let (format, lacks) = (Format::ALL[0], Lacks::default());
+        let (format, lacks) = (Format::ALL[0], MissingFields::default());
         Ok(PartitionReader { reader, partition: partition.clone(), next, failed: false, format, lacks })
     }
 
     /// Turns a message into a page, or an error text.
     fn record(&mut self, format: Option<Format>, value: Vec<u8>) -> Result<ArchiveRecord, String> {
-        self.lacks = Lacks::default();
+        self.lacks = MissingFields::default();
         if value.is_empty() {
             return Ok(ArchiveRecord::Other);
         }
@@ -133,7 +133,7 @@ impl ArchiveReader for PartitionReader {
         None
     }
 
-    fn lacks(&self) -> Lacks {
+    fn lacks(&self) -> MissingFields {
         self.lacks
     }
 

@@ -101,13 +101,10 @@ impl PageReader {
         }
         let path = std::path::absolute(path)?;
         let url = url::Url::from_file_path(&path).map_or_else(|()| path.display().to_string(), String::from);
-        let mut event = PageEvent::read_back(url);
+        let mut event = PageEvent::empty(url);
         let headers = Headers(vec![("content-type".into(), "text/html".into())]);
-        event.outcome = seine_parse::page::Outcome::Response(Response {
-            body: Bytes::from(bytes),
-            headers,
-            ..Response::read_back()
-        });
+        event.outcome =
+            seine_parse::page::Outcome::Response(Response { body: Bytes::from(bytes), headers, ..Response::empty() });
         self.page(&path.display().to_string(), &event, take)
     }
 

@@ -1,7 +1,7 @@
 //! `budget.rules`: a list of entries. Each says whose budget it is, for which period, and how much of what.
 
 use ::config::{Value, ValueKind};
-use seine_policies::budgets::{Budget, Period, What, Whom};
+use seine_policies::budgets::{Budget, BudgetScope, Period, What};
 
 use super::values::{count, entries, of_entry, shown_size, size, text};
 
@@ -47,8 +47,8 @@ fn one(value: &Value) -> Result<Vec<Budget>, String> {
     Ok(amounts.into_iter().map(|(what, most)| Budget { of, what, per, most }).collect())
 }
 
-fn whom(word: &str) -> Option<Whom> {
-    [Whom::Crawl, Whom::Host, Whom::Domain].into_iter().find(|whom| whom.name() == word)
+fn whom(word: &str) -> Option<BudgetScope> {
+    [BudgetScope::Crawl, BudgetScope::Host, BudgetScope::Domain].into_iter().find(|whom| whom.name() == word)
 }
 
 fn period(word: &str) -> Option<Period> {

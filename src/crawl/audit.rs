@@ -16,7 +16,7 @@ use super::audit_index::{Passed, compare, compare_files};
 use super::error::CrawlError;
 use crate::backup::refuse_half_restored;
 use crate::config::{Config, ElasticConfig, Removed, SinkConfig, Upkeep};
-use crate::judge::upkeep::{Due, has_no_page};
+use crate::judge::upkeep::{DeliveryAction, has_no_page};
 use crate::sinks::dead_letters::{self, Account};
 use crate::sinks::on_disk::{PagesAt, PagesOnDisk};
 use crate::sinks::{self, Counted};
@@ -160,9 +160,9 @@ fn got_by(config: &SinkConfig) -> Option<Gets> {
     let (row, config, is_held) = (sinks::row(config), config.clone(), config.format?.stores_event?);
     Some(Box::new(move |event| {
         let is_got = match config.upkeep.due(event) {
-            Due::Tombstone | Due::Event => true,
-            Due::Write => is_held(event) && !has_no_page(event),
-            Due::Touch | Due::Skip | Due::Delete => false,
+            DeliveryAction::Tombstone | DeliveryAction::Event => true,
+            DeliveryAction::Write => is_held(event) && !has_no_page(event),
+            DeliveryAction::Touch | DeliveryAction::Skip | DeliveryAction::Delete => false,
         };
         if is_got { (row.key)(&config, event) } else { None }
     }))

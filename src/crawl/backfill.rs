@@ -191,7 +191,7 @@ fn wanted(running: &Running, sink: &SinkConfig) -> anyhow::Result<Wanted> {
             return Ok(true);
         }
         Ok(match frontier.page(&event.url)? {
-            Some(page) => !(leaves && has_left(&page)) && !(skips && page.duplicate_of().is_some()),
+            Some(page) => !(leaves && has_left(&page) || skips && page.duplicate_of().is_some()),
             None => !leaves,
         })
     }))

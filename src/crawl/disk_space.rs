@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use seine_frontier::{EmbeddedFrontier, Standing};
+use seine_frontier::{DiskState, EmbeddedFrontier};
 use seine_page_log::PageLog;
 use seine_system::blocking;
 
@@ -50,7 +50,7 @@ impl DiskSpace {
 
     /// Fetching resumes only with a little more than the reserve, so that the next page does not pause it again.
     fn lack(&self, waits: bool) -> Option<String> {
-        if let Standing::Away(why) | Standing::NoRoom(why) = self.frontier.standing() {
+        if let DiskState::Failed(why) | DiskState::Full(why) = self.frontier.disk_state() {
             return Some(why);
         }
         let log = self.log.status();
@@ -95,7 +95,7 @@ impl DiskSpace {
 
     fn check_frontier(&self) {
         self.log.measure_free_space(); // the writer may have failed
-        let was_away = matches!(self.frontier.standing(), Standing::Away(_));
+        let was_away = matches!(self.frontier.disk_state(), DiskState::Failed(_));
         let result = self.frontier.restore();
         let mut state = self.state.lock();
         match result {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 use seine_frontier::{EmbeddedFrontier, FrontierError, Notes};
-use seine_policies::budgets::{Budget, Period, What, Whom};
+use seine_policies::budgets::{Budget, BudgetScope, Period, What};
 
 use crate::api::Refusal;
 use crate::config::FrontierConfig;
@@ -28,7 +28,7 @@ enum Limit {
     Pages,
     HostPages,
     /// A budget, as in `budget.rules`.
-    Of(Whom, Period, What),
+    Of(BudgetScope, Period, What),
 }
 
 impl OrderedLimits {
@@ -115,7 +115,8 @@ impl Limit {
     }
 
     fn of(of: &str, per: &str, what: &str) -> Option<Limit> {
-        let of = [Whom::Crawl, Whom::Host, Whom::Domain].into_iter().find(|whom| whom.name() == of)?;
+        let of =
+            [BudgetScope::Crawl, BudgetScope::Host, BudgetScope::Domain].into_iter().find(|whom| whom.name() == of)?;
         let per = [Period::Life, Period::Run, Period::Day].into_iter().find(|period| period.name() == per)?;
         let what = [What::Pages, What::BytesReceived, What::BytesDecoded].into_iter().find(|it| it.name() == what)?;
         Some(Limit::Of(of, per, what))

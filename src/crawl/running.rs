@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-use seine_frontier::{EmbeddedFrontier, Scheduler, Standing, Verdicts};
+use seine_frontier::{DiskState, EmbeddedFrontier, Scheduler, Verdicts};
 use seine_page_log::PageLog;
 use seine_parse::page::EpochMs;
-use seine_policies::budgets::{Budget, Period, What, Whom};
+use seine_policies::budgets::{Budget, BudgetScope, Period, What};
 use seine_system::clock::now_ms;
 use tokio::sync::Notify;
 
@@ -72,7 +72,7 @@ pub(crate) struct Running {
 
 /// The page limit is a budget of the crawl.
 pub(super) fn page_limit(pages: u64) -> Budget {
-    Budget { of: Whom::Crawl, what: What::Pages, per: Period::Life, most: pages }
+    Budget { of: BudgetScope::Crawl, what: What::Pages, per: Period::Life, most: pages }
 }
 
 impl Running {
@@ -121,7 +121,8 @@ impl Running {
     /// page.
     pub(super) fn within_budgets(&self, hosts: u64, urls: u64) -> (u64, u64) {
         let in_flight = self.frontier.counts().in_flight;
-        let of_crawl = self.frontier.budgets(now_ms()).into_iter().filter(|standing| standing.budget.of == Whom::Crawl);
+        let of_crawl =
+            self.frontier.budgets(now_ms()).into_iter().filter(|standing| standing.budget.of == BudgetScope::Crawl);
         let left = of_crawl.filter_map(|standing| match standing.budget.what {
             What::Pages => Some(standing.budget.most.saturating_sub(standing.spent? + in_flight)),
             // The number of bytes of a page is known only after its fetch.
@@ -135,9 +136,9 @@ impl Running {
 
     /// The frontier works, or why the process should be restarted.
     pub(super) fn alive(&self) -> Result<(), String> {
-        match self.frontier.standing() {
-            Standing::Away(why) => Err(why),
-            Standing::Well | Standing::NoRoom(_) => Ok(()),
+        match self.frontier.disk_state() {
+            DiskState::Failed(why) => Err(why),
+            DiskState::Well | DiskState::Full(_) => Ok(()),
         }
     }
 

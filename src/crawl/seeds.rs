@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use seine_frontier::ScopeRule;
 use seine_frontier::scope::Scope;
-use seine_frontier::{EmbeddedFrontier, Found, FrontierError, Notes, Proposal, Scheduler, Verdicts, Way};
+use seine_frontier::{EmbeddedFrontier, Found, FoundBy, FrontierError, Notes, Proposal, Scheduler, Verdicts};
 use seine_parse::page::EpochMs;
 use seine_system::clock::now_ms;
 
@@ -37,14 +37,14 @@ pub(super) fn scope(
     Ok(scope)
 }
 
-pub(super) fn seed_proposals(seeds: &[String], way: Way, now: EpochMs) -> Vec<Proposal> {
+pub(super) fn seed_proposals(seeds: &[String], way: FoundBy, now: EpochMs) -> Vec<Proposal> {
     let found = Some(Arc::new(Found { way, on: None, at: now }));
     seeds.iter().map(|url| Proposal { found: found.clone(), ..Proposal::seed(url) }).collect()
 }
 
 pub(super) fn propose_seeds(frontier: &EmbeddedFrontier, seeds: &[String]) -> Result<(), FrontierError> {
     let now = now_ms();
-    let proposed = frontier.propose(&seed_proposals(seeds, Way::Seed, now), now)?;
+    let proposed = frontier.propose(&seed_proposals(seeds, FoundBy::Seed, now), now)?;
     tracing::info!(new = proposed.added, known = proposed.known, "seeds");
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use parking_lot::Mutex;
 use seine_frontier::{EmbeddedFrontier, Verdicts};
 use seine_parse::page::EpochMs;
-use seine_policies::budgets::{Budget, Period, Whom};
+use seine_policies::budgets::{Budget, BudgetScope, Period};
 use seine_system::clock::now_ms;
 
 use crate::telemetry::progress::some;
@@ -38,7 +38,7 @@ impl Spending {
                 continue;
             }
             match (spent, budget.of) {
-                (Some(_), Whom::Crawl) => {
+                (Some(_), BudgetScope::Crawl) => {
                     tracing::warn!(state = "budget_spent", %budget, "a budget of the crawl is used up: fetching \
                         stops")
                 }

@@ -9,7 +9,7 @@ use seine_parse::page::wire::Wire;
 use seine_parse::page::{HttpVersion, Response, Truncated, latin1_to_string};
 use seine_simulation_hooks::planted;
 
-use super::capture::{Capture, NotKept, Recording};
+use super::capture::{Capture, NotCaptured, Recording};
 
 /// More than any honest server sends; a response with more is a protocol failure.
 pub(super) const MAX_HEADERS: usize = 512;
@@ -63,7 +63,7 @@ impl Incoming {
         self.recording.map(|recording| recording.capture.into_wire(kept))
     }
 
-    fn record(&mut self, step: impl FnOnce(&mut Capture, &mut BytesMut) -> Result<(), NotKept>) {
+    fn record(&mut self, step: impl FnOnce(&mut Capture, &mut BytesMut) -> Result<(), NotCaptured>) {
         if self.recording.as_mut().is_some_and(|recording| recording.go_on(step).is_err()) {
             self.recording = None;
         }

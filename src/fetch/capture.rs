@@ -1,13 +1,13 @@
 //! Records the bytes of one request and response, beside the client that reads the same bytes. The record is exact or
 //! missing: every byte of the body that the client returns must occur in the received bytes; otherwise there is a
-//! [`NotKept`].
+//! [`NotCaptured`].
 
 use bytes::{Buf, Bytes, BytesMut};
 use seine_formats::chunked::Dechunker;
 use seine_formats::http::head_length;
 use seine_parse::page::wire::{Framing, Wire};
 
-use super::tap::Exchanged;
+use super::tap::RequestTap;
 
 /// Maximum size of the recorded chunk sizes and trailers: about 150,000 chunks, far more than honest servers send.
 const MAX_FRAMING: u64 = 1 << 20;
@@ -16,7 +16,7 @@ const MAX_FRAMING: u64 = 1 << 20;
 pub(super) struct Recording {
     /// For log messages.
     pub url: String,
-    pub exchanged: Exchanged,
+    pub exchanged: RequestTap,
     pub capture: Capture,
 }
 
@@ -24,10 +24,10 @@ impl Recording {
     /// Processes what was received since the last call. After an error the bytes are not kept.
     pub(super) fn go_on(
         &mut self,
-        step: impl FnOnce(&mut Capture, &mut BytesMut) -> Result<(), NotKept>,
-    ) -> Result<(), NotKept> {
+        step: impl FnOnce(&mut Capture, &mut BytesMut) -> Result<(), NotCaptured>,
+    ) -> Result<(), NotCaptured> {
         let stepped = self.exchanged.peek(|_, received| step(&mut self.capture, received));
-        stepped.unwrap_or(Err(NotKept::Gone)).inspect_err(|doubt| doubt.tell(&self.url))
+        stepped.unwrap_or(Err(NotCaptured::Gone)).inspect_err(|doubt| doubt.tell(&self.url))
     }
 }
 
@@ -54,7 +54,7 @@ struct Chunks {
 
 /// Why the bytes are not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum NotKept {
+pub(super) enum NotCaptured {
     #[error("the request was sent only in part, or differs from the one that was made")]
     Request,
     #[error("the received bytes have no response head with that status")]
@@ -69,7 +69,7 @@ pub(super) enum NotKept {
     Gone,
 }
 
-impl NotKept {
+impl NotCaptured {
     pub(super) fn tell(self, url: &str) {
         tracing::debug!(url, doubt = %self, "the exact bytes of an exchange are not kept");
     }
@@ -84,9 +84,9 @@ impl Capture {
         received: &mut BytesMut,
         status: u16,
         is_chunked: bool,
-    ) -> Result<Capture, NotKept> {
+    ) -> Result<Capture, NotCaptured> {
         if !is_request_for(request, target) {
-            return Err(NotKept::Request);
+            return Err(NotCaptured::Request);
         }
         let head = loop {
             // Empty lines before a head do not belong to it.
@@ -94,7 +94,7 @@ impl Capture {
             received.advance(empty);
             let length = head_length(received);
             let head = &received[..length];
-            let found = status_of(head).filter(|_| head.ends_with(b"\n")).ok_or(NotKept::Head)?;
+            let found = status_of(head).filter(|_| head.ends_with(b"\n")).ok_or(NotCaptured::Head)?;
             if found == status {
                 // Copied, because the buffer is larger and would live as long as the event.
                 let head = Bytes::copy_from_slice(head);
@@ -102,7 +102,7 @@ impl Capture {
                 break head;
             }
             if !(100..200).contains(&found) {
-                return Err(NotKept::Head);
+                return Err(NotCaptured::Head);
             }
             received.advance(length);
         };
@@ -111,28 +111,28 @@ impl Capture {
     }
 
     /// Matches the next `piece` of the body, as the client returns it, with what was received.
-    pub(super) fn body(&mut self, received: &mut BytesMut, piece: &[u8]) -> Result<(), NotKept> {
+    pub(super) fn body(&mut self, received: &mut BytesMut, piece: &[u8]) -> Result<(), NotCaptured> {
         let Some(chunks) = &mut self.chunks else {
             if !received.starts_with(piece) {
-                return Err(NotKept::Body);
+                return Err(NotCaptured::Body);
             }
             received.advance(piece.len());
             return Ok(());
         };
         chunks.feed(received)?;
         if !chunks.ahead[chunks.given..].starts_with(piece) {
-            return Err(NotKept::Body);
+            return Err(NotCaptured::Body);
         }
         chunks.given += piece.len();
         Ok(())
     }
 
     /// The body has ended. `is_whole`: the client says that it is complete.
-    pub(super) fn end(&mut self, received: &mut BytesMut, is_whole: bool) -> Result<(), NotKept> {
+    pub(super) fn end(&mut self, received: &mut BytesMut, is_whole: bool) -> Result<(), NotCaptured> {
         let Some(chunks) = &mut self.chunks else { return Ok(()) };
         chunks.feed(received)?;
         if is_whole && !(chunks.dechunker.is_ended() && chunks.given == chunks.ahead.len()) {
-            return Err(NotKept::End);
+            return Err(NotCaptured::End);
         }
         Ok(())
     }
@@ -146,7 +146,7 @@ impl Capture {
 }
 
 impl Chunks {
-    fn feed(&mut self, received: &mut BytesMut) -> Result<(), NotKept> {
+    fn feed(&mut self, received: &mut BytesMut) -> Result<(), NotCaptured> {
         if self.is_broken {
             return Ok(());
         }
@@ -167,7 +167,7 @@ impl Chunks {
             Err(_) => self.is_broken = true,
         }
         if self.taken.saturating_sub(self.body) > MAX_FRAMING {
-            return Err(NotKept::TooManyChunks);
+            return Err(NotCaptured::TooManyChunks);
         }
         Ok(())
     }

@@ -56,7 +56,7 @@ struct Answer {
 struct Record {
     /// The last name for which they returned an address, and when.
     found: Option<(String, Instant)>,
-    /// Names without an address according to them since then; at most [`ALL_UNKNOWN`].
+    /// Names without an address according to them since then; at most [`MAX_DENIALS_WITHOUT_ANSWER`].
     denied: Vec<String>,
 }
 
@@ -106,9 +106,9 @@ impl DnsError {
 const MIN_TTL: Duration = Duration::from_secs(30);
 const MAX_TTL: Duration = Duration::from_secs(24 * 3600);
 /// If DNS servers returned an address this recently, their answer that a name has none is believed.
-const BELIEVED: Duration = Duration::from_secs(5);
+const TRUST_DENIALS_FOR: Duration = Duration::from_secs(5);
 /// DNS servers that never returned an address and denied this many names are not believed.
-const ALL_UNKNOWN: usize = 3;
+const MAX_DENIALS_WITHOUT_ANSWER: usize = 3;
 /// How long a failed lookup is cached, so that not all workers repeat it at once.
 const RESOLVER_REST: Duration = Duration::from_secs(1);
 
@@ -166,9 +166,9 @@ impl Dns {
         match found {
             _ if self.0.static_hosts.contains_key(&name) || is_reserved(&name) => true,
             Some((other, _)) if other == name => false,
-            Some((_, at)) if at.elapsed() < BELIEVED => true,
+            Some((_, at)) if at.elapsed() < TRUST_DENIALS_FOR => true,
             Some((other, _)) => self.find(&other).await.is_ok(),
-            None => denied.len() < ALL_UNKNOWN,
+            None => denied.len() < MAX_DENIALS_WITHOUT_ANSWER,
         }
     }
 
@@ -240,7 +240,9 @@ impl Dns {
         match found {
             Ok(_) => *record = Record { found: Some((name.to_owned(), Instant::now())), denied: Vec::new() },
             Err((DnsError::NoAddress { .. }, _)) if !is_reserved(name) => {
-                if record.denied.len() < ALL_UNKNOWN && !record.denied.iter().any(|denied| denied == name) {
+                if record.denied.len() < MAX_DENIALS_WITHOUT_ANSWER
+                    && !record.denied.iter().any(|denied| denied == name)
+                {
                     record.denied.push(name.to_owned());
                 }
             }

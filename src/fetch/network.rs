@@ -14,13 +14,13 @@ use seine_parse::page::{Failure, FailureReason};
 use super::answer::Incoming;
 use super::dns::Dns;
 
-pub type Answering<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type NetworkFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The simulated Internet.
 pub trait Network: Send + Sync {
-    fn resolve<'a>(&'a self, name: &'a str) -> Answering<'a, DnsAnswer>;
+    fn resolve<'a>(&'a self, name: &'a str) -> NetworkFuture<'a, DnsAnswer>;
     /// Requests `url` from the server at `ip`. The body may arrive later, or break off.
-    fn get<'a>(&'a self, url: &'a url::Url, ip: IpAddr, headers: HeaderMap) -> Answering<'a, Answer>;
+    fn get<'a>(&'a self, url: &'a url::Url, ip: IpAddr, headers: HeaderMap) -> NetworkFuture<'a, Answer>;
 }
 
 /// The answer of DNS servers for a name.

@@ -10,7 +10,7 @@ use tower::util::MapFutureLayer;
 use super::answer::{Incoming, MAX_HEADERS};
 use super::dns::Dns;
 use super::error::{ClientError, NO_ROOTS, cause_of, failure};
-use super::pool::{MAX_IDLE_TIME, Renewed, connect_time};
+use super::pool::{MAX_IDLE_TIME, RotatingClient, connect_time};
 use super::stages::timed;
 use crate::config::FetchConfig;
 
@@ -18,7 +18,7 @@ use crate::config::FetchConfig;
 const HTTP2_PING: Duration = Duration::from_secs(10);
 
 pub(super) struct Plain {
-    http: Renewed<reqwest::Client>,
+    http: RotatingClient<reqwest::Client>,
 }
 
 impl Plain {
@@ -38,7 +38,7 @@ impl Plain {
                 make()?
             }
         };
-        Ok(Plain { http: Renewed::new(first, make) })
+        Ok(Plain { http: RotatingClient::new(first, make) })
     }
 
     pub(super) async fn get(&self, url: &url::Url, headers: HeaderMap) -> Result<(Parts, Incoming), Failure> {

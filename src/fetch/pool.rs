@@ -19,7 +19,7 @@ pub(super) fn connect_time(config: &FetchConfig) -> Duration {
     config.connect_timeout.min(config.header_timeout.min(config.total_timeout).mul_f64(0.9))
 }
 
-pub(super) struct Renewed<C> {
+pub(super) struct RotatingClient<C> {
     make: Box<dyn Fn() -> Result<C, ClientError> + Send + Sync>,
     /// Number of origins per client.
     most: usize,
@@ -32,11 +32,14 @@ struct Generation<C> {
     origins: HashSet<u64>,
 }
 
-impl<C: Clone> Renewed<C> {
+impl<C: Clone> RotatingClient<C> {
     /// `make` makes the clients after `first`.
-    pub(super) fn new(first: C, make: impl Fn() -> Result<C, ClientError> + Send + Sync + 'static) -> Renewed<C> {
+    pub(super) fn new(
+        first: C,
+        make: impl Fn() -> Result<C, ClientError> + Send + Sync + 'static,
+    ) -> RotatingClient<C> {
         let first = Generation { client: first, origins: HashSet::new() };
-        Renewed { make: Box::new(make), most: Shares::now().idle, now: Mutex::new(first) }
+        RotatingClient { make: Box::new(make), most: Shares::now().idle, now: Mutex::new(first) }
     }
 
     /// The client for `url`: the same one until it has too many origins.

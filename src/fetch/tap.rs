@@ -35,15 +35,15 @@ struct Spool {
 }
 
 /// The request in progress on a connection. Releases its bytes when dropped.
-pub(super) struct Exchanged {
+pub(super) struct RequestTap {
     tap: Tap,
     number: u64,
 }
 
 impl Tap {
     /// The present request.
-    pub(super) fn exchanged(&self) -> Exchanged {
-        Exchanged { tap: self.clone(), number: self.0.lock().number }
+    pub(super) fn exchanged(&self) -> RequestTap {
+        RequestTap { tap: self.clone(), number: self.0.lock().number }
     }
 
     fn write(&self, bytes: &[u8]) {
@@ -82,7 +82,7 @@ impl Spool {
     }
 }
 
-impl Exchanged {
+impl RequestTap {
     /// Passes the request, and the bytes received since, to `look`. None if the bytes are gone: there were too many, or
     /// another request has started.
     pub(super) fn peek<T>(&self, look: impl FnOnce(&[u8], &mut BytesMut) -> T) -> Option<T> {
@@ -91,7 +91,7 @@ impl Exchanged {
     }
 }
 
-impl Drop for Exchanged {
+impl Drop for RequestTap {
     fn drop(&mut self) {
         let mut spool = self.tap.0.lock();
         if spool.number == self.number {

@@ -21,10 +21,10 @@ use seine_parse::page::{Failure, FailureReason};
 use tower::util::{BoxCloneSyncService, MapFuture};
 
 use super::answer::{Incoming, MAX_HEADERS};
-use super::capture::{Capture, NotKept, Recording};
+use super::capture::{Capture, NotCaptured, Recording};
 use super::dns::Dns;
 use super::error::{ClientError, NO_ROOTS, failure};
-use super::pool::{MAX_IDLE_TIME, Renewed, connect_time};
+use super::pool::{MAX_IDLE_TIME, RotatingClient, connect_time};
 use super::stages::timed;
 use super::tap::{Tap, TappedStream};
 use crate::config::FetchConfig;
@@ -34,7 +34,7 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 type Connector = BoxCloneSyncService<Uri, TokioIo<TappedStream>, BoxError>;
 
 pub(super) struct Tapped {
-    http: Renewed<Client<Connector, Empty<Bytes>>>,
+    http: RotatingClient<Client<Connector, Empty<Bytes>>>,
 }
 
 impl Tapped {
@@ -50,7 +50,7 @@ impl Tapped {
                 .http1_ignore_invalid_headers_in_responses(true)
                 .build(connector.clone())
         };
-        Ok(Tapped { http: Renewed::new(make(), move || Ok(make())) })
+        Ok(Tapped { http: RotatingClient::new(make(), move || Ok(make())) })
     }
 
     pub(super) async fn get(&self, url: &url::Url, headers: HeaderMap) -> Result<(Parts, Incoming), Failure> {
@@ -59,12 +59,12 @@ impl Tapped {
         let sent = self.http.client(url).request(request).await;
         let response = sent.map_err(|error| failure(error.is_connect(), &error))?;
         let is_chunked = response.body().size_hint().exact().is_none() && ends_chunked(response.headers());
-        let recording = response.extensions().get::<Tap>().ok_or(NotKept::Gone).and_then(|tap| {
+        let recording = response.extensions().get::<Tap>().ok_or(NotCaptured::Gone).and_then(|tap| {
             let exchanged = tap.exchanged();
             let begun = exchanged.peek(|request, received| {
                 Capture::begin(request, &target, received, response.status().as_u16(), is_chunked)
             });
-            Ok(Recording { url: url.to_string(), capture: begun.ok_or(NotKept::Gone)??, exchanged })
+            Ok(Recording { url: url.to_string(), capture: begun.ok_or(NotCaptured::Gone)??, exchanged })
         });
         let recording = recording.inspect_err(|doubt| doubt.tell(url.as_str())).ok();
         Ok(Incoming::of(response.map(reqwest::Body::wrap), recording))

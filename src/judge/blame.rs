@@ -12,7 +12,7 @@ const MAX_TRUNCATED_IN_A_ROW: u32 = 4;
 
 /// The party that is charged for an outcome. Outages of this machine are handled before (see `visit::outage`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
+pub enum ChargedTo {
     /// Nobody: it is an answer, or a failure that retries cannot change.
     Nobody,
     /// The host backs off. The URL waits and is charged no attempt.
@@ -27,7 +27,7 @@ pub enum Whose {
 /// The blame that an outcome alone implies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Blame {
-    pub whose: Whose,
+    pub whose: ChargedTo,
     /// The host is first asked for another page that is known to exist. A URL must not be charged for what may be host
     /// trouble, nor the host for what may be trouble of a few pages.
     pub is_in_question: bool,
@@ -88,13 +88,13 @@ pub fn blame(
 ) -> Blame {
     let whose = match whose(outcome, &work.url, work.was_put_off, before) {
         // It is not known yet whether the host answers at all.
-        Whose::Part if !was_reached => Whose::Host,
+        ChargedTo::Part if !was_reached => ChargedTo::Host,
         whose => whose,
     };
     let is_in_question = match whose {
-        Whose::Nobody | Whose::Part => false,
-        Whose::Page => leaves_host_in_question(outcome, work, before, config),
-        Whose::Host => may_be_the_pages(outcome),
+        ChargedTo::Nobody | ChargedTo::Part => false,
+        ChargedTo::Page => leaves_host_in_question(outcome, work, before, config),
+        ChargedTo::Host => may_be_the_pages(outcome),
     };
     Blame { whose, is_in_question }
 }
@@ -102,10 +102,10 @@ pub fn blame(
 impl Blame {
     /// Decides who is charged, after the answer to the question. `control`: whether the host answered for the other page;
     /// none if there is no such page, or nobody asked.
-    pub fn after(self, control: Option<bool>, outcome: &Outcome, work: &Work) -> Whose {
+    pub fn after(self, control: Option<bool>, outcome: &Outcome, work: &Work) -> ChargedTo {
         match control {
             Some(true) => whose_of_a_host_that_answers(outcome, work),
-            Some(false) => Whose::Host,
+            Some(false) => ChargedTo::Host,
             None => self.whose,
         }
     }
@@ -113,28 +113,28 @@ impl Blame {
 
 /// Decides who is charged for the outcome of `url`. `trouble`: the host's trouble just before. `was_put_off`: see
 /// [`seine_frontier::Work::was_put_off`].
-pub fn whose(outcome: &Outcome, url: &str, was_put_off: bool, trouble: Option<&Trouble>) -> Whose {
+pub fn whose(outcome: &Outcome, url: &str, was_put_off: bool, trouble: Option<&Trouble>) -> ChargedTo {
     // If only this URL has failed, that says nothing yet about its host.
     let mark = url_mark(url);
     let is_of_it = |trouble: &Trouble| trouble.suspect.is_none_or(|suspect| suspect == mark);
     let was_well = trouble.is_none_or(|trouble| trouble.failures == 0 && is_of_it(trouble));
     match kind_of(outcome) {
-        OutcomeKind::Answer | OutcomeKind::Nothing => Whose::Nobody,
-        OutcomeKind::Connection if planted::is("page_pays_for_host") => Whose::Page,
-        OutcomeKind::Connection => Whose::Host,
+        OutcomeKind::Answer | OutcomeKind::Nothing => ChargedTo::Nobody,
+        OutcomeKind::Connection if planted::is("page_pays_for_host") => ChargedTo::Page,
+        OutcomeKind::Connection => ChargedTo::Host,
         // The host was healthy after the last failure, so it is this URL.
-        OutcomeKind::Rejection if was_put_off && trouble.is_none_or(is_answering) => Whose::Page,
+        OutcomeKind::Rejection if was_put_off && trouble.is_none_or(is_answering) => ChargedTo::Page,
         OutcomeKind::Rejection
             if !asks_for_rest(outcome) && trouble.is_none_or(|trouble| answers_others(trouble, mark)) =>
         {
-            Whose::Part
+            ChargedTo::Part
         }
-        OutcomeKind::Rejection => Whose::Host,
-        OutcomeKind::Either if was_well => Whose::Page,
-        OutcomeKind::Either => Whose::Host,
+        OutcomeKind::Rejection => ChargedTo::Host,
+        OutcomeKind::Either if was_well => ChargedTo::Page,
+        OutcomeKind::Either => ChargedTo::Host,
         // Two different URLs in a row: it is host trouble.
-        OutcomeKind::Cut if !was_well && trouble.is_some_and(breaks_off) => Whose::Host,
-        OutcomeKind::Cut | OutcomeKind::Slow => Whose::Page,
+        OutcomeKind::Cut if !was_well && trouble.is_some_and(breaks_off) => ChargedTo::Host,
+        OutcomeKind::Cut | OutcomeKind::Slow => ChargedTo::Page,
     }
 }
 
@@ -206,10 +206,10 @@ fn may_be_the_pages(outcome: &Outcome) -> bool {
 
 /// Decides who is charged if the host answers for another page. A URL that is rejected for the first time waits a little before
 /// it is charged.
-fn whose_of_a_host_that_answers(outcome: &Outcome, work: &Work) -> Whose {
+fn whose_of_a_host_that_answers(outcome: &Outcome, work: &Work) -> ChargedTo {
     match kind_of(outcome) {
-        OutcomeKind::Rejection if !work.was_put_off => Whose::Part,
-        _ => Whose::Page,
+        OutcomeKind::Rejection if !work.was_put_off => ChargedTo::Part,
+        _ => ChargedTo::Page,
     }
 }
 

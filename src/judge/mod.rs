@@ -26,14 +26,14 @@ pub(crate) mod worker_results;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use blame::Whose;
+use blame::ChargedTo;
+pub use misnamed::is_misnamed_page;
 use reading::Reading;
 use seine_frontier::Work;
 use seine_frontier::scope::Scope;
 use seine_parse::page::preferences::Statement;
 use seine_parse::page::{Again, DuplicateOf, EpochMs, PageEvent, Response, Withheld};
 use seine_policies::duplicates::Content;
-pub use misnamed::is_misnamed_page;
 pub use verdict::Verdict;
 
 use crate::config::Config;
@@ -52,7 +52,7 @@ pub struct Fetched<'f> {
 #[derive(Debug, Clone)]
 pub struct FetchContext {
     /// Who is charged for the outcome ([`blame`]).
-    pub whose: Whose,
+    pub whose: ChargedTo,
     /// The earliest time of the next request to the host that was asked last.
     pub not_before: EpochMs,
     /// The URL under which the page is delivered, if another URL led to it first.
@@ -65,7 +65,7 @@ pub struct FetchContext {
 
 impl FetchContext {
     /// A fetch of which only this is known.
-    pub fn charged(whose: Whose, not_before: EpochMs) -> FetchContext {
+    pub fn charged(whose: ChargedTo, not_before: EpochMs) -> FetchContext {
         FetchContext { whose, not_before, owner: None, host_statements: None, robots_ms: None }
     }
 }
@@ -168,7 +168,7 @@ fn decide(fetched: &Fetched, known: &Work, policy: &Policy, answers: &Answers) -
 /// When the URL is tried again. A body whose transfer was complete, but not its content coding, is charged to the URL.
 fn again(event: &PageEvent, context: &FetchContext, known: &Work, policy: &Policy) -> Option<Again> {
     let config = &policy.config.frontier;
-    let of_cut = || retry::again(event, Whose::Page, 0, None, config);
+    let of_cut = || retry::again(event, ChargedTo::Page, 0, None, config);
     let is_cut = event.response().is_some_and(Response::is_cut);
     retry::again(event, context.whose, context.not_before, known.put_off_since, config)
         .or_else(|| if is_cut { of_cut() } else { None })

@@ -6,7 +6,7 @@ use seine_parse::Derived;
 use seine_parse::page::{Again, Doubt, EpochMs, FailureReason, Outcome, PageChange, PageEvent, Withheld};
 use seine_policies::revisit::{History, Trust};
 
-use super::blame::{Whose, cause_of};
+use super::blame::{ChargedTo, cause_of};
 use super::change::{change, seen};
 use super::withheld::is_noindex;
 use super::{alias, canonical, keep, retry, trouble};
@@ -73,7 +73,7 @@ pub(crate) fn judge(seen: Seen, settings: Settings) -> Ruling {
         return Ruling::Record { record: before.clone(), recheck: recheck(event, before, settings) };
     }
     // Older events do not have the worker's decision.
-    let own = || retry::again(event, Whose::Page, 0, None, settings.config);
+    let own = || retry::again(event, ChargedTo::Page, 0, None, settings.config);
     if let Some(Again { at, counts, host_is_well }) = event.again.or_else(own) {
         return Ruling::Retry {
             at,
@@ -98,7 +98,7 @@ fn host_pause(event: &PageEvent, is_hosts: bool, config: &FrontierConfig) -> Hos
         return HostPause::default();
     }
     let PageEvent { outcome, ended_ms, url, .. } = event;
-    let whose = if is_hosts { Whose::Host } else { Whose::Page };
+    let whose = if is_hosts { ChargedTo::Host } else { ChargedTo::Page };
     let health = trouble::health_after(outcome, whose, url, *ended_ms, None, config);
     let troubled = health.and_then(Health::trouble);
     let (origin, delay) = (seine_parse::url::origin(url).unwrap_or_default(), config.host_delay);

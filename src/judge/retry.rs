@@ -6,7 +6,7 @@ use seine_frontier::{Errors, Trouble, Work};
 use seine_parse::page::{Again, EpochMs, FailureReason, Outcome, PageEvent, Response};
 use seine_simulation_hooks::planted;
 
-use super::blame::{OutcomeKind, Whose, kind_of};
+use super::blame::{ChargedTo, OutcomeKind, kind_of};
 use super::dates::{date_of, http_date};
 use crate::config::FrontierConfig;
 
@@ -18,7 +18,7 @@ const ABSURD: Duration = Duration::from_secs(366 * 24 * 3600);
 /// URL waits: a host may fail for some URLs for days and answer others meanwhile. None if the outcome is final.
 pub fn again(
     event: &PageEvent,
-    whose: Whose,
+    whose: ChargedTo,
     not_before: EpochMs,
     put_off_since: Option<EpochMs>,
     config: &FrontierConfig,
@@ -26,13 +26,13 @@ pub fn again(
     let age = Duration::from_millis(event.ended_ms.saturating_sub(put_off_since.unwrap_or(event.ended_ms)));
     let not_before = not_before.max(event.ended_ms + millis((age / 2).min(config.backoff_max)));
     match whose {
-        Whose::Nobody => None,
-        Whose::Page => retry_at(event, config).map(|at| Again { at, counts: true, ..Again::default() }),
-        Whose::Host => {
+        ChargedTo::Nobody => None,
+        ChargedTo::Page => retry_at(event, config).map(|at| Again { at, counts: true, ..Again::default() }),
+        ChargedTo::Host => {
             let behind = config.host_delay.max(config.backoff_base).as_millis() as u64;
             Some(Again { at: not_before + behind, ..Again::default() })
         }
-        Whose::Part => Some(Again { at: not_before, host_is_well: true, ..Again::default() }),
+        ChargedTo::Part => Some(Again { at: not_before, host_is_well: true, ..Again::default() }),
     }
 }
 
@@ -53,7 +53,7 @@ pub fn retry_at(event: &PageEvent, config: &FrontierConfig) -> Option<EpochMs> {
 /// When to retry a URL whose failure belongs to a part of the host, or that would fail for good now although many other
 /// URLs of the host fail too. `host`: its trouble, with this outcome.
 pub(crate) fn retry_when_many_fail(
-    whose: Whose,
+    whose: ChargedTo,
     outcome: &Outcome,
     work: &Work,
     host: Option<&Trouble>,
@@ -61,9 +61,9 @@ pub(crate) fn retry_when_many_fail(
     config: &FrontierConfig,
 ) -> Option<EpochMs> {
     match whose {
-        Whose::Part => Some(retry_after_others(work, ended_ms, config)),
-        Whose::Page => retry_instead_of_failing(outcome, work, host, ended_ms, config),
-        Whose::Nobody | Whose::Host => None,
+        ChargedTo::Part => Some(retry_after_others(work, ended_ms, config)),
+        ChargedTo::Page => retry_instead_of_failing(outcome, work, host, ended_ms, config),
+        ChargedTo::Nobody | ChargedTo::Host => None,
     }
 }
 
@@ -92,7 +92,7 @@ fn hangs_by_itself(outcome: &Outcome, errors: Errors) -> bool {
     is_timeout && errors.recent == 0
 }
 
-/// When to retry a URL of [`Whose::Part`].
+/// When to retry a URL of [`ChargedTo::Part`].
 fn retry_after_others(work: &Work, ended_ms: EpochMs, config: &FrontierConfig) -> EpochMs {
     ended_ms + millis(back_off(u32::from(work.attempt) + 1, &work.url, config))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use seine_frontier::{Cause, Health, Trouble, url_mark};
 use seine_parse::page::{EpochMs, FailureReason, Outcome};
 
-use super::blame::{OutcomeKind, Whose, cause_of, is_permanently_truncating, kind_of};
+use super::blame::{ChargedTo, OutcomeKind, cause_of, is_permanently_truncating, kind_of};
 use super::retry::{back_off, millis, retry_after};
 use crate::config::FrontierConfig;
 
@@ -15,7 +15,7 @@ const SECOND_LOOK_UP: Duration = Duration::from_secs(2);
 /// The health of the host after an attempt that ended at `ended_ms`; none if unchanged.
 pub fn health_after(
     outcome: &Outcome,
-    whose: Whose,
+    whose: ChargedTo,
     url: &str,
     ended_ms: EpochMs,
     before: Option<Trouble>,
@@ -23,16 +23,16 @@ pub fn health_after(
 ) -> Option<Health> {
     let (cause, asked_until) = (cause_of(outcome), asked_until(outcome, ended_ms, config));
     match (whose, kind_of(outcome)) {
-        (Whose::Nobody, OutcomeKind::Nothing) => None,
-        (Whose::Nobody, _) | (Whose::Page, OutcomeKind::Slow) => Some(Health::Well),
+        (ChargedTo::Nobody, OutcomeKind::Nothing) => None,
+        (ChargedTo::Nobody, _) | (ChargedTo::Page, OutcomeKind::Slow) => Some(Health::Well),
         // The host's state stays, and it does not back off further.
-        (Whose::Page, OutcomeKind::Cut) if before.as_ref().is_some_and(is_permanently_truncating) => None,
-        (Whose::Page | Whose::Part, _) => {
+        (ChargedTo::Page, OutcomeKind::Cut) if before.as_ref().is_some_and(is_permanently_truncating) => None,
+        (ChargedTo::Page | ChargedTo::Part, _) => {
             let since = before.map_or(ended_ms, |before| before.since);
             let first = failed_again(None, cause, ended_ms, config);
             Some(Health::Troubled(Trouble { since, failures: 0, suspect: Some(url_mark(url)), asked_until, ..first }))
         }
-        (Whose::Host, _) => {
+        (ChargedTo::Host, _) => {
             Some(Health::Troubled(Trouble { asked_until, ..failed_again(before, cause, ended_ms, config) }))
         }
     }

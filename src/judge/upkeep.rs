@@ -7,7 +7,7 @@ use crate::config::{Answers, Removed, Unchanged, Upkeep};
 
 /// What to do with an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Due {
+pub(crate) enum DeliveryAction {
     /// Write the page, if the format can store it.
     Write,
     /// Update only the page's time.
@@ -20,7 +20,7 @@ pub(crate) enum Due {
 }
 
 impl Upkeep {
-    pub(crate) fn due(self, event: &PageEvent) -> Due {
+    pub(crate) fn due(self, event: &PageEvent) -> DeliveryAction {
         let change = event.change.filter(|_| event.kind.is_delivered());
         let was_left_out = match event.was_duplicate {
             WasDuplicate::No => false,
@@ -32,28 +32,28 @@ impl Upkeep {
         if self.skip_duplicates && event.duplicate_of().is_some() {
             // A page that was delivered before it became a duplicate leaves like any other.
             let was_there = change != Some(PageChange::New) && event.was_duplicate != WasDuplicate::Yes;
-            return if was_there { self.leaving() } else { Due::Skip };
+            return if was_there { self.leaving() } else { DeliveryAction::Skip };
         }
         if self.skip_duplicates && is_gone && event.was_duplicate == WasDuplicate::Yes {
             // A skipped duplicate was never delivered, so there is nothing to remove.
-            return if keeps && !is_left_out { Due::Write } else { Due::Skip };
+            return if keeps && !is_left_out { DeliveryAction::Write } else { DeliveryAction::Skip };
         }
         if is_gone && !keeps {
             return self.leaving();
         }
         if is_left_out {
-            return Due::Skip;
+            return DeliveryAction::Skip;
         }
         // The page was a skipped duplicate, so it is new to this destination.
         if was_left_out && matches!(change, Some(PageChange::Changed | PageChange::Unchanged)) && !is_bare(event) {
-            return Due::Write;
+            return DeliveryAction::Write;
         }
         let is_small = change == Some(PageChange::Changed) && self.is_small(event);
         let is_as_it_was = change == Some(PageChange::Unchanged);
         match self.unchanged {
-            Unchanged::Skip if is_small || is_as_it_was => Due::Skip,
-            Unchanged::Touch if is_small || (is_as_it_was && is_bare(event)) => Due::Touch,
-            _ => Due::Write,
+            Unchanged::Skip if is_small || is_as_it_was => DeliveryAction::Skip,
+            Unchanged::Touch if is_small || (is_as_it_was && is_bare(event)) => DeliveryAction::Touch,
+            _ => DeliveryAction::Write,
         }
     }
 
@@ -66,13 +66,13 @@ impl Upkeep {
         }
     }
 
-    fn leaving(self) -> Due {
+    fn leaving(self) -> DeliveryAction {
         match self.removed {
-            _ if planted::is("lost_tombstone") => Due::Skip,
-            Removed::Delete => Due::Delete,
-            Removed::Tombstone => Due::Tombstone,
-            Removed::Event => Due::Event,
-            Removed::Keep => Due::Skip,
+            _ if planted::is("lost_tombstone") => DeliveryAction::Skip,
+            Removed::Delete => DeliveryAction::Delete,
+            Removed::Tombstone => DeliveryAction::Tombstone,
+            Removed::Event => DeliveryAction::Event,
+            Removed::Keep => DeliveryAction::Skip,
         }
     }
 

@@ -7,7 +7,7 @@ use seine_parse::page::{DuplicateOf, PageChange, Truncated};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::config::Upkeep;
-use crate::judge::upkeep::Due;
+use crate::judge::upkeep::DeliveryAction;
 
 /// The headers of a message:
 ///
@@ -23,13 +23,13 @@ use crate::judge::upkeep::Due;
 pub(super) fn headers(entry: &Entry, upkeep: Upkeep, schema: &'static str, is_tombstone: bool) -> OwnedHeaders {
     let event = &entry.event;
     let due = upkeep.due(event);
-    let schema = if due == Due::Event { change::SCHEMA } else { schema };
+    let schema = if due == DeliveryAction::Event { change::SCHEMA } else { schema };
     let status = event.response().map(|response| response.status.to_string());
     // A duplicate counts as gone at a destination that skips duplicates.
-    let leaves = is_tombstone || due == Due::Event;
+    let leaves = is_tombstone || due == DeliveryAction::Event;
     let change = if leaves { Some(PageChange::Gone) } else { event.change };
     // The page exists, but the format can no longer store it.
-    let is_not_stored = is_tombstone && due == Due::Write;
+    let is_not_stored = is_tombstone && due == DeliveryAction::Write;
     let reason = (change == Some(PageChange::Gone)).then(|| change::reason(event));
     let reason = if is_not_stored { Some("not_stored".to_owned()) } else { reason };
     let duplicate = event.duplicate_of();

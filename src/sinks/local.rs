@@ -6,7 +6,7 @@ use seine_delivery::Entry;
 
 use super::sink::{Delivered, Sink, SinkError};
 use crate::config::Upkeep;
-use crate::judge::upkeep::Due;
+use crate::judge::upkeep::DeliveryAction;
 
 /// A local store that takes pages at once.
 pub(super) trait LocalStore: Send {
@@ -62,7 +62,7 @@ impl<L: LocalStore> Sink for LocalSink<L> {
     fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
         for entry in entries {
             let fate = match self.upkeep.due(&entry.event) {
-                Due::Skip => Disposition::Skipped,
+                DeliveryAction::Skip => Disposition::Skipped,
                 // Local stores delete nothing. For a page that is gone, the format decides whether to store the answer.
                 _ => self.store.put(entry)?,
             };

@@ -55,11 +55,7 @@ impl StagedFiles {
 
     /// Fails if the folder was deleted since a sink delivered into it, and reports it if everything in it was. Called before the folder
     /// is made. `state`: as committed.
-    pub(super) fn check_before(
-        sink: &'static str,
-        folder: &Path,
-        state: &serde_json::Value,
-    ) -> Result<(), SinkError> {
+    pub(super) fn check_before(sink: &'static str, folder: &Path, state: &serde_json::Value) -> Result<(), SinkError> {
         let has_delivered = state[BEGUN] == true;
         refuse_missing(sink, folder, has_delivered)?;
         if has_delivered && !folder.join(WRITING).is_dir() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use seine_frontier::{Attempt, Change, Found, Way};
+use seine_frontier::{Attempt, Change, Found, FoundBy};
 use seine_parse::Derived;
 use seine_parse::page::{Kind, PageEvent};
 
@@ -11,9 +11,9 @@ use crate::judge::blame;
 /// How the linked URLs were found.
 pub(super) fn found_on(event: &PageEvent, derived: &Derived) -> Arc<Found> {
     let way = match event.kind {
-        Kind::Sitemap => Way::Sitemap,
-        Kind::Page if derived.feed.is_some() => Way::Feed,
-        Kind::Page | Kind::Requisite => Way::Link,
+        Kind::Sitemap => FoundBy::Sitemap,
+        Kind::Page if derived.feed.is_some() => FoundBy::Feed,
+        Kind::Page | Kind::Requisite => FoundBy::Link,
     };
     Arc::new(Found { way, on: Some(event.url.clone()), at: event.ended_ms })
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use seine_delivery::Entry;
 use seine_frontier::scope::REQUISITE_STEPS;
-use seine_frontier::{Found, PageRecord, Proposal, Way};
+use seine_frontier::{Found, FoundBy, PageRecord, Proposal};
 use seine_parse::Derived;
 use seine_parse::page::{Kind, PageEvent, Withheld};
 use seine_policies::focus::{Lead, PRIORITY_NEUTRAL};
@@ -47,7 +47,7 @@ impl Validator {
         let named = canonical.filter(|_| !derived.is_html);
         let found = found_on(event, derived);
         let urls = followed.iter().map(|link| (link.url.as_str(), &found));
-        let by_name = Arc::new(Found { way: Way::Canonical, ..Found::clone(&found) });
+        let by_name = Arc::new(Found { way: FoundBy::Canonical, ..Found::clone(&found) });
         for (url, found) in urls.chain(named.map(|url| (url, &by_name))) {
             let (lead, priority) = match ranking.as_ref().map(|ranking| ranking.of(url)) {
                 Some(Some((lead, priority))) => (Some(lead), priority),
@@ -92,7 +92,7 @@ impl Validator {
             return;
         }
         let (kind, priority) = (Kind::Requisite, by_depth(event.depth));
-        let found = Some(Arc::new(Found { way: Way::Requisite, on: Some(event.url.clone()), at: event.ended_ms }));
+        let found = Some(Arc::new(Found { way: FoundBy::Requisite, on: Some(event.url.clone()), at: event.ended_ms }));
         let scope = self.scope.now();
         for url in derived.requisites.iter().filter(|url| scope.admits_requisite(url)) {
             let (url, found) = (url.clone(), found.clone());

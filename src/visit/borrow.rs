@@ -117,7 +117,9 @@ impl Hosts {
         let config = &self.config.frontier;
         let short = config.host_delay + SHORT_PATIENCE;
         match wait.was_put_off {
-            true if wait.has_begun && !planted::is("redirects_start_over") => config.host_delay.max(config.max_crawl_delay) + PATIENCE,
+            true if wait.has_begun && !planted::is("redirects_start_over") => {
+                config.host_delay.max(config.max_crawl_delay) + PATIENCE
+            }
             true => PATIENCE,
             false if self.parking.late_until(origin) > now_ms() + short.as_millis() as u64 => Duration::ZERO,
             false => short,

@@ -9,7 +9,7 @@ use seine_system::clock::now_ms;
 
 use super::host_visit::Queued;
 use super::visitor::Visitor;
-use crate::judge::blame::Whose;
+use crate::judge::blame::ChargedTo;
 use crate::judge::reading::Reading;
 use crate::judge::{FetchContext, Fetched};
 use crate::supervisor::panic_message;
@@ -106,7 +106,7 @@ impl Panicked<'_> {
         let Panicked { visitor, why } = *self;
         let failure = Failure { reason: FailureReason::Fault, message: format!("Seine panicked: {why}") };
         let event = visitor.follower.not_requested(failure, work).event;
-        let (reading, context) = (Reading::default(), FetchContext::charged(Whose::Page, 0));
+        let (reading, context) = (Reading::default(), FetchContext::charged(ChargedTo::Page, 0));
         let fetched = Fetched { event: &event, reading: &reading, context: &context };
         let Ok(verdict) = visitor.body_reader.judge(&fetched, None, work).await else { return false };
         let event = verdict.written(event);

@@ -17,7 +17,7 @@ use super::visitor::{Interrupted, Services, Shared};
 use crate::config::{Canonical, Redirects, Secret};
 use crate::fetch::Jar;
 use crate::fetch::client::{Conditions, Exchange, Limits};
-use crate::judge::blame::Whose;
+use crate::judge::blame::ChargedTo;
 use crate::judge::reading::must_be_refetched;
 use crate::judge::redirect::{self, Target};
 use crate::judge::{FetchContext, Owner, is_misnamed_page};
@@ -35,7 +35,7 @@ pub(super) struct FetchedUrl<'v> {
 
 impl<'v> FetchedUrl<'v> {
     pub(super) fn new(event: PageEvent, claimed: Option<Claimed<'v>>) -> FetchedUrl<'v> {
-        FetchedUrl { event, context: FetchContext::charged(Whose::Nobody, 0), room: None, claimed }
+        FetchedUrl { event, context: FetchContext::charged(ChargedTo::Nobody, 0), room: None, claimed }
     }
 }
 
@@ -254,7 +254,7 @@ impl Follower {
             ended_ms: now_ms(),
             outcome: failed(FailureReason::BadUrl, String::new()),
             crawler_id: self.services.crawler_id.clone(),
-            ..PageEvent::read_back(&work.url)
+            ..PageEvent::empty(&work.url)
         }
     }
 }
@@ -265,7 +265,7 @@ fn put_off(fetched: &mut FetchedUrl<'_>) {
     let message = format!("{} is being fetched for another URL", event.final_url);
     event.outcome = failed(FailureReason::HostBusy, message);
     event.request_headers = Default::default(); // no request was sent for this outcome
-    (fetched.context.whose, fetched.context.not_before) = (Whose::Host, now_ms());
+    (fetched.context.whose, fetched.context.not_before) = (ChargedTo::Host, now_ms());
 }
 
 /// Another URL owns the target, so the redirect itself becomes the outcome. Takes back what `next_hop` has recorded.

@@ -13,7 +13,7 @@ use url::Url;
 
 use super::rules_cache::Rules;
 use crate::config::FrontierConfig;
-use crate::judge::blame::{self, Whose};
+use crate::judge::blame::{self, ChargedTo};
 use crate::judge::trouble;
 
 #[derive(Default)]
@@ -185,7 +185,7 @@ impl LeasedHost {
     /// Updates the host after an outcome.
     pub(super) fn apply_outcome(
         &mut self,
-        whose: Whose,
+        whose: ChargedTo,
         outcome: &Outcome,
         work: &Work,
         ended: EpochMs,
@@ -200,7 +200,7 @@ impl LeasedHost {
             };
             self.set_health(health, outcome, ended, config);
         }
-        self.was_charged = whose == Whose::Host;
+        self.was_charged = whose == ChargedTo::Host;
     }
 
     /// Its robots.txt cannot be fetched: the host backs off.

@@ -19,7 +19,7 @@ use super::visitor::{Interrupted, Services, Shared, ask_frontier};
 use crate::config::Config;
 use crate::fetch::client::{Conditions, Exchange, Limits};
 use crate::judge::FetchContext;
-use crate::judge::blame::{Whose, blame, is_answer};
+use crate::judge::blame::{ChargedTo, blame, is_answer};
 use crate::judge::{redirect, retry, trouble};
 
 /// After this time a redirect tries again to lease a host that another worker has.
@@ -105,7 +105,7 @@ impl Requester {
                 let bytes_beside = std::mem::take(&mut other.bytes_beside);
                 let context = FetchContext {
                     host_statements: Some(Vec::new()),
-                    ..FetchContext::charged(Whose::Nobody, other.not_before)
+                    ..FetchContext::charged(ChargedTo::Nobody, other.not_before)
                 };
                 return Ok(RequestResult { exchange: not_requested(failure), location: None, context, bytes_beside });
             }
@@ -155,7 +155,7 @@ impl Requester {
         self.requests.judge_outage(&mut host, url, &exchange).await?;
         let next = host.not_before;
         let result = self.apply_result(&mut host, url, exchange, request).await?;
-        if result.context.whose == Whose::Nobody {
+        if result.context.whose == ChargedTo::Nobody {
             host.not_before = next; // its rest began with the request
         }
         Ok(result)
@@ -184,14 +184,14 @@ impl Requester {
     ) -> Result<RequestResult, Interrupted> {
         let mut whose = self.charge(host, &exchange, request.work).await?;
         let mut not_before = host.not_before;
-        if let (Whose::Host, Some(failure)) = (whose, host.given_up_failure(&self.config.frontier)) {
+        if let (ChargedTo::Host, Some(failure)) = (whose, host.given_up_failure(&self.config.frontier)) {
             exchange.outcome = Outcome::Failure(failure);
-            whose = Whose::Nobody;
+            whose = ChargedTo::Nobody;
         }
         let (outcome, ended, config) = (&exchange.outcome, exchange.ended_ms, &self.config.frontier);
         let trouble = host.trouble.as_ref();
         if let Some(at) = retry::retry_when_many_fail(whose, outcome, request.work, trouble, ended, config) {
-            (whose, not_before) = (Whose::Part, not_before.max(at));
+            (whose, not_before) = (ChargedTo::Part, not_before.max(at));
         }
         let location = redirect::location(&exchange.outcome);
         let bytes_beside = std::mem::take(&mut host.bytes_beside);
@@ -206,11 +206,11 @@ impl Requester {
 
     /// Decides who is charged, and updates the host. If the failure may belong to the URL or to the host, this first
     /// requests another page of the host that is known to be live ([`Requester::request_control_page`]).
-    async fn charge(&self, host: &mut LeasedHost, exchange: &Exchange, work: &Work) -> Result<Whose, Interrupted> {
+    async fn charge(&self, host: &mut LeasedHost, exchange: &Exchange, work: &Work) -> Result<ChargedTo, Interrupted> {
         let (outcome, ended, config) = (&exchange.outcome, exchange.ended_ms, &self.config.frontier);
         let blame = blame(outcome, work, host.trouble.as_ref(), host.was_reached(), config);
         let control = if blame.is_in_question { Box::pin(self.request_control_page(host, work)).await? } else { None };
-        if !blame.is_in_question && blame.whose == Whose::Host {
+        if !blame.is_in_question && blame.whose == ChargedTo::Host {
             self.control_answers.heard(host.origin(), false, ended);
         }
         if control == Some(true) {
@@ -220,8 +220,12 @@ impl Requester {
         host.apply_outcome(whose, outcome, work, ended, config);
         let pause = host.control_pause.take();
         host.rests_until(pause);
-        if blame.is_in_question && whose == Whose::Page && control.is_none() && !self.robots.has_robots(host).await? {
-            whose = Whose::Host;
+        if blame.is_in_question
+            && whose == ChargedTo::Page
+            && control.is_none()
+            && !self.robots.has_robots(host).await?
+        {
+            whose = ChargedTo::Host;
         }
         Ok(whose)
     }
@@ -267,7 +271,8 @@ impl Requester {
 fn busy(url: &Url, not_before: EpochMs) -> RequestResult {
     let message = format!("redirects to {url}, whose host could not be visited in time");
     let exchange = not_requested(Failure { reason: FailureReason::HostBusy, message });
-    let context = FetchContext { host_statements: Some(Vec::new()), ..FetchContext::charged(Whose::Host, not_before) };
+    let context =
+        FetchContext { host_statements: Some(Vec::new()), ..FetchContext::charged(ChargedTo::Host, not_before) };
     RequestResult { exchange, location: None, context, bytes_beside: 0 }
 }
 

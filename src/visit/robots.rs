@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use seine_frontier::scope::CurrentScope;
 use seine_frontier::{
-    Fetching, Found, FrontierError, PageRecord, PageState, Proposal, Recheck, Robots, RobotsAccess, Way,
+    Fetching, Found, FoundBy, FrontierError, PageRecord, PageState, Proposal, Recheck, Robots, RobotsAccess,
 };
 use seine_parse::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
 use seine_parse::preferences::tdm;
@@ -202,7 +202,7 @@ impl RobotsFiles {
         };
         let mut urls: Vec<String> = named.iter().filter_map(|url| seine_parse::url::parse(url)).collect();
         let robots_txt = format!("{}/robots.txt", host.origin());
-        let (way, on) = if urls.is_empty() { (Way::Guess, None) } else { (Way::RobotsTxt, Some(robots_txt)) };
+        let (way, on) = if urls.is_empty() { (FoundBy::Guess, None) } else { (FoundBy::RobotsTxt, Some(robots_txt)) };
         if urls.is_empty() {
             let guess = Url::parse(&format!("{}/sitemap.xml", host.origin())).ok();
             let allowed = guess.filter(|url| host.rules.as_ref().is_some_and(|rules| rules.allows(url)));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use seine_frontier::{FrontierError, NoBudget, Reservation, Settled, Spent, Work};
 use seine_parse::page::EpochMs;
-use seine_policies::budgets::{Amounts, Whom};
+use seine_policies::budgets::{Amounts, BudgetScope};
 use seine_system::blocking;
 use seine_system::clock::now_ms;
 use tokio::sync::Notify;
@@ -56,7 +56,7 @@ impl UrlReservation {
             Ok(url_reservation) => return Ok(Some(url_reservation)),
             Err(NoBudget::InFlight) => host.not_before = host.not_before.max(now + SOON_MS),
             // No host is leased while a budget of the crawl is used up.
-            Err(NoBudget::Spent(Spent { budget, .. })) if budget.of == Whom::Crawl => {}
+            Err(NoBudget::Spent(Spent { budget, .. })) if budget.of == BudgetScope::Crawl => {}
             Err(NoBudget::Spent(spent)) => {
                 tracing::debug!(host = host.origin(), budget = %spent.budget, "a budget of the host is used up: the \
                     host is not visited");

@@ -5,7 +5,7 @@ use seine::archive::read::Page;
 use seine_formats::Format;
 use seine_formats::files::gathered;
 use seine_formats::http;
-use seine_formats::stored_fields::{Field, Lacks, Reduction, Stored};
+use seine_formats::stored_fields::{Field, MissingFields, Reduction, Stored};
 use seine_formats::text::text_of;
 use seine_parse::Derived;
 use seine_parse::page::{Headers, HttpVersion, PageEvent, Relevance, Response};
@@ -17,12 +17,12 @@ pub struct Known {
     pub event: PageEvent,
     pub derived: Derived,
     /// Fields that the archive does not have; the event has made-up values.
-    pub lacks: Lacks,
+    pub lacks: MissingFields,
 }
 
 impl Known {
     pub fn new(event: PageEvent) -> Known {
-        Known { derived: seine_parse::derive(&event, &options()), event, lacks: Lacks::default() }
+        Known { derived: seine_parse::derive(&event, &options()), event, lacks: MissingFields::default() }
     }
 
     pub fn read(page: Page) -> Known {

@@ -225,7 +225,8 @@ fn a_page_that_is_named_as_a_sitemap_is_delivered() {
     let site = Running::start_with(1, |port| {
         counted(move |ask, _| match ask.path() {
             "/robots.txt" => {
-                let named = ["about", "list", "broken.xml"].map(|name| format!("Sitemap: http://{}:{port}/{name}\n", ask.host));
+                let named =
+                    ["about", "list", "broken.xml"].map(|name| format!("Sitemap: http://{}:{port}/{name}\n", ask.host));
                 Answer::text(named.concat())
             }
             "/" => Answer::html(links(&["/about"])),

@@ -4,7 +4,7 @@
 use std::time::{Duration, SystemTime};
 
 use seine::config::{Config, FrontierConfig};
-use seine::judge::blame::{Whose, whose};
+use seine::judge::blame::{ChargedTo, whose};
 use seine::judge::retry::retry_at;
 use seine::judge::trouble::{failed_again, health_after, host_not_before, is_hopeless};
 use seine_frontier::{Cause, Errors, Health, Trouble, url_mark};
@@ -180,7 +180,7 @@ fn what_the_host_says_of_itself_is_the_hosts() {
         failed(RobotsUnreachable),
     ] {
         for known in [None, Some(suspicion(url)), Some(suspicion("http://a.test/2")), Some(trouble(1))] {
-            assert_eq!(whose(&outcome, url, false, known.as_ref()), Whose::Host, "{outcome:?} after {known:?}");
+            assert_eq!(whose(&outcome, url, false, known.as_ref()), ChargedTo::Host, "{outcome:?} after {known:?}");
         }
     }
 }
@@ -191,9 +191,9 @@ fn a_url_that_is_turned_away_by_a_host_that_answers_others_waits_without_its_hos
     let two_in_a_row = Trouble { errors: Errors { recent: 0b11, ..Errors::default() }, ..suspicion(other) };
     for outcome in [answered(503, None), failed(FailureReason::ConnectionBroken)] {
         let whose = |before: Option<Trouble>| whose(&outcome, url, false, before.as_ref());
-        assert_eq!([whose(None), whose(Some(suspicion(other)))], [Whose::Part; 2], "{outcome:?}");
+        assert_eq!([whose(None), whose(Some(suspicion(other)))], [ChargedTo::Part; 2], "{outcome:?}");
         let of_the_host = [suspicion(url), two_in_a_row, trouble(1)].map(|before| whose(Some(before)));
-        assert_eq!(of_the_host, [Whose::Host; 3], "alone, the third in a row, and in trouble: {outcome:?}");
+        assert_eq!(of_the_host, [ChargedTo::Host; 3], "alone, the third in a row, and in trouble: {outcome:?}");
     }
 }
 
@@ -208,10 +208,10 @@ fn the_first_to_fail_fails_by_itself_and_the_next_with_its_host() {
         failed(FailureReason::Timeout),
         failed(FailureReason::Protocol),
     ] {
-        assert_eq!(whose(&outcome, url, false, None), Whose::Page, "{outcome:?}");
-        assert_eq!(whose(&outcome, url, true, Some(&suspicion(url))), Whose::Page, "again, and no other between");
-        assert_eq!(whose(&outcome, other, false, Some(&suspicion(url))), Whose::Host, "one after the other");
-        assert_eq!(whose(&outcome, url, false, Some(&trouble(1))), Whose::Host, "it was not well before");
+        assert_eq!(whose(&outcome, url, false, None), ChargedTo::Page, "{outcome:?}");
+        assert_eq!(whose(&outcome, url, true, Some(&suspicion(url))), ChargedTo::Page, "again, and no other between");
+        assert_eq!(whose(&outcome, other, false, Some(&suspicion(url))), ChargedTo::Host, "one after the other");
+        assert_eq!(whose(&outcome, url, false, Some(&trouble(1))), ChargedTo::Host, "it was not well before");
     }
 }
 
@@ -220,11 +220,11 @@ fn a_url_that_alone_is_turned_away_again_and_again_pays_for_it() {
     let url = "http://a.test/1";
     use FailureReason::*;
     for outcome in [answered(503, None), answered(429, None), failed(ConnectionBroken)] {
-        assert_eq!(whose(&outcome, url, true, None), Whose::Page, "its host was well in between: {outcome:?}");
-        assert_eq!(whose(&outcome, url, true, Some(&trouble(1))), Whose::Host, "its host was not");
+        assert_eq!(whose(&outcome, url, true, None), ChargedTo::Page, "its host was well in between: {outcome:?}");
+        assert_eq!(whose(&outcome, url, true, Some(&trouble(1))), ChargedTo::Host, "its host was not");
     }
     for reason in [Dns, Connect, ConnectionRefused, Tls] {
-        assert_eq!(whose(&failed(reason), url, true, None), Whose::Host, "nothing was said of the URL: {reason:?}");
+        assert_eq!(whose(&failed(reason), url, true, None), ChargedTo::Host, "nothing was said of the URL: {reason:?}");
     }
 }
 
@@ -244,24 +244,28 @@ fn answers_are_nobodys_trouble_and_the_first_cut_body_is_the_pages() {
         failed(TooManyRedirects),
         failed(HostUnreachable),
     ] {
-        assert_eq!(judge(&outcome), Whose::Nobody, "{outcome:?}");
+        assert_eq!(judge(&outcome), ChargedTo::Nobody, "{outcome:?}");
     }
     for truncated in [Truncated::Time, Truncated::Disconnect] {
-        assert_eq!(judge(&cut(truncated)), Whose::Page);
+        assert_eq!(judge(&cut(truncated)), ChargedTo::Page);
     }
     // Two URLs in a row blame the host, but not for ever.
     let breaks_off = |failures, by| Trouble { cause: Cause::Failure(Cut), failures, ..suspicion(by) };
     for (failures, by, whose_it_is) in [
-        (0, "http://a.test/1", Whose::Page),
-        (0, "http://a.test/2", Whose::Host),
-        (1, "http://a.test/1", Whose::Host),
-        (3, "http://a.test/2", Whose::Host),
-        (4, "http://a.test/2", Whose::Page),
+        (0, "http://a.test/1", ChargedTo::Page),
+        (0, "http://a.test/2", ChargedTo::Host),
+        (1, "http://a.test/1", ChargedTo::Host),
+        (3, "http://a.test/2", ChargedTo::Host),
+        (4, "http://a.test/2", ChargedTo::Page),
     ] {
         let before = breaks_off(failures, by);
         let broken = whose(&cut(Truncated::Disconnect), "http://a.test/1", false, Some(&before));
         assert_eq!(broken, whose_it_is, "{failures} failures, first {by}");
-        assert_eq!(whose(&cut(Truncated::Time), "http://a.test/1", false, Some(&before)), Whose::Page, "it is slow");
+        assert_eq!(
+            whose(&cut(Truncated::Time), "http://a.test/1", false, Some(&before)),
+            ChargedTo::Page,
+            "it is slow"
+        );
     }
 }
 

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use hyper::body::{Body, Frame, SizeHint};
 use parking_lot::Mutex;
-use seine::fetch::network::{Answering, DnsAnswer, Network};
+use seine::fetch::network::{DnsAnswer, Network, NetworkFuture};
 use seine_parse::page::{Failure, FailureReason};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
@@ -73,7 +73,7 @@ impl Web {
 }
 
 impl Network for Web {
-    fn resolve<'a>(&'a self, name: &'a str) -> Answering<'a, DnsAnswer> {
+    fn resolve<'a>(&'a self, name: &'a str) -> NetworkFuture<'a, DnsAnswer> {
         Box::pin(async move {
             self.threads.happened();
             sleep(Duration::from_millis(20)).await;
@@ -102,7 +102,7 @@ impl Network for Web {
         url: &'a url::Url,
         ip: IpAddr,
         headers: HeaderMap,
-    ) -> Answering<'a, seine::fetch::network::Answer> {
+    ) -> NetworkFuture<'a, seine::fetch::network::Answer> {
         Box::pin(async move {
             self.threads.happened();
             let machine = self.state.lock().machine;

@@ -79,7 +79,7 @@ impl<'a> CborRecord<'a> {
 
     /// Turns the record into an event. A text body becomes UTF-8, unless it is HTML that declares another charset.
     pub fn into_event(self) -> PageEvent {
-        let mut event = PageEvent::read_back(self.url);
+        let mut event = PageEvent::empty(self.url);
         event.ended_ms = self.timestamp.saturating_mul(1000);
         event.started_ms = event.ended_ms;
         event.request_headers = self.request_headers;

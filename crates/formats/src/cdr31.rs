@@ -23,7 +23,7 @@ use super::lines::{JsonLines, MAX_LINE};
 use super::records::of_lines;
 use super::recovery::{RecordSplit, RecoveryMethod};
 use super::sniff::Confidence;
-use super::stored_fields::{Field, Lacks, Reduction, Stored};
+use super::stored_fields::{Field, MissingFields, Reduction, Stored};
 use super::text::IsoSeconds;
 use super::{json, layout};
 use seine_delivery::Entry;
@@ -45,7 +45,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
     ],
     demands: &[Field::FinalUrl, Field::Fetched],
     begins: |it| Confidence::sure_if(it.has_key(&["raw_content", "timestamp_crawl", "timestamp_index", "objects"])),
-    reader: |input| Ok(of_lines(CdrReader::new(input.bytes), CdrRecord::into_event, |_, _| Lacks::default())),
+    reader: |input| Ok(of_lines(CdrReader::new(input.bytes), CdrRecord::into_event, |_, _| MissingFields::default())),
     encoder: |options| {
         let team = options.team.clone();
         Box::new(move |entry: &Entry, out: &mut Vec<u8>| {
@@ -148,7 +148,7 @@ impl CdrRecord<'_> {
     /// Turns the document into an event. Its URL is the final URL. The body is encoded so that it reads as
     /// `raw_content`.
     pub fn into_event(self) -> PageEvent {
-        let mut event = PageEvent::read_back(&*self.url);
+        let mut event = PageEvent::empty(&*self.url);
         event.ended_ms = self.timestamp_crawl.0;
         event.relevance = Relevance::by_type(true);
         event.crawler_id = Arc::from(&*self.crawler);

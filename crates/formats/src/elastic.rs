@@ -34,7 +34,7 @@ use super::lines::{JsonLines, MAX_LINE};
 use super::records::of_lines;
 use super::recovery::{RecordSplit, RecoveryMethod};
 use super::sniff::Confidence;
-use super::stored_fields::{Field, Lacks, Reduction, Stored};
+use super::stored_fields::{Field, MissingFields, Reduction, Stored};
 use super::text::{read_time, write_with_offset};
 use seine_delivery::Entry;
 use seine_parse::clean_text::clean_text;
@@ -241,8 +241,8 @@ impl<R: Read> JsonLines<R, ElasticDocument<'static>> {
 impl ElasticDocument<'_> {
     /// The fields that this document lacks, in addition to those that the format never stores: the content if it is not
     /// HTML, and what other programs omit.
-    fn lacks(&self) -> Lacks {
-        let lacks = Lacks::default().and(Field::Body, self.html.is_none());
+    fn lacks(&self) -> MissingFields {
+        let lacks = MissingFields::default().and(Field::Body, self.html.is_none());
         let lacks = lacks.and(Field::Status, self.status.is_none());
         lacks.and(Field::Relevance, self.relevance.is_nan())
     }
@@ -250,7 +250,7 @@ impl ElasticDocument<'_> {
     /// Turns the document into an event. The body is encoded so that it reads as `html`; there is none if the page is
     /// not HTML.
     pub fn into_event(self) -> PageEvent {
-        let mut event = PageEvent::read_back(&*self.url);
+        let mut event = PageEvent::empty(&*self.url);
         if let Some(target) = self.redirected_url {
             event.final_url = target.into_owned();
         }

@@ -23,7 +23,7 @@ use super::lines::{JsonLines, MAX_LINE};
 use super::records::of_lines;
 use super::recovery::{RecordSplit, RecoveryMethod};
 use super::sniff::{Confidence, Prefix};
-use super::stored_fields::{Field, Lacks, Reduction, Stored};
+use super::stored_fields::{Field, MissingFields, Reduction, Stored};
 use seine_delivery::Entry;
 use seine_parse::page::{EpochMs, PageEvent, Relevance, Response, Truncated};
 
@@ -153,13 +153,13 @@ impl<R: Read> JsonLines<R, FilesRecord<'static>> {
 
 impl<'a> FilesRecord<'a> {
     /// The fields that this record lacks, in addition to those that FILES never stores.
-    pub(super) fn lacks(&self) -> Lacks {
-        Lacks::default().and(Field::Relevance, !self.relevance.is_known())
+    pub(super) fn lacks(&self) -> MissingFields {
+        MissingFields::default().and(Field::Relevance, !self.relevance.is_known())
     }
 
     /// Turns the record into an event. Of redirects only the final URL is known.
     pub fn into_event(self) -> PageEvent {
-        let mut event = PageEvent::read_back(&*self.url);
+        let mut event = PageEvent::empty(&*self.url);
         event.final_url = self.redirected_url.unwrap_or(self.url).into_owned();
         event.ended_ms = self.fetch_time;
         event.relevance = self.relevance;

@@ -10,7 +10,7 @@ use super::options::Options;
 use super::records::{ArchiveReader, ReaderInput};
 use super::recovery::RecoveryMethod;
 use super::sniff::{Confidence, Prefix};
-use super::stored_fields::{Field, Lacks, Stored};
+use super::stored_fields::{Field, MissingFields, Stored};
 use seine_parse::page::PageEvent;
 
 /// A format, given by its row in the table.
@@ -74,7 +74,7 @@ impl Format {
     }
 
     /// The fields missing in a page of this format: those that the format never stores, and those that this page lacks.
-    pub fn lacks(self, page: Lacks) -> Lacks {
+    pub fn lacks(self, page: MissingFields) -> MissingFields {
         let fields = Field::all().filter(|field| self.holds(*field) == Stored::No);
         fields.fold(page, |lacks, field| lacks.and(field, true))
     }

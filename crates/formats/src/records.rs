@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::Format;
 use super::lines::JsonLines;
-use super::stored_fields::Lacks;
+use super::stored_fields::MissingFields;
 use seine_parse::page::PageEvent;
 
 /// A seekable reader.
@@ -73,8 +73,8 @@ pub trait ArchiveReader {
     }
 
     /// Fields that this record lacks, in addition to those that its format never stores.
-    fn lacks(&self) -> Lacks {
-        Lacks::default()
+    fn lacks(&self) -> MissingFields {
+        MissingFields::default()
     }
 
     /// For messages, which each have their own format: format and number (from 1) of the last one.
@@ -93,12 +93,12 @@ pub(super) struct CodecReader<R, T> {
     pub reader: R,
     pub event: fn(T) -> PageEvent,
     /// Fields that a record lacks although its format stores them.
-    pub lacks: fn(&R, &T) -> Lacks,
+    pub lacks: fn(&R, &T) -> MissingFields,
     pub truncated: fn(&R) -> bool,
     pub offset: fn(&R) -> Option<u64>,
     pub stream: fn(&R) -> Option<u64>,
     /// Of the last record.
-    last: Lacks,
+    last: MissingFields,
 }
 
 impl<R, T> CodecReader<R, T> {
@@ -106,10 +106,18 @@ impl<R, T> CodecReader<R, T> {
     pub(crate) fn new(
         reader: R,
         event: fn(T) -> PageEvent,
-        lacks: fn(&R, &T) -> Lacks,
+        lacks: fn(&R, &T) -> MissingFields,
         truncated: fn(&R) -> bool,
     ) -> CodecReader<R, T> {
-        CodecReader { reader, event, lacks, truncated, offset: |_| None, stream: |_| None, last: Lacks::default() }
+        CodecReader {
+            reader,
+            event,
+            lacks,
+            truncated,
+            offset: |_| None,
+            stream: |_| None,
+            last: MissingFields::default(),
+        }
     }
 }
 
@@ -119,7 +127,7 @@ type Lines<T> = JsonLines<Box<dyn ReadSeek>, T>;
 pub(super) fn of_lines<T: 'static>(
     reader: Lines<T>,
     event: fn(T) -> PageEvent,
-    lacks: fn(&Lines<T>, &T) -> Lacks,
+    lacks: fn(&Lines<T>, &T) -> MissingFields,
 ) -> Box<dyn ArchiveReader> {
     let mut codec = CodecReader::new(reader, event, lacks, JsonLines::truncated);
     codec.offset = |reader| Some(reader.offset());
@@ -146,7 +154,7 @@ where
         (self.stream)(&self.reader)
     }
 
-    fn lacks(&self) -> Lacks {
+    fn lacks(&self) -> MissingFields {
         self.last
     }
 

@@ -138,12 +138,12 @@ impl fmt::Display for Reduction {
 
 /// The fields of a page that are unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Lacks(u32);
+pub struct MissingFields(u32);
 
-impl Lacks {
+impl MissingFields {
     /// Adds a field if it is lacking.
-    pub fn and(self, field: Field, is_lacking: bool) -> Lacks {
-        Lacks(self.0 | u32::from(is_lacking) << field as u32)
+    pub fn and(self, field: Field, is_lacking: bool) -> MissingFields {
+        MissingFields(self.0 | u32::from(is_lacking) << field as u32)
     }
 
     pub fn has(self, field: Field) -> bool {

@@ -21,7 +21,7 @@ use super::options::WebIndexLimits;
 use super::records::{ArchiveReader, CodecReader, ReadSeek, ReaderInput};
 use super::recovery::{RecordSplit, RecoveryMethod};
 use super::sniff::{Confidence, Prefix};
-use super::stored_fields::{Field, Lacks, Reduction, Stored};
+use super::stored_fields::{Field, MissingFields, Reduction, Stored};
 use super::text;
 use seine_delivery::Entry;
 use seine_parse::PageText;
@@ -71,7 +71,7 @@ fn reader(input: ReaderInput) -> std::io::Result<Box<dyn ArchiveReader>> {
     let mut codec = CodecReader::new(
         rows,
         WebIndexRecord::into_event,
-        |_: &Rows<Box<dyn ReadSeek>>, _| Lacks::default(),
+        |_: &Rows<Box<dyn ReadSeek>>, _| MissingFields::default(),
         |rows| rows.0.truncated(),
     );
     codec.stream = |rows| rows.0.stream();
@@ -227,7 +227,7 @@ impl WebIndexRecord {
 
     /// Turns the record into an event without a body.
     pub fn into_event(self) -> PageEvent {
-        let mut event = PageEvent::read_back(self.original_url);
+        let mut event = PageEvent::empty(self.original_url);
         if !self.final_url.is_empty() {
             event.final_url = self.final_url;
         }

@@ -157,7 +157,7 @@ fn real_pages(folder: &Path) {
     let mut reservations = Vec::new(); // later pages are compared with these
     for (number, file) in files.enumerate() {
         let Ok(body) = std::fs::read(file.path()) else { continue };
-        let mut event = PageEvent::read_back(format!("http://host.example/{number}"));
+        let mut event = PageEvent::empty(format!("http://host.example/{number}"));
         if let seine_parse::page::Outcome::Response(response) = &mut event.outcome {
             response.headers.push("content-type", "text/html");
             response.body = Bytes::from(body);

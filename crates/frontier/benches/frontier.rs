@@ -220,7 +220,7 @@ fn validate(frontier: &EmbeddedFrontier, urls: u64, fetched: Receiver<String>) {
 }
 
 fn add_links(url: &str, number: u64, discovered: &mut [u64], links: &mut Vec<Proposal>) {
-    let found = Some(Arc::new(Found { way: Way::Link, on: Some(url.into()), at: time(number) }));
+    let found = Some(Arc::new(Found { way: FoundBy::Link, on: Some(url.into()), at: time(number) }));
     let host: u64 =
         url.trim_start_matches("https://www.site-").split('.').next().and_then(|n| n.parse().ok()).unwrap_or(0);
     let known = discovered[host as usize];

@@ -70,7 +70,7 @@ impl CurrentScope {
 
 /// The verdict on a URL, with the rule that refuses it. Patterns are as the user wrote them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict<'a> {
+pub enum ScopeDecision<'a> {
     Admitted,
     /// Not a normalised http(s) URL.
     NotAUrl,
@@ -148,16 +148,16 @@ impl Scope {
     }
 
     /// Whether a normalised URL is in scope, and if not, why.
-    pub fn why(&self, url: &str) -> Verdict<'_> {
-        let Some(host) = url::host(url) else { return Verdict::NotAUrl };
+    pub fn why(&self, url: &str) -> ScopeDecision<'_> {
+        let Some(host) = url::host(url) else { return ScopeDecision::NotAUrl };
         if !self.admits_host(host) {
-            return Verdict::OtherHost;
+            return ScopeDecision::OtherHost;
         }
         match self.refusing_list(host, url) {
-            None => Verdict::Admitted,
+            None => ScopeDecision::Admitted,
             Some(list) => match list.matching(url) {
-                Some(pattern) => Verdict::Denied { list: &list.name, pattern },
-                None => Verdict::NotAllowed { list: &list.name },
+                Some(pattern) => ScopeDecision::Denied { list: &list.name, pattern },
+                None => ScopeDecision::NotAllowed { list: &list.name },
             },
         }
     }

@@ -2,12 +2,12 @@
 
 /// The state of a frontier's disk. The texts say where, and what is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum DiskState {
     Well,
     /// Nothing is written until there is free space again.
-    NoRoom(String),
+    Full(String),
     /// A write failed. The store cannot be used until it is opened again ([`super::EmbeddedFrontier::restore`]).
-    Away(String),
+    Failed(String),
 }
 
 /// Sizes, all O(1).

@@ -9,7 +9,7 @@ use seine_parse::page::{EpochMs, FailureReason};
 /// How a URL was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
-pub enum Way {
+pub enum FoundBy {
     /// Given to the command that started or continued the crawl.
     #[n(0)]
     Seed,
@@ -36,19 +36,19 @@ pub enum Way {
     Guess,
 }
 
-impl Way {
+impl FoundBy {
     /// `seed`, `added`, `robots_txt`, `link`, `sitemap`, `feed`, `canonical`, `requisite`, `guess`.
     pub fn name(self) -> &'static str {
         match self {
-            Way::Seed => "seed",
-            Way::Added => "added",
-            Way::RobotsTxt => "robots_txt",
-            Way::Link => "link",
-            Way::Sitemap => "sitemap",
-            Way::Feed => "feed",
-            Way::Canonical => "canonical",
-            Way::Requisite => "requisite",
-            Way::Guess => "guess",
+            FoundBy::Seed => "seed",
+            FoundBy::Added => "added",
+            FoundBy::RobotsTxt => "robots_txt",
+            FoundBy::Link => "link",
+            FoundBy::Sitemap => "sitemap",
+            FoundBy::Feed => "feed",
+            FoundBy::Canonical => "canonical",
+            FoundBy::Requisite => "requisite",
+            FoundBy::Guess => "guess",
         }
     }
 }
@@ -56,7 +56,7 @@ impl Way {
 /// A link to a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    pub way: Way,
+    pub way: FoundBy,
     /// The page with the link; none for seeds, and if it is no longer known.
     pub on: Option<String>,
     /// When the page was read or the seed given. Stored in seconds.

@@ -1,4 +1,4 @@
-use seine_frontier::scope::{Scope, ScopeError, Verdict};
+use seine_frontier::scope::{Scope, ScopeDecision, ScopeError};
 use seine_frontier::{ScopeConfig, ScopeRule};
 
 fn config(rule: ScopeRule) -> ScopeConfig {
@@ -28,8 +28,8 @@ fn the_host_rule_compares_names() {
         assert_eq!(domain.admits(url), by_domain, "{url}");
         assert!(any.admits(url), "{url}");
     }
-    assert_eq!(host.why("http://other.co.uk/"), Verdict::OtherHost);
-    assert_eq!(any.why("ftp://a.org/"), Verdict::NotAUrl);
+    assert_eq!(host.why("http://other.co.uk/"), ScopeDecision::OtherHost);
+    assert_eq!(any.why("ftp://a.org/"), ScopeDecision::NotAUrl);
 }
 
 /// `.test` and `.local` are not in the list of public suffixes.
@@ -58,18 +58,24 @@ fn patterns_match_the_whole_url_without_case() {
     };
     let scope = Scope::new(&config, &[]).unwrap();
     for (url, verdict) in [
-        ("http://a.org/X", Verdict::Admitted),
-        ("http://b.org/ABC", Verdict::Admitted),
-        ("http://b.org/abc1", Verdict::NotAllowed { list: "link_storage.link_strategy.whitelist" }),
-        ("http://a.org/x.PDF", Verdict::Denied { list: "link_storage.link_strategy.blacklist", pattern: r".*\.pdf" }),
-        ("http://a.org/x.pdf?1", Verdict::Admitted),
+        ("http://a.org/X", ScopeDecision::Admitted),
+        ("http://b.org/ABC", ScopeDecision::Admitted),
+        ("http://b.org/abc1", ScopeDecision::NotAllowed { list: "link_storage.link_strategy.whitelist" }),
+        (
+            "http://a.org/x.PDF",
+            ScopeDecision::Denied { list: "link_storage.link_strategy.blacklist", pattern: r".*\.pdf" },
+        ),
+        ("http://a.org/x.pdf?1", ScopeDecision::Admitted),
         (
             "http://a.org/private/x",
-            Verdict::Denied { list: "link_storage.link_strategy.blacklist", pattern: r"https?://a\.org/private/.*" },
+            ScopeDecision::Denied {
+                list: "link_storage.link_strategy.blacklist",
+                pattern: r"https?://a\.org/private/.*",
+            },
         ),
     ] {
         assert_eq!(scope.why(url), verdict, "{url}");
-        assert_eq!(scope.admits(url), verdict == Verdict::Admitted, "{url}");
+        assert_eq!(scope.admits(url), verdict == ScopeDecision::Admitted, "{url}");
     }
 }
 
@@ -109,11 +115,11 @@ example2.com:
     ] {
         assert_eq!(scope.admits(url), admitted, "{url}");
     }
-    let denied = Verdict::Denied { list: "link filters, global, blacklist", pattern: "*bad*" };
+    let denied = ScopeDecision::Denied { list: "link filters, global, blacklist", pattern: "*bad*" };
     assert_eq!(scope.why("http://elsewhere.org/bad"), denied);
     assert_eq!(
         scope.why("http://www.example1.com/other"),
-        Verdict::NotAllowed { list: "link filters, example1.com, whitelist" }
+        ScopeDecision::NotAllowed { list: "link filters, example1.com, whitelist" }
     );
 }
 

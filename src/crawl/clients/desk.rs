@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::journal::Journal;
 use super::proposal::Proposal;
-use super::standing::Standing;
+use super::worker_record::WorkerRecord;
 use crate::api::schema::work::{ClientStatus, Leasing, PageRefused, PageSent, PagesTaken, Released, Renewed, Work};
 use crate::api::{Refusal, WorkDesk};
 use crate::crawl::running::Running;
@@ -46,20 +46,20 @@ impl WorkDesk for Desk {
 
     fn lease(&self, client: &str, hosts: usize) -> Result<Vec<Leasing>, Refusal> {
         let _one_after_the_other = self.running.clients.leasing.lock();
-        let standing = self.running.clients.standing(client);
-        if let Some(out) = &standing.shut_out {
+        let record = self.running.clients.record(client);
+        if let Some(out) = &record.shut_out {
             return Err(Refusal::Forbidden(format!("{client} is shut out: {}", out.why)));
         }
-        let rest = standing.rests_until.saturating_sub(now_ms());
+        let rest = record.rests_until.saturating_sub(now_ms());
         if rest > 0 {
             let why = format!(
                 "{client} sent nothing for its last {} leases; it gets the next one in {} s",
-                standing.barren,
+                record.barren,
                 rest.div_ceil(1000)
             );
             return Err(Refusal::Conflict(why));
         }
-        let (has, most) = (self.running.clients.count_of(client), standing.max_hosts(&self.running.clients.config()));
+        let (has, most) = (self.running.clients.count_of(client), record.max_hosts(&self.running.clients.config()));
         if has >= most {
             let why = format!(
                 "{client} has {has} hosts, and the maximum is {most}: send their pages, or release \
@@ -67,7 +67,7 @@ impl WorkDesk for Desk {
             );
             return Err(Refusal::Conflict(why));
         }
-        self.lease_to(client, &standing, hosts.min(most - has))
+        self.lease_to(client, &record, hosts.min(most - has))
     }
 
     fn renew(&self, client: &str, lease: &str) -> Result<Renewed, Refusal> {
@@ -121,14 +121,14 @@ impl WorkDesk for Desk {
 
 impl Desk {
     /// Hosts that are due now; empty while nothing may be fetched.
-    fn lease_to(&self, client: &str, standing: &Standing, hosts: usize) -> Result<Vec<Leasing>, Refusal> {
+    fn lease_to(&self, client: &str, record: &WorkerRecord, hosts: usize) -> Result<Vec<Leasing>, Refusal> {
         if !self.running.may_lease() || self.running.visitor().services.outage.permission(now_ms()) != Permission::Open
         {
             return Ok(Vec::new());
         }
         let delay = self.running.config().frontier.host_delay.as_millis().max(1);
-        let most = if standing.is_proven(&self.running.clients.config()) { MAX_URLS } else { UNPROVEN_URLS };
-        let urls = standing.max_urls(((LOAN_TIME.as_millis() / delay) as u64).clamp(1, most));
+        let most = if record.is_proven(&self.running.clients.config()) { MAX_URLS } else { UNPROVEN_URLS };
+        let urls = record.max_urls(((LOAN_TIME.as_millis() / delay) as u64).clamp(1, most));
         let (hosts, urls) = self.running.within_budgets(hosts as u64, urls);
         let leases = self.running.frontier.lease(now_ms(), LeaseLimits::new(hosts as usize, urls as usize))?;
         let visitor = self.running.visitor();
@@ -153,7 +153,7 @@ impl Desk {
         });
         let pages = given.map_err(|refusal| refusal.to_string())?;
         if is_too_fast {
-            self.running.clients.change(client, true, |standing| standing.checked(false, now_ms()));
+            self.running.clients.change(client, true, |record| record.checked(false, now_ms()));
             return Err("sent too early for the delay of its host: see delay_ms".to_owned());
         }
         self.hand_over(client, proposal, pages)
@@ -167,12 +167,12 @@ impl Desk {
         pages: Option<mpsc::Sender<WorkerPage>>,
     ) -> Result<PageReply, String> {
         let _taking = self.running.clients.taking.read();
-        let standing = self.running.clients.standing(client);
-        if standing.shut_out.is_some() {
+        let record = self.running.clients.record(client);
+        if record.shut_out.is_some() {
             return Err(format!("{client} is shut out"));
         }
         let config = &self.running.clients.config();
-        let is_proven = standing.is_proven(config);
+        let is_proven = record.is_proven(config);
         let must_check = !is_proven || fastrand::f64() < config.verify_share;
         if !must_check {
             let noted = Journal::of(&self.running.folder, client).add(&url);
@@ -195,10 +195,10 @@ impl Desk {
             Ok(PageReply::Refetch | PageReply::NotAccepted) => taken.refetched += 1,
             Err(why) => taken.refused.push(PageRefused { url, why: why.clone() }),
         }
-        self.running.clients.change(client, false, |standing| match what {
-            Ok(PageReply::Accepted) => standing.accepted += 1,
-            Ok(PageReply::Refetch | PageReply::NotAccepted) => standing.refetched += 1,
-            Err(_) => standing.refused += 1,
+        self.running.clients.change(client, false, |record| match what {
+            Ok(PageReply::Accepted) => record.accepted += 1,
+            Ok(PageReply::Refetch | PageReply::NotAccepted) => record.refetched += 1,
+            Err(_) => record.refused += 1,
         });
     }
 }

@@ -7,7 +7,7 @@ mod desk;
 mod journal;
 mod loans;
 mod proposal;
-mod standing;
+mod worker_record;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ use crate::visit::loan::LoanResult;
 pub(super) use desk::Desk;
 use journal::Journal;
 use loans::LoanOut;
-use standing::{EndedLease, Standing};
+use worker_record::{EndedLease, WorkerRecord};
 
 /// One for the whole crawl.
 pub(crate) struct Clients {
@@ -49,7 +49,7 @@ pub(crate) struct Clients {
     taking: RwLock<()>,
     log: PageLog,
     shutdown: Shutdown,
-    standings: Mutex<BTreeMap<String, Standing>>,
+    records: Mutex<BTreeMap<String, WorkerRecord>>,
 }
 
 /// Prefix of the notes in the frontier; the worker's name follows.
@@ -65,7 +65,7 @@ impl Clients {
         log: PageLog,
         shutdown: Shutdown,
     ) -> Result<Clients, FrontierError> {
-        let standings = kept(config, &frontier)?;
+        let records = kept(config, &frontier)?;
         let (config, folder) = (RwLock::new(Arc::new(config.clone())), folder.to_owned());
         Ok(Clients {
             config,
@@ -78,7 +78,7 @@ impl Clients {
             taking: RwLock::default(),
             log,
             shutdown,
-            standings: Mutex::new(standings),
+            records: Mutex::new(records),
         })
     }
 
@@ -91,8 +91,8 @@ impl Clients {
     pub(crate) fn configure(&self, config: &WorkConfig) -> Result<(), FrontierError> {
         let new = kept(config, &self.frontier)?;
         {
-            let mut standings = self.standings.lock();
-            new.into_iter().for_each(|(name, standing)| _ = standings.entry(name).or_insert(standing));
+            let mut records = self.records.lock();
+            new.into_iter().for_each(|(name, record)| _ = records.entry(name).or_insert(record));
         }
         let is_gone = |client: &str| config.clients.iter().all(|(name, _)| name != client);
         self.loans.lock().values_mut().filter(|loan| is_gone(&loan.client)).for_each(LoanOut::end);
@@ -102,27 +102,27 @@ impl Clients {
 
     /// Admits a worker again that was shut out.
     pub(crate) fn readmit(&self, client: &str) -> Result<(), FrontierError> {
-        let standing = {
-            let mut standings = self.standings.lock();
-            let standing = standings.entry(client.to_owned()).or_default();
-            standing.readmit();
-            standing.clone()
+        let record = {
+            let mut records = self.records.lock();
+            let record = records.entry(client.to_owned()).or_default();
+            record.readmit();
+            record.clone()
         };
-        keep(&self.frontier, client, &standing)
+        keep(&self.frontier, client, &record)
     }
 
-    fn standing(&self, client: &str) -> Standing {
-        self.standings.lock().get(client).cloned().unwrap_or_default()
+    fn record(&self, client: &str) -> WorkerRecord {
+        self.records.lock().get(client).cloned().unwrap_or_default()
     }
 
     /// Changes the record of a worker, and may shut it out. The record is saved now and then, and always if `is_kept`.
-    fn change(&self, client: &str, is_kept: bool, change: impl FnOnce(&mut Standing)) {
+    fn change(&self, client: &str, is_kept: bool, change: impl FnOnce(&mut WorkerRecord)) {
         let (was_out, now) = {
-            let mut standings = self.standings.lock();
-            let standing = standings.entry(client.to_owned()).or_default();
-            let was_out = standing.shut_out.is_some();
-            change(standing);
-            (was_out, standing.clone())
+            let mut records = self.records.lock();
+            let record = records.entry(client.to_owned()).or_default();
+            let was_out = record.shut_out.is_some();
+            change(record);
+            (was_out, record.clone())
         };
         if is_kept && let Err(error) = keep(&self.frontier, client, &now) {
             tracing::warn!(client, %error, "the record of a remote worker could not be saved");
@@ -135,12 +135,12 @@ impl Clients {
     /// A loan has ended, and our work for it is done.
     fn ended(&self, fence: &str, lent: &LoanResult) {
         let Some(loan) = self.loans.lock().remove(fence) else { return };
-        self.change(&loan.client, true, |standing| {
+        self.change(&loan.client, true, |record| {
             if loan.given > 0 {
                 let LoanOut { given, since_ms: since, delay, .. } = loan;
-                standing.ended(&EndedLease { given, since, delay, lent }, &self.config(), now_ms());
+                record.ended(&EndedLease { given, since, delay, lent }, &self.config(), now_ms());
             }
-            lent.agreed.iter().for_each(|agrees| standing.checked(*agrees, now_ms()));
+            lent.agreed.iter().for_each(|agrees| record.checked(*agrees, now_ms()));
         });
     }
 
@@ -164,7 +164,7 @@ impl Clients {
                     "a remote worker is shut out; its pages that were not compared \
                     are refetched"
                 );
-                self.change(client, true, |standing| standing.in_question += urls);
+                self.change(client, true, |record| record.in_question += urls);
             }
             Err(error) => {
                 tracing::error!(client, why, %error, "a remote worker is shut out; its pages are refetched at the \
@@ -190,13 +190,13 @@ impl Clients {
     /// Finishes refetches that a crash, an end or a full disk interrupted. Runs when all earlier events are validated.
     pub(crate) fn question_again(&self) {
         let out: Vec<String> = {
-            let standings = self.standings.lock();
-            standings.iter().filter(|(_, standing)| standing.shut_out.is_some()).map(|(name, _)| name.clone()).collect()
+            let records = self.records.lock();
+            records.iter().filter(|(_, record)| record.shut_out.is_some()).map(|(name, _)| name.clone()).collect()
         };
         for client in out {
             match Journal::of(&self.folder, &client).question(&self.frontier) {
                 Ok(0) => {}
-                Ok(urls) => self.change(&client, true, |standing| standing.in_question += urls),
+                Ok(urls) => self.change(&client, true, |record| record.in_question += urls),
                 Err(error) => {
                     tracing::error!(client, %error, "the pages of a shut-out remote worker are not queued for a \
                         refetch yet")
@@ -206,8 +206,8 @@ impl Clients {
     }
 
     pub(crate) fn statuses(&self) -> Vec<ClientStatus> {
-        let (config, standings) = (self.config(), self.standings.lock().clone());
-        let configured = standings.iter().filter(|(name, _)| config.clients.iter().any(|(client, _)| client == *name));
+        let (config, records) = (self.config(), self.records.lock().clone());
+        let configured = records.iter().filter(|(name, _)| config.clients.iter().any(|(client, _)| client == *name));
         configured.map(|(name, known)| known.status(name, self.count_of(name) as u64, &config)).collect()
     }
 }
@@ -217,26 +217,26 @@ pub(super) fn while_stopped(
     config: &WorkConfig,
     frontier: &EmbeddedFrontier,
 ) -> Result<Vec<ClientStatus>, FrontierError> {
-    Ok(kept(config, frontier)?.iter().map(|(name, standing)| standing.status(name, 0, config)).collect())
+    Ok(kept(config, frontier)?.iter().map(|(name, record)| record.status(name, 0, config)).collect())
 }
 
 /// For a stopped crawl.
 pub(super) fn readmit(config: &WorkConfig, frontier: &EmbeddedFrontier, client: &str) -> Result<(), FrontierError> {
-    let mut standing = kept(config, frontier)?.remove(client).unwrap_or_default();
-    standing.readmit();
-    keep(frontier, client, &standing)
+    let mut record = kept(config, frontier)?.remove(client).unwrap_or_default();
+    record.readmit();
+    keep(frontier, client, &record)
 }
 
-fn keep(frontier: &EmbeddedFrontier, client: &str, standing: &Standing) -> Result<(), FrontierError> {
-    frontier.set_note(&format!("{NOTE}{client}"), &serde_json::to_string(standing).unwrap_or_default())
+fn keep(frontier: &EmbeddedFrontier, client: &str, record: &WorkerRecord) -> Result<(), FrontierError> {
+    frontier.set_note(&format!("{NOTE}{client}"), &serde_json::to_string(record).unwrap_or_default())
 }
 
 /// The stored records of the configured workers.
-fn kept(config: &WorkConfig, frontier: &EmbeddedFrontier) -> Result<BTreeMap<String, Standing>, FrontierError> {
-    let mut standings = BTreeMap::new();
+fn kept(config: &WorkConfig, frontier: &EmbeddedFrontier) -> Result<BTreeMap<String, WorkerRecord>, FrontierError> {
+    let mut records = BTreeMap::new();
     for (name, _) in &config.clients {
         let kept = frontier.note(&format!("{NOTE}{name}"))?;
-        standings.insert(name.clone(), kept.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default());
+        records.insert(name.clone(), kept.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default());
     }
-    Ok(standings)
+    Ok(records)
 }

@@ -1,6 +1,6 @@
 //! The history of a URL: who linked to it, and the results of its attempts.
 
-use seine_frontier::{Attempt, Cause, Found, UrlSnapshot, Way};
+use seine_frontier::{Attempt, Cause, Found, FoundBy, UrlSnapshot};
 
 use super::order_log::OrderLog;
 use crate::api::schema::{AttemptStory, Attempts, Discovery, FoundLink};
@@ -15,7 +15,7 @@ pub(super) fn discovery(log: &OrderLog, snapshot: Option<&UrlSnapshot>) -> Disco
 
 fn found_link(log: &OrderLog, found: &Found) -> FoundLink {
     let Found { way, on, at } = found;
-    let by = if *way == Way::Added { log.who_added_seeds(*at) } else { None };
+    let by = if *way == FoundBy::Added { log.who_added_seeds(*at) } else { None };
     FoundLink { way: way.name().to_owned(), on: on.clone(), at_ms: *at, by }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use seine_frontier::scope::{CurrentScope, Scope};
-use seine_frontier::{EmbeddedFrontier, Notes, Scheduler, Way};
+use seine_frontier::{EmbeddedFrontier, FoundBy, Notes, Scheduler};
 use seine_system::clock::now_ms;
 
 use super::order_log::{ADD_SEEDS, OrderLog};
@@ -38,7 +38,7 @@ impl Seeds {
         result.bad.truncate(SeedsAdded::NAMED);
         self.widen_scope(&seeds)?;
         let now = now_ms();
-        result.added = self.frontier.propose(&seed_proposals(&seeds, Way::Added, now), now)?.added;
+        result.added = self.frontier.propose(&seed_proposals(&seeds, FoundBy::Added, now), now)?.added;
         result.known = seeds.len() as u64 - result.added;
         self.frontier.try_again(&seeds, now)?;
         self.frontier.flush()?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use seine_frontier::deferred::{DEFERRED, deferred_under};
-use seine_frontier::scope::{CurrentScope, Scope, Verdict};
+use seine_frontier::scope::{CurrentScope, Scope, ScopeDecision};
 use seine_frontier::{
     Cause, EmbeddedFrontier, HostSnapshot, PageRecord, PageState, QueueState, QueuedUrl, RobotsAccess, UrlSnapshot,
     WHEN_LINKED_AGAIN,
@@ -226,13 +226,13 @@ impl Known<'_> {
 
     fn refusing_rule(&self) -> Option<String> {
         match self.scope.why(self.url) {
-            Verdict::Admitted => None,
-            Verdict::NotAUrl => Some("it is not a URL that can be fetched".to_owned()),
-            Verdict::OtherHost => {
+            ScopeDecision::Admitted => None,
+            ScopeDecision::NotAUrl => Some("it is not a URL that can be fetched".to_owned()),
+            ScopeDecision::OtherHost => {
                 Some("its host is neither a seed's nor in link_storage.link_strategy.scope_hosts".to_owned())
             }
-            Verdict::NotAllowed { list } => Some(format!("no pattern of {list} matches")),
-            Verdict::Denied { list, pattern } => Some(format!("{pattern:?} of {list} matches")),
+            ScopeDecision::NotAllowed { list } => Some(format!("no pattern of {list} matches")),
+            ScopeDecision::Denied { list, pattern } => Some(format!("{pattern:?} of {list} matches")),
         }
     }
 

@@ -51,7 +51,7 @@ use self::queue::{Bulk, BulkDocument, BulkOutcome, Written};
 use super::dead_letters::DeadLetters;
 use super::sink::{Delivered, Sink, SinkContext, SinkCount, SinkError};
 use crate::config::{ElasticConfig, Removed, Upkeep};
-use crate::judge::upkeep::Due;
+use crate::judge::upkeep::DeliveryAction;
 
 /// Number of bulks sent but not yet answered. The server writes one while the next is built and sent.
 const IN_FLIGHT: usize = 2;
@@ -152,8 +152,8 @@ impl ElasticSink {
         }
         let due = self.upkeep.due(&entry.event);
         let lines = match due {
-            Due::Write if stores_event(&entry.event) => Some(self.lines(entry)),
-            Due::Delete => Some(action("delete", entry).into()),
+            DeliveryAction::Write if stores_event(&entry.event) => Some(self.lines(entry)),
+            DeliveryAction::Delete => Some(action("delete", entry).into()),
             _ => None,
         };
         let bytes = lines.as_ref().map_or(0, Bytes::len);
@@ -170,7 +170,7 @@ impl ElasticSink {
                 self.next.leaving.push(BulkDocument { entry: entry.clone(), lines })
             }
             Some(lines) => self.next.items.push(BulkDocument { entry: entry.clone(), lines }),
-            None if due == Due::Touch => self.next.touches.push(entry.clone()),
+            None if due == DeliveryAction::Touch => self.next.touches.push(entry.clone()),
             None => self.next.skipped += 1,
         }
         if self.is_due() { self.send() } else { Ok(()) }
@@ -178,7 +178,7 @@ impl ElasticSink {
 
     /// Whether an entry must wait until the index is ready.
     fn must_wait(&self, entry: &Entry) -> bool {
-        let is_document = || self.upkeep.due(&entry.event) == Due::Write && stores_event(&entry.event);
+        let is_document = || self.upkeep.due(&entry.event) == DeliveryAction::Write && stores_event(&entry.event);
         !self.was_ready && (!self.waiting.is_empty() || is_document())
     }
 

@@ -29,7 +29,7 @@ use super::location_notes::{LocationNotes, RecordedLocation};
 use super::sink::{Delivered, Sink, SinkContext, SinkError, empty};
 use super::watch::Watch;
 use crate::config::{KafkaConfig, Removed, Upkeep};
-use crate::judge::upkeep::{Due, has_no_page};
+use crate::judge::upkeep::{DeliveryAction, has_no_page};
 use crate::shutdown::Shutdown;
 
 /// Longest single wait for delivery reports.
@@ -153,15 +153,15 @@ impl KafkaSink {
     fn encode(&mut self, entry: &Entry) -> bool {
         empty(&mut self.value);
         match self.upkeep.due(&entry.event) {
-            Due::Tombstone => true,
-            Due::Event => {
+            DeliveryAction::Tombstone => true,
+            DeliveryAction::Event => {
                 change::write(&entry.event, &mut self.value);
                 true
             }
             // A compacted topic would keep this message instead of the page.
-            Due::Write if has_no_page(&entry.event) => false,
-            Due::Write => self.encoder.encode(entry, &mut self.value) || self.must_leave(entry),
-            Due::Touch | Due::Skip | Due::Delete => false,
+            DeliveryAction::Write if has_no_page(&entry.event) => false,
+            DeliveryAction::Write => self.encoder.encode(entry, &mut self.value) || self.must_leave(entry),
+            DeliveryAction::Touch | DeliveryAction::Skip | DeliveryAction::Delete => false,
         }
     }
 

@@ -153,15 +153,13 @@ impl Seen<'_> {
     /// under another URL. The destination must have the last version under the other URL, or there is a written rule for what it has.
     fn keeps_alias(&self, url: &str, its: &Place) -> bool {
         let is_last = |digest: &String| its.digests.contains(digest);
-        let has_last = |other: &String| {
-            match self.held.get(other) {
-                Some(held) => {
-                    is_last(&held.body_digest)
-                        || self.is_late_letter(other, held)
-                        || self.last_in_new_partition(other).is_some_and(is_last)
-                }
-                None => self.may_lack_pages(),
+        let has_last = |other: &String| match self.held.get(other) {
+            Some(held) => {
+                is_last(&held.body_digest)
+                    || self.is_late_letter(other, held)
+                    || self.last_in_new_partition(other).is_some_and(is_last)
             }
+            None => self.may_lack_pages(),
         };
         let mut others = its.one_of.iter().filter(|other| *other != url);
         self.sink.removed == Removed::Keep && others.any(has_last)

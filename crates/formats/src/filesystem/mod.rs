@@ -174,7 +174,7 @@ fn one_page(
 fn html_page(body: Vec<u8>, url: Option<String>) -> Result<PageEvent, String> {
     let url =
         url.ok_or("its name contains no URL (hashed names do not), and FILESYSTEM_HTML stores the URL nowhere else")?;
-    let mut event = PageEvent::read_back(url);
+    let mut event = PageEvent::empty(url);
     if let Outcome::Response(response) = &mut event.outcome {
         response.body = body.into();
     }

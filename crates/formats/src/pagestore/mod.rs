@@ -318,7 +318,7 @@ pub fn day(year: &str, month: &str, day: &str) -> Option<Date> {
 impl PagestoreRecord {
     /// Turns the record into an event: fetched at the start of its day in UTC, with status 200.
     pub fn into_event(self) -> PageEvent {
-        let mut event = PageEvent::read_back(self.entry.url);
+        let mut event = PageEvent::empty(self.entry.url);
         let seconds = self.day.midnight().assume_utc().unix_timestamp();
         event.started_ms = EpochMs::try_from(seconds).unwrap_or_default() * 1000;
         event.ended_ms = event.started_ms;

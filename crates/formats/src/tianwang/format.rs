@@ -6,7 +6,7 @@ use crate::layout::{self, FileContent, RollingLayout};
 use crate::records::{ArchiveReader, CodecReader, ReaderInput};
 use crate::recovery::RecoveryMethod;
 use crate::sniff::{Confidence, Prefix};
-use crate::stored_fields::{Field, Lacks, Reduction, Stored};
+use crate::stored_fields::{Field, MissingFields, Reduction, Stored};
 use seine_delivery::Entry;
 
 pub const FORMAT: Format = Format(&FormatSpec {
@@ -34,7 +34,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
     reader: |input: ReaderInput| {
         let lacks = |_: &TianwangReader<_>, record: &TianwangRecord| {
             let is_bare = !record.has_status();
-            Lacks::default().and(Field::Status, is_bare).and(Field::Headers, is_bare)
+            MissingFields::default().and(Field::Status, is_bare).and(Field::Headers, is_bare)
         };
         let reader = TianwangReader::of_file(input.bytes, input.length)?.checking_dates(input.is_check);
         let records: Box<dyn ArchiveReader> =

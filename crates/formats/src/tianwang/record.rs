@@ -121,7 +121,7 @@ impl TianwangRecord {
     /// Turns the record into an event. DATA without a status line is taken as the body of a 200 answer.
     pub fn into_event(self) -> PageEvent {
         let fetched_ms = self.fetched_ms().unwrap_or_default();
-        let mut event = PageEvent::read_back(self.origin.unwrap_or_else(|| self.url.clone()));
+        let mut event = PageEvent::empty(self.origin.unwrap_or_else(|| self.url.clone()));
         event.final_url = self.url;
         event.ip = self.ip.and_then(|it| it.parse::<IpAddr>().ok());
         (event.started_ms, event.ended_ms) = (fetched_ms, fetched_ms);

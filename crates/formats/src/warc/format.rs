@@ -9,7 +9,7 @@ use crate::layout::{BuiltIndex, FileContent, NameStamp, RollingLayout, SidecarIn
 use crate::records::{ArchiveReader, ArchiveRecord, CodecReader, ReadSeek, ReaderInput};
 use crate::recovery::RecoveryMethod;
 use crate::sniff::{Confidence, Prefix};
-use crate::stored_fields::{Field, Lacks, Reduction, Stored};
+use crate::stored_fields::{Field, MissingFields, Reduction, Stored};
 use seine_parse::page::PageEvent;
 
 pub const FORMAT: Format = Format(&FormatSpec {
@@ -73,7 +73,7 @@ fn reader(input: ReaderInput) -> std::io::Result<Box<dyn ArchiveReader>> {
         return Ok(Box::new(DigestReader { reader, offset: 0 }));
     }
     let lacks = |pages: &WarcPages<Box<dyn ReadSeek>>, event: &PageEvent| {
-        let lacks = Lacks::default().and(Field::Status, !pages.has_status());
+        let lacks = MissingFields::default().and(Field::Status, !pages.has_status());
         lacks.and(Field::Relevance, !event.relevance.is_known())
     };
     let mut pages = CodecReader::new(WarcPages::new(reader), |event| event, lacks, WarcPages::truncated);
@@ -103,7 +103,7 @@ impl<R: Read> ArchiveReader for DigestReader<R> {
         let is_page =
             matches!(record.kind(), "response" | "revisit" | "resource") && record.get("Seine-Redirects-To").is_none();
         let url = record.target_uri().unwrap_or_default();
-        Some(if is_page { ArchiveRecord::Page(Box::new(PageEvent::read_back(url))) } else { ArchiveRecord::Other })
+        Some(if is_page { ArchiveRecord::Page(Box::new(PageEvent::empty(url))) } else { ArchiveRecord::Other })
     }
 
     fn offset(&self) -> Option<u64> {

@@ -186,7 +186,7 @@ impl CaptureRecords {
             Ok(response) => response,
             Err(source) => return Some(Err(WarcError::Http { offset: main.location.offset, source })),
         };
-        let mut event = PageEvent::read_back(target);
+        let mut event = PageEvent::empty(target);
         event.crawler_id = crawler_id.clone();
         event.started_ms = main.date().unwrap_or_default();
         let took = main.get("Seine-Fetch-Ms").and_then(|it| it.parse().ok()).unwrap_or(0);
@@ -288,7 +288,7 @@ fn without_status_line(block: &Bytes, error: HttpError) -> Result<Response, Http
         return Err(error);
     }
     let head = http::head_length(block);
-    Ok(Response { headers: http::parse_headers(&block[..head]), body: block.slice(head..), ..Response::read_back() })
+    Ok(Response { headers: http::parse_headers(&block[..head]), body: block.slice(head..), ..Response::empty() })
 }
 
 fn resource(record: &WarcRecord) -> Response {
@@ -296,13 +296,13 @@ fn resource(record: &WarcRecord) -> Response {
     if let Some(content_type) = record.get("Content-Type") {
         headers.push("Content-Type", content_type);
     }
-    Response { headers, body: record.block.clone(), ..Response::read_back() }
+    Response { headers, body: record.block.clone(), ..Response::empty() }
 }
 
 /// None for unknown profiles, whose meaning is unknown.
 fn revisit(record: &WarcRecord) -> Option<Response> {
     let profile = record.get("WARC-Profile").unwrap_or_default();
-    let not_modified = || Response { status: 304, reason: "Not Modified".into(), ..Response::read_back() };
+    let not_modified = || Response { status: 304, reason: "Not Modified".into(), ..Response::empty() };
     let sent = http::parse_response(&record.block).ok();
     if profile.ends_with("/server-not-modified") {
         return Some(sent.unwrap_or_else(not_modified));

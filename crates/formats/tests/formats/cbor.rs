@@ -10,7 +10,7 @@ use seine_parse::page::{Headers, Outcome, PageEvent};
 use seine_parse::{DeriveOptions, derive};
 
 fn event(content_type: &str, body: &[u8]) -> PageEvent {
-    let mut event = PageEvent::read_back("http://www.a.example/x?y");
+    let mut event = PageEvent::empty("http://www.a.example/x?y");
     event.ended_ms = 1_795_271_940_123;
     event.request_headers.push("accept", "*/*");
     let Outcome::Response(response) = &mut event.outcome else { unreachable!() };

@@ -67,7 +67,7 @@ fn what_is_no_response_is_refused_by_its_first_line() {
 
 #[test]
 fn a_rebuilt_response_has_the_length_it_has_and_no_framing() {
-    let mut event = PageEvent::read_back("http://a.example/p?q=1");
+    let mut event = PageEvent::empty("http://a.example/p?q=1");
     let Outcome::Response(response) = &mut event.outcome else { unreachable!() };
     response.version = HttpVersion::Http2;
     response.reason = "two\r\nlines".into();
@@ -87,7 +87,7 @@ fn a_rebuilt_response_has_the_length_it_has_and_no_framing() {
 
 #[test]
 fn a_request_names_the_host_of_the_final_url() {
-    let mut event = PageEvent::read_back("http://a.example/");
+    let mut event = PageEvent::empty("http://a.example/");
     event.final_url = "https://b.example:8443/p/q?r=s#t".into();
     event.request_headers = Headers(vec![("accept".into(), "*/*".into())]);
     let mut out = Vec::new();
@@ -173,7 +173,7 @@ proptest! {
         let headers: Vec<_> = headers.into_iter()
             .filter(|(name, _)| !["content-length", "transfer-encoding"].contains(&name.to_ascii_lowercase().as_str()))
             .collect();
-        let mut event = PageEvent::read_back("http://a.example/");
+        let mut event = PageEvent::empty("http://a.example/");
         let Outcome::Response(response) = &mut event.outcome else { unreachable!() };
         *response = Response { status, headers: Headers(headers), body: body.into(), ..response.clone() };
         let mut read = parsed(&written(response).0);

@@ -36,7 +36,7 @@ fn limits(each: usize) -> WebIndexLimits {
 }
 
 fn event(html: &str) -> PageEvent {
-    let mut event = PageEvent::read_back("http://a.example/old?b=1&a=2");
+    let mut event = PageEvent::empty("http://a.example/old?b=1&a=2");
     event.final_url = "http://a.example/new#part".into();
     event.ended_ms = 1_795_271_940_999;
     let Outcome::Response(response) = &mut event.outcome else { unreachable!() };

@@ -216,7 +216,7 @@ fn a_record_is_a_page_of_its_day() {
 #[test]
 fn only_pages_with_a_2xx_answer_are_held() {
     let with = |status: u16| {
-        let mut page = PageEvent::read_back("http://a.example/");
+        let mut page = PageEvent::empty("http://a.example/");
         let Outcome::Response(response) = &mut page.outcome else { unreachable!() };
         response.status = status;
         page

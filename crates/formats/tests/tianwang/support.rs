@@ -10,7 +10,7 @@ use seine_formats::tianwang::{FoundRecord, Gap, ScannedRange, TianwangError, Tia
 use seine_parse::page::{Headers, Outcome, PageEvent, Relevance, Response};
 
 pub fn event(url: &str, status: u16, headers: &[(&str, &str)], body: &[u8]) -> PageEvent {
-    let mut event = PageEvent::read_back(url);
+    let mut event = PageEvent::empty(url);
     event.id = "0190163d8694739b9f0c1a2b3c4d5e6f".into();
     event.ip = Some([162, 105, 129, 12].into());
     event.started_ms = 1_050_394_385_000;

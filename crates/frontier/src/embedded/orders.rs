@@ -5,10 +5,10 @@ use super::changes::deferred;
 use super::changes::domains;
 use super::open::EmbeddedFrontier;
 use crate::keys::{HostKey, split};
-use crate::{BudgetStanding, FrontierError, HostOrder, HostSnapshot, Lease, Release, Scheduler, Standing, WhichHosts};
+use crate::{BudgetStanding, DiskState, FrontierError, HostOrder, HostSnapshot, Lease, Release, Scheduler, WhichHosts};
 use seine_parse as parse;
 use seine_parse::page::EpochMs;
-use seine_policies::budgets::{Amounts, Budget, Whom};
+use seine_policies::budgets::{Amounts, Budget, BudgetScope};
 
 impl EmbeddedFrontier {
     /// Releases a host, and writes the results of the visit.
@@ -85,8 +85,8 @@ impl EmbeddedFrontier {
     }
 
     /// Whether its disk can be written.
-    pub fn standing(&self) -> Standing {
-        self.store_handle.standing()
+    pub fn disk_state(&self) -> DiskState {
+        self.store_handle.disk_state()
     }
 
     /// All budgets with their use. O(1).
@@ -94,7 +94,7 @@ impl EmbeddedFrontier {
         let schedule = self.memory.schedule.lock();
         let ledger = self.memory.reservations.budgets.ledger.lock();
         let standing = |budget: &Budget| {
-            let of_crawl = (budget.of == Whom::Crawl).then(|| ledger.of_crawl(budget, now));
+            let of_crawl = (budget.of == BudgetScope::Crawl).then(|| ledger.of_crawl(budget, now));
             BudgetStanding {
                 budget: *budget,
                 spent: of_crawl.map(|(spent, _)| spent),

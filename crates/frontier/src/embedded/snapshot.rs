@@ -7,7 +7,7 @@ use super::disk::target_keys::members_of;
 use super::open::EmbeddedFrontier;
 use crate::keys::{Rank, UrlKey, ready_key};
 use crate::snapshot::{COUNTED, QueueState, UrlSnapshot};
-use crate::{Found, FrontierError, Way};
+use crate::{Found, FoundBy, FrontierError};
 use seine_parse::page::EpochMs;
 
 /// Maximum number of aliases to list.
@@ -80,7 +80,7 @@ fn named(store: &Store, source: &Source) -> Result<Option<Found>, FrontierError>
     let Some(way) = source.way else { return Ok(None) };
     let on = match source.on() {
         Some(on) => match store.host(on.host)? {
-            Some(host) if way == Way::RobotsTxt => Some(format!("{}/robots.txt", host.origin)),
+            Some(host) if way == FoundBy::RobotsTxt => Some(format!("{}/robots.txt", host.origin)),
             Some(host) => store.page(on, &host.origin)?.map(|page| page.url),
             None => None,
         },

@@ -34,7 +34,7 @@ pub(super) struct Due {
 
 /// Where a due host waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Waits {
+pub(super) enum WaitsWith {
     /// By its own due time: its domain was not served recently when it was listed.
     Alone,
     /// With its domain, as soon as it is due.
@@ -44,7 +44,7 @@ pub(super) enum Waits {
 
 impl Listed {
     pub(super) fn with_its_domain(self) -> Listed {
-        Listed { waits: Waits::WithDomain, ..self }
+        Listed { waits: WaitsWith::WithDomain, ..self }
     }
 
     /// Whether it has the same due time and band, wherever it waits.
@@ -58,12 +58,12 @@ impl Listed {
 pub(super) struct Listed {
     pub due: EpochMs,
     band: u8,
-    waits: Waits,
+    waits: WaitsWith,
 }
 
 /// The chosen host.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Taken {
+pub(super) struct ChosenPosition {
     pub host: HostKey,
     band: usize,
     /// It has waited longest: take the first URL at or after this priority.
@@ -72,7 +72,7 @@ pub(super) struct Taken {
 
 /// The worker that a host is chosen for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Room {
+pub(super) struct WorkerSupply {
     /// Number of leased hosts and free workers.
     pub workers: usize,
     /// It is one of the last workers, reserved for domains without leases if there are any.
@@ -81,11 +81,11 @@ pub(super) struct Room {
 
 /// The next host.
 #[derive(Debug)]
-pub(super) enum Next {
+pub(super) enum NextHost {
     /// By its own due time.
-    Due(Taken, Listed),
+    Due(ChosenPosition, Listed),
     /// By its domain.
-    Domain(Taken),
+    Domain(ChosenPosition),
 }
 
 impl Default for Due {
@@ -114,32 +114,32 @@ impl Due {
     /// `best`: the priority of the best queued URL; none: only rechecks and retries are queued.
     pub(super) fn entry(&self, due: EpochMs, best: Option<u8>, domain: DomainKey) -> Listed {
         let band = if self.ranks() { best.map_or(LATER, band) } else { 0 };
-        let waits = if self.domains.has(domain) { Waits::Soon } else { Waits::Alone };
+        let waits = if self.domains.has(domain) { WaitsWith::Soon } else { WaitsWith::Alone };
         Listed { due, band: band as u8, waits }
     }
 
     /// The first host of a recently served domain that is due now, and does not wait with its domain yet.
     pub(super) fn first_soon(&self, now: EpochMs) -> Option<(HostKey, Listed)> {
         let ((due, _, host), band) = *self.soon.first()?;
-        (due <= now).then_some((host, Listed { due, band, waits: Waits::Soon }))
+        (due <= now).then_some((host, Listed { due, band, waits: WaitsWith::Soon }))
     }
 
     /// `domain`: of a host that waits with it.
     pub(super) fn insert(&mut self, listed: Listed, number: u64, host: HostKey, domain: impl FnOnce() -> DomainKey) {
         let position = (listed.due, number, host);
         match listed.waits {
-            Waits::Alone => _ = self.bands[usize::from(listed.band)].insert(position),
-            Waits::Soon => _ = self.soon.insert((position, listed.band)),
-            Waits::WithDomain => self.domains.insert(domain(), listed.band, position),
+            WaitsWith::Alone => _ = self.bands[usize::from(listed.band)].insert(position),
+            WaitsWith::Soon => _ = self.soon.insert((position, listed.band)),
+            WaitsWith::WithDomain => self.domains.insert(domain(), listed.band, position),
         }
     }
 
     pub(super) fn remove(&mut self, listed: Listed, number: u64, host: HostKey, domain: impl FnOnce() -> DomainKey) {
         let position = (listed.due, number, host);
         match listed.waits {
-            Waits::Alone => _ = self.bands[usize::from(listed.band)].remove(&position),
-            Waits::Soon => _ = self.soon.remove(&(position, listed.band)),
-            Waits::WithDomain => self.domains.remove(domain(), listed.band, position),
+            WaitsWith::Alone => _ = self.bands[usize::from(listed.band)].remove(&position),
+            WaitsWith::Soon => _ = self.soon.remove(&(position, listed.band)),
+            WaitsWith::WithDomain => self.domains.remove(domain(), listed.band, position),
         }
     }
 
@@ -149,7 +149,7 @@ impl Due {
     }
 
     /// The next host, if one is due. It stays listed.
-    pub(super) fn next(&self, now: EpochMs, room: Room) -> Option<Next> {
+    pub(super) fn next(&self, now: EpochMs, room: WorkerSupply) -> Option<NextHost> {
         let is_longest = self.is_longest();
         let due = self.bands.iter().enumerate().filter_map(|(at, band)| Some((at, *band.first()?)));
         let mut due = due.filter(|(_, (due, ..))| *due <= now);
@@ -163,20 +163,20 @@ impl Due {
             Some((at, position))
                 if domain_position.is_none_or(|of_domain| is_before((at, position), of_domain, is_longest)) =>
             {
-                let listed = Listed { due: position.0, band: at as u8, waits: Waits::Alone };
-                Some(Next::Due(self.taken(position, at), listed))
+                let listed = Listed { due: position.0, band: at as u8, waits: WaitsWith::Alone };
+                Some(NextHost::Due(self.taken(position, at), listed))
             }
-            _ => self.at_position(domain_position?, now).map(Next::Domain),
+            _ => self.at_position(domain_position?, now).map(NextHost::Domain),
         }
     }
 
     /// The same, only for hosts that wait with their domains.
-    pub(super) fn next_domain(&self, now: EpochMs, room: Room) -> Option<Taken> {
+    pub(super) fn next_domain(&self, now: EpochMs, room: WorkerSupply) -> Option<ChosenPosition> {
         self.at_position(self.next_position(now, room, false)?, now)
     }
 
     /// The next domain. `has_due`: a host that waits by its own due time is available too.
-    fn next_position(&self, now: EpochMs, room: Room, has_due: bool) -> Option<DomainPosition> {
+    fn next_position(&self, now: EpochMs, room: WorkerSupply, has_due: bool) -> Option<DomainPosition> {
         let bands = self.bands.len() as u8;
         if room.is_spared && self.has_others(now) {
             return self.domains.first(bands, 1);
@@ -192,7 +192,7 @@ impl Due {
         of_domain.or_else(|| self.domains.least(bands).filter(|_| !has_due))
     }
 
-    fn at_position(&self, of_domain: DomainPosition, now: EpochMs) -> Option<Taken> {
+    fn at_position(&self, of_domain: DomainPosition, now: EpochMs) -> Option<ChosenPosition> {
         let position = self.domains.first_of(of_domain).filter(|(due, ..)| *due <= now)?;
         Some(self.taken(position, usize::from(of_domain.0)))
     }
@@ -202,10 +202,10 @@ impl Due {
         self.ranks() && self.taken.is_multiple_of(WAITED)
     }
 
-    fn taken(&self, (.., host): HostPosition, band: usize) -> Taken {
+    fn taken(&self, (.., host): HostPosition, band: usize) -> ChosenPosition {
         // Steps by the golden ratio cover the range evenly.
         let from = self.is_longest().then(|| (self.taken / WAITED).wrapping_mul(158) as u8);
-        Taken { host, band, from }
+        ChosenPosition { host, band, from }
     }
 
     /// Whether more than one domain has work soon.
@@ -215,7 +215,7 @@ impl Due {
     }
 
     /// Whether a better host than the chosen one, whose best URL has this priority, may be visited.
-    pub(super) fn has_better(&self, taken: Taken, priority: u8, now: EpochMs) -> bool {
+    pub(super) fn has_better(&self, taken: ChosenPosition, priority: u8, now: EpochMs) -> bool {
         let band = band(priority).min(self.bands.len());
         let mut better = self.bands[..band].iter();
         let is_less = self.ranks() && taken.from.is_none() && band > taken.band;

@@ -1,6 +1,6 @@
 //! Chooses the next host: the one due first, unless its domain was recently served. Then it waits with its domain.
 
-use super::due::{Listed, Next, Room, Taken};
+use super::due::{ChosenPosition, Listed, NextHost, WorkerSupply};
 use super::state::{Leased, Schedule};
 use crate::keys::{DomainKey, HostKey};
 use seine_parse::page::EpochMs;
@@ -10,7 +10,7 @@ const MOVED: usize = 1024;
 
 impl Schedule {
     /// Removes the next host from the list and returns it.
-    pub(super) fn take_next(&mut self, now: EpochMs, room: Room) -> Option<Taken> {
+    pub(super) fn take_next(&mut self, now: EpochMs, room: WorkerSupply) -> Option<ChosenPosition> {
         self.due.begin();
         for _ in 0..MOVED {
             let Some((host, listed)) = self.due.first_soon(now) else { break };
@@ -18,10 +18,10 @@ impl Schedule {
         }
         for _ in 0..MOVED {
             match self.due.next(now, room)? {
-                Next::Due(taken, listed) if self.due.domains.has(self.domain_of(taken.host)) => {
+                NextHost::Due(taken, listed) if self.due.domains.has(self.domain_of(taken.host)) => {
                     self.relist(taken.host, Some(listed.with_its_domain()));
                 }
-                Next::Due(taken, _) | Next::Domain(taken) => {
+                NextHost::Due(taken, _) | NextHost::Domain(taken) => {
                     self.relist(taken.host, None);
                     return Some(taken);
                 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::due::{Room, band};
+use super::due::{WorkerSupply, band};
 use super::host::HostState;
 use super::queue::{Candidate, ChosenHost, Found, Queue};
 use super::record::HostRecord;
@@ -32,7 +32,7 @@ impl Schedule {
     /// Takes the most urgent due host, if there is one. `free` workers are available, `spared` of them reserved.
     pub(crate) fn choose(&mut self, now: EpochMs, free: usize, spared: usize) -> Option<ChosenHost> {
         self.last_choice = self.last_choice.max(now);
-        let room = Room { workers: self.leases.len().saturating_add(free), is_spared: free <= spared };
+        let room = WorkerSupply { workers: self.leases.len().saturating_add(free), is_spared: free <= spared };
         let taken = self.take_next(now, room)?;
         let host = taken.host;
         self.rest_for(host, None);

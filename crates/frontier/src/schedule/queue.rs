@@ -1,6 +1,6 @@
 //! The queues of a host's URLs, and what a lease takes from them.
 
-use super::due::Taken;
+use super::due::ChosenPosition;
 use crate::keys::{HostKey, Rank, UrlKey};
 use crate::lease::RETRY_WAITS_MS;
 use seine_parse::page::EpochMs;
@@ -37,7 +37,7 @@ pub(crate) struct ChosenHost {
     pub in_flight_ready: usize,
     pub in_flight_later: usize,
     pub(super) epoch: u32,
-    pub(super) taken: Taken,
+    pub(super) taken: ChosenPosition,
     /// Further entries of `ready` to read. If links have scores, one shows what is left.
     pub spare: usize,
     /// Some of its URLs are deferred.

@@ -4,13 +4,13 @@ use seine_frontier::{
     Attempt, Batch, FrontierOptions, LeaseLimits, NoBudget, Release, Scheduler, Spent, Verdict, Verdicts,
 };
 use seine_parse::page::EpochMs;
-use seine_policies::budgets::{Amounts, Budget, Period, What, Whom};
+use seine_policies::budgets::{Amounts, Budget, BudgetScope, Period, What};
 
 use crate::support::{ATTEMPT, Disk, at, embedded, fetched, lease_one, pages, plain, urls};
 
 const DAY: EpochMs = 24 * 60 * 60 * 1000;
 
-fn budget(of: Whom, what: What, per: Period, most: u64) -> Budget {
+fn budget(of: BudgetScope, what: What, per: Period, most: u64) -> Budget {
     Budget { of, what, per, most }
 }
 
@@ -34,7 +34,7 @@ fn reserve(frontier: &Disk, url: &str, now: EpochMs) -> Result<(), NoBudget> {
 
 #[test]
 fn what_is_in_flight_is_counted_until_it_is_known() {
-    let limit = budget(Whom::Host, What::Pages, Period::Life, 2);
+    let limit = budget(BudgetScope::Host, What::Pages, Period::Life, 2);
     let mut frontier = with(&[limit]);
     let spent = Err(NoBudget::Spent(Spent { budget: limit, until: EpochMs::MAX }));
     assert_eq!(reserve(&frontier, "http://a.test/1", 10), Ok(()));
@@ -63,9 +63,9 @@ fn what_is_in_flight_is_counted_until_it_is_known() {
 
 #[test]
 fn days_and_runs_begin_anew_and_a_life_does_not() {
-    let of_day = budget(Whom::Domain, What::BytesDecoded, Period::Day, 10_000);
-    let of_run = budget(Whom::Crawl, What::Pages, Period::Run, 3);
-    let of_life = budget(Whom::Crawl, What::BytesReceived, Period::Life, 5000);
+    let of_day = budget(BudgetScope::Domain, What::BytesDecoded, Period::Day, 10_000);
+    let of_run = budget(BudgetScope::Crawl, What::Pages, Period::Run, 3);
+    let of_life = budget(BudgetScope::Crawl, What::BytesReceived, Period::Life, 5000);
     let mut frontier = with(&[of_day, of_run, of_life]);
     let noon = DAY * 20_000 + DAY / 2;
     let spent = |budget, until| Err(NoBudget::Spent(Spent { budget, until }));
@@ -88,8 +88,8 @@ fn days_and_runs_begin_anew_and_a_life_does_not() {
 
 #[test]
 fn a_host_rests_until_its_budget_begins_anew_and_a_restart_asks_again() {
-    let of_day = budget(Whom::Host, What::Pages, Period::Day, 1);
-    let of_life = budget(Whom::Host, What::Pages, Period::Life, 1);
+    let of_day = budget(BudgetScope::Host, What::Pages, Period::Day, 1);
+    let of_life = budget(BudgetScope::Host, What::Pages, Period::Life, 1);
     let mut frontier = with(&[of_day, of_life]);
     frontier.propose(&pages(&["http://a.test/", "http://b.test/", "http://c.test/"]), 0).unwrap();
     for (budget, until) in [(of_day, DAY), (of_life, EpochMs::MAX)] {

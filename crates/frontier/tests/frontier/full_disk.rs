@@ -119,7 +119,7 @@ impl Pair {
     fn assert_away(&mut self, disk: &Path, failed: u64) {
         fill(disk, 0);
         let frontier = &self.frontier;
-        assert!(matches!(frontier.standing(), Standing::Away(_)), "{:?}", frontier.standing());
+        assert!(matches!(frontier.disk_state(), DiskState::Failed(_)), "{:?}", frontier.disk_state());
         assert!(frontier.lease(NOW, LeaseLimits::new(1, 1)).unwrap_err().is_waiting());
         assert!(frontier.lease_host("http://other.example", NOW).unwrap_err().is_waiting());
         assert!(frontier.propose(&pages(&["http://other.example/"]), 0).unwrap_err().is_waiting());
@@ -127,7 +127,7 @@ impl Pair {
         assert!(frontier.flush().unwrap_err().is_waiting());
         for _ in 0..3 {
             assert!(frontier.restore().unwrap_err().is_waiting());
-            assert!(matches!(frontier.standing(), Standing::Away(_)), "{:?}", frontier.standing());
+            assert!(matches!(frontier.disk_state(), DiskState::Failed(_)), "{:?}", frontier.disk_state());
         }
         assert!(frontier.cursor().unwrap() < at(failed));
         // Leases end nevertheless.
@@ -147,7 +147,7 @@ impl Pair {
 
     fn comes_back(&mut self) {
         self.frontier.restore().unwrap();
-        assert_eq!(self.frontier.standing(), Standing::Well);
+        assert_eq!(self.frontier.disk_state(), DiskState::Well);
         let batch = self.open.take().unwrap();
         // A failed write may have been stored nevertheless.
         if self.frontier.cursor().unwrap() == batch.cursor {

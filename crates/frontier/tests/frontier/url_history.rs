@@ -15,7 +15,7 @@ fn open(folder: &tempfile::TempDir) -> EmbeddedFrontier {
     EmbeddedFrontier::open(folder.path(), plain(), NOW).unwrap()
 }
 
-fn found(way: Way, on: &str, at: u64) -> Found {
+fn found(way: FoundBy, on: &str, at: u64) -> Found {
     Found { way, on: Some(on.to_owned()), at }
 }
 
@@ -23,7 +23,7 @@ fn linked(url: &str, found: &Found) -> Proposal {
     Proposal { found: Some(Arc::new(found.clone())), ..page(url) }
 }
 
-fn given(way: Way) -> Option<Found> {
+fn given(way: FoundBy) -> Option<Found> {
     Some(Found { way, on: None, at: NOW })
 }
 
@@ -48,14 +48,14 @@ fn who_led_to_a_url_first_is_kept_and_who_did_last_is_remembered() {
     let folder = tempfile::tempdir().unwrap();
     let frontier = open(&folder);
     let (root, other, map) = ("http://a.example/", "http://b.example/page", "http://a.example/map.xml");
-    let seeds = [root, other].map(|url| Proposal { found: given(Way::Seed).map(Arc::new), ..page(url) });
-    let named = found(Way::RobotsTxt, "http://a.example/robots.txt", NOW);
+    let seeds = [root, other].map(|url| Proposal { found: given(FoundBy::Seed).map(Arc::new), ..page(url) });
+    let named = found(FoundBy::RobotsTxt, "http://a.example/robots.txt", NOW);
     let map_found = Proposal { kind: Kind::Sitemap, ..linked(map, &named) };
     frontier.propose(&[&seeds[..], &[map_found]].concat(), NOW).unwrap();
 
     // Three pages in one batch. Their links are mixed with those of another page, and with one of unknown source.
-    let (first, second) = (found(Way::Link, root, NOW + 1000), found(Way::Link, other, NOW + 2000));
-    let third = found(Way::Sitemap, map, NOW + 3000);
+    let (first, second) = (found(FoundBy::Link, root, NOW + 1000), found(FoundBy::Link, other, NOW + 2000));
+    let third = found(FoundBy::Sitemap, map, NOW + 3000);
     let urls: Vec<String> = (0..5).map(|n| format!("http://a.example/{n}")).collect();
     let links = vec![
         linked(&urls[0], &first),
@@ -72,7 +72,7 @@ fn who_led_to_a_url_first_is_kept_and_who_did_last_is_remembered() {
         |frontier: &EmbeddedFrontier| urls.iter().map(|url| look(frontier, url).first_found).collect::<Vec<_>>();
     let expected = [Some(&first), Some(&first), None, Some(&second), Some(&third)].map(Option::<&Found>::cloned);
     assert_eq!(firsts(&frontier), expected);
-    assert_eq!(look(&frontier, root).first_found, given(Way::Seed));
+    assert_eq!(look(&frontier, root).first_found, given(FoundBy::Seed));
     assert_eq!(look(&frontier, map).first_found, Some(named));
     let lasts = urls.iter().map(|url| look(&frontier, url).last_found).collect::<Vec<_>>();
     let expected = [Some(&second), Some(&first), None, Some(&second), Some(&third)].map(Option::<&Found>::cloned);

@@ -41,7 +41,7 @@ fn a_feed_is_known_by_its_first_element() {
 
 #[test]
 fn the_articles_of_a_feed_are_links_to_follow() {
-    let mut event = PageEvent::read_back("http://a.example/feed");
+    let mut event = PageEvent::empty("http://a.example/feed");
     let Outcome::Response(response) = &mut event.outcome else { unreachable!() };
     response.headers.push("content-type", "application/rss+xml");
     response.body = RSS.into();

@@ -14,7 +14,7 @@ use seine_parse::page::EpochMs;
 /// A limit: whose, of what, how much, per which period (`budget.rules`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Budget {
-    pub of: Whom,
+    pub of: BudgetScope,
     pub what: What,
     pub per: Period,
     /// Number of pages or bytes.
@@ -23,7 +23,7 @@ pub struct Budget {
 
 /// Whose budget it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Whom {
+pub enum BudgetScope {
     Crawl,
     /// A host name or address, with any scheme and port.
     Host,
@@ -87,12 +87,12 @@ impl fmt::Display for Budget {
     }
 }
 
-impl Whom {
+impl BudgetScope {
     pub fn name(self) -> &'static str {
         match self {
-            Whom::Crawl => "crawl",
-            Whom::Host => "host",
-            Whom::Domain => "domain",
+            BudgetScope::Crawl => "crawl",
+            BudgetScope::Host => "host",
+            BudgetScope::Domain => "domain",
         }
     }
 }

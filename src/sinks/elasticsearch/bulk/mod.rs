@@ -355,7 +355,8 @@ impl BulkSender {
         let (index, waited) = (&self.config.index, patience.since.elapsed());
         if waited >= self.config.max_retry {
             let problem = format!("nothing written to {index} for {} s: {reason}", waited.as_secs());
-            let remedy = "check the server; nothing is lost: a crawl tries again by itself, and a replay can be repeated";
+            let remedy =
+                "check the server; nothing is lost: a crawl tries again by itself, and a replay can be repeated";
             return Err(BulkFailure::Failed(other(problem, remedy)));
         }
         if !std::mem::replace(&mut patience.is_reported, true) {

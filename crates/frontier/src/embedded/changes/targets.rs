@@ -7,7 +7,7 @@ use super::answer::{Answer, Consequences, Heirs};
 use super::entries::Entries;
 use super::pages::Pages;
 use crate::embedded::disk::canonical_slots::{
-    CHAIN, Standing, canonical_of_alias, is_delivered, is_page, leads_on, named_by_alias,
+    CHAIN, SlotOwner, canonical_of_alias, is_delivered, is_page, leads_on, named_by_alias,
 };
 use crate::embedded::disk::records::{self, Owner};
 use crate::embedded::disk::store::Store;
@@ -130,18 +130,18 @@ impl<'a> Targets<'a> {
     fn recheck_aliases(&mut self, pages: &Pages, answer: Answer) -> Result<Vec<Heirs>, FrontierError> {
         let Answer { url, before, record } = answer;
         self.note_named(answer)?;
-        let (was, is) = (Standing::of(before), Standing::of(Some(record)));
+        let (was, is) = (SlotOwner::of(before), SlotOwner::of(Some(record)));
         let mut heirs = Vec::new();
         if was == is {
             return Ok(heirs);
         }
-        if is != Standing::None {
+        if is != SlotOwner::None {
             let stand_in = self.owner(url)?.filter(|owner| owner.has_canonical_slot).map(|owner| owner.url);
             if let Some(stand_in) = stand_in.filter(|stand_in| Some(stand_in) != record.target.as_ref()) {
                 heirs.push(Heirs::one(self.store.keys.key_of(&stand_in)?));
             }
         }
-        if was != Standing::None {
+        if was != SlotOwner::None {
             // URLs that redirect here would only find the same result.
             heirs.push(self.heirs_of(pages, url, url, true)?);
         }

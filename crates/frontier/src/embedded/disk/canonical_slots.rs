@@ -35,19 +35,19 @@ pub(crate) fn canonical_of_alias(record: &PageRecord) -> Option<&str> {
 
 /// The state of a canonical URL, for a page that names it.
 #[derive(PartialEq)]
-pub(crate) enum Standing<'r> {
+pub(crate) enum SlotOwner<'r> {
     None,
     Page,
     /// It names another URL, or redirects there.
     LeadsTo(&'r str),
 }
 
-impl Standing<'_> {
-    pub(crate) fn of(record: Option<&PageRecord>) -> Standing<'_> {
+impl SlotOwner<'_> {
+    pub(crate) fn of(record: Option<&PageRecord>) -> SlotOwner<'_> {
         match record {
-            Some(record) if is_delivered(record) => Standing::Page,
-            Some(record) => named_by_alias(record).map_or(Standing::None, Standing::LeadsTo),
-            None => Standing::None,
+            Some(record) if is_delivered(record) => SlotOwner::Page,
+            Some(record) => named_by_alias(record).map_or(SlotOwner::None, SlotOwner::LeadsTo),
+            None => SlotOwner::None,
         }
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use parking_lot::{MappedRwLockReadGuard, RwLock, RwLockReadGuard};
 
 use super::store::{self, Store};
-use crate::{FrontierError, Standing};
+use crate::{DiskState, FrontierError};
 use seine_system::{disk, folders};
 
 pub(crate) type StoreGuard<'a> = MappedRwLockReadGuard<'a, Store>;
@@ -60,11 +60,11 @@ impl ReopenableStore {
         self.lack_of_room().map_or(Ok(store), |lack| Err(self.waiting(lack)))
     }
 
-    pub(crate) fn standing(&self) -> Standing {
+    pub(crate) fn disk_state(&self) -> DiskState {
         match (self.store(), self.lack_of_room()) {
-            (Err(error), _) => Standing::Away(error.to_string()),
-            (Ok(_), Some(lack)) => Standing::NoRoom(self.waiting(lack).to_string()),
-            (Ok(_), None) => Standing::Well,
+            (Err(error), _) => DiskState::Failed(error.to_string()),
+            (Ok(_), Some(lack)) => DiskState::Full(self.waiting(lack).to_string()),
+            (Ok(_), None) => DiskState::Well,
         }
     }
 

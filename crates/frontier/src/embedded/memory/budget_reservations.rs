@@ -11,7 +11,7 @@ use crate::keys::{Keys, UrlKey};
 use crate::{FrontierError, NoBudget};
 use seine_parse::page::{EpochMs, Kind};
 use seine_parse::url;
-use seine_policies::budgets::{Account, Amounts, Whom};
+use seine_policies::budgets::{Account, Amounts, BudgetScope};
 
 /// The ledger, with the accounts of the store.
 pub(crate) struct BudgetReservations {
@@ -59,12 +59,12 @@ impl BudgetReservations {
         let host = url::host(url).unwrap_or_default();
         let mut accounts = vec![CRAWL];
         let ledger = self.ledger.lock();
-        let is_counted = |of: Whom| ledger.budgets.iter().any(|budget| budget.of == of);
-        if is_counted(Whom::Host) {
-            accounts.push(AccountKey { of: Whom::Host, name: self.keys.host(host) });
+        let is_counted = |of: BudgetScope| ledger.budgets.iter().any(|budget| budget.of == of);
+        if is_counted(BudgetScope::Host) {
+            accounts.push(AccountKey { of: BudgetScope::Host, name: self.keys.host(host) });
         }
-        if is_counted(Whom::Domain) {
-            accounts.push(AccountKey { of: Whom::Domain, name: self.keys.host(url::registrable_domain(host)) });
+        if is_counted(BudgetScope::Domain) {
+            accounts.push(AccountKey { of: BudgetScope::Domain, name: self.keys.host(url::registrable_domain(host)) });
         }
         accounts
     }

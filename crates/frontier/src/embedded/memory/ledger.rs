@@ -6,24 +6,24 @@ use std::collections::HashMap;
 use crate::keys::{UrlKey, tagged};
 use crate::{NoBudget, Spent};
 use seine_parse::page::EpochMs;
-use seine_policies::budgets::{Account, Amounts, Budget, Period, Whom};
+use seine_policies::budgets::{Account, Amounts, Budget, BudgetScope, Period};
 
 /// The account of the crawl, or of a host or domain by the hash of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct AccountKey {
-    pub of: Whom,
+    pub of: BudgetScope,
     pub name: u64,
 }
 
 /// The crawl's account.
-pub(crate) const CRAWL: AccountKey = AccountKey { of: Whom::Crawl, name: 0 };
+pub(crate) const CRAWL: AccountKey = AccountKey { of: BudgetScope::Crawl, name: 0 };
 
 impl AccountKey {
     pub(crate) fn to_bytes(self) -> [u8; 9] {
         let kind = match self.of {
-            Whom::Crawl => 0,
-            Whom::Host => 1,
-            Whom::Domain => 2,
+            BudgetScope::Crawl => 0,
+            BudgetScope::Host => 1,
+            BudgetScope::Domain => 2,
             // 3 is a domain's number of hosts: crate::embedded::changes::domains.
         };
         tagged(kind, self.name)

@@ -7,7 +7,7 @@ mod v1;
 use minicbor::{Decode, Encode};
 
 use crate::keys::{Rank, UrlKey};
-use crate::{Attempts, Cause, PageRecord, Way};
+use crate::{Attempts, Cause, FoundBy, PageRecord};
 use seine_parse::page::{EpochMs, Kind};
 use seine_policies::focus::Lead;
 use seine_policies::revisit::History;
@@ -98,7 +98,7 @@ impl Record for Owner {}
 pub struct Source {
     /// None: unknown.
     #[n(0)]
-    pub way: Option<Way>,
+    pub way: Option<FoundBy>,
     /// When, in seconds since 1970.
     #[cbor(n(1), skip_if = "is_default")]
     pub at_s: u32,

@@ -11,7 +11,7 @@ use super::{EpochMs, Headers, HttpVersion, Kind, Outcome, PageEvent, Relevance, 
 impl PageEvent {
     /// A successful GET of `url` with defaults for all else: status 200, no headers, empty body, times 0. The archive's
     /// reader fills in what it knows, then calls [`give_id`](PageEvent::give_id) if the archive has no id.
-    pub fn read_back(url: impl Into<String>) -> PageEvent {
+    pub fn empty(url: impl Into<String>) -> PageEvent {
         let url = url.into();
         PageEvent {
             id: String::new(),
@@ -26,7 +26,7 @@ impl PageEvent {
             ip: None,
             started_ms: 0,
             ended_ms: 0,
-            outcome: Outcome::Response(Response::read_back()),
+            outcome: Outcome::Response(Response::empty()),
             again: None,
             change: None,
             withheld: None,
@@ -50,7 +50,7 @@ impl PageEvent {
 
 impl Response {
     /// A 200 with nothing else known.
-    pub fn read_back() -> Response {
+    pub fn empty() -> Response {
         Response {
             status: 200,
             reason: "OK".into(),

@@ -33,7 +33,7 @@ pub(super) struct EndedLease<'l> {
 /// Stored in one note per worker, so it survives restarts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Standing {
+pub(super) struct WorkerRecord {
     pub agreed: u64,
     pub disagreed: u64,
     /// One bit for each recent comparison, the latest lowest; 1 means it disagreed.
@@ -66,7 +66,7 @@ pub(super) struct ShutOut {
     pub why: String,
 }
 
-impl Standing {
+impl WorkerRecord {
     /// The record as shown to users. `hosts` is the present number of hosts.
     pub(super) fn status(&self, name: &str, hosts: u64, config: &WorkConfig) -> ClientStatus {
         ClientStatus {
