@@ -158,6 +158,15 @@ impl ArchiveInputs {
         Ok(ArchiveInputs { options, named, walk: None, root: None, trees: Trees::default() })
     }
 
+    /// Fails if a file that was named itself is in no known format. Reads the beginning of each such file.
+    pub fn check_files(mut self) -> Result<(), InputError> {
+        let files = std::mem::take(&mut self.named).into_iter().filter_map(|named| match named {
+            Named::File(path) => Some(path),
+            Named::Folder(_) | Named::Partition(_) => None,
+        });
+        files.map(|path| self.file_by_name(path).map(drop)).collect()
+    }
+
     /// Total bytes of the inputs, as far as the file system knows.
     pub fn measure(names: &[String], options: &InputOptions) -> u64 {
         let Ok(source) = ArchiveInputs::open(names, options.clone()) else { return 0 };

@@ -12,7 +12,7 @@ use seine_formats::stored_fields::MissingFields;
 use seine_formats::{Format, change};
 
 use super::detect::{self, Detected};
-use crate::sinks::kafka_reader::{Next, TopicReader};
+use crate::sinks::kafka::reader::{Next, TopicReader};
 
 /// The prefix of a topic's address: `kafka://localhost:9092/pages`.
 pub(crate) const SCHEME: &str = "kafka://";

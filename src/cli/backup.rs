@@ -68,7 +68,9 @@ pub(super) fn backup(args: Backup) -> anyhow::Result<ExitCode> {
         }
     };
     ticker.end();
-    ticker.screen.print(&taken(&manifest, folder, &args.to));
+    if !args.quiet {
+        ticker.screen.print(&taken(&manifest, folder, &args.to));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -77,7 +79,9 @@ pub(super) fn restore(args: Restore) -> anyhow::Result<ExitCode> {
     let mut ticker = Ticker::start(Screen::new(args.quiet), "", total * 2);
     let manifest = backup::restore(&args.from, &args.output, ticker.read())?;
     ticker.end();
-    ticker.screen.print(&restored(&manifest, &args.from, &args.output));
+    if !args.quiet {
+        ticker.screen.print(&restored(&manifest, &args.from, &args.output));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -37,7 +37,7 @@ const TASK: &str = "from_archive";
 /// Records durably that a new sink will be filled with events before `behind`. This precedes its first offset.
 pub(super) fn begin(folder: &Path, sink: &SinkConfig, config: &Config, behind: u64) -> Result<(), CrawlError> {
     // A wrong name fails before anything is created.
-    ArchiveInputs::open(&config.from_archive, without_own(folder, sink))?;
+    ArchiveInputs::open(&config.from_archive, without_own(folder, sink))?.check_files()?;
     note(folder, sink.name(), &absolute(&config.from_archive), behind)
 }
 
@@ -50,9 +50,25 @@ pub(super) fn absolute(names: &[String]) -> Vec<String> {
     names.iter().map(absolute).collect()
 }
 
+/// The names as stored: paths in the data folder are relative to it, so that the folder can be moved.
+pub(super) fn kept_names(folder: &Path, names: &[String]) -> Vec<String> {
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let inside = |name: &String| Path::new(name).strip_prefix(&folder).map(|path| path.display().to_string());
+    names.iter().map(|name| inside(name).unwrap_or_else(|_| name.clone())).collect()
+}
+
+/// Stored names as paths that can be opened.
+fn names_of(folder: &Path, kept: &[String]) -> Vec<String> {
+    let path = |name: &String| match name.contains("://") {
+        true => name.clone(),
+        false => folder.join(name).display().to_string(),
+    };
+    kept.iter().map(path).collect()
+}
+
 /// As [`begin`], for archives that were already checked.
 pub(super) fn note(folder: &Path, sink: &str, names: &[String], behind: u64) -> Result<(), CrawlError> {
-    let task = [TASK.to_owned(), behind.to_string()].into_iter().chain(names.iter().cloned()).collect();
+    let task = [TASK.to_owned(), behind.to_string()].into_iter().chain(kept_names(folder, names)).collect();
     let backfill_folder = folder.join(FILLINGS);
     make_private(&backfill_folder).map_err(|source| CrawlError::Folder { path: backfill_folder, source })?;
     TransferState { task, ..TransferState::default() }.save(&state_file(folder, sink))?;
@@ -82,7 +98,7 @@ pub(super) fn names_unfinished(
 ) -> Result<Option<Vec<String>>, TransferStateError> {
     let missed = missed(log, sink);
     let state = if missed > 0 { state(folder, sink, missed)? } else { None };
-    Ok(state.filter(|state| !state.done).map(|state| state.task[2..].to_vec()))
+    Ok(state.filter(|state| !state.done).map(|state| names_of(folder, &state.task[2..])))
 }
 
 /// Whether a sink has an unfinished backfill.
@@ -109,7 +125,7 @@ pub(super) fn fill(running: &Running, sink: &SinkConfig, beat: &Beat) -> anyhow:
     let backfill_folder = running.folder.join(FILLINGS);
     // `seine dead-letters replay` on that folder needs it.
     StartedWith::load(&running.folder)?.save(&backfill_folder)?;
-    let names = state.task[2..].to_vec();
+    let names = names_of(&running.folder, &state.task[2..]);
     tracing::info!(
         sink = sink.name(),
         archive = names.join(", "),

@@ -86,7 +86,7 @@ impl DiskSpace {
         }
         if !self.busy.swap(true, Ordering::Relaxed) {
             let at = self.clone();
-            blocking::beside(move || {
+            blocking::run_detached(move || {
                 at.check_frontier();
                 at.busy.store(false, Ordering::Relaxed);
             });

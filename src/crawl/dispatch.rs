@@ -53,7 +53,7 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
     }
     if !shutdown.is_finishing() {
         let running = running.clone();
-        blocking::aside(move || end_orders(&running)).await?;
+        blocking::run_blocking(move || end_orders(&running)).await?;
     }
     running.has_caught_up.store(true, Ordering::Relaxed);
     while !shutdown.is_finishing() {
@@ -107,7 +107,7 @@ async fn lease(
     spared: usize,
 ) -> Result<Vec<Lease>, FrontierError> {
     let frontier = running.frontier.clone();
-    blocking::aside(move || frontier.lease(now, LeaseLimits { hosts, urls, spared })).await
+    blocking::run_blocking(move || frontier.lease(now, LeaseLimits { hosts, urls, spared })).await
 }
 
 /// How long to wait after nothing was leased. `hosts` is the number of hosts that could have been leased. If no worker

@@ -64,7 +64,7 @@ pub(super) async fn watch(
                 Received::End => break Ended::Stopped,
                 Received::HangUp => {
                     let running = running.clone();
-                    blocking::beside(move || {
+                    blocking::run_detached(move || {
                         if let Err(why) = reload::read_again(&running, "SIGHUP") {
                             tracing::error!(%why, "the configuration is not changed");
                         }

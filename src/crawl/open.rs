@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, RwLock};
 use seine_frontier::scope::{CurrentScope, Scope};
 use seine_frontier::{CLOCK_NOTE, EmbeddedFrontier, FrontierError, FrontierOptions, Notes, RefusedLinks, Verdicts};
-use seine_page_log::{LogConfig, LogError, PageLog, Recovery};
+use seine_page_log::{LogConfig, LogError, PageLog, Recovery, VALIDATOR};
 use seine_parse::DeriveOptions;
 use seine_system::blocking;
 use seine_system::clock::{self, now_ms};
@@ -134,6 +134,8 @@ fn stores(
         return Err(CrawlError::Half { folder: folder.to_owned(), missing: "frontier", there: "log" });
     }
     let frontier = open_frontier(config, folder, room)?;
+    // Before anything is appended: if the log has lost its end, new events are numbered behind the frontier's cursor.
+    log.number_after(VALIDATOR, frontier.cursor()?)?;
     config.scope.drop_parameters = room.write(&frontier, || parameters_in_force(&frontier, loaded))?;
     let derive = DeriveOptions::from(&*config);
     log.derive_by(derive.clone());

@@ -80,7 +80,7 @@ fn report_backfill(sink: &SinkConfig, missed: u64, config: &Config, folder: &Pat
         return Ok(());
     }
     let names = backfill::absolute(&config.from_archive);
-    let is_filled = state.is_some_and(|state| state.task.get(2..) == Some(&names[..]));
+    let is_filled = state.is_some_and(|state| state.task.get(2..) == Some(&backfill::kept_names(folder, &names)[..]));
     let own = backfill::absolute(&[folder.join(sink.name()).display().to_string()]);
     let is_own = names.iter().all(|name| own.contains(name));
     if !is_own && !is_filled && can_be_filled(sink) {

@@ -87,6 +87,7 @@ pub(super) fn order(
     }
     if !refetch {
         ArchiveInputs::open(&names, backfill::without_own(folder, sink))
+            .and_then(ArchiveInputs::check_files)
             .map_err(|problem| Refusal::Bad(problem.to_string()))?;
     }
     keep_order(folder, name, &names)?;
@@ -113,7 +114,7 @@ fn keep_order(folder: &Path, sink: &str, names: &[String]) -> Result<(), Refusal
     let place = folder.join(FILLINGS);
     let failed = |why: String| Refusal::Failed(format!("the order cannot be stored: {why}"));
     make_private(&place).map_err(|error| failed(format!("{}: {error}", place.display())))?;
-    let task = [TASK.to_owned()].into_iter().chain(names.iter().cloned()).collect();
+    let task = [TASK.to_owned()].into_iter().chain(backfill::kept_names(folder, names)).collect();
     let order = TransferState { task, ..TransferState::default() };
     order.save(&order_file(folder, sink)).map_err(|error: TransferStateError| failed(error.to_string()))
 }

@@ -59,7 +59,7 @@ pub(super) fn keep_refused(running: &Running) {
     if !visitor.services.scope.refused.is_to_be_kept() {
         return;
     }
-    blocking::beside(move || {
+    blocking::run_detached(move || {
         if let Err(error) = visitor.services.scope.refused.keep(&*frontier) {
             tracing::debug!(%error, "the list of refused links could not be saved; Seine tries again");
         }

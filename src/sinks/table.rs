@@ -19,7 +19,7 @@ use super::page_location::{LocationUnknown, PageLocation, SoughtPage};
 use super::pagestore::Pagestore;
 use super::rolling_sink::RollingSink;
 use super::sink::{Sink, SinkContext, SinkCount, SinkError};
-use super::{count, kafka_audit, kafka_location, locate, stdout};
+use super::{count, kafka, locate, stdout};
 use crate::config::{Destination, SinkConfig, Upkeep};
 
 type Open = fn(&SinkConfig, &SinkContext, &Value) -> Result<Box<dyn Sink>, SinkError>;
@@ -138,12 +138,12 @@ const KAFKA: Row = Row {
     },
     kept_state: KafkaSink::kept_state,
     count: |config, _, expected| match &config.destination {
-        Destination::Kafka(kafka) => kafka_audit::count_messages(kafka, expected).map(Some),
+        Destination::Kafka(kafka) => kafka::audit::count_messages(kafka, expected).map(Some),
         _ => Ok(None),
     },
     key: |_, event| Some(id_hash(&event.id)),
     find: |config, folder, page, patience| match &config.destination {
-        Destination::Kafka(kafka) => kafka_location::find(kafka, folder, page, patience).map(Some),
+        Destination::Kafka(kafka) => kafka::location::find(kafka, folder, page, patience).map(Some),
         _ => Ok(None),
     },
     counted: Counted::DeliveriesAndReplays,

@@ -49,7 +49,7 @@ impl BodyReader {
             Some((read(&derived), Some(Arc::new(derived))))
         };
         let small = match event.response() {
-            Some(response) if response.body.len() > long => blocking::in_place(small),
+            Some(response) if response.body.len() > long => blocking::block_in_place(small),
             _ => small(),
         };
         if let Some(read) = small {
@@ -60,7 +60,7 @@ impl BodyReader {
             true => seine_parse::facts(event, decoded, options),
             false => seine_parse::content(event, decoded, options),
         };
-        (blocking::in_place(|| read(&large::derive(event, options, facts))), None)
+        (blocking::block_in_place(|| read(&large::derive(event, options, facts))), None)
     }
 
     /// Judges a fetch, and looks up in the frontier what the judge asks for.

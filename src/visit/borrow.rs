@@ -73,7 +73,7 @@ impl Hosts {
         self.frontier.give_back(lease, release);
         let (frontier, changed) = (self.frontier.clone(), self.changed.clone());
         async move {
-            let written = blocking::aside(move || frontier.write_visits()).await;
+            let written = blocking::run_blocking(move || frontier.write_visits()).await;
             changed.send_replace(());
             written
         }
@@ -83,7 +83,7 @@ impl Hosts {
     pub(super) fn release_in_background(&self, lease: Lease, release: Release) {
         self.frontier.give_back(lease, release);
         let (frontier, changed) = (self.frontier.clone(), self.changed.clone());
-        blocking::beside(move || {
+        blocking::run_detached(move || {
             if let Err(error) = frontier.write_visits() {
                 tracing::error!(%error, "the frontier could not write the result of a visit (delay, back-off, \
                     robots.txt)");
@@ -134,7 +134,7 @@ impl Hosts {
             let mut wait = None;
             let (hosts, asked) = (self.clone(), origin.to_owned());
             // Released if the caller is gone.
-            let slot = blocking::aside(move || {
+            let slot = blocking::run_blocking(move || {
                 let answer = hosts.frontier.lease_host(&asked, now_ms())?;
                 let borrowed =
                     |lease: Box<Lease>| Borrowed { host: LeasedHost::borrowed(*lease), hosts, is_lent: false };

@@ -325,7 +325,7 @@ impl LentVisit<'_> {
         }
         let options = &self.visit.visitor.services.derive;
         let read = || large::derive(event, options, |decoded| seine_parse::facts(event, decoded, options));
-        Some(blocking::in_place(|| Sketch::of(response, &read())))
+        Some(blocking::block_in_place(|| Sketch::of(response, &read())))
     }
 }
 

@@ -47,7 +47,7 @@ impl UrlReservation {
         let (frontier, url, kind) = (services.frontier.clone(), work.url.clone(), work.kind);
         let notifies = Notifies(services.settled.clone());
         // The reservation is made on that thread, so it is dropped even if the caller is gone.
-        let url_reservation = blocking::aside(move || {
+        let url_reservation = blocking::run_blocking(move || {
             let reserved = frontier.reserve(&url, kind, now)?;
             let url_reservation = |reservation| UrlReservation(Arc::new(Reserved { reservation, _notifies: notifies }));
             Ok::<_, FrontierError>(reserved.map(url_reservation))
@@ -69,7 +69,7 @@ impl UrlReservation {
     /// Asks for more on another thread, because the frontier may wait for the disk.
     pub(super) async fn ask<T: Send + 'static>(&self, ask: impl FnOnce(&Reservation) -> T + Send + 'static) -> T {
         let url_reservation = self.clone();
-        blocking::aside(move || ask(&url_reservation.0.reservation)).await
+        blocking::run_blocking(move || ask(&url_reservation.0.reservation)).await
     }
 
     /// Replaces the reserved amounts of the budgets with the real ones.

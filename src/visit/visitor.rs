@@ -103,7 +103,7 @@ pub(super) async fn ask_frontier<T: Send + 'static>(
     ask: impl FnOnce(&dyn Fetching) -> T + Send + 'static,
 ) -> T {
     let frontier = frontier.clone();
-    blocking::aside(move || ask(&*frontier)).await
+    blocking::run_blocking(move || ask(&*frontier)).await
 }
 
 impl Visitor {

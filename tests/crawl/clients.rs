@@ -291,8 +291,8 @@ fn a_host_that_is_lent_is_left_alone_by_a_server_that_was_killed() {
     let killed = Instant::now();
     let crawl = Crawl { process: Crawl::process(&place, &site, address, false), site, place, address };
     crawl.refuses(ALICE, &crawl.page(&lease, &urls(&lease)[0]), "no such lease");
-    let again = crawl.lease(BOB);
-    assert_eq!(again["origin"], lease["origin"]);
+    // The server may lend its other host first.
+    let again = std::iter::repeat_with(|| crawl.lease(BOB)).find(|again| again["origin"] == lease["origin"]).unwrap();
     assert!(until.saturating_duration_since(Instant::now()) < Duration::from_millis(100), "lent again too early");
     assert_ne!(again["lease"], lease["lease"]);
     // Requests of this test itself have no user agent.

@@ -104,3 +104,23 @@ fn goes_on(place: &Place, counted: &Value) {
 fn contents(pages: &[Value]) -> BTreeMap<String, Value> {
     pages.iter().map(|page| (page["url"].as_str().unwrap().to_owned(), page["content"].clone())).collect()
 }
+
+/// Somebody has put an older page log beside a frontier. The frontier has seen events that this log does not have.
+#[test]
+fn a_frontier_that_is_ahead_of_its_log_goes_on() {
+    let site = TestSite::start(Plan { pages: 40, hosts: 2, ..Plan::default() });
+    let place = Place::new();
+    let crawl = |seeds: &[String], more: &[&str]| {
+        Process::start(place.crawl(seeds, &[&["--delay", "0"], more].concat())).wait().ok()
+    };
+    crawl(&site.seeds(), &["--max-pages", "10"]);
+    let (log, older) = (place.data().join("log"), place.data().with_file_name("older"));
+    let copied = Command::new("cp").arg("-r").arg(&log).arg(&older).status().unwrap();
+    assert!(copied.success());
+    crawl(&site.seeds(), &["--max-pages", "20"]);
+    fs::remove_dir_all(&log).unwrap();
+    fs::rename(&older, &log).unwrap();
+    let ran = crawl(&site.seeds(), &["--patience", "10s"]);
+    assert!(ran.stderr.contains("the page log has lost accepted events at its end"), "{}", ran.stderr);
+    assert_eq!(place.stats()["frontier"]["live"], site.pages().len());
+}

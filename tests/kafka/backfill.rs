@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::support::server::{Answer, Ask};
 use rdkafka::mocking::MockCluster;
 
-use crate::support::program::{Place, Process, eventually, run};
+use crate::support::program::{Place, Process, command, eventually, run};
 use crate::support::{Running, links};
 
 const PAGES: usize = 60;
@@ -128,9 +128,17 @@ fn an_order_fills_a_topic_anew_while_the_crawl_runs() {
     refill(&place, &["--from-archive", &place.data().join("files").display().to_string()]);
     let data = place.data().display().to_string();
     run(&["sinks", "refill", "kafka", "-o", &data, "--from-archive", "/not/there"]).fails_naming(&["/not/there"]);
+    let junk = place.write("junk.txt", "no archive");
+    let junk = run(&["sinks", "refill", "kafka", "-o", &data, "--from-archive", junk.to_str().unwrap()]);
+    junk.fails_naming(&["junk.txt", "none of the known formats"]);
     run(&["sinks", "refill", "nobody", "-o", &data]).fails_naming(&["nobody", "kafka"]);
     assert_eq!(pages_in(&topic), expected(1));
-    Process::start(place.crawl(&[], &both)).wait().ok();
+    // The folder may be moved before that.
+    let (config, moved) = (place.config(), place.data().with_file_name("moved"));
+    std::fs::rename(place.data(), &moved).unwrap();
+    let here = ["crawl", "-c", config.to_str().unwrap(), "-o", moved.to_str().unwrap()];
+    Process::start(command(&[&here[..], &both].concat())).wait().ok();
+    std::fs::rename(&moved, place.data()).unwrap();
     assert_eq!(pages_in(&topic), expected(2));
     run(&["audit", &data]).ok();
     // The refill happens once.

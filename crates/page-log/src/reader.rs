@@ -51,7 +51,7 @@ impl PageLog {
     /// from the segment of the position that it last released.
     pub fn follower(&self, name: &str, from: Offset) -> Result<Reader, LogError> {
         self.open_as(name, |dir, _| {
-            self.reach(name, from)?;
+            self.number_after(name, from)?;
             let cursor = Cursor { position: from, ..Cursor::default() };
             let file = match CursorFile::load(dir, name) {
                 Ok(Some(mut file)) => file.write(&cursor).map(|()| file),
@@ -136,8 +136,11 @@ impl PageLog {
     }
 
     /// Handles a follower that is ahead of the log, because the end of the log or its folder was lost. New events are
-    /// numbered after the follower's position. Otherwise the follower would take new events for old ones.
-    fn reach(&self, name: &str, from: Offset) -> Result<(), LogError> {
+    /// numbered after the follower's position. Otherwise the follower would take new events for old ones. Called before the writer
+    /// starts.
+    ///
+    /// # Errors [`LogError::Ahead`] if the writer has started.
+    pub fn number_after(&self, name: &str, from: Offset) -> Result<(), LogError> {
         let mut state = self.inner.state.lock();
         if from.index <= state.end.index {
             return Ok(());

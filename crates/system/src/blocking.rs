@@ -115,20 +115,20 @@ impl Wake for Bell {
 }
 
 /// Runs blocking or long work within a task, without delaying other tasks.
-pub fn in_place<T>(run: impl FnOnce() -> T) -> T {
+pub fn block_in_place<T>(run: impl FnOnce() -> T) -> T {
     match turns() {
         None => tokio::task::block_in_place(run),
         Some(_) => run(),
     }
 }
 
-/// So many at a time may run [aside], so that others find a thread.
+/// So many at a time may run [run_blocking], so that others find a thread.
 ///
-/// [aside]: aside()
+/// [run_blocking]: run_blocking()
 static ASIDE: Semaphore = Semaphore::const_new(256);
 
 /// Runs what may wait for a disk on a thread that no task needs. Runs to its end, even if nobody waits for it any more.
-pub async fn aside<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
+pub async fn run_blocking<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
     if turns().is_some() {
         return run();
     }
@@ -141,7 +141,7 @@ pub async fn aside<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) 
 }
 
 /// Runs blocking or long work on another thread, detached.
-pub fn beside(run: impl FnOnce() + Send + 'static) {
+pub fn run_detached(run: impl FnOnce() + Send + 'static) {
     match turns() {
         None => drop(tokio::task::spawn_blocking(run)),
         Some(_) => run(),

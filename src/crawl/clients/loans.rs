@@ -139,11 +139,11 @@ impl Clients {
             let Ok(offer) = offered.await else { return };
             // A renewal holds the lock of the loans during its write.
             let (at, to) = (clients.clone(), fence.clone());
-            let Some((prepared, told)) = blocking::aside(move || at.give(&to, offer)).await else { return };
+            let Some((prepared, told)) = blocking::run_blocking(move || at.give(&to, offer)).await else { return };
             // The worker's request has ended, so the host is released for others.
             if given.send(prepared).is_err() || told.await.is_err() {
                 let end = move || clients.loans.lock().get_mut(&fence).into_iter().for_each(LoanOut::end_by_client);
-                blocking::aside(end).await;
+                blocking::run_blocking(end).await;
             }
         });
         to_client

@@ -7,7 +7,16 @@
 //! A message becomes a dead letter only if the fault is in that message alone. Any other permanent failure is an error
 //! of the sink, which is then recreated and starts from its cursor.
 
+pub(super) mod audit;
+mod client;
+pub mod cluster;
+mod in_flight;
+mod librdkafka;
+pub(super) mod location;
+mod message;
+pub(crate) mod reader;
 mod reports;
+mod topic;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,18 +28,18 @@ use seine_formats::encoder::Encoder;
 use seine_parse::page::PageChange;
 use seine_system::blocking::Idle;
 
-use super::dead_letters::DeadLetters;
-use super::kafka_client::{self as client, Producer, trouble};
-use super::kafka_link::OutgoingMessage;
-use super::kafka_message::{headers, key_hash, key_of};
-use super::kafka_slots::{MessageState, Slots};
-use super::kafka_topic::{KnownTopic, TopicWatch};
-use super::location_notes::{LocationNotes, RecordedLocation};
-use super::sink::{Delivered, Sink, SinkContext, SinkError, empty};
-use super::watch::Watch;
+use self::client::{Producer, trouble};
+use self::cluster::OutgoingMessage;
+use self::in_flight::{MessageState, Slots};
+use self::message::{headers, key_hash, key_of};
+use self::topic::{KnownTopic, TopicWatch};
 use crate::config::{KafkaConfig, Removed, Upkeep};
 use crate::judge::upkeep::{DeliveryAction, has_no_page};
 use crate::shutdown::Shutdown;
+use crate::sinks::dead_letters::DeadLetters;
+use crate::sinks::location_notes::{LocationNotes, RecordedLocation};
+use crate::sinks::sink::{Delivered, Sink, SinkContext, SinkError, empty};
+use crate::sinks::watch::Watch;
 
 /// Longest single wait for delivery reports.
 const POLL_EVERY: Duration = Duration::from_millis(500);
@@ -122,7 +131,7 @@ impl KafkaSink {
         })
     }
 
-    /// See [`super::kept_state`].
+    /// See [`crate::sinks::kept_state`].
     pub fn kept_state(state: &serde_json::Value) -> serde_json::Value {
         KnownTopic::kept_state(state)
     }

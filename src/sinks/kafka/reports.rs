@@ -7,10 +7,10 @@ use rdkafka::error::RDKafkaErrorCode;
 use seine_delivery::Entry;
 
 use super::KafkaSink;
+use super::cluster::{OutgoingMessage, Report};
+use super::in_flight::MessageState;
+use super::message::{key_of, moved_headers};
 use crate::config::Removed;
-use crate::sinks::kafka_link::{OutgoingMessage, Report};
-use crate::sinks::kafka_message::{key_of, moved_headers};
-use crate::sinks::kafka_slots::MessageState;
 use crate::sinks::sink::SinkError;
 
 impl KafkaSink {

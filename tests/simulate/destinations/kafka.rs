@@ -15,7 +15,7 @@ use rdkafka::message::Headers;
 use tokio::time::sleep;
 
 use seine::config::KafkaConfig;
-use seine::sinks::kafka_link::{
+use seine::sinks::kafka::cluster::{
     ClusterMetadata, KafkaCluster, KafkaLink, OutgoingMessage, PartitionMetadata, Report, Reports, SettingOf,
     TopicMetadata, TopicToCreate,
 };

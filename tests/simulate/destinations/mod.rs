@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use seine::sinks::elasticsearch::client::ElasticServer;
-use seine::sinks::kafka_link::KafkaCluster;
+use seine::sinks::kafka::cluster::KafkaCluster;
 use seine_simulation_hooks::outside::Outside;
 
 use crate::machine::system;

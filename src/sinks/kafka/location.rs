@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use rdkafka::message::Message;
 
-use super::kafka_audit::event_id;
-use super::kafka_reader::TopicReader;
+use super::audit::event_id;
 use super::librdkafka::client_config;
-use super::location_notes::{RecordedLocation, Span};
-use super::page_location::{LocationUnknown, PageLocation, SoughtPage, recorded_span};
+use super::reader::TopicReader;
 use crate::config::KafkaConfig;
+use crate::sinks::location_notes::{RecordedLocation, Span};
+use crate::sinks::page_location::{LocationUnknown, PageLocation, SoughtPage, recorded_span};
 
 /// The last message of the page there, or the message of the event if its id is known.
-pub(super) fn find(
+pub(in crate::sinks) fn find(
     config: &KafkaConfig,
     folder: &Path,
     page: &SoughtPage,

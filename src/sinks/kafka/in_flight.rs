@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use seine_delivery::{Entry, Offset};
 
-use super::kafka_message::key_hash;
+use super::message::key_hash;
 
 /// Each slot has a permanent number, its sequence.
 #[derive(Default)]

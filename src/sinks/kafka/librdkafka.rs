@@ -12,8 +12,8 @@ use rdkafka::metadata::{MetadataPartition, MetadataTopic};
 use rdkafka::producer::{BaseRecord, DeliveryResult, NoCustomPartitioner, Producer, ProducerContext, ThreadedProducer};
 use rdkafka::{ClientConfig, ClientContext};
 
-use super::kafka_client::{ANSWER, code_of};
-use super::kafka_link::{
+use super::client::{ANSWER, code_of};
+use super::cluster::{
     ClusterMetadata, KafkaCluster, KafkaLink, OutgoingMessage, PartitionMetadata, Report, Reports, SettingOf,
     TopicMetadata, TopicToCreate,
 };

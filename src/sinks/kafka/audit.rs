@@ -5,19 +5,19 @@
 
 use rdkafka::message::{BorrowedMessage, Headers, Message};
 
-use super::dead_letters::id_hash;
-use super::kafka_client::{self as client, trouble};
-use super::kafka_reader::{ReadError, TopicReader};
+use super::client::{self as client, trouble};
 use super::librdkafka::client_config;
-use super::sink::{SinkCount, SinkError};
+use super::reader::{ReadError, TopicReader};
 use crate::config::KafkaConfig;
 use crate::shutdown::Shutdown;
+use crate::sinks::dead_letters::id_hash;
+use crate::sinks::sink::{SinkCount, SinkError};
 
 /// Ids kept in memory at once.
 const IDS_AT_ONCE: u64 = 16 << 20;
 
 /// How many distinct events the topic holds, from any producer, and how many of `expected` (distinct hashes).
-pub(super) fn count_messages(config: &KafkaConfig, expected: &[u64]) -> Result<SinkCount, SinkError> {
+pub(in crate::sinks) fn count_messages(config: &KafkaConfig, expected: &[u64]) -> Result<SinkCount, SinkError> {
     client::require_topic(config, &Shutdown::default())?;
     let failed = |error: ReadError| {
         trouble(format!("{} cannot be read: {error}", config.topic), "start the broker, and try again")

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::kafka_client::Producer;
-use super::sink::SinkError;
+use super::client::Producer;
 use crate::config::KafkaConfig;
 use crate::shutdown::Shutdown;
+use crate::sinks::sink::SinkError;
 
 /// While no message is sent, the topic is checked at this interval.
 const CHECK_EVERY: Duration = Duration::from_secs(if cfg!(feature = "simulate") { 120 } else { 10 });
@@ -52,7 +52,7 @@ impl KnownTopic {
         KnownTopic::deserialize(state).unwrap_or_default()
     }
 
-    /// See [`super::kept_state`].
+    /// See [`crate::sinks::kept_state`].
     pub(super) fn kept_state(state: &Value) -> Value {
         let KnownTopic { partitions, mut before, .. } = KnownTopic::from_state(state);
         before.extend(partitions);

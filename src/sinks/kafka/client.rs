@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 
-use super::kafka_link::{ClusterMetadata, KafkaLink, Reports, SettingOf, TopicMetadata, TopicToCreate, cluster};
-use super::kafka_topic;
-use super::sink::SinkError;
+use super::cluster::{ClusterMetadata, KafkaLink, Reports, SettingOf, TopicMetadata, TopicToCreate, cluster};
+use super::topic;
 use crate::config::KafkaConfig;
 use crate::shutdown::Shutdown;
+use crate::sinks::sink::SinkError;
 
 pub(super) const REMADE: &str = "the producer is recreated and continues after the last acknowledged page";
 /// Timeout of one question to the broker.
@@ -42,7 +42,7 @@ pub(super) fn connect(config: &KafkaConfig, is_known: bool, shutdown: &Shutdown)
     })?;
     if !producer.has_topic(config, shutdown)? {
         if is_known {
-            return Err(kafka_topic::gone(&config.topic));
+            return Err(topic::gone(&config.topic));
         }
         match config.create_topic || producer.brokers_make_topics(shutdown) {
             true => create_topic(&producer, config)?,

@@ -9,7 +9,7 @@ use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 
-use super::kafka_client::ANSWER;
+use super::client::ANSWER;
 
 /// Longest single wait for messages.
 const POLL_EVERY: Duration = Duration::from_millis(200);
