@@ -12,6 +12,7 @@ use seine_formats::letters::Note;
 use seine_page_log::{LogError, PageLog, Reader};
 use seine_parse::DeriveOptions;
 use seine_system::folders;
+use serde_json::Value;
 
 use crate::config::{Config, SinkConfig};
 use crate::sinks::dead_letters::{self, LetterAction};
@@ -30,6 +31,8 @@ pub struct Replay<'a> {
     /// The crawl's reader of a sink that writes files. The reader stores the sink's state, and keeps the crawl from
     /// starting.
     reader: Option<Reader>,
+    /// What the crawl's sink knows of its server from before, such as former partitions of a topic; null for other sinks.
+    known: Value,
     /// One process at a time replays or drops the letters of a sink.
     _alone: Option<File>,
 }
@@ -61,9 +64,11 @@ impl Replay<'_> {
         } else {
             bail!("{} has no crawl: it has no log/", data.display())
         };
+        let cursor = if reader.is_none() { seine_page_log::stored_cursor(&log, sink.name())? } else { None };
+        let known = cursor.map_or(Value::Null, |cursor| sinks::kept_state(sink, &cursor.state));
         let deriver = Deriver::new(DeriveOptions::from(config));
         let scratch = folder.join("dead_letters").join("replay");
-        Ok(Replay { sink, deriver, folder, scratch, reader, _alone: alone })
+        Ok(Replay { sink, deriver, folder, scratch, reader, known, _alone: alone })
     }
 
     /// The destination, for people.
@@ -108,7 +113,7 @@ impl Replay<'_> {
         is_chosen: &dyn Fn(&Note) -> bool,
         sent: &mut HashSet<String>,
     ) -> anyhow::Result<()> {
-        let state = self.reader.as_ref().map(|reader| reader.cursor().state.clone()).unwrap_or_default();
+        let state = self.reader.as_ref().map_or(&self.known, |reader| &reader.cursor().state).clone();
         let context = SinkContext { letters: self.scratch.clone(), ..SinkContext::new(&self.folder) };
         let mut sink = sinks::open(self.sink, &context, &state)?;
         self.commit(&mut *sink, Offset::default())?;

@@ -10,6 +10,8 @@ use seine_simulation_hooks::planted;
 
 use super::dates::date_of;
 
+const CONDITIONS: [&str; 2] = ["if-none-match", "if-modified-since"];
+
 /// Stores the validators for the next conditional request.
 pub(super) fn keep_validators(record: &mut PageRecord, event: &PageEvent, response: &Response, derived: &Derived) {
     if response.is_success() {
@@ -39,6 +41,12 @@ pub(super) fn keep_validators(record: &mut PageRecord, event: &PageEvent, respon
     if is_unlisted || is_opted_out {
         (record.etag, record.last_modified) = (None, None);
     }
+}
+
+/// Whether the server may have refused the conditions of the request, not the URL.
+pub(super) fn refuses_conditions(event: &PageEvent) -> bool {
+    let has_condition = || CONDITIONS.iter().any(|name| event.request_headers.get(name).is_some());
+    event.response().is_some_and(|response| matches!(response.status, 400 | 412)) && has_condition()
 }
 
 /// The seconds from the last change (`Last-Modified`) to the answer, both by the server's clock, if it has told one.

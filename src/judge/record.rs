@@ -148,7 +148,8 @@ fn kept(
     let doubt = doubt.filter(|(doubt, _)| before.state != PageState::Gone || *doubt == Doubt::Cut);
     let history = doubt.map_or(history, |(doubt, seen_ms)| history.doubted(doubt, seen_ms)).rechecked();
     let event_id = event.id.clone();
-    Some(PageRecord { event_id, history: Some(history), passed_at: None, ..before.clone() })
+    let must_refetch = before.must_refetch || keep::refuses_conditions(event);
+    Some(PageRecord { event_id, history: Some(history), passed_at: None, must_refetch, ..before.clone() })
 }
 
 /// The new record after a final answer. A live page is removed only by a confirmed removal (404, 410, or a ban). Any

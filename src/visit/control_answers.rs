@@ -1,5 +1,6 @@
 //! The last answers of hosts for a control page: a page that is known to be live, with which a failing URL is compared.
-//! The answer is used again for a while, because a host with failing URLs may be leased several times a second.
+//! The answer is used again for a while, because a host with failing URLs may be leased several times a second. That the page failed is
+//! used again, too: a host that fails for hours and redirects some URLs meanwhile never rests for long.
 
 use std::collections::HashMap;
 
@@ -8,7 +9,7 @@ use seine_parse::page::EpochMs;
 
 /// An answer counts at least this long.
 const SHORTEST_MS: u64 = 60_000;
-/// It counts longer if control pages of the host have answered for hours: for 1/`PART` of that time.
+/// It counts longer if control pages of the host have answered, or failed, for hours: for 1/`PART` of that time.
 const PART: u64 = 16;
 /// It counts at most this long.
 const LONGEST_MS: u64 = 600_000;
@@ -26,6 +27,8 @@ pub struct ControlAnswers(Mutex<HashMap<String, LastAnswer>>);
 
 #[derive(Debug)]
 struct LastAnswer {
+    /// The control page has answered; otherwise it has failed.
+    is_good: bool,
     at: EpochMs,
     /// When the host answered like this first, without a pause of an hour or a failure since.
     first: EpochMs,
@@ -42,21 +45,34 @@ impl ControlAnswers {
                 hosts.clear();
             }
         }
-        if has_answered {
-            let known = hosts.get(origin).filter(|last| last.is_known(now));
-            let first = known.map_or(now, |last| last.first);
-            hosts.insert(origin.to_owned(), LastAnswer { at: now, first, failures: 0 });
-        } else {
+        let known = hosts.get(origin).filter(|last| last.is_good == has_answered && last.is_known(now));
+        let first = known.map_or(now, |last| last.first);
+        hosts.insert(origin.to_owned(), LastAnswer { is_good: has_answered, at: now, first, failures: 0 });
+    }
+
+    /// The host itself has failed, so an earlier good answer counts no more.
+    pub(super) fn host_failed(&self, origin: &str) {
+        self.forget(origin, true);
+    }
+
+    /// The host has answered with a page, so an earlier failure counts no more.
+    pub(super) fn host_answered(&self, origin: &str) {
+        self.forget(origin, false);
+    }
+
+    fn forget(&self, origin: &str, is_good: bool) {
+        let mut hosts = self.0.lock();
+        if hosts.get(origin).is_some_and(|last| last.is_good == is_good) {
             hosts.remove(origin);
         }
     }
 
-    /// Whether the last answer of the host still counts, for one more failure.
-    pub(super) fn answered_lately(&self, origin: &str, now: EpochMs) -> bool {
+    /// The last answer of the host, if it still counts for one more failure of another URL.
+    pub(super) fn last(&self, origin: &str, now: EpochMs) -> Option<bool> {
         let mut hosts = self.0.lock();
-        let Some(last) = hosts.get_mut(origin).filter(|last| last.counts(now)) else { return false };
+        let last = hosts.get_mut(origin).filter(|last| last.counts(now))?;
         last.failures += 1;
-        true
+        Some(last.is_good)
     }
 }
 

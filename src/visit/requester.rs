@@ -211,7 +211,10 @@ impl Requester {
         let blame = blame(outcome, work, host.trouble.as_ref(), host.was_reached(), config);
         let control = if blame.is_in_question { Box::pin(self.request_control_page(host, work)).await? } else { None };
         if !blame.is_in_question && blame.whose == ChargedTo::Host {
-            self.control_answers.heard(host.origin(), false, ended);
+            self.control_answers.host_failed(host.origin());
+        }
+        if blame.whose == ChargedTo::Nobody && is_answer(outcome) && redirect::location(outcome).is_none() {
+            self.control_answers.host_answered(host.origin());
         }
         if control == Some(true) {
             host.end_trouble(); // it has just answered for another page, so the earlier failures were not host trouble
@@ -241,8 +244,8 @@ impl Requester {
         if host.control_answer.is_some() {
             return Ok(host.control_answer);
         }
-        if self.control_answers.answered_lately(host.origin(), now_ms()) {
-            return Ok(Some(true));
+        if let Some(has_answered) = self.control_answers.last(host.origin(), now_ms()) {
+            return Ok(Some(has_answered));
         }
         let (origin, except) = (host.origin().to_owned(), work.url.clone());
         let control = ask_frontier(&self.frontier, move |frontier| frontier.control_page(&origin, &except)).await?;

@@ -62,7 +62,7 @@ impl Slots {
         let _wait = self.waits.begin();
         let name = url.host_str().unwrap_or_default();
         let ip = match self.look_up(host, url).await? {
-            Ok(addresses) => addresses[0],
+            Ok(addresses) => addresses[0].to_canonical(), // an IPv4-mapped address is the same machine
             Err(error) => {
                 let failure = error.failure();
                 if let Evidence::Failed(sign) = Evidence::of_failure(failure.reason) {
@@ -117,7 +117,7 @@ impl Slots {
         if let Ok(addresses) = self.client.dns().resolve(name).await {
             let time = self.address_delay(lease).saturating_mul(u32::try_from(visits).unwrap_or(u32::MAX));
             let hold =
-                move |frontier: &dyn Fetching| frontier.hold_address(addresses[0], round_up_delay(time), now_ms());
+                move |frontier: &dyn Fetching| frontier.hold_address(addresses[0].to_canonical(), round_up_delay(time), now_ms());
             ask_frontier(&self.frontier, hold).await;
         }
     }

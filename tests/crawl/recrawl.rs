@@ -244,3 +244,36 @@ fn a_page_that_is_named_as_a_sitemap_is_delivered() {
     paths.sort();
     assert_eq!(paths, ["/", "/about", "/deep", "/listed"]);
 }
+
+/// Some servers refuse conditional requests. They get the next one without conditions, so the page does not stay old.
+#[test]
+fn a_server_that_refuses_conditions_is_asked_without_them() {
+    let asked: Arc<Mutex<Vec<(String, bool)>>> = Arc::default();
+    let noted = asked.clone();
+    let site = Running::start(
+        1,
+        counted(move |ask, times| {
+            let condition = ask.header("if-none-match");
+            noted.lock().unwrap().push((ask.path().to_owned(), condition.is_some()));
+            match (ask.path(), condition) {
+                ("/", _) => Answer::html(links(&["/400", "/412"])),
+                ("/400", Some(_)) => Answer::text("").status(400),
+                ("/412", Some(_)) => Answer::text("").status(412),
+                ("/400" | "/412", None) => Answer::html(format!("version {times}")).header("etag", "\"1\""),
+                _ => Answer::text("").status(404),
+            }
+        }),
+    );
+    let place = Place::with("link_storage.recrawl: {interval: 1s, confirm_gone: 1s}");
+    let process = Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0", "--stay"]));
+    let of = |path: &str| -> Vec<bool> {
+        let asked = asked.lock().unwrap();
+        asked.iter().filter(|(of, _)| of == path).map(|(_, has_condition)| *has_condition).collect()
+    };
+    eventually("both are fetched three times", || of("/400").len() >= 3 && of("/412").len() >= 3);
+    process.signal("TERM");
+    process.wait().ok();
+    for path in ["/400", "/412"] {
+        assert_eq!(of(path)[..3], [false, true, false], "{path}");
+    }
+}

@@ -45,6 +45,13 @@ pub fn has_reader(dir: &Path, name: &str) -> bool {
     path(&cursors_dir(dir), name).is_file()
 }
 
+/// The durable cursor of a reader in the log in `dir`; none if there is no such reader. Opens nothing, so the reader may be in use.
+pub fn stored_cursor(dir: &Path, name: &str) -> Result<Option<Cursor>, LogError> {
+    let path = path(&cursors_dir(dir), name);
+    let Some(file) = if_there(File::open(&path)).map_err(LogError::io("open", &path))? else { return Ok(None) };
+    Ok(Some(read_slots(&path, &file)?.1.cursor))
+}
+
 /// Every cursor file in `dir`, by name of the reader.
 pub(super) fn list(dir: &Path) -> Result<Vec<(String, PathBuf)>, LogError> {
     let mut found = Vec::new();

@@ -37,7 +37,7 @@ mod writer;
 pub use append::Ticket;
 pub use config::LogConfig;
 pub use copy::{CopiedSegment, LogCopy};
-pub use cursor_file::has_reader;
+pub use cursor_file::{has_reader, stored_cursor};
 pub use error::LogError;
 pub use log::PageLog;
 pub use open::{Recovery, Torn, is_in_use};

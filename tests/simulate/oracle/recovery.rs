@@ -127,7 +127,10 @@ fn orphan(case: &Case, sink: &Sink, log: &[Change], change: &Change) -> Option<S
             heirs.contains(&it.url) || (truth.is_page && truth.place == change.url)
         }
     };
-    if !is_quiet || log.iter().any(&mut has_it) {
+    // It became a dead letter.
+    let was_refused = |it: &Change| it.at_ms <= until && heirs.contains(&it.url);
+    let is_refused = case.ends.refused.get(&sink.name).is_some_and(|refused| refused.iter().any(was_refused));
+    if !is_quiet || is_refused || log.iter().any(&mut has_it) {
         return None;
     }
     Some(format!(
