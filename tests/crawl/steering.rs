@@ -291,3 +291,21 @@ fn whatever_lies_where_its_socket_belongs_it_answers_or_says_so() {
     std::fs::write(socket.join("mine"), "").unwrap();
     Process::start(place.crawl(&[], &["--stay"])).wait().fails_naming(&["api.sock is a folder", "move it away"]);
 }
+
+/// People write names in their own way. An order must not miss the host that they mean.
+#[test]
+fn a_host_is_found_however_its_name_is_written() {
+    let (site, place) = (site(1), Place::new());
+    let seed = site.origin(0) + "/";
+    Process::start(place.crawl(&[seed.clone()], &["--delay", "0"])).wait().ok();
+    let data = place.data();
+    let host = |name: &str, order: &[&str]| run(&[&["host", "-o", data.to_str().unwrap(), name], order].concat());
+    let origin = seed.trim_end_matches('/');
+    let (name, port) = origin.trim_start_matches("http://").split_once(':').unwrap();
+    for written in [origin, &seed, name, &format!("{name}."), &format!("{name}:{port}")] {
+        let said = host(written, &[]).ok().stdout;
+        assert!(said.contains(origin), "{written}: {said}");
+    }
+    host(&format!("{name}:1"), &[]).fails_naming(&["is unknown"]);
+    host("*.test", &["block"]).fails_naming(&["*.test"]);
+}

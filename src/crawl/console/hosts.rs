@@ -66,6 +66,9 @@ impl HostList {
             seine_parse::url::origin(&url).map(str::to_owned)
         };
         let bad = || not_a_host(host);
+        if host.contains('*') {
+            return Err(bad());
+        }
         if host.contains("://") {
             return Ok(vec![origin(host).ok_or_else(bad)?]);
         }
@@ -81,11 +84,10 @@ impl HostList {
             return Ok(known);
         }
         let name = origins.first().and_then(|origin| seine_parse::url::host(origin)).unwrap_or_default();
-        // An explicit port selects that port.
-        let others = match host.trim_end_matches('/').eq_ignore_ascii_case(name) {
-            true => self.frontier.origins_named(name)?,
-            false => Vec::new(),
-        };
+        // An explicit port selects that port. The name may be written in Unicode, or with a trailing dot.
+        let port = host.trim_end_matches('/').rsplit_once(':').map_or("", |(_, port)| port);
+        let has_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+        let others = if has_port { Vec::new() } else { self.frontier.origins_named(name)? };
         match &others[..] {
             [] => Ok(origins),
             [_] => Ok(others),
