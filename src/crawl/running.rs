@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-use seine_frontier::{DiskState, EmbeddedFrontier, Scheduler, Verdicts};
+use seine_frontier::{DiskState, EmbeddedFrontier, Verdicts};
 use seine_page_log::PageLog;
 use seine_parse::page::EpochMs;
 use seine_policies::budgets::{Budget, BudgetScope, Period, What};

@@ -116,8 +116,9 @@ impl Slots {
         let Some(name) = url.as_ref().and_then(Url::host_str) else { return };
         if let Ok(addresses) = self.client.dns().resolve(name).await {
             let time = self.address_delay(lease).saturating_mul(u32::try_from(visits).unwrap_or(u32::MAX));
-            let hold =
-                move |frontier: &dyn Fetching| frontier.hold_address(addresses[0].to_canonical(), round_up_delay(time), now_ms());
+            let hold = move |frontier: &dyn Fetching| {
+                frontier.hold_address(addresses[0].to_canonical(), round_up_delay(time), now_ms())
+            };
             ask_frontier(&self.frontier, hold).await;
         }
     }

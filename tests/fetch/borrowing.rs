@@ -192,7 +192,6 @@ impl Scheduler for Brittle {
         fn give_back(&self, lease: Lease, release: Release);
         fn write_visits(&self) -> Result<(), FrontierError>;
         fn next_due(&self) -> Option<EpochMs>;
-        fn has_work(&self, now: EpochMs) -> bool;
         fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting;
     }
 }

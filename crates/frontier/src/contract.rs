@@ -44,7 +44,7 @@ pub trait Scheduler: Send + Sync {
     ///
     /// The most urgent hosts come first, fairly among registrable domains: hosts of the domain with the fewest leases.
     /// Among several such domains, the first is the one that has waited longest since it was due, or since its last
-    /// lease ended.
+    /// lease began.
     fn lease(&self, now: EpochMs, limits: LeaseLimits) -> Result<Vec<Lease>, FrontierError>;
 
     /// Leases one host by its origin, without URLs, for a redirect. An unknown host is created.
@@ -61,10 +61,6 @@ pub trait Scheduler: Send + Sync {
     /// When the next host is due; none if there is no work, or all of it is leased. If hosts of several domains are due,
     /// others may be due for longer.
     fn next_due(&self) -> Option<EpochMs>;
-
-    /// Whether anything is left to do by `now`: a URL without a final answer that is not deferred, a due recheck even
-    /// if its host must wait, a URL in flight, a leased host. All at one moment.
-    fn has_work(&self, now: EpochMs) -> bool;
 
     /// Lists hosts that wait at `now`, and why: counts of all hosts in trouble, and up to `at_most` hosts that are in
     /// trouble or not due yet. Takes time in proportion to `at_most`.

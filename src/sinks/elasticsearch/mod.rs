@@ -9,7 +9,7 @@
 //! * `touch`: updates only the time of unchanged pages.
 //! * `verdict`: reads the server's answer for each document.
 //! * `documents`: lists the documents, for an audit.
-//! * `place`: finds the document of one page, for people.
+//! * `location`: finds the document of one page, for people.
 //! * `probe`: tests whether the index takes pages at all.
 //!
 //! The caller's thread builds documents while the sink's own thread sends them. A document that the server rejects for

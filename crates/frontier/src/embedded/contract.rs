@@ -58,10 +58,6 @@ impl Scheduler for EmbeddedFrontier {
         self.memory.schedule.lock().next_due()
     }
 
-    fn has_work(&self, now: EpochMs) -> bool {
-        self.memory.schedule.lock().has_work(now)
-    }
-
     fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting {
         self.memory.schedule.lock().waiting(now, at_most)
     }

@@ -30,6 +30,12 @@ impl EmbeddedFrontier {
         Ok(released as u64)
     }
 
+    /// Whether anything is left to do by `now`: a URL without a final answer that is not deferred, a due recheck even
+    /// if its host must wait, a URL in flight, a leased host. All at one moment.
+    pub fn has_work(&self, now: EpochMs) -> bool {
+        self.memory.schedule.lock().has_work(now)
+    }
+
     /// When the next host that is in no trouble is due; none if there is no work, or all of it is leased.
     pub fn next_due_well(&self) -> Option<EpochMs> {
         self.memory.schedule.lock().next_due_well()

@@ -79,7 +79,7 @@ impl Schedule {
         self.due.first_of(is_well).filter(|due| *due < DEFERRED)
     }
 
-    /// Implements [`crate::Scheduler::has_work`]. Reads hosts only if all that is left are rechecks, and only
+    /// Implements [`crate::EmbeddedFrontier::has_work`]. Reads hosts only if all that is left are rechecks, and only
     /// up to the first one with a due recheck.
     pub(crate) fn has_work(&self, now: EpochMs) -> bool {
         let is_due = |state: &HostState| state.has_ready() || state.next_later <= now;

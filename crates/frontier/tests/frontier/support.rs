@@ -16,6 +16,9 @@ use crate::memory::MemoryFrontier;
 
 /// What every frontier promises.
 pub trait Model: Scheduler + Verdicts + Notes {
+    /// See [`EmbeddedFrontier::has_work`].
+    fn has_work(&self, now: EpochMs) -> bool;
+
     /// Releases a host, and writes the results of the visit.
     fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {
         self.give_back(lease, release);
@@ -23,7 +26,11 @@ pub trait Model: Scheduler + Verdicts + Notes {
     }
 }
 
-impl<F: Scheduler + Verdicts + Notes> Model for F {}
+impl Model for EmbeddedFrontier {
+    fn has_work(&self, now: EpochMs) -> bool {
+        EmbeddedFrontier::has_work(self, now)
+    }
+}
 
 /// A frontier of the kind that `make` creates.
 pub struct Store {

@@ -20,6 +20,7 @@ use seine_frontier::{
 use seine_parse::page::{EpochMs, Kind};
 use seine_policies::revisit::Trust;
 
+use crate::support::Model;
 use kept::{Kept, Queue};
 use volatile::Volatile;
 
@@ -149,13 +150,6 @@ impl Scheduler for MemoryFrontier {
     fn next_due(&self) -> Option<EpochMs> {
         let (kept, volatile) = (self.kept.lock(), self.volatile.lock());
         volatile.hosts(&kept).map(|(due, ..)| due).min().filter(|due| *due < WHEN_LINKED_AGAIN)
-    }
-
-    fn has_work(&self, now: EpochMs) -> bool {
-        let (kept, volatile) = (self.kept.lock(), self.volatile.lock());
-        let mut queued = kept.urls.values().filter(|url| url.queue != Queue::None);
-        let is_busy = !volatile.leases.is_empty() || !volatile.in_flight.is_empty();
-        is_busy || queued.any(|url| url.page.is_none() || url.due(&kept) <= now)
     }
 
     fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting {
@@ -321,4 +315,13 @@ fn both(one: Option<Trouble>, other: Option<Trouble>) -> Option<Trouble> {
         asked_until: one.asked_until.max(other.asked_until),
         ..more
     })
+}
+
+impl Model for MemoryFrontier {
+    fn has_work(&self, now: EpochMs) -> bool {
+        let (kept, volatile) = (self.kept.lock(), self.volatile.lock());
+        let mut queued = kept.urls.values().filter(|url| url.queue != Queue::None);
+        let is_busy = !volatile.leases.is_empty() || !volatile.in_flight.is_empty();
+        is_busy || queued.any(|url| url.page.is_none() || url.due(&kept) <= now)
+    }
 }
