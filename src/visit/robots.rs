@@ -16,6 +16,7 @@ use super::leased_host::LeasedHost;
 use super::request_sender::RequestSender;
 use super::rules_cache::{Rules, RulesCache};
 use super::visitor::{Interrupted, Services, ask_frontier};
+use super::waits::Waits;
 use crate::config::Config;
 use crate::fetch::client::{Conditions, Limits};
 use crate::judge::robots::{self as answer, KEPT_UNREACHABLE_MS, MAX_ROBOTS_BYTES};
@@ -25,6 +26,10 @@ use crate::telemetry::Metrics;
 const ROBOTS: &str = "/robots.txt";
 /// RFC 9309 §2.3.1.2 requires at least five redirects.
 const MAX_ROBOTS_HOPS: usize = 5;
+/// Pause (ms) of a host whose file is at a host from which many others fetch theirs now.
+const BUSY_REST_MS: u64 = 10_000;
+/// Pause (ms) of a host whose file is at a host that the operator has blocked.
+const BLOCKED_REST_MS: u64 = 600_000;
 /// Sitemaps come first, because they list other URLs.
 const SITEMAP_PRIORITY: u8 = 0;
 
@@ -37,12 +42,13 @@ pub(super) struct RobotsFiles {
     scope: Arc<CurrentScope>,
     config: Arc<Config>,
     metrics: Arc<Metrics>,
+    waits: Arc<Waits>,
 }
 
 impl RobotsFiles {
     pub(super) fn new(services: &Services) -> RobotsFiles {
-        let Services { rules, frontier, scope, config, metrics, .. } = services.clone();
-        RobotsFiles { requests: RequestSender::new(services), rules, frontier, scope, config, metrics }
+        let Services { rules, frontier, scope, config, metrics, waits, .. } = services.clone();
+        RobotsFiles { requests: RequestSender::new(services), rules, frontier, scope, config, metrics, waits }
     }
 
     /// Fetches the host's robots.txt if necessary. If it cannot be fetched, the host backs off and is released, and
@@ -170,7 +176,7 @@ impl RobotsFiles {
     }
 
     /// Fetches a file of the host, and follows redirects to any host. These requests use the politeness slots of the
-    /// addresses, but no lease.
+    /// addresses, but no lease. If many hosts redirect to one, only some are fetched at a time; the others rest for a while.
     async fn fetch_file(&self, host: &mut LeasedHost, path: &str) -> Result<(Outcome, EpochMs), Interrupted> {
         let limits = Limits { body_bytes: MAX_ROBOTS_BYTES, is_wanted_only: false, ..self.requests.limits() };
         let Ok(mut url) = Url::parse(&format!("{}{path}", host.origin())) else {
@@ -178,7 +184,19 @@ impl RobotsFiles {
             return Ok((Outcome::Failure(failure), now_ms()));
         };
         let mut hops = 0;
+        let mut elsewhere = None;
         loop {
+            let origin = url.origin().ascii_serialization();
+            if origin != host.origin() {
+                drop(elsewhere.take());
+                let is_blocked = self.frontier.is_recalled(&origin);
+                elsewhere = if is_blocked { None } else { self.waits.go_elsewhere(origin) };
+                if elsewhere.is_none() {
+                    let rest = if is_blocked { BLOCKED_REST_MS } else { BUSY_REST_MS };
+                    host.not_before = host.not_before.max(now_ms() + rest);
+                    return Err(Interrupted::Resting(host.not_before));
+                }
+            }
             let slot = match self.requests.slots.wait_for_slot(host, &url).await? {
                 Ok(slot) => slot,
                 Err(failure) => return Ok((Outcome::Failure(failure), now_ms())),

@@ -285,3 +285,37 @@ fn sitemaps_that_are_switched_off_are_not_requested_until_they_are_switched_on()
         assert_eq!(rechecks(&site, &place), (true, is_on));
     }
 }
+
+/// Twelve hosts have their robots.txt at a host that does not answer. They hold a few workers, and not all.
+#[test]
+fn a_silent_host_with_the_robots_txt_of_many_does_not_stop_the_others() {
+    const MANY: usize = 12;
+    const PAGES: usize = 30;
+    let site = Running::start_with(MANY + 2, |port| {
+        let hub = site_address(0);
+        Arc::new(move |ask| match (ask.host.as_str(), ask.path()) {
+            (host, _) if host == hub => Answer::text("").after(Duration::from_secs(300)),
+            (host, "/robots.txt") if host != site_address(1) => {
+                Answer::redirect(302, &format!("http://{hub}:{port}/robots.txt?{host}"))
+            }
+            (_, "/robots.txt") => Answer::text("").status(404),
+            (_, "/") => {
+                let pages: Vec<String> = (0..PAGES).map(|page| format!("/{page}")).collect();
+                Answer::html(links(&pages.iter().map(String::as_str).collect::<Vec<_>>()))
+            }
+            _ => Answer::html("a page"),
+        })
+    });
+    let seeds: Vec<String> = (1..MANY + 2).rev().map(|host| site.origin(host) + "/").collect();
+    let place = Place::new();
+    let process = Process::start(place.crawl(&seeds, &["--delay", "20ms", "--concurrency", "8"]));
+    let good = site_address(1);
+    let pages = || site.visits.all().iter().filter(|visit| visit.host == good && visit.path != "/robots.txt").count();
+    eventually("the pages of the good host are fetched", || pages() > PAGES);
+    process.kill();
+}
+
+/// The address of a site's host.
+fn site_address(host: usize) -> String {
+    format!("127.0.0.{}", 11 + host)
+}
