@@ -160,11 +160,11 @@ impl ArchiveInputs {
 
     /// Fails if a file that was named itself is in no known format. Reads the beginning of each such file.
     pub fn check_files(mut self) -> Result<(), InputError> {
-        let files = std::mem::take(&mut self.named).into_iter().filter_map(|named| match named {
+        let mut files = std::mem::take(&mut self.named).into_iter().filter_map(|named| match named {
             Named::File(path) => Some(path),
             Named::Folder(_) | Named::Partition(_) => None,
         });
-        files.map(|path| self.file_by_name(path).map(drop)).collect()
+        files.try_for_each(|path| self.file_by_name(path).map(drop))
     }
 
     /// Total bytes of the inputs, as far as the file system knows.

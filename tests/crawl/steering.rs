@@ -297,7 +297,7 @@ fn whatever_lies_where_its_socket_belongs_it_answers_or_says_so() {
 fn a_host_is_found_however_its_name_is_written() {
     let (site, place) = (site(1), Place::new());
     let seed = site.origin(0) + "/";
-    Process::start(place.crawl(&[seed.clone()], &["--delay", "0"])).wait().ok();
+    Process::start(place.crawl(std::slice::from_ref(&seed), &["--delay", "0"])).wait().ok();
     let data = place.data();
     let host = |name: &str, order: &[&str]| run(&[&["host", "-o", data.to_str().unwrap(), name], order].concat());
     let origin = seed.trim_end_matches('/');
