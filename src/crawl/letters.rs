@@ -31,7 +31,7 @@ pub struct Replay<'a> {
     /// The crawl's reader of a sink that writes files. The reader stores the sink's state, and keeps the crawl from
     /// starting.
     reader: Option<Reader>,
-    /// What the crawl's sink knows of its server from before, such as former partitions of a topic; null for other sinks.
+    /// Facts about the server that the crawl's sink has stored, such as the former partitions of a topic. Null for other sinks.
     known: Value,
     /// One process at a time replays or drops the letters of a sink.
     _alone: Option<File>,

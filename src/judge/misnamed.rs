@@ -16,6 +16,10 @@ pub fn is_misnamed_page(event: &PageEvent, max_bytes: u64) -> bool {
     if event.kind != Kind::Sitemap || !event.hops.is_empty() || NAMES.iter().any(|end| path.ends_with(end)) {
         return false;
     }
+    // A real sitemap may be large, so its type decides before its body is decoded.
+    if response.content_type().is_some_and(|sent| !is_html(Some(sent), &[])) {
+        return false;
+    }
     let body = decode(event, max_bytes).body;
     if !is_html(response.content_type(), &body) {
         return false;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use seine_delivery::large::BodyRoom;
 use seine_frontier::{TargetOwner, Work};
 use seine_parse::page::{Failure, FailureReason, Hop, Kind, Outcome, PageEvent};
+use seine_system::blocking;
 use seine_system::clock::{event_id, now_ms};
 use url::Url;
 
@@ -191,7 +192,9 @@ impl Follower {
     /// A page that was named as a sitemap becomes a page, one link away from a seed, if pages of the host may be fetched there.
     async fn correct_kind(&self, event: &mut PageEvent, host: &Shared) {
         let (config, scope) = (&self.services.config, self.services.scope.now());
-        if event.kind != Kind::Sitemap || !is_misnamed_page(event, config.fetch.max_decoded_bytes) {
+        // It may decode a large body.
+        let is_misnamed = || blocking::block_in_place(|| is_misnamed_page(event, config.fetch.max_decoded_bytes));
+        if event.kind != Kind::Sitemap || !is_misnamed() {
             return;
         }
         let Ok(url) = Url::parse(&event.url) else { return };

@@ -194,6 +194,9 @@ impl Requester {
             (whose, not_before) = (ChargedTo::Part, not_before.max(at));
         }
         let location = redirect::location(&exchange.outcome);
+        if whose == ChargedTo::Nobody && is_answer(&exchange.outcome) && location.is_none() {
+            self.control_answers.host_answered(host.origin());
+        }
         let bytes_beside = std::mem::take(&mut host.bytes_beside);
         let host_statements = Some(host.statements_about(url, self.config.fetch.obey_robots));
         // The first robots.txt of a host is no change: the page was forbidden before, and robots.txt is obeyed only
@@ -212,9 +215,6 @@ impl Requester {
         let control = if blame.is_in_question { Box::pin(self.request_control_page(host, work)).await? } else { None };
         if !blame.is_in_question && blame.whose == ChargedTo::Host {
             self.control_answers.host_failed(host.origin());
-        }
-        if blame.whose == ChargedTo::Nobody && is_answer(outcome) && redirect::location(outcome).is_none() {
-            self.control_answers.host_answered(host.origin());
         }
         if control == Some(true) {
             host.end_trouble(); // it has just answered for another page, so the earlier failures were not host trouble

@@ -128,7 +128,7 @@ fn orphan(case: &Case, sink: &Sink, log: &[Change], change: &Change) -> Option<S
         }
     };
     // It became a dead letter.
-    let was_refused = |it: &Change| it.at_ms <= until && heirs.contains(&it.url);
+    let was_refused = |it: &Change| (at.saturating_sub(DAY)..=until).contains(&it.at_ms) && heirs.contains(&it.url);
     let is_refused = case.ends.refused.get(&sink.name).is_some_and(|refused| refused.iter().any(was_refused));
     if !is_quiet || is_refused || log.iter().any(&mut has_it) {
         return None;
