@@ -73,6 +73,7 @@ pub(super) fn open(
         parking: Default::default(),
         settled: Default::default(),
         waits: Default::default(),
+        busy_hosts: Default::default(),
         outage: Default::default(),
         control_answers: Default::default(),
         shutdown: shutdown.clone(),

@@ -12,6 +12,7 @@ mod host_visit;
 mod leased_host;
 mod lent;
 pub(crate) mod loan;
+mod other_hosts;
 pub mod outage;
 mod parking;
 mod request_sender;

@@ -13,12 +13,12 @@ use seine_system::clock::now_ms;
 use url::Url;
 
 use super::leased_host::LeasedHost;
+use super::other_hosts::OtherHosts;
 use super::request_sender::RequestSender;
 use super::rules_cache::{Rules, RulesCache};
 use super::visitor::{Interrupted, Services, ask_frontier};
-use super::waits::Waits;
 use crate::config::Config;
-use crate::fetch::client::{Conditions, Limits};
+use crate::fetch::client::{Conditions, Exchange, Limits};
 use crate::judge::robots::{self as answer, KEPT_UNREACHABLE_MS, MAX_ROBOTS_BYTES};
 use crate::judge::{redirect, trouble};
 use crate::telemetry::Metrics;
@@ -26,10 +26,6 @@ use crate::telemetry::Metrics;
 const ROBOTS: &str = "/robots.txt";
 /// RFC 9309 §2.3.1.2 requires at least five redirects.
 const MAX_ROBOTS_HOPS: usize = 5;
-/// Pause (ms) of a host whose file is at a host from which many others fetch theirs now.
-const BUSY_REST_MS: u64 = 10_000;
-/// Pause (ms) of a host whose file is at a host that the operator has blocked.
-const BLOCKED_REST_MS: u64 = 600_000;
 /// Sitemaps come first, because they list other URLs.
 const SITEMAP_PRIORITY: u8 = 0;
 
@@ -42,13 +38,14 @@ pub(super) struct RobotsFiles {
     scope: Arc<CurrentScope>,
     config: Arc<Config>,
     metrics: Arc<Metrics>,
-    waits: Arc<Waits>,
+    other_hosts: OtherHosts,
 }
 
 impl RobotsFiles {
     pub(super) fn new(services: &Services) -> RobotsFiles {
-        let Services { rules, frontier, scope, config, metrics, waits, .. } = services.clone();
-        RobotsFiles { requests: RequestSender::new(services), rules, frontier, scope, config, metrics, waits }
+        let Services { rules, frontier, scope, config, metrics, .. } = services.clone();
+        let (requests, other_hosts) = (RequestSender::new(services), OtherHosts::new(services));
+        RobotsFiles { requests, rules, frontier, scope, config, metrics, other_hosts }
     }
 
     /// Fetches the host's robots.txt if necessary. If it cannot be fetched, the host backs off and is released, and
@@ -175,33 +172,23 @@ impl RobotsFiles {
         Ok(answer::judge_tdm(&outcome, self.config.fetch.max_decoded_bytes))
     }
 
-    /// Fetches a file of the host, and follows redirects to any host. These requests use the politeness slots of the
-    /// addresses, but no lease. If many hosts redirect to one, only some are fetched at a time; the others rest for a while.
+    /// Fetches a file of the host, and follows redirects to any host.
     async fn fetch_file(&self, host: &mut LeasedHost, path: &str) -> Result<(Outcome, EpochMs), Interrupted> {
-        let limits = Limits { body_bytes: MAX_ROBOTS_BYTES, is_wanted_only: false, ..self.requests.limits() };
         let Ok(mut url) = Url::parse(&format!("{}{path}", host.origin())) else {
             let failure = Failure { reason: FailureReason::BadUrl, message: "not a host's URL".to_owned() };
             return Ok((Outcome::Failure(failure), now_ms()));
         };
         let mut hops = 0;
-        let mut elsewhere = None;
         loop {
-            let origin = url.origin().ascii_serialization();
-            if origin != host.origin() {
-                drop(elsewhere.take());
-                let is_blocked = self.frontier.is_recalled(&origin);
-                elsewhere = if is_blocked { None } else { self.waits.go_elsewhere(origin) };
-                if elsewhere.is_none() {
-                    let rest = if is_blocked { BLOCKED_REST_MS } else { BUSY_REST_MS };
-                    host.not_before = host.not_before.max(now_ms() + rest);
-                    return Err(Interrupted::Resting(host.not_before));
-                }
-            }
-            let slot = match self.requests.slots.wait_for_slot(host, &url).await? {
-                Ok(slot) => slot,
+            let is_own = url.origin().ascii_serialization() == host.origin();
+            let fetched = match is_own {
+                true => self.request_file(host, &url).await?,
+                false => Box::pin(self.request_file_elsewhere(host, &url)).await?,
+            };
+            let exchange = match fetched {
+                Ok(exchange) => exchange,
                 Err(failure) => return Ok((Outcome::Failure(failure), now_ms())),
             };
-            let exchange = self.requests.exchange(host, slot, &url, &Conditions::default(), limits).await?;
             self.metrics.robots_fetched(url.as_str(), &exchange);
             host.bytes_beside += body_bytes(&exchange.outcome);
             match redirect::location(&exchange.outcome).and_then(|location| redirect::target(&url, &location)) {
@@ -210,6 +197,30 @@ impl RobotsFiles {
             }
             hops += 1;
         }
+    }
+
+    /// One request to a host that this worker has. The inner error is a name that does not resolve.
+    async fn request_file(&self, host: &mut LeasedHost, url: &Url) -> Result<Result<Exchange, Failure>, Interrupted> {
+        let limits = Limits { body_bytes: MAX_ROBOTS_BYTES, is_wanted_only: false, ..self.requests.limits() };
+        match self.requests.slots.wait_for_slot(host, url).await? {
+            Ok(slot) => self.requests.exchange(host, slot, url, &Conditions::default(), limits).await.map(Ok),
+            Err(failure) => Ok(Err(failure)),
+        }
+    }
+
+    /// The same at another host, to which the file of `own` redirects.
+    async fn request_file_elsewhere(
+        &self,
+        own: &mut LeasedHost,
+        url: &Url,
+    ) -> Result<Result<Exchange, Failure>, Interrupted> {
+        let mut other = self.other_hosts.borrow(own, url).await?;
+        let fetched = self.request_file(&mut other.host, url).await;
+        let fetched = fetched.map_err(|why| OtherHosts::interrupted(own, &other.host, why))?;
+        if let Ok(exchange) = &fetched {
+            other.answered(&exchange.outcome, exchange.ended_ms, &self.config);
+        }
+        Ok(fetched)
     }
 
     /// Queues the sitemaps that robots.txt names. If there are none, the usual location, unless the rules forbid it.

@@ -19,6 +19,7 @@ use super::host_visit::Visit;
 use super::leased_host::LeasedHost;
 use super::lent;
 use super::loan::{Loan, LoanResult};
+use super::other_hosts::BusyHosts;
 use super::outage::OutageDetector;
 use super::parking::Parking;
 use super::requester::Requester;
@@ -47,6 +48,8 @@ pub struct Services {
     pub settled: Arc<Notify>,
     /// Visits that wait for a response or a politeness slot.
     pub waits: Arc<Waits>,
+    /// Hosts from which others fetch their robots.txt.
+    pub busy_hosts: Arc<BusyHosts>,
     /// Outages of this machine.
     pub outage: Arc<OutageDetector>,
     /// Hosts that answered lately for a known page.

@@ -22,6 +22,7 @@ mod redirect_targets;
 mod redirects;
 mod requests;
 mod robots;
+mod robots_elsewhere;
 #[path = "../support/mod.rs"]
 mod sites;
 mod support;

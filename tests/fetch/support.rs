@@ -237,6 +237,7 @@ impl MiniCrawl {
             parking: Default::default(),
             settled: Default::default(),
             waits: Default::default(),
+            busy_hosts: Default::default(),
             outage: Default::default(),
             control_answers: Default::default(),
             shutdown: Default::default(),

@@ -74,11 +74,9 @@ impl Elastic {
                 }
                 state.server.create(index, &json!({ "settings": { "index.number_of_replicas": "0" } }), now_ms);
             }
-            Trouble::AliasRolledOver => return state.roll_over(index, now_ms),
-            Trouble::Compacted => {
-                return state.server.indices.values_mut().for_each(|index| index.forget_deletions());
-            }
-            _ => return,
+            Trouble::AliasRolledOver => state.roll_over(index, now_ms),
+            Trouble::Compacted => state.server.indices.values_mut().for_each(|index| index.forget_deletions()),
+            _ => {}
         }
     }
 

@@ -126,23 +126,19 @@ impl Kafka {
                 }
             }
             Trouble::Replaced => *broker = Broker::new(format!("model-{}", chance.u64(..))),
-            Trouble::Recreated => {
-                if broker.delete(topic).is_ok() {
-                    let _ = broker.create(topic, Some(chance.usize(1..6)), None, &[]);
-                }
+            Trouble::Recreated if broker.delete(topic).is_ok() => {
+                let _ = broker.create(topic, Some(chance.usize(1..6)), None, &[]);
             }
             Trouble::PartitionsAdded(more) => {
                 let now = broker.topics.get(topic).map_or(0, |topic| topic.partitions.len());
                 let _ = broker.add_partitions(topic, now + *more as usize);
-                return;
             }
             Trouble::Compacted => {
                 if let Some(topic) = broker.topics.get_mut(topic) {
                     topic.compact(now_ms);
                 }
-                return;
             }
-            _ => return,
+            _ => {}
         }
     }
 

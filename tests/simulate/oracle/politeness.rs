@@ -26,23 +26,6 @@ struct Rest<'a> {
     why: String,
 }
 
-/// The delays of a host after its last request.
-#[derive(Default)]
-struct Rested<'a> {
-    rests: Vec<Rest<'a>>,
-    /// The delays if an earlier request counts instead. Its robots.txt was requested twice: for itself, and because the robots.txt of
-    /// another host redirects there. The oracle cannot tell which request was which.
-    or: Option<Vec<Rest<'a>>>,
-}
-
-impl<'a> Rested<'a> {
-    fn is_broken_by(&self, case: &Case, asked: &Asked) -> Option<&Rest<'a>> {
-        let broken = |rests: &'_ [Rest<'a>]| rests.iter().position(|rest| is_early(case, asked, rest, ROUNDED));
-        let first = broken(&self.rests)?;
-        self.or.as_ref().is_none_or(|or| broken(or).is_some()).then(|| &self.rests[first])
-    }
-}
-
 /// Whether the request comes before the end of the rest. A start takes the machine's clock, even if it had jumped ahead, and
 /// a rest ends by the crawl's clock.
 fn is_early(case: &Case, asked: &Asked, rest: &Rest, tolerance: u64) -> bool {
@@ -52,30 +35,19 @@ fn is_early(case: &Case, asked: &Asked, rest: &Rest, tolerance: u64) -> bool {
 
 pub fn stories(case: &Case) -> Vec<String> {
     let mut stories: Vec<String> = repeated(case).collect();
-    let mut hosts: HashMap<&str, Rested> = HashMap::new();
-    let mut borrowed: HashMap<&str, Vec<Rest>> = HashMap::new();
+    let mut hosts: HashMap<&str, Vec<Rest>> = HashMap::new();
     let mut addresses: HashMap<IpAddr, Rest> = HashMap::new();
     let mut sorted: Vec<&Asked> = case.oracle.requests.all.iter().collect();
     sorted.sort_by_key(|asked| asked.at);
     for asked in sorted {
         let (origin, _) = split(&asked.url);
-        // If another host's robots.txt redirects here, the request needs only the politeness slot of the address, not this host's delay.
-        let is_borrowed = asked.robots_of.as_deref().is_some_and(|of| of != origin);
-        let broken = hosts.get(origin).and_then(|rested| rested.is_broken_by(case, asked));
-        match (is_borrowed, broken) {
-            (true, Some(_)) => {}
-            (true, None) => _ = borrowed.insert(origin, rests(case, asked, origin)),
-            (false, broken) => stories.extend(broken.map(|rest| tell(case, asked, rest, origin))),
-        }
+        let broken = hosts.get(origin).and_then(|rests| rests.iter().find(|rest| is_early(case, asked, rest, ROUNDED)));
+        stories.extend(broken.map(|rest| tell(case, asked, rest, origin)));
         if let Some(rest) = addresses.get(&asked.ip).filter(|rest| is_early(case, asked, rest, LOOK_UP)) {
             stories.push(tell(case, asked, rest, &asked.ip.to_string()));
         }
-        if !is_borrowed {
-            let first = borrowed.remove(origin).filter(|_| asked.robots_of.is_some());
-            hosts.insert(origin, Rested { rests: rests(case, asked, origin), or: first });
-        }
-        // The host that asks for its robots.txt keeps its own delay, wherever the file is.
-        let delay = address_delay(case, asked.at, asked.robots_of.as_deref().unwrap_or(origin));
+        hosts.insert(origin, rests(case, asked, origin));
+        let delay = address_delay(case, asked.at, origin);
         if delay > 0 {
             let why = format!("it has one request at a time, and {} between them", span(delay));
             addresses.insert(asked.ip, Rest { after: asked, until: asked.ended + delay, why });
