@@ -7,7 +7,7 @@ use std::time::Duration;
 use seine_frontier::{FrontierError, Lease, LeaseLimits, Scheduler};
 use seine_parse::page::EpochMs;
 use seine_system::blocking::{self, Idle};
-use seine_system::clock::now_ms;
+use seine_system::clock::{now_ms, take_set_ahead};
 use seine_system::descriptors::Shares;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::task::TaskTracker;
@@ -50,6 +50,12 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
     while !running.is_validated() && !shutdown.is_finishing() {
         wait(running, &mut changed, idle.time()).await;
         beat.idle();
+    }
+    // Events that the last run accepted just before its end may set the clock ahead, but not the pauses of its hosts.
+    let set_ahead = Duration::from_millis(take_set_ahead());
+    tokio::select! {
+        () = tokio::time::sleep(set_ahead) => {}
+        () = shutdown.finishing() => {}
     }
     if !shutdown.is_finishing() {
         let running = running.clone();

@@ -299,7 +299,7 @@ pub(super) fn set_clock(frontier: &EmbeddedFrontier) -> Result<(), FrontierError
     let saved = |name: &str| Ok(frontier.note(name)?.and_then(|text| text.parse().ok()).unwrap_or(0));
     let (latest, lead_before) = (saved(CLOCK_NOTE)?, saved(CLOCK_LEAD_NOTE)?);
     let (start, lead) = clock::continued(clock::wall_ms(), latest, lead_before);
-    clock::never_before(start);
+    clock::begin_at(start);
     if lead != lead_before {
         frontier.set_note(CLOCK_LEAD_NOTE, &lead.to_string())?;
     }

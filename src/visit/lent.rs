@@ -80,7 +80,13 @@ async fn lend_out(
         let ended = visit.await_pages(loan).await;
         (lent.left, lent.took) = (visit.urls.len(), began.elapsed());
         // If something else ended the loan, the worker does not know and may continue until its lease ends.
-        shared.lock().await.client_is_done = visit.urls.is_empty() || is_done.load(Ordering::Relaxed);
+        let client_is_done = visit.urls.is_empty() || is_done.load(Ordering::Relaxed);
+        let mut host = shared.lock().await;
+        host.client_is_done = client_is_done;
+        if client_is_done {
+            slots.hold_address(&host.lease, 1).await; // other hosts of the address need not wait for the rest
+        }
+        drop(host);
         worked = ended.map(|has_lapsed| (lent.has_lapsed, lent.is_clients_end) = (has_lapsed, true));
     }
     visit.urls.clear();

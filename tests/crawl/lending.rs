@@ -109,6 +109,26 @@ fn a_client_that_leases_and_gives_back_in_a_loop_has_to_wait() {
     crawl.process.signal("TERM");
 }
 
+/// A lease reserves the address for all of its URLs. What a client gives back at once is free after one delay.
+#[test]
+fn a_host_that_is_given_back_at_once_does_not_rest_for_the_whole_lease() {
+    let crawl = Crawl::start("work.prove_after: 1\nwork.verify_share: 0\n");
+    crawl.has_alice_trusted();
+    let data = crawl.place.data();
+    let host = crawl.site.origin(1);
+    run(&["host", &host, "delay", "4s", "-o", data.to_str().unwrap()]).ok();
+    let lease = crawl.lease(ALICE);
+    let given = urls(&lease).len();
+    assert!(given > 5, "{lease}");
+    let released = Instant::now();
+    let path = format!("DELETE /api/v1/work/leases/{}", lease["lease"].as_str().unwrap());
+    assert_eq!(crawl.said(ALICE, &path, &Value::Null).0, 200);
+    assert_eq!(crawl.lease(BOB)["origin"], host);
+    let rested = released.elapsed();
+    assert!(rested < Duration::from_secs(4 * given as u64 / 2), "{given} URLs, {rested:?}");
+    crawl.process.signal("TERM");
+}
+
 #[test]
 fn a_client_that_brings_a_page_now_and_then_does_not_keep_its_host() {
     let crawl = Crawl::start("work.prove_after: 1\nwork.verify_share: 0\nwork.lease: 2s\n");

@@ -92,11 +92,16 @@ impl Addresses {
         self.by_ip.entry(ip).or_insert_with(|| Line { free_at, ..Line::default() })
     }
 
-    /// No slot of another host before this time. Implements [`super::Fetching::hold_address`].
+    /// No slot of another host before this time; replaces an earlier hold. Implements [`super::Fetching::hold_address`].
     pub(crate) fn hold(&mut self, ip: IpAddr, time: Duration, now: EpochMs) {
         let line = self.line(ip);
-        line.held_until = line.held_until.max(now + in_ms(time));
-        if line.free_at < line.held_until {
+        let before = std::mem::replace(&mut line.held_until, now + in_ms(time));
+        if line.held_until < before {
+            // The slots behind the hold would be too late. Their hosts get new ones when they ask again.
+            line.by_time.clear();
+            line.by_host.clear();
+        }
+        if line.free_at < line.held_until || line.free_at == before {
             line.opens_at(line.held_until, now);
         }
     }

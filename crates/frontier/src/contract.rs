@@ -82,8 +82,8 @@ pub trait Fetching: Scheduler {
     /// Ends the request of a slot, which began at `began` with this limit. Never waits for the disk.
     fn end_politeness_slot(&self, ip: IpAddr, limit: AddressLimit, began: EpochMs, now: EpochMs);
 
-    /// A remote worker visits an address for longer than was claimed, so nobody gets another slot before `time` has
-    /// passed.
+    /// A remote worker visits an address, so nobody gets another slot before `time` has passed. Replaces an earlier
+    /// hold: a shorter time ends it.
     fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs);
 
     /// Whether nothing more may be fetched from a host, because it is recalled or blocked. For hosts lent to a remote

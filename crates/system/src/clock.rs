@@ -20,6 +20,7 @@ use seine_simulation_hooks::outside::replacement;
 use seine_simulation_hooks::planted;
 
 static CLOCK: Mutex<Clock> = Mutex::new(Clock { last: None, slept: Duration::ZERO, ahead: Duration::ZERO });
+static SET_AHEAD: AtomicU64 = AtomicU64::new(0);
 static IDS: LazyLock<Mutex<ContextV7>> = LazyLock::new(Mutex::default);
 
 /// A clock that never runs backwards, whatever the machine's clock does. Times are passed in.
@@ -106,9 +107,24 @@ fn uptime() -> Option<Duration> {
     Duration::try_from_secs_f64(text.split(' ').next()?.parse().ok()?).ok()
 }
 
-/// Sets the clock to at least `ms`.
-pub fn never_before(ms: u64) {
+/// Sets the clock of a crawl that starts to at least `ms`.
+pub fn begin_at(ms: u64) {
     CLOCK.lock().at_least(ms, Instant::now());
+}
+
+/// Sets the clock of a running crawl to at least `ms`. Pauses that began before then end early by as much
+/// ([`take_set_ahead`]).
+pub fn never_before(ms: u64) {
+    let mut clock = CLOCK.lock();
+    let now = Instant::now();
+    let ahead = clock.steady(now).map_or(0, |steady| ms.saturating_sub(steady));
+    clock.at_least(ms, now);
+    SET_AHEAD.fetch_add(ahead, Ordering::Relaxed);
+}
+
+/// By how much (ms) [`never_before`] has set the clock ahead since the last call.
+pub fn take_set_ahead() -> u64 {
+    SET_AHEAD.swap(0, Ordering::Relaxed)
 }
 
 /// How far the crawl's clock is ahead of the machine's clock; none if it is less than a minute.

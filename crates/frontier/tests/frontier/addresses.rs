@@ -93,6 +93,19 @@ fn moves_turns_on() {
 
 /// The delay counts from the end of a request. Hosts that come while it takes long keep their order.
 #[test]
+fn a_hold_ends_when_its_holder_shortens_it() {
+    let frontier = embedded(plain());
+    let leases = leases(&*frontier, 2);
+    frontier.hold_address(IP, Duration::from_secs(30), 0);
+    let waits = |now| take(&*frontier, &leases[1], IP, DELAY, now) != PolitenessSlot::Now;
+    assert!(waits(2000));
+    frontier.hold_address(IP, Duration::from_secs(1), 3000);
+    assert!(waits(3999));
+    let next = frontier.take_politeness_slot(&leases[0], IP, DELAY, 4000);
+    assert!(matches!(next, PolitenessSlot::Now | PolitenessSlot::At(..6000)), "{next:?}");
+}
+
+#[test]
 fn asks_an_address_for_one_page_at_a_time() {
     let frontier = embedded(plain());
     let leases = leases(&*frontier, 4);
