@@ -172,6 +172,13 @@ impl Dns {
         }
     }
 
+    /// Asks the DNS servers for a name again, whatever is cached. True if they fail or are silent; false for names that
+    /// need no server.
+    pub(crate) async fn are_servers_silent(&self, host: &str) -> bool {
+        let name = host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.').to_ascii_lowercase();
+        name.parse::<IpAddr>().is_err() && matches!(self.find(&name).await, Err((DnsError::Resolver { .. }, _)))
+    }
+
     /// For connectors, which add the port themselves.
     pub(super) async fn resolve_for_connecting(&self, host: &str) -> Result<IntoIter<SocketAddr>, DnsError> {
         let started = Instant::now();

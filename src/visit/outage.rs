@@ -1,6 +1,7 @@
 //! Outages of this machine: DNS servers do not answer, or the network is down. One failing host is host trouble. If
-//! hosts that were healthy fail one after the other and nothing succeeds, it is an outage. Then fetching pauses and one
-//! host is probed now and then. Neither URLs nor hosts are charged. The first success ends the outage.
+//! hosts that were healthy fail one after the other and nothing succeeds, it is an outage. It also is one if a host and
+//! the DNS servers are silent together: a crawl of one site has no other hosts. Then fetching pauses and one host is
+//! probed now and then. Neither URLs nor hosts are charged. The first success ends the outage.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -28,6 +29,8 @@ pub enum Sign {
     Silence,
     /// The kernel has no route to the address (ENETUNREACH, EHOSTUNREACH, ENETDOWN).
     NoRoute,
+    /// One of the last two, and the DNS servers do not answer either.
+    NoNetwork,
     /// The kernel refuses to open more files (EMFILE, ENFILE).
     NoFiles,
 }
@@ -128,7 +131,7 @@ impl Sign {
     fn part(self) -> Part {
         match self {
             Sign::Unresolved => Part::Resolver,
-            Sign::Silence | Sign::NoRoute => Part::Network,
+            Sign::Silence | Sign::NoRoute | Sign::NoNetwork => Part::Network,
             Sign::NoFiles => Part::Files,
         }
     }
@@ -139,7 +142,7 @@ impl Sign {
             Sign::Silence => ENOUGH / 5,
             Sign::NoRoute => ENOUGH / 2,
             // Never caused by a host.
-            Sign::NoFiles => ENOUGH,
+            Sign::NoNetwork | Sign::NoFiles => ENOUGH,
         }
     }
 }
@@ -157,7 +160,7 @@ impl OutageDetector {
         if watch.outage.is_some() {
             return true;
         }
-        if !was_well && sign != Sign::NoFiles {
+        if !was_well && sign.weight() < ENOUGH {
             return false;
         }
         watch.suspects.retain(|_, (at, _)| now.saturating_sub(*at) < millis(WINDOW));

@@ -8,7 +8,7 @@ use seine_system::clock::now_ms;
 use url::Url;
 
 use super::leased_host::LeasedHost;
-use super::outage::{Evidence, OutageDetector};
+use super::outage::{Evidence, OutageDetector, Sign};
 use super::slots::{Slots, UsedSlot};
 use super::visitor::{Interrupted, Services};
 use super::waits::Waits;
@@ -98,7 +98,13 @@ impl RequestSender {
         let message = exchange.outcome.failure().map_or("", |failure| &failure.message);
         // Many hosts on one failing address are trouble of one server, so addresses are counted.
         let name = url.host_str().unwrap_or_default();
-        let found = self.slots.unless_stopping(self.client.dns().resolve(name)).await?;
+        let is_silent = matches!(sign, Sign::Silence | Sign::NoRoute);
+        let dns = self.client.dns();
+        let sign = match is_silent && self.slots.unless_stopping(dns.are_servers_silent(name)).await? {
+            true => Sign::NoNetwork,
+            false => sign,
+        };
+        let found = self.slots.unless_stopping(dns.resolve(name)).await?;
         let who = found.map_or_else(|_| name.to_owned(), |ips| ips[0].to_string());
         self.slots.report_failure(host, sign, &who, message)
     }

@@ -116,6 +116,40 @@ fn a_network_in_which_nobody_answers_costs_neither_urls_nor_hosts() {
     });
 }
 
+/// A crawl of one host has no others to compare with. When it falls silent, the name servers are asked.
+#[test]
+fn a_crawl_of_one_host_notices_that_the_network_is_away() {
+    let port = free_port();
+    let listener = TcpListener::bind((address(0), port)).expect("loopback has addresses");
+    let [is_away, is_back] = [false, false].map(|is| Arc::new(AtomicBool::new(is)));
+    let (falls_silent, answers) = (is_away.clone(), is_back.clone());
+    std::thread::spawn(move || {
+        let mut silent = Vec::new();
+        for stream in listener.incoming().flatten() {
+            if answers.load(Ordering::Relaxed) {
+                talk(stream, a_page);
+            } else {
+                falls_silent.store(true, Ordering::Relaxed);
+                silent.push(stream);
+            }
+        }
+    });
+    let seen = is_back.clone();
+    let server =
+        NameServer::start(move |name| match (name, is_away.load(Ordering::Relaxed) && !seen.load(Ordering::Relaxed)) {
+            (_, true) => Say::Failure,
+            ("h0.example", false) => Say::Address(address(0).into()),
+            (_, false) => Say::NoSuchName,
+        });
+    let settings = format!(
+        "crawler_manager.downloader.dns.servers: [\"{}\"]\ncrawler_manager.downloader.header_timeout: 300ms\n",
+        server.address
+    );
+    goes_on_by_itself("network", "the network is", &settings, &named(port)[..1], || {
+        is_back.store(true, Ordering::Relaxed);
+    });
+}
+
 #[test]
 fn a_network_without_a_way_out_costs_neither_urls_nor_hosts() {
     namespace::run("outage::no_way_out");
