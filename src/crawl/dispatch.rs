@@ -46,22 +46,7 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
     let mut changed = running.visitor().services.changed.subscribe();
     let shutdown = &running.shutdown;
     let mut idle = Idle::new(CHECK_EVERY);
-    // Events of an earlier run are validated first, because their URLs are still in work_proposed.
-    while !running.is_validated() && !shutdown.is_finishing() {
-        wait(running, &mut changed, idle.time()).await;
-        beat.idle();
-    }
-    // Events that the last run accepted just before its end may set the clock ahead, but not the pauses of its hosts.
-    let set_ahead = Duration::from_millis(take_set_ahead());
-    tokio::select! {
-        () = tokio::time::sleep(set_ahead) => {}
-        () = shutdown.finishing() => {}
-    }
-    if !shutdown.is_finishing() {
-        let running = running.clone();
-        blocking::run_blocking(move || end_orders(&running)).await?;
-    }
-    running.has_caught_up.store(true, Ordering::Relaxed);
+    catch_up(running, beat, &mut changed).await?;
     while !shutdown.is_finishing() {
         beat.idle();
         changed.mark_unchanged();
@@ -103,6 +88,28 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
             });
         }
     }
+    Ok(())
+}
+
+/// Waits until the events of an earlier run are validated, because their URLs are still in work_proposed.
+async fn catch_up(running: &Arc<Running>, beat: &Beat, changed: &mut watch::Receiver<()>) -> anyhow::Result<()> {
+    let shutdown = &running.shutdown;
+    let mut idle = Idle::new(CHECK_EVERY);
+    while !running.is_validated() && !shutdown.is_finishing() {
+        wait(running, changed, idle.time()).await;
+        beat.idle();
+    }
+    // Events that the last run accepted just before its end may set the clock ahead, but not the pauses of its hosts.
+    let set_ahead = Duration::from_millis(take_set_ahead());
+    tokio::select! {
+        () = tokio::time::sleep(set_ahead) => {}
+        () = shutdown.finishing() => {}
+    }
+    if !shutdown.is_finishing() {
+        let running = running.clone();
+        blocking::run_blocking(move || end_orders(&running)).await?;
+    }
+    running.has_caught_up.store(true, Ordering::Relaxed);
     Ok(())
 }
 

@@ -204,11 +204,10 @@ impl Episode {
         let (now, mut web) = (self.now(), self.web.state.lock());
         let settings = web.world.settings_at(now);
         self.sinks.extend(settings.sinks.iter().map(|sink| sink.name.clone()));
-        let (yaml, seeds) = (settings.yaml(), web.world.seeds());
+        let seeds = web.world.seeds();
         web.oracle.began(now);
         drop(web);
-        let file = self.folder.join("seine.yml");
-        std::fs::write(&file, yaml).expect("a file in memory");
+        let file = self.write_settings();
         let loaded =
             config::load_with(Some(&file), &[], &[] as &[(String, String)]).unwrap_or_else(|error| panic!("{error}"));
         let started_with = StartedWith::new(Some(&file), &[], &[] as &[(String, String)]);
@@ -301,6 +300,7 @@ impl Episode {
                     self.boot();
                 }
             }
+            Event::ReloadWith(_) => self.reload(),
             Event::DiskFull { .. } => {
                 self.is_disk_full = self.chance.bool(); // or there is too little, but some
                 self.free.store(1 << 20, Ordering::Relaxed);
@@ -362,21 +362,38 @@ impl Episode {
         self.boot();
     }
 
+    /// The operator has the running crawl read its configuration again. A crawl that does not serve reads it when it starts.
+    fn reload(&mut self) {
+        self.write_settings();
+        let Some(service) = self.serving() else { return };
+        let refusal = Arc::new(Mutex::new(None));
+        let refused = refusal.clone();
+        let reload = move || *refused.lock() = service.reload("simulation").err();
+        self.machine.threads.thread("operator", Box::new(reload));
+        self.settle();
+        if let Some(refusal) = refusal.lock().take() {
+            self.break_off(5, format!("the crawl refuses to read its configuration: {refusal:?}"));
+        }
+    }
+
+    /// Writes the configuration of this time into its file.
+    fn write_settings(&self) -> PathBuf {
+        let settings = self.web.state.lock().world.settings_at(self.now());
+        let file = self.folder.join("seine.yml");
+        std::fs::write(&file, settings.yaml()).expect("a file in memory");
+        file
+    }
+
     fn order(&mut self, order: Order) {
         let ordered = match order.clone() {
             Order::Pause { .. } => Ordered::Pause {},
             Order::Block { origin, .. } => Ordered::BlockHost { host: origin },
             Order::Delay { origin, ms } => Ordered::SetHostDelay { host: origin, delay_ms: Some(ms) },
             Order::Retry => Ordered::Retry(Retry::default()),
+            Order::Limit { .. } => Ordered::SetLimit { limit: "pages".to_owned(), most: Some(1) },
             Order::Forget { origin } => Ordered::Forget(Forget { hosts: vec![origin], urls: Vec::new() }),
             Order::PauseSink { sink, .. } => Ordered::PauseSink { sink },
-            Order::Reload => {
-                if let Some(service) = self.serving() {
-                    self.machine.threads.thread("operator", Box::new(move || drop(service.reload("simulation"))));
-                    self.settle();
-                }
-                return;
-            }
+            Order::Reload => return self.reload(),
         };
         if self.tell(ordered) {
             let now = self.now();
@@ -436,6 +453,7 @@ impl Episode {
             Order::Pause { .. } => self.tell(Ordered::Resume {}),
             Order::Block { origin, .. } => self.tell(Ordered::UnblockHost { host: origin.clone() }),
             Order::PauseSink { sink, .. } => self.tell(Ordered::ResumeSink { sink: sink.clone() }),
+            Order::Limit { .. } => self.tell(Ordered::ResetLimit { limit: "pages".to_owned() }),
             _ => true,
         };
         if is_taken {

@@ -60,9 +60,23 @@ pub fn is_forgotten(case: &Case, origin: &str, last: u64) -> bool {
     case.oracle.events.iter().any(|(at, _, event)| *at >= last && forgets(event))
 }
 
-/// The written rule: a host in trouble for `give_up_after` is given up, until a link leads there again. A short time
-/// between two mishaps counts, too, because the program may not have asked the host meanwhile.
+/// The written rule: a host in trouble for `give_up_after` is given up, until a link leads there again. The requests show how long it
+/// was in trouble. They do not if connections failed or the clock was set; then the times of mishaps count.
 pub fn may_be_given_up(case: &Case, url: &str) -> bool {
+    let Some(host) = case.world.host_of(url) else { return false };
+    let mut troubling =
+        case.world.mishaps.iter().filter(|mishap| mishap.may_trouble() && mishap.who.touches(host)).peekable();
+    if troubling.peek().is_none() {
+        return false;
+    }
+    if case.has_jumps() || troubling.any(|mishap| mishap.is_of_connection()) {
+        return may_be_given_up_by_mishaps(case, url);
+    }
+    case.longest_troubles.get(split(url).0).is_some_and(|longest| longest + HOUR >= case.settings.give_up_after)
+}
+
+/// A short time between two mishaps counts, too, because the program may not have asked the host meanwhile.
+fn may_be_given_up_by_mishaps(case: &Case, url: &str) -> bool {
     let Some(host) = case.world.host_of(url) else { return false };
     let troubling = |mishap: &&crate::world::Mishap| mishap.may_trouble() && mishap.who.touches(host);
     let mut spans: Vec<(u64, u64)> =

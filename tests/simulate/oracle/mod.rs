@@ -14,7 +14,7 @@ mod said;
 mod stalls;
 mod told;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::world::settings::Kind;
 use crate::world::{Answer, Change, DAY, Event, Held, NewSettings, Order, Request, Settings, Trouble, World, split};
@@ -123,7 +123,7 @@ impl Oracle {
     /// The operator takes an order back. This ends all orders of its kind for the same host or sink.
     pub fn takes_back(&mut self, at_ms: u64, order: &Order) {
         let is_of_it = |other: &Order| match (order, other) {
-            (Order::Pause { .. }, Order::Pause { .. }) => true,
+            (Order::Pause { .. }, Order::Pause { .. }) | (Order::Limit { .. }, Order::Limit { .. }) => true,
             (Order::Block { origin: one, .. }, Order::Block { origin: other, .. }) => one == other,
             (Order::PauseSink { sink: one, .. }, Order::PauseSink { sink: other, .. }) => one == other,
             _ => false,
@@ -160,7 +160,8 @@ impl Oracle {
     }
 
     pub fn judge(&self, world: &World, ends: &Ends) -> Vec<Broken> {
-        let case = Case { world, oracle: self, ends, settings: world.settings_at(world.ends_ms) };
+        let settings = world.settings_at(world.ends_ms);
+        let case = Case { world, oracle: self, ends, settings, longest_troubles: self.requests.longest_troubles() };
         let stories: [(u8, Vec<String>); 12] = [
             (1, ends::stories(&case)),
             (2, removals::stories(&case)),
@@ -192,6 +193,8 @@ struct Case<'c> {
     ends: &'c Ends,
     /// As they were in the end.
     settings: Settings,
+    /// The longest time in which all requests to a host failed, by origin.
+    longest_troubles: HashMap<String, u64>,
 }
 
 impl Case<'_> {

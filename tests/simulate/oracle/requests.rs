@@ -117,6 +117,26 @@ impl Requests {
         debug_assert!(world.begins_ms <= request.at_ms);
     }
 
+    /// The longest time from the first to the last error in a row, by origin.
+    pub fn longest_troubles(&self) -> HashMap<String, u64> {
+        let (mut longest, mut since) = (HashMap::new(), HashMap::new());
+        for asked in &self.all {
+            let (origin, _) = split(&asked.url);
+            let is_error = match (asked.got, &asked.meant.says) {
+                (Got::Whole, Says::Status(status)) => *status >= 500 || *status == 429,
+                (got, _) => got != Got::Whole,
+            };
+            if !is_error {
+                since.remove(origin);
+                continue;
+            }
+            let lasts = asked.ended - *since.entry(origin).or_insert(asked.at);
+            let before: &mut u64 = longest.entry(origin.to_owned()).or_default();
+            *before = lasts.max(*before);
+        }
+        longest
+    }
+
     /// The process ended, so requests in progress got no answer.
     pub fn break_off(&mut self, at: u64) {
         for asked in self.all.iter_mut().rev().take(1000).filter(|asked| asked.ended > at) {

@@ -13,7 +13,6 @@ use seine::supervisor::Phase;
 pub struct Said {
     /// By the program's clock.
     pub now_ms: u64,
-    pub next_due_ms: Option<u64>,
     pub in_flight: u64,
     /// Events that each sink has still to deliver.
     pub pending: BTreeMap<String, u64>,
@@ -54,7 +53,6 @@ impl Said {
         let failing = parts.iter().filter(|part| part.phase == Phase::BackingOff).map(|part| part.name.clone());
         Said {
             now_ms,
-            next_due_ms: None,
             in_flight: status.frontier.in_flight,
             pending: status.sinks.iter().map(|sink| (sink.name.clone(), sink.pending)).collect(),
             is_paused: status.is_paused,

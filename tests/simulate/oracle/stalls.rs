@@ -166,22 +166,13 @@ fn second_looks(case: &Case) -> Vec<String> {
     stories
 }
 
-/// The program's own status shows that due URLs are fetched.
+/// URLs that are in flight for hours are a visit that does not go on.
 fn looks(case: &Case) -> Vec<String> {
     let mut stories = Vec::new();
     for pair in case.oracle.looks.windows(2) {
         let [(before, earlier), (now, later)] = pair else { continue };
         let is_in_calm = *before >= case.world.calm_ms + DAY;
-        let was_due = earlier.next_due_ms.is_some_and(|due| due + HOUR < earlier.now_ms);
-        let is_due = later.next_due_ms.is_some_and(|due| due + HOUR < later.now_ms);
         let asked = case.oracle.requests.all.iter().any(|asked| (*before..=*now).contains(&asked.at));
-        if is_in_calm && was_due && is_due && !asked && !later.is_paused {
-            stories.push(format!(
-                "URLs were due from {} until {}, and nothing was asked for",
-                case.day(*before),
-                case.day(*now)
-            ));
-        }
         if is_in_calm && earlier.in_flight > 0 && later.in_flight > 0 && !asked {
             stories.push(format!(
                 "URLs were in flight from {} until {}, and nothing was asked for",

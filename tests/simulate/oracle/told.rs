@@ -36,9 +36,10 @@ fn lies(case: &Case, told: &Told) -> Vec<String> {
 }
 
 /// Whether its host was forgotten and the URL was not fetched since, except as the target of a redirect, whose page belongs to the
-/// redirecting URL.
+/// redirecting URL. The last run, without `--stay`, begins after `why` was asked.
 fn is_forgotten_now(case: &Case, url: &str) -> bool {
-    let own = case.oracle.requests.of(url).filter(|(first, _)| first.from.is_none());
+    let asked_by = |at: u64| case.ends.ran_out_from == 0 || at < case.ends.ran_out_from;
+    let own = case.oracle.requests.of(url).filter(|(first, _)| first.from.is_none() && asked_by(first.at));
     let last = own.map(|(first, _)| first.at).max().unwrap_or_default();
     is_forgotten(case, split(url).0, last)
 }

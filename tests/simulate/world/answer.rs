@@ -196,7 +196,8 @@ impl World {
     }
 
     pub(super) fn trap_number(&self, host: &Host, path: &str) -> Option<u64> {
-        path.strip_prefix(host.trap.as_ref()?.prefix.as_str())?.parse().ok()
+        let trap = host.trap.as_ref()?;
+        path.strip_prefix(trap.prefix.as_str())?.parse().ok().filter(|number| trap.has(*number))
     }
 
     /// Changes an answer as a mishap demands.

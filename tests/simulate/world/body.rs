@@ -52,13 +52,13 @@ impl World {
         body
     }
 
-    /// A page of an endless trap.
+    /// A page of a trap.
     pub fn trap_body(&self, host: &Host, number: u64) -> String {
         let Some(trap) = &host.trap else { return String::new() };
         let mut body = String::from("<!doctype html><title>calendar</title><p>");
         let text = if trap.is_monotonous { u64::from(host.id) } else { mix(u64::from(host.id), number) };
         words(&mut body, text, 300, None);
-        for next in [number + 1, number + 2] {
+        for next in [number + 1, number + 2].into_iter().filter(|next| trap.has(*next)) {
             _ = write!(body, "<a href=\"{}{}{next}\">next</a> ", host.origin(), trap.prefix);
         }
         body

@@ -305,7 +305,7 @@ impl World {
             return;
         }
         if let Some(host) = self.hosts.iter_mut().find(|host| host.pages.len() >= 50 && host.forwards.is_none()) {
-            host.trap = Some(Trap { prefix: "/calendar/".to_owned(), is_monotonous: true });
+            host.trap = Some(Trap { prefix: "/calendar/".to_owned(), ends: None, is_monotonous: true });
         }
     }
 

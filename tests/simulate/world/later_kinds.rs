@@ -1,14 +1,17 @@
 //! Kinds of trouble that were added when there were many recorded worlds. Their random numbers are their own, so most worlds stay
 //! as they were.
 
-use super::World;
 use super::mishap::What;
-use super::script::{Event, NewSettings, Scripted};
+use super::script::{Event, NewSettings, Order, Scripted};
+use super::web::Trap;
+use super::{HOUR, MINUTE, World};
 
 impl World {
     pub(super) fn add_later_kinds(&mut self) {
         self.answer_parts();
         self.raise_limits();
+        self.add_gallery();
+        self.change_while_running();
     }
 
     /// Some bodies do not break off: the server says that it sends only a part, or nothing.
@@ -33,5 +36,34 @@ impl World {
         }
         let at = rng.u64(self.begins_ms..self.calm_ms);
         self.events.push(Scripted { at, event: Event::RestartWith(NewSettings::NoLimits) });
+    }
+
+    /// What looks like a trap, but ends: every page is a real one.
+    fn add_gallery(&mut self) {
+        let rng = &mut fastrand::Rng::with_seed(self.seed ^ 0x6a11e);
+        if rng.u32(..12) != 0 {
+            return;
+        }
+        let is_free = |host: &&mut super::web::Host| host.trap.is_none() && host.forwards.is_none();
+        if let Some(host) = self.hosts.iter_mut().filter(is_free).max_by_key(|host| host.pages.len()) {
+            let prefix = "/gallery/".to_owned();
+            host.trap = Some(Trap { prefix, ends: Some(rng.u64(10..120)), is_monotonous: false });
+        }
+    }
+
+    /// The operator changes a delay in the configuration and has it read again, or sets a limit for a while.
+    fn change_while_running(&mut self) {
+        let rng = &mut fastrand::Rng::with_seed(self.seed ^ 0x4e10ad);
+        for _ in 0..rng.u32(..8).saturating_sub(5) {
+            let at = rng.u64(self.begins_ms..self.calm_ms);
+            let event = match rng.bool() {
+                true => Event::ReloadWith(NewSettings::Delay(rng.u64(200..5000))),
+                false => {
+                    let lasts = rng.u64(30 * MINUTE..20 * HOUR).min(self.calm_ms - at);
+                    Event::Order(Order::Limit { lasts })
+                }
+            };
+            self.events.push(Scripted { at, event });
+        }
     }
 }

@@ -18,6 +18,8 @@ pub enum Event {
     Kill,
     /// The process ends after SIGTERM, and is started again with [`World::settings_at`].
     RestartWith(NewSettings),
+    /// The running crawl reads its changed configuration.
+    ReloadWith(NewSettings),
     DiskFull {
         lasts: u64,
     },
@@ -82,6 +84,10 @@ pub enum Order {
     },
     /// The crawl reads its configuration again; nothing in it is new.
     Reload,
+    /// No page is fetched for this time, because the crawl may have one at most.
+    Limit {
+        lasts: u64,
+    },
     /// A sink is paused for this time.
     PauseSink {
         sink: String,
@@ -141,7 +147,7 @@ impl World {
     pub fn settings_at(&self, at: u64) -> Settings {
         let mut settings = self.settings.clone();
         for it in self.events.iter().filter(|it| it.at <= at) {
-            if let Event::RestartWith(change) = &it.event {
+            if let Event::RestartWith(change) | Event::ReloadWith(change) = &it.event {
                 settings.apply(change);
             }
         }
@@ -295,9 +301,12 @@ impl Event {
             | Event::NoFiles { lasts }
             | Event::NoResolver { lasts }
             | Event::NoNetwork { lasts }
-            | Event::Order(Order::Pause { lasts } | Order::Block { lasts, .. } | Order::PauseSink { lasts, .. }) => {
-                *lasts
-            }
+            | Event::Order(
+                Order::Pause { lasts }
+                | Order::Block { lasts, .. }
+                | Order::PauseSink { lasts, .. }
+                | Order::Limit { lasts },
+            ) => *lasts,
             Event::Destination(it) => it.what.lasts(),
             _ => 0,
         }
@@ -322,6 +331,7 @@ impl fmt::Display for Event {
         match self {
             Event::Kill => write!(out, "the process is killed and started again"),
             Event::RestartWith(change) => write!(out, "the process is restarted with {change:?}"),
+            Event::ReloadWith(change) => write!(out, "the crawl reads its configuration again, with {change:?}"),
             Event::DiskFull { lasts } => write!(out, "the disk is full for {}", span(*lasts)),
             Event::NoFiles { lasts } => write!(out, "no file can be opened for {}", span(*lasts)),
             Event::ClockJump { by } if *by < 0 => {
@@ -344,6 +354,7 @@ impl fmt::Display for Order {
     fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Order::Pause { lasts } => write!(out, "a pause of {}", span(*lasts)),
+            Order::Limit { lasts } => write!(out, "one page at most for {}", span(*lasts)),
             Order::Block { origin, lasts } => write!(out, "{origin} to be blocked for {}", span(*lasts)),
             Order::Delay { origin, ms } => write!(out, "a delay of {ms} ms for {origin}"),
             Order::Retry => write!(out, "a retry of what failed"),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::answer::digest;
 use super::settings::{Canonical, Redirects, Scope, Settings};
-use super::web::Host;
+use super::web::{Host, Trap};
 use super::{World, split};
 
 /// The answer for a URL without mishaps.
@@ -167,8 +167,13 @@ impl World {
         }
         if let Some(number) = self.trap_number(host, path) {
             let digest = digest(&self.trap_body(host, number));
-            let (noindex, canonical, links) = (false, None, Vec::new());
-            return Look::Page(Seen { version: 0, digest, noindex, canonical, links, is_trap: true });
+            let trap = host.trap.as_ref().filter(|trap| trap.ends.is_some());
+            let next = |trap: &Trap| {
+                let numbers = [number + 1, number + 2].into_iter().filter(|next| trap.has(*next));
+                numbers.map(|next| format!("{origin}{}{next}", trap.prefix)).collect()
+            };
+            let (noindex, canonical, links) = (false, None, trap.map(next).unwrap_or_default());
+            return Look::Page(Seen { version: 0, digest, noindex, canonical, links, is_trap: trap.is_none() });
         }
         let Some((_, page)) = self.page_at(url).filter(|(_, page)| page.is_there(at)) else { return Look::Missing };
         if let Some(moved) = page.moved_at(at) {

@@ -19,7 +19,7 @@ pub struct Host {
     pub has_sitemap: bool,
     /// All of its URLs redirect to the same path of this host.
     pub forwards: Option<u32>,
-    /// An endless trap.
+    /// A trap, endless or not.
     pub trap: Option<Trap>,
     /// The status for a page that it does not have.
     pub missing: u16,
@@ -108,12 +108,20 @@ pub struct Rules {
     pub names_sitemap: bool,
 }
 
-/// `/calendar/17` links to `/calendar/18` and `/calendar/19`, and so on without end.
+/// `/calendar/17` links to `/calendar/18` and `/calendar/19`, and so on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trap {
     pub prefix: String,
+    /// Number of its pages, which are real pages then; none: it has no end.
+    pub ends: Option<u64>,
     /// Every page has the same text.
     pub is_monotonous: bool,
+}
+
+impl Trap {
+    pub fn has(&self, number: u64) -> bool {
+        self.ends.is_none_or(|ends| number < ends)
+    }
 }
 
 impl Host {
