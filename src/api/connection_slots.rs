@@ -19,11 +19,11 @@ const AGAIN: Duration = Duration::from_millis(50);
 
 pub(super) struct ConnectionSlots {
     room: Arc<Semaphore>,
-    taken: Mutex<Taken>,
+    taken: Mutex<SlotsInUse>,
 }
 
 #[derive(Default)]
-struct Taken {
+struct SlotsInUse {
     last: u64,
     connections: HashMap<u64, Arc<Connection>>,
 }

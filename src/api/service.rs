@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::problem::Refusal;
 use super::rates::Rates;
-use super::schema::work::{ClientStatus, Leasing, PageSent, PagesTaken, Released, Renewed, Work};
+use super::schema::work::{ClientStatus, LeasedWork, Leasing, PageSent, PagesTaken, Released, RenewedLease};
 use super::schema::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Reloaded, Sample, SeedsAdded, Status, Why};
 use super::uploads::Uploads;
 use crate::config::Config;
@@ -52,10 +52,10 @@ pub trait WorkDesk {
     /// Leases up to this many hosts that are due. Each arrives when its robots.txt is known, or never.
     fn lease(&self, client: &str, hosts: usize) -> Result<Vec<Leasing>, Refusal>;
     /// The terms that are sent with every lease.
-    fn terms(&self) -> Work;
+    fn terms(&self) -> LeasedWork;
     /// Changes when there may be more to lease.
     fn changed(&self) -> watch::Receiver<()>;
-    fn renew(&self, client: &str, lease: &str) -> Result<Renewed, Refusal>;
+    fn renew(&self, client: &str, lease: &str) -> Result<RenewedLease, Refusal>;
     fn release(&self, client: &str, lease: &str) -> Result<Released, Refusal>;
     /// Accepts a page, or adds the reason of its refusal.
     fn take(&self, client: &str, page: PageSent, taken: &mut PagesTaken);

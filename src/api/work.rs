@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::access::By;
 use super::connection_slots::RequestSlot;
 use super::problem::Refusal;
-use super::schema::work::{LeaseWanted, Leasing, PageRefused, PageSent, PagesTaken, Prepared, Work};
+use super::schema::work::{LeaseWanted, LeasedWork, Leasing, PageRefused, PageSent, PagesTaken, Prepared};
 use super::service::{App, BODY_TIMEOUT, BROKEN_OFF, json};
 
 /// Maximum time to wait for work.
@@ -57,7 +57,7 @@ pub(super) async fn lease(
         let leasing = app.on(move |service| service.work().lease(&client, wanted.hosts)).await?;
         let leases: Vec<_> = prepared(leasing).await.into_iter().filter_map(Prepared::tell).collect();
         if !leases.is_empty() || Instant::now() >= until {
-            return Ok(json(Work { leases, ..app.service.work().terms() }));
+            return Ok(json(LeasedWork { leases, ..app.service.work().terms() }));
         }
         slot.iter().for_each(|slot| slot.waits());
         let _ = timeout_at(until.min(Instant::now() + CHECK_EVERY), changed.changed()).await;

@@ -22,7 +22,6 @@ mod purposes;
 mod readers;
 mod refill;
 mod reload;
-mod rest;
 mod restart_sink;
 mod running;
 mod saved;
@@ -33,6 +32,7 @@ mod spending;
 pub mod stall;
 mod start_disk_space;
 mod status;
+mod stopped;
 mod stuck_sinks;
 mod summary;
 

@@ -192,7 +192,7 @@ impl Client {
             // The connector uses our resolver only for names, not for addresses.
             self.dns.resolve(url.host_str().unwrap_or_default()).await.map_err(|error| error.failure())?;
         }
-        let answer = stages::noting(self.ask(url, headers.clone()));
+        let answer = stages::with_stage_times(self.ask(url, headers.clone()));
         let head_time = limits.head_time.min(limits.total_time);
         let (head, mut incoming) = match tokio::time::timeout_at((started + head_time).into(), answer).await {
             Ok((answer, noted)) => answer.inspect(|_| self.counts.stages.head(noted, started.elapsed()))?,

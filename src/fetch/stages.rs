@@ -70,7 +70,7 @@ impl Stages {
 }
 
 /// Runs a request and returns what it did to get a connection.
-pub(super) async fn noting<T>(request: impl Future<Output = T>) -> (T, StageTimes) {
+pub(super) async fn with_stage_times<T>(request: impl Future<Output = T>) -> (T, StageTimes) {
     STAGE_TIMES
         .scope(Cell::default(), async {
             let answer = request.await;

@@ -10,7 +10,7 @@ use seine_parse::page::PageEvent;
 use seine_parse::{DeriveOptions, Derived};
 use seine_system::blocking;
 
-use super::reserving::Claimed;
+use super::reserving::ReservedTarget;
 use super::visitor::Services;
 use crate::config::Config;
 use crate::judge::reading::{self, Reading, reads_text};
@@ -67,7 +67,7 @@ impl BodyReader {
     pub(super) async fn judge(
         &self,
         fetched: &judge::Fetched<'_>,
-        claimed: Option<&Claimed<'_>>,
+        target: Option<&ReservedTarget<'_>>,
         work: &Work,
     ) -> Result<Verdict, FrontierError> {
         let mut answers = Answers::default();
@@ -77,15 +77,15 @@ impl BodyReader {
                 let policy = Policy { config: &self.config, scope: &scope, thresholds: &self.thresholds };
                 judge::judge(fetched, work, &policy, &answers)
             };
-            match (step, claimed) {
+            match (step, target) {
                 (Step::Decided(verdict), _) => return Ok(*verdict),
-                (Step::Ask(Question::CanonicalSlot { canonical, leaves_after }), Some(claimed)) => {
+                (Step::Ask(Question::CanonicalSlot { canonical, leaves_after }), Some(target)) => {
                     let ask = move |reserved: &Reservation| reserved.reserve_canonical_slot(&canonical, leaves_after);
-                    answers.canonical_slot = Some(claimed.reserved.ask(ask).await?);
+                    answers.canonical_slot = Some(target.reserved.ask(ask).await?);
                 }
-                (Step::Ask(Question::ContentSlot { content, within }), Some(claimed)) => {
+                (Step::Ask(Question::ContentSlot { content, within }), Some(target)) => {
                     let ask = move |reserved: &Reservation| reserved.reserve_content(content, within);
-                    answers.content_slot = Some(claimed.reserved.ask(ask).await?);
+                    answers.content_slot = Some(target.reserved.ask(ask).await?);
                 }
                 // Without a reservation the frontier is not asked, and the slot counts as free.
                 (Step::Ask(Question::CanonicalSlot { .. }), None) => answers.canonical_slot = Some(None),

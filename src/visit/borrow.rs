@@ -149,7 +149,7 @@ impl Hosts {
                     if Instant::now() >= deadline {
                         let until = now_ms() + PATIENCE.as_millis() as u64;
                         self.parking.mark_late(origin, Late::Waits { until, is_in_trouble: false });
-                        return Err(Interrupted::Taken);
+                        return Err(Interrupted::HostLeased);
                     }
                     deadline
                 }

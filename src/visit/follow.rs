@@ -11,7 +11,7 @@ use url::Url;
 
 use super::leased_host::LeasedHost;
 use super::requester::{Request, RequestResult, Requester};
-use super::reserving::Claimed;
+use super::reserving::ReservedTarget;
 use super::robots::body_bytes;
 use super::url_reservation::UrlReservation;
 use super::visitor::{Interrupted, Services, Shared};
@@ -31,12 +31,12 @@ pub(super) struct FetchedUrl<'v> {
     pub event: PageEvent,
     pub context: FetchContext,
     pub room: Option<BodyRoom>,
-    pub claimed: Option<Claimed<'v>>,
+    pub target: Option<ReservedTarget<'v>>,
 }
 
 impl<'v> FetchedUrl<'v> {
-    pub(super) fn new(event: PageEvent, claimed: Option<Claimed<'v>>) -> FetchedUrl<'v> {
-        FetchedUrl { event, context: FetchContext::charged(ChargedTo::Nobody, 0), room: None, claimed }
+    pub(super) fn new(event: PageEvent, target: Option<ReservedTarget<'v>>) -> FetchedUrl<'v> {
+        FetchedUrl { event, context: FetchContext::charged(ChargedTo::Nobody, 0), room: None, target }
     }
 }
 
@@ -82,7 +82,7 @@ impl Follower {
         work: &Work,
         reservation: &UrlReservation,
     ) -> Result<FetchedUrl<'_>, Interrupted> {
-        let mut fetched = FetchedUrl::new(self.blank_event(work), self.claims(work, reservation));
+        let mut fetched = FetchedUrl::new(self.blank_event(work), self.reserved_target(work, reservation));
         let Ok(url) = Url::parse(&work.url) else {
             fetched.event.outcome = failed(FailureReason::BadUrl, "not a URL".to_owned());
             return Ok(fetched);
@@ -100,17 +100,17 @@ impl Follower {
     }
 
     /// None if the configuration delivers each URL's page under that URL.
-    pub(super) fn claims(&self, work: &Work, reservation: &UrlReservation) -> Option<Claimed<'_>> {
+    pub(super) fn reserved_target(&self, work: &Work, reservation: &UrlReservation) -> Option<ReservedTarget<'_>> {
         let config = &self.services.config.frontier;
         let is_wanted =
             config.redirects == Redirects::First || config.canonical == Canonical::Obey || config.duplicates.is_some();
-        let claimed = || Claimed { follower: self, reserved: reservation.clone() };
-        (is_wanted && work.kind.is_delivered()).then(claimed)
+        let target = || ReservedTarget { follower: self, reserved: reservation.clone() };
+        (is_wanted && work.kind.is_delivered()).then(target)
     }
 
     async fn reserve(&self, fetched: &FetchedUrl<'_>, host: &Shared, target: &str) -> Result<TargetOwner, Interrupted> {
-        match &fetched.claimed {
-            Some(claimed) => claimed.reserve(host, target).await,
+        match &fetched.target {
+            Some(reserved) => reserved.reserve(host, target).await,
             None => Ok(TargetOwner::Granted),
         }
     }

@@ -191,7 +191,7 @@ impl<'v> Visit<'v> {
     /// Judges the fetch and passes its event to the page log.
     pub(super) async fn judge_and_queue(
         &self,
-        FetchedUrl { mut event, context, room, claimed }: FetchedUrl<'_>,
+        FetchedUrl { mut event, context, room, target }: FetchedUrl<'_>,
         work: Work,
         reserved: Option<UrlReservation>,
     ) -> Result<Queued, Interrupted> {
@@ -201,7 +201,7 @@ impl<'v> Visit<'v> {
             response.truncated.get_or_insert(Truncated::Disconnect);
         }
         let fetched = judge::Fetched { event: &event, reading: &reading, context: &context };
-        let verdict = self.visitor.body_reader.judge(&fetched, claimed.as_ref(), &work).await?;
+        let verdict = self.visitor.body_reader.judge(&fetched, target.as_ref(), &work).await?;
         if verdict.drops_reservations {
             reserved.iter().for_each(UrlReservation::give_up_slots);
         }

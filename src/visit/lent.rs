@@ -17,7 +17,7 @@ use super::follow::FetchedUrl;
 use super::host_visit::{Next, Queued, Visit};
 use super::leased_host::LeasedHost;
 use super::loan::{LOAN_TIME, Loan, LoanResult, Offer, PageReply, WorkerPage};
-use super::reserving::Claimed;
+use super::reserving::ReservedTarget;
 use super::url_reservation::UrlReservation;
 use super::visitor::{Interrupted, Services, Shared, Visitor, ask_frontier};
 use crate::fetch::client::Exchange;
@@ -32,7 +32,7 @@ struct LentUrl<'v> {
     work: Work,
     url: Url,
     reserved: UrlReservation,
-    claimed: Option<Claimed<'v>>,
+    target: Option<ReservedTarget<'v>>,
 }
 
 /// URLs that we fetch ourselves.
@@ -120,13 +120,13 @@ async fn divide<'v>(visit: &Visit<'v>, host: &mut LeasedHost) -> Result<(Vec<Len
             continue;
         };
         let Some(reservation) = UrlReservation::make(services, host, &work).await? else { break };
-        let claimed = follower.claims(&work, &reservation);
-        let is_ours_to_give = match &claimed {
-            Some(claimed) => claimed.reserve_at_once(&work.url).await?,
+        let target = follower.reserved_target(&work, &reservation);
+        let is_ours_to_give = match &target {
+            Some(target) => target.reserve_at_once(&work.url).await?,
             None => true,
         };
         match is_ours_to_give {
-            true => urls.push(LentUrl { work, url, reserved: reservation, claimed }),
+            true => urls.push(LentUrl { work, url, reserved: reservation, target }),
             false => ours.work.push(work),
         }
     }
@@ -260,9 +260,9 @@ impl LentVisit<'_> {
         by: &Arc<str>,
     ) -> Result<Queued, Interrupted> {
         let Visitor { follower, events, .. } = self.visit.visitor;
-        let LentUrl { work, url, reserved: reservation, claimed } = lent;
+        let LentUrl { work, url, reserved: reservation, target } = lent;
         events.wait_for_log().await?;
-        let mut fetched = FetchedUrl::new(follower.blank_event(&work), claimed);
+        let mut fetched = FetchedUrl::new(follower.blank_event(&work), target);
         fetched.event.crawler_id = by.clone();
         follower.follow(&mut fetched, self.host, &work, url, Some(exchange)).await?;
         self.visit.judge_and_queue(fetched, work, Some(reservation)).await

@@ -85,7 +85,7 @@ impl OtherHosts {
                 Ok(OtherHost { host, _fetch: fetch })
             }
             Err(Interrupted::Resting(at)) => Err(own_rests(own, at)),
-            Err(Interrupted::Taken) => Err(own_rests(own, self.busy.comes_back(&origin, step))),
+            Err(Interrupted::HostLeased) => Err(own_rests(own, self.busy.comes_back(&origin, step))),
             Err(other) => Err(other),
         }
     }

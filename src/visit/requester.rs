@@ -90,7 +90,7 @@ impl Requester {
         };
         match result {
             Err(Interrupted::Resting(at)) if !is_first => Ok(busy(url, at)),
-            Err(Interrupted::Taken) if !is_first => Ok(busy(url, now_ms() + TAKEN_REST_MS)),
+            Err(Interrupted::HostLeased) if !is_first => Ok(busy(url, now_ms() + TAKEN_REST_MS)),
             Err(Interrupted::Recalled) if is_other_host && !is_first => Ok(busy(url, now_ms() + TAKEN_REST_MS)),
             result => result,
         }

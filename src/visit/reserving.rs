@@ -19,14 +19,14 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// for it.
 const PATIENCE_BESIDE: Duration = Duration::from_secs(1);
 
-/// The reservation of a URL, with the look-ups for its redirect target and slots. [`Follower::claims`] makes it only if
+/// The reservation of a URL, with the look-ups for its redirect target and slots. [`Follower::reserved_target`] makes it only if
 /// the configuration and the kind of the URL need it.
-pub(super) struct Claimed<'v> {
+pub(super) struct ReservedTarget<'v> {
     pub follower: &'v Follower,
     pub reserved: UrlReservation,
 }
 
-impl Claimed<'_> {
+impl ReservedTarget<'_> {
     async fn reserve_target(&self, target: &str) -> Result<TargetOwner, FrontierError> {
         let target = target.to_owned();
         self.reserved.ask(move |reserved| reserved.reserve_target(&target)).await

@@ -78,7 +78,7 @@ pub(super) enum Interrupted {
     /// The host is due only at this time, too late to wait.
     Resting(EpochMs),
     /// Another worker has had the host for too long.
-    Taken,
+    HostLeased,
     /// The operator wants the host back; the URL is unchanged.
     Recalled,
     /// An outage of this machine; neither the URL nor the host is charged.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use seine_system::clock::now_ms;
 use tokio_util::task::TaskTracker;
 
-use crate::api::schema::work::{HostLease, LeaseWanted, Work};
+use crate::api::schema::work::{HostLease, LeaseWanted, LeasedWork};
 use crate::config::{FetchConfig, Secret};
 use crate::fetch::{Client, ClientError};
 use crate::shutdown::Shutdown;
@@ -153,7 +153,7 @@ impl Worker {
     }
 
     /// Uses the server's user agent, for which robots.txt was evaluated.
-    fn with_settings_of(&self, working: Arc<Working>, work: &Work) -> Result<Arc<Working>, WorkError> {
+    fn with_settings_of(&self, working: Arc<Working>, work: &LeasedWork) -> Result<Arc<Working>, WorkError> {
         if working.user_agent == work.user_agent && working.max_body_bytes == work.max_body_bytes {
             return Ok(working);
         }

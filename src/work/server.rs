@@ -8,7 +8,7 @@ use reqwest::{Method, StatusCode, header};
 use serde::de::DeserializeOwned;
 
 use crate::api::Problem;
-use crate::api::schema::work::{LeaseWanted, PageSent, PagesTaken, Released, Renewed, Work};
+use crate::api::schema::work::{LeaseWanted, LeasedWork, PageSent, PagesTaken, Released, RenewedLease};
 use crate::config::Secret;
 
 /// Longer than the longest wait for work, and enough for a page on a slow line.
@@ -65,11 +65,11 @@ impl Server {
         Ok(Server { http, api: server, token })
     }
 
-    pub(super) async fn lease(&self, wanted: &LeaseWanted) -> Result<Work, ServerError> {
+    pub(super) async fn lease(&self, wanted: &LeaseWanted) -> Result<LeasedWork, ServerError> {
         self.ask(Method::POST, "leases", to_json(wanted)).await
     }
 
-    pub(super) async fn renew(&self, lease: &str) -> Result<Renewed, ServerError> {
+    pub(super) async fn renew(&self, lease: &str) -> Result<RenewedLease, ServerError> {
         self.ask(Method::POST, &format!("leases/{lease}/renew"), Vec::new()).await
     }
 

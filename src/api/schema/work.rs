@@ -21,7 +21,7 @@ fn one() -> usize {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Work {
+pub struct LeasedWork {
     /// The user agent to send. robots.txt was evaluated for it.
     pub user_agent: String,
     /// Maximum size of a body as received. Cut a longer body there and set `truncated` to `length`.
@@ -54,7 +54,7 @@ pub struct UrlToFetch {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Renewed {
+pub struct RenewedLease {
     pub lasts_ms: u64,
 }
 

@@ -12,7 +12,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::journal::Journal;
 use super::proposal::Proposal;
 use super::worker_record::WorkerRecord;
-use crate::api::schema::work::{ClientStatus, Leasing, PageRefused, PageSent, PagesTaken, Released, Renewed, Work};
+use crate::api::schema::work::{
+    ClientStatus, LeasedWork, Leasing, PageRefused, PageSent, PagesTaken, Released, RenewedLease,
+};
 use crate::api::{Refusal, WorkDesk};
 use crate::crawl::running::Running;
 use crate::visit::loan::{LOAN_TIME, PageReply, WorkerPage};
@@ -35,9 +37,9 @@ impl WorkDesk for Desk {
         self.running.visitor().services.client.limits().body_bytes
     }
 
-    fn terms(&self) -> Work {
+    fn terms(&self) -> LeasedWork {
         let user_agent = self.running.config().fetch.user_agent.header();
-        Work { user_agent, max_body_bytes: self.max_body_bytes(), leases: Vec::new() }
+        LeasedWork { user_agent, max_body_bytes: self.max_body_bytes(), leases: Vec::new() }
     }
 
     fn changed(&self) -> watch::Receiver<()> {
@@ -70,7 +72,7 @@ impl WorkDesk for Desk {
         self.lease_to(client, &record, hosts.min(most - has))
     }
 
-    fn renew(&self, client: &str, lease: &str) -> Result<Renewed, Refusal> {
+    fn renew(&self, client: &str, lease: &str) -> Result<RenewedLease, Refusal> {
         self.running
             .clients
             .with_loan(client, lease, |loan| loan.renew(self.running.clients.config().lease, &self.running.frontier))

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::Clients;
 use crate::api::Refusal;
-use crate::api::schema::work::{HostLease, Leasing, Prepared, Renewed, UrlToFetch};
+use crate::api::schema::work::{HostLease, Leasing, Prepared, RenewedLease, UrlToFetch};
 use crate::fetch::client::Conditions;
 use crate::visit::Visitor;
 use crate::visit::loan::{Loan, Offer, WorkerPage};
@@ -45,7 +45,7 @@ impl LoanOut {
     /// Extends the lease by its full length, if a quarter of the remaining URLs came back since the last renewal. So a
     /// slow worker cannot keep a host from faster ones. The new end is on disk before the worker knows it, because
     /// after a restart the host must not be leased to another.
-    pub(super) fn renew(&mut self, time: Duration, frontier: &EmbeddedFrontier) -> Result<Renewed, Refusal> {
+    pub(super) fn renew(&mut self, time: Duration, frontier: &EmbeddedFrontier) -> Result<RenewedLease, Refusal> {
         let came_back = self.left_before.saturating_sub(self.urls.len());
         if came_back == 0 || came_back * 4 < self.left_before {
             let why = "fewer than a quarter of its URLs were sent since the lease began or was renewed, so it cannot be \
@@ -60,7 +60,7 @@ impl LoanOut {
         }
         self.until = until;
         self.renewed.send_replace(self.until);
-        Ok(Renewed { lasts_ms: self.until.saturating_sub(now_ms()) })
+        Ok(RenewedLease { lasts_ms: self.until.saturating_sub(now_ms()) })
     }
 
     /// Ends the loan. The worker does not know and may continue until its lease ends, but its pages come too late.

@@ -79,7 +79,7 @@ enum Attempt {
 }
 
 /// The rest of a bulk, and the results so far.
-struct Work {
+struct BulkProgress {
     queue: VecDeque<QueuedBulk>,
     all: BulkOutcome,
     backoff: Backoff,
@@ -179,7 +179,7 @@ impl BulkSender {
     async fn push_all(&self, bulk: Vec<BulkDocument>) -> Result<BulkOutcome, BulkFailure> {
         let is_single = bulk.len() == 1;
         let queue = VecDeque::from([QueuedBulk::new(bulk)]);
-        let mut work = Work { queue, all: BulkOutcome::default(), backoff: Backoff::new(), is_single };
+        let mut work = BulkProgress { queue, all: BulkOutcome::default(), backoff: Backoff::new(), is_single };
         while let Some(mut next) = work.queue.pop_front().filter(|next| !next.bulk.is_empty()) {
             let to_wait_for = match next.broke.take() {
                 Some(reason) => self.find_what_breaks(next, reason, &mut work).await,
@@ -196,7 +196,12 @@ impl BulkSender {
     }
 
     /// Handles a bulk whose request broke. Returns the reason to wait before the next attempt, if any.
-    async fn find_what_breaks(&self, mut broken: QueuedBulk, reason: String, work: &mut Work) -> Option<String> {
+    async fn find_what_breaks(
+        &self,
+        mut broken: QueuedBulk,
+        reason: String,
+        work: &mut BulkProgress,
+    ) -> Option<String> {
         if let Err(why) = self.find_the_fault(broken.bulk.first()).await {
             broken.broke = Some(reason);
             work.queue.push_front(broken);
@@ -211,7 +216,7 @@ impl BulkSender {
     }
 
     /// Handles the result of an attempt. Returns the reason to wait before the next attempt, if any.
-    fn settle(&self, tried: QueuedBulk, attempt: Attempt, work: &mut Work) -> Option<String> {
+    fn settle(&self, tried: QueuedBulk, attempt: Attempt, work: &mut BulkProgress) -> Option<String> {
         let (queue, all) = (&mut work.queue, &mut work.all);
         match attempt {
             Attempt::Judged { pushed, mut again, failed } => {
