@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use super::running::Running;
 use crate::api::Refusal;
+use crate::config::FrontierConfig;
 use crate::supervisor::Beat;
 use crate::visit::outage::Permission;
 
@@ -99,11 +100,16 @@ async fn catch_up(running: &Arc<Running>, beat: &Beat, changed: &mut watch::Rece
         wait(running, changed, idle.time()).await;
         beat.idle();
     }
-    // Events that the last run accepted just before its end may set the clock ahead, but not the pauses of its hosts.
+    // Events that the last run accepted just before its end may have set the clock ahead. Then the pauses that all hosts
+    // make after a start would end early by as much.
     let set_ahead = Duration::from_millis(take_set_ahead());
-    tokio::select! {
-        () = tokio::time::sleep(set_ahead) => {}
-        () = shutdown.finishing() => {}
+    if !set_ahead.is_zero() {
+        let FrontierConfig { host_delay, ip_delay, .. } = running.config().frontier;
+        let pause = set_ahead + host_delay.max(ip_delay.unwrap_or_default());
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = shutdown.finishing() => {}
+        }
     }
     if !shutdown.is_finishing() {
         let running = running.clone();

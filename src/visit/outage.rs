@@ -84,6 +84,8 @@ struct Watch {
     /// Names and addresses that could not be reached, when, and the weight of that sign.
     suspects: HashMap<String, (EpochMs, u32)>,
     outage: Option<Outage>,
+    /// The DNS servers were silent when the network's outage began, so their answer ends it.
+    is_without_dns: bool,
 }
 
 #[derive(Debug, Default)]
@@ -156,10 +158,11 @@ impl OutageDetector {
         }
         let state = &mut *self.0.lock();
         let part = sign.part();
-        let watch = state.watch(part);
-        if watch.outage.is_some() {
+        // Without a network there are no DNS servers.
+        if state.watch(part).outage.is_some() || (part == Part::Resolver && state.network.outage.is_some()) {
             return true;
         }
+        let watch = state.watch(part);
         if !was_well && sign.weight() < ENOUGH {
             return false;
         }
@@ -179,6 +182,7 @@ impl OutageDetector {
             "{part} away: fetching pauses, except for one host now and then; no URL and no host is charged"
         );
         watch.suspects.clear();
+        watch.is_without_dns = sign == Sign::NoNetwork;
         watch.outage = Some(Outage { part, since: now, example });
         state.probe = Probe { next: now + millis(FIRST_PROBE), ..Probe::default() };
         true
@@ -195,10 +199,13 @@ impl OutageDetector {
     /// The DNS servers answered for a name at `at`, even if it does not exist. An answer from before a failure does not
     /// count.
     pub fn resolved(&self, at: EpochMs, now: EpochMs) {
-        let watch = &mut self.0.lock().resolver;
-        watch.suspects.retain(|_, (failed, _)| *failed > at);
-        if watch.outage.as_ref().is_some_and(|outage| at >= outage.since) {
-            watch.works(now);
+        let state = &mut *self.0.lock();
+        state.resolver.suspects.retain(|_, (failed, _)| *failed > at);
+        for watch in [&mut state.resolver, &mut state.network] {
+            let may_end = watch.is_without_dns || watch.outage.as_ref().is_some_and(|it| it.part == Part::Resolver);
+            if may_end && watch.outage.as_ref().is_some_and(|outage| at >= outage.since) {
+                watch.works(now);
+            }
         }
     }
 

@@ -59,6 +59,24 @@ fn hosts_that_fail_one_after_the_other_while_nothing_succeeds_are_this_machines_
 }
 
 #[test]
+fn a_host_and_name_servers_that_are_silent_together_are_an_outage_until_either_answers() {
+    for is_answered_by_dns in [true, false] {
+        let outage = OutageDetector::default();
+        assert!(outage.failed(Sign::NoNetwork, "192.0.2.1", true, "no answer", T));
+        assert!(unresolved(&outage, 1, T + SECOND), "without a network no name is found");
+        assert_eq!(outage.pause(T + SECOND).unwrap().part, Part::Network);
+        outage.resolved(T - 1, T + 2 * SECOND); // an answer from before
+        assert!(outage.pause(T + 2 * SECOND).is_some());
+        match is_answered_by_dns {
+            true => outage.resolved(T + 3 * SECOND, T + 3 * SECOND),
+            false => outage.answered(T + 3 * SECOND),
+        }
+        assert_eq!(outage.pause(T + 3 * SECOND), None);
+        assert!(!unresolved(&outage, 1, T + 4 * SECOND));
+    }
+}
+
+#[test]
 fn what_succeeds_in_between_clears_it() {
     let outage = OutageDetector::default();
     for host in 0..40 {

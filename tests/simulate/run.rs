@@ -390,7 +390,6 @@ impl Episode {
             Order::Block { origin, .. } => Ordered::BlockHost { host: origin },
             Order::Delay { origin, ms } => Ordered::SetHostDelay { host: origin, delay_ms: Some(ms) },
             Order::Retry => Ordered::Retry(Retry::default()),
-            Order::Limit { .. } => Ordered::SetLimit { limit: "pages".to_owned(), most: Some(1) },
             Order::Forget { origin } => Ordered::Forget(Forget { hosts: vec![origin], urls: Vec::new() }),
             Order::PauseSink { sink, .. } => Ordered::PauseSink { sink },
             Order::Reload => return self.reload(),
@@ -453,7 +452,6 @@ impl Episode {
             Order::Pause { .. } => self.tell(Ordered::Resume {}),
             Order::Block { origin, .. } => self.tell(Ordered::UnblockHost { host: origin.clone() }),
             Order::PauseSink { sink, .. } => self.tell(Ordered::ResumeSink { sink: sink.clone() }),
-            Order::Limit { .. } => self.tell(Ordered::ResetLimit { limit: "pages".to_owned() }),
             _ => true,
         };
         if is_taken {

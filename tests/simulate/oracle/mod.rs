@@ -123,7 +123,7 @@ impl Oracle {
     /// The operator takes an order back. This ends all orders of its kind for the same host or sink.
     pub fn takes_back(&mut self, at_ms: u64, order: &Order) {
         let is_of_it = |other: &Order| match (order, other) {
-            (Order::Pause { .. }, Order::Pause { .. }) | (Order::Limit { .. }, Order::Limit { .. }) => true,
+            (Order::Pause { .. }, Order::Pause { .. }) => true,
             (Order::Block { origin: one, .. }, Order::Block { origin: other, .. }) => one == other,
             (Order::PauseSink { sink: one, .. }, Order::PauseSink { sink: other, .. }) => one == other,
             _ => false,

@@ -26,11 +26,6 @@ fn offence(case: &Case, order: &Order, from: u64, until: u64) -> Option<String> 
             let asked = requests.find(|it| split(&it.url).0 == origin)?;
             Some(format!("{} was asked for at {}, while its host was blocked", asked.url, case.day(asked.at)))
         }
-        // The first page may still come, if there was none before.
-        Order::Limit { .. } => {
-            let asked = requests.filter(|asked| asked.robots_of.is_none() && asked.from.is_none()).nth(1)?;
-            Some(format!("{} was asked for at {}, beyond the limit", asked.url, case.day(asked.at)))
-        }
         Order::PauseSink { sink, .. } => {
             // Messages that were sent before wait in the client for as long as the server is in trouble.
             let of_server = |event: &Event| matches!(event, Event::Destination(_));

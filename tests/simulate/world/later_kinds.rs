@@ -1,10 +1,10 @@
 //! Kinds of trouble that were added when there were many recorded worlds. Their random numbers are their own, so most worlds stay
 //! as they were.
 
+use super::World;
 use super::mishap::What;
-use super::script::{Event, NewSettings, Order, Scripted};
+use super::script::{Event, NewSettings, Scripted};
 use super::web::Trap;
-use super::{HOUR, MINUTE, World};
 
 impl World {
     pub(super) fn add_later_kinds(&mut self) {
@@ -51,18 +51,12 @@ impl World {
         }
     }
 
-    /// The operator changes a delay in the configuration and has it read again, or sets a limit for a while.
+    /// The operator changes a delay in the configuration and has it read again.
     fn change_while_running(&mut self) {
         let rng = &mut fastrand::Rng::with_seed(self.seed ^ 0x4e10ad);
         for _ in 0..rng.u32(..8).saturating_sub(5) {
             let at = rng.u64(self.begins_ms..self.calm_ms);
-            let event = match rng.bool() {
-                true => Event::ReloadWith(NewSettings::Delay(rng.u64(200..5000))),
-                false => {
-                    let lasts = rng.u64(30 * MINUTE..20 * HOUR).min(self.calm_ms - at);
-                    Event::Order(Order::Limit { lasts })
-                }
-            };
+            let event = Event::ReloadWith(NewSettings::Delay(rng.u64(200..5000)));
             self.events.push(Scripted { at, event });
         }
     }

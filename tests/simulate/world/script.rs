@@ -84,10 +84,6 @@ pub enum Order {
     },
     /// The crawl reads its configuration again; nothing in it is new.
     Reload,
-    /// No page is fetched for this time, because the crawl may have one at most.
-    Limit {
-        lasts: u64,
-    },
     /// A sink is paused for this time.
     PauseSink {
         sink: String,
@@ -301,12 +297,9 @@ impl Event {
             | Event::NoFiles { lasts }
             | Event::NoResolver { lasts }
             | Event::NoNetwork { lasts }
-            | Event::Order(
-                Order::Pause { lasts }
-                | Order::Block { lasts, .. }
-                | Order::PauseSink { lasts, .. }
-                | Order::Limit { lasts },
-            ) => *lasts,
+            | Event::Order(Order::Pause { lasts } | Order::Block { lasts, .. } | Order::PauseSink { lasts, .. }) => {
+                *lasts
+            }
             Event::Destination(it) => it.what.lasts(),
             _ => 0,
         }
@@ -354,7 +347,6 @@ impl fmt::Display for Order {
     fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Order::Pause { lasts } => write!(out, "a pause of {}", span(*lasts)),
-            Order::Limit { lasts } => write!(out, "one page at most for {}", span(*lasts)),
             Order::Block { origin, lasts } => write!(out, "{origin} to be blocked for {}", span(*lasts)),
             Order::Delay { origin, ms } => write!(out, "a delay of {ms} ms for {origin}"),
             Order::Retry => write!(out, "a retry of what failed"),
