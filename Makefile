@@ -14,7 +14,7 @@ SIMULATE = $(CARGO) test --locked --profile simulate --features simulate --test 
 # What librdkafka is built with, besides a C compiler.
 BUILD = cc cxx make pkg-config libssl
 
-.PHONY: help demo build test lint audit bench chaos simulate simulate-planted fuzz docs dist
+.PHONY: help demo build test lint audit bench chaos simulate simulate-planted simulate-repeat fuzz docs dist
 
 help: ## show this
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -60,6 +60,10 @@ simulate: ## crawl generated worlds in virtual time: make simulate MINUTES=1 SEE
 simulate-planted: ## plant one bug after the other and see that the simulation finds each
 	@scripts/need cargo $(BUILD)
 	$(SIMULATE) --planted
+
+simulate-repeat: ## crawl four worlds twice each and see that both runs are the same
+	@scripts/need cargo $(BUILD)
+	$(SIMULATE)
 
 fuzz: ## run the property tests with many more cases: make fuzz CASES=100000
 	@scripts/need cargo $(BUILD)
