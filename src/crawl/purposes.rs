@@ -2,14 +2,14 @@
 
 use std::cell::RefCell;
 
-use seine_frontier::{EmbeddedFrontier, PageRecord, PageState, Recheck, Robots, RobotsAccess};
-use seine_parse::page::preferences::{Purposes, Statement};
+use seine_frontier::{EmbeddedFrontier, PageRecord, Recheck, Robots, RobotsAccess};
+use seine_parse::page::preferences::Statement;
 use seine_parse::preferences::tdm::TdmFile;
 use seine_parse::robots::RobotsTxt;
 use seine_parse::url::{origin, path_and_query};
 
 use crate::config::Config;
-use crate::judge::withheld::standing;
+use crate::judge::reevaluation;
 
 /// The statements of a host about the use of its pages, from its files when they were last fetched.
 #[derive(Default)]
@@ -61,28 +61,15 @@ impl PurposesChange<'_> {
         PurposesChange { frontier, config, host: RefCell::default() }
     }
 
-    /// The recheck that a live page needs. If the statements of the page or its host are unknown, it is refetched.
+    /// The recheck that a live page needs.
     pub(super) fn recheck_of(&self, page: &PageRecord) -> Option<Recheck> {
-        let purposes: &Purposes = &self.config.scope.purposes;
-        if !page.kind.is_delivered() || !page.state.is_found() {
-            return None;
-        }
         let mut host = self.host.borrow_mut();
         let origin = origin(found_at(page)).unwrap_or_default();
         if host.0 != origin {
-            let recheck = self.frontier.host_snapshot(origin).ok().flatten();
-            let says =
-                HostSays::of(recheck.and_then(|recheck| recheck.robots).as_ref(), &self.config.fetch.user_agent.name);
-            *host = (origin.to_owned(), says);
+            let snapshot = self.frontier.host_snapshot(origin).ok().flatten();
+            let robots = snapshot.and_then(|snapshot| snapshot.robots);
+            *host = (origin.to_owned(), HostSays::of(robots.as_ref(), &self.config.fetch.user_agent.name));
         }
-        let is_withheld = standing(page, &host.1.about(page), self.config).is_some();
-        let judge = self.config.left_out_by();
-        let is_to_be_judged = judge.is_some() && page.judged.as_ref().is_some_and(|it| judge != Some(&it.model));
-        match page.state == PageState::Withheld {
-            true => (!is_withheld).then_some(Recheck::First),
-            false if is_withheld || is_to_be_judged => Some(Recheck::First),
-            false if page.preferences.is_none() && !purposes.declared.is_empty() => Some(Recheck::Refetch),
-            false => (purposes.want_tdm_file() && !host.1.has_tdm).then_some(Recheck::First),
-        }
+        reevaluation::for_purposes(page, &host.1.about(page), host.1.has_tdm, self.config)
     }
 }

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 
 use seine_frontier::scope::Scope;
-use seine_frontier::{EmbeddedFrontier, Fetching, FrontierError, Notes, PageRecord, PageState, Recheck, Verdicts};
-use seine_parse::page::FailureReason;
+use seine_frontier::{EmbeddedFrontier, Fetching, FrontierError, Notes, PageRecord, Recheck, Verdicts};
 use seine_system::clock::now_ms;
 
 use super::{focus, saved_scope};
 use crate::config::{Config, Loaded, Redirects};
 use crate::fetch::client::admits;
+use crate::judge::reevaluation;
 use crate::validate::RecheckTimes;
 
 /// A setting that is saved with the crawl.
@@ -60,13 +60,13 @@ const RECRAWL: Saved = Saved {
         if before.is_none() && config.revisit.is_off() {
             return Ok(());
         }
-        let looks = RecheckTimes::open(frontier, config, now_ms())?;
-        let look = |page: &PageRecord| {
+        let times = RecheckTimes::open(frontier, config, now_ms())?;
+        let recheck = |page: &PageRecord| {
             // If the hints of a host cannot be read, they are ignored until the next recheck of the page.
             let trust = || page.is_hinted().then(|| frontier.trust(&page.url).ok().flatten()).flatten();
-            Some(Recheck::At(looks.due(page, trust().as_ref(), page.fetched_ms)))
+            Some(Recheck::At(times.due(page, trust().as_ref(), page.fetched_ms)))
         };
-        let pages = frontier.recheck(None, now_ms(), &look)?;
+        let pages = frontier.recheck(None, now_ms(), &recheck)?;
         if pages > 0 {
             tracing::info!(pages, "recrawl has changed: these known pages get a new due time");
         }
@@ -83,15 +83,13 @@ const REDIRECTS: Saved = Saved {
         if now.config.frontier.redirects != Redirects::Follow || now.frontier.counts().alias == 0 {
             return Ok(());
         }
-        let is_unasked = |page: &PageRecord| page.is_only_a_target().then_some(Recheck::First);
-        let pages = now.frontier.recheck(None, now_ms(), &is_unasked)?;
+        let pages = now.frontier.recheck(None, now_ms(), &reevaluation::for_followed_redirects)?;
         tracing::info!(pages, "redirects: follow: redirect targets are fetched under their own URLs, too");
         Ok(())
     },
 };
 
-/// Whether each destination skips duplicates, by name. If one begins or stops to skip them, every duplicate is rechecked at
-/// once. The new event then removes the page from the destination, or delivers it.
+/// Whether each destination skips duplicates, by name.
 const SKIPPING: Saved = Saved {
     note: "skips_duplicates",
     text: |now, _| serde_json::to_string(&skipping(now)).unwrap_or_default(),
@@ -102,8 +100,7 @@ const SKIPPING: Saved = Saved {
         let did = |name: &str| before.get(name).copied().unwrap_or_default();
         let has_changed = skipping(now).into_iter().any(|(name, skips)| skips != did(name));
         if has_changed && now.frontier.counts().duplicates > 0 {
-            let look = |page: &PageRecord| page.duplicate_of().map(|_| Recheck::Refetch);
-            let pages = now.frontier.recheck(None, now_ms(), &look)?;
+            let pages = now.frontier.recheck(None, now_ms(), &reevaluation::for_skipped_duplicates)?;
             tracing::info!(pages, "skip_duplicates has changed: duplicates are rechecked");
         }
         Ok(())
@@ -114,8 +111,7 @@ fn skipping<'a>(now: &InForce<'a>) -> BTreeMap<&'a str, bool> {
     now.config.sinks.iter().map(|sink| (sink.name(), sink.upkeep.skip_duplicates)).collect()
 }
 
-/// The accepted media types. A record does not have the type of its page. So if a type is not accepted any more, every
-/// live page is refetched when it is due. If more are accepted, the URLs that failed because of theirs are tried again.
+/// The accepted media types.
 const MEDIA_TYPES: Saved = Saved {
     note: "media_types",
     text: |now, _| serde_json::to_string(&now.config.fetch.mime_types).unwrap_or_default(),
@@ -125,10 +121,7 @@ const MEDIA_TYPES: Saved = Saved {
         };
         let types = &now.config.fetch.mime_types;
         let (is_narrower, is_wider) = (!covers(types, &before), !covers(&before, types));
-        let recheck = |page: &PageRecord| match page.state {
-            PageState::Failed(FailureReason::UnwantedType) if is_wider => Some(Recheck::TryAgain),
-            state => (is_narrower && state.is_found()).then_some(Recheck::RefetchInTime),
-        };
+        let recheck = |page: &PageRecord| reevaluation::for_media_types(page, is_narrower, is_wider);
         let pages = now.frontier.recheck(None, now_ms(), &recheck)?;
         if pages > 0 {
             tracing::info!(

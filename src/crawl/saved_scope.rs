@@ -6,11 +6,8 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use seine_frontier::ScopeRule;
-use seine_frontier::scope::Scope;
-use seine_frontier::{Fetching, FrontierError, PageRecord, PageState, Recheck, Verdicts};
+use seine_frontier::{Fetching, FrontierError, ScopeRule, Verdicts};
 use seine_parse::page::preferences::Purposes;
-use seine_parse::page::{FailureReason, Kind};
 use seine_parse::requisites::Requisites;
 use seine_simulation_hooks::planted;
 use seine_system::clock::now_ms;
@@ -19,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::purposes::PurposesChange;
 use super::saved::{InForce, Saved};
 use crate::config::{Canonical, Config};
+use crate::judge::reevaluation::ScopeChange;
 
 /// Which URLs the crawl admits and what it does with them. If this changes, every known URL is evaluated again.
 pub(super) const REACH: Saved = Saved {
@@ -108,37 +106,9 @@ fn yes() -> bool {
 
 /// The differences between the saved settings and the configuration.
 struct Change<'a> {
-    scope: &'a Scope,
-    max_depth: Option<u16>,
-    /// URLs may be admitted that were not.
-    is_wider: bool,
-    /// Pages of this depth or more may have links that were too deep.
-    deeper_from: Option<u16>,
-    /// URLs that were refused or removed may be admitted now.
-    may_return: bool,
-    /// robots.txt is obeyed now and was not, …
-    robots_count: bool,
-    /// … or the other way round.
-    robots_are_free: bool,
-    /// Sitemaps are read now, and were not.
-    sitemaps_return: bool,
-    /// Canonical URLs are obeyed now, and were not recorded before.
-    canonical_counts: bool,
-    /// The purposes changed.
-    asks: Option<PurposesChange<'a>>,
-    /// Links of irrelevant pages are followed now.
-    is_softer: bool,
+    scope: ScopeChange<'a>,
+    purposes: Option<PurposesChange<'a>>,
 }
-
-const MSG_LEAVE: &str = "scope or depth has changed: known pages outside it leave the destinations";
-const MSG_REFETCH: &str =
-    "scope, depth or a limit has changed: known pages are refetched for links that are followed now";
-const MSG_ALL_LINKS: &str = "links of all pages are followed now: pages that are not relevant are refetched for their \
-    links";
-const MSG_ALLOWED_AGAIN: &str = "URLs that were forbidden and are allowed now are tried again";
-const MSG_CANONICAL: &str = "canonical URLs are obeyed now: known pages are refetched when they are due";
-const MSG_PURPOSE: &str = "purpose or page classifier has changed: the pages that this may affect are rechecked";
-const MSG_ROBOTS: &str = "robots.txt is obeyed now: known pages are rechecked";
 
 fn revisit(now: &InForce, before: Option<&str>) -> Result<(), FrontierError> {
     let Some(before) = SavedScope::read(before) else { return Ok(()) };
@@ -150,7 +120,8 @@ fn revisit(now: &InForce, before: Option<&str>) -> Result<(), FrontierError> {
     );
     let concerned = RefCell::new(BTreeMap::<&str, u64>::new());
     now.frontier.recheck(None, now_ms(), &|page| {
-        let (why, recheck) = change.recheck_of(page)?;
+        let by_purpose = change.purposes.as_ref().and_then(|purposes| purposes.recheck_of(page));
+        let (why, recheck) = change.scope.recheck_of(page, by_purpose)?;
         *concerned.borrow_mut().entry(why).or_default() += 1;
         Some(recheck)
     })?;
@@ -223,7 +194,7 @@ impl SavedScope {
         let is_wider =
             SavedScope { max_depth: None, ..self.clone() }.exceeds(&SavedScope { max_depth: None, ..before.clone() });
         let may_return = is_wider || is_deeper || self.seeds != before.seeds;
-        let change = Change {
+        let scope = ScopeChange {
             scope: now.scope,
             max_depth: self.max_depth,
             is_wider,
@@ -233,50 +204,18 @@ impl SavedScope {
             robots_are_free: before.obey_robots && !self.obey_robots,
             sitemaps_return: self.sitemaps && !before.sitemaps,
             canonical_counts: self.obey_canonical && !before.obey_canonical,
-            asks: (self.purposes != before.purposes || self.left_out_by != before.left_out_by)
-                .then(|| PurposesChange::new(now.frontier, now.config)),
             is_softer: before.hard_focus && !self.hard_focus,
         };
+        let purposes = (self.purposes != before.purposes || self.left_out_by != before.left_out_by)
+            .then(|| PurposesChange::new(now.frontier, now.config));
         let concerns = before.exceeds(self)
             || is_wider
             || is_deeper
-            || change.may_return
-            || change.sitemaps_return
-            || change.canonical_counts
-            || change.asks.is_some()
-            || change.is_softer;
-        (concerns || self.obey_robots != before.obey_robots).then_some(change)
-    }
-}
-
-impl Change<'_> {
-    /// The recheck that a page needs, and why.
-    fn recheck_of(&self, page: &PageRecord) -> Option<(&'static str, Recheck)> {
-        let (is_there, depth) = (page.state.is_found(), page.depth);
-        // An alias whose page names a canonical URL has links of its own.
-        let is_read = is_there || (page.state == PageState::Alias && page.had_page());
-        let is_kept = self.scope.keeps(&page.url, page.kind, depth, self.max_depth);
-        // It is gone without an answer: robots.txt forbids it.
-        let was_forbidden = page.state == PageState::Gone && page.status == 0;
-        let may_return = self.may_return || (self.sitemaps_return && page.kind == Kind::Sitemap);
-        let by_use = self.asks.as_ref().and_then(|asks| asks.recheck_of(page));
-        Some(match page.state {
-            _ if is_there && !is_kept => (MSG_LEAVE, Recheck::First),
-            _ if !is_kept => return None,
-            _ if is_read && (self.is_wider || self.deeper_from.is_some_and(|limit| depth >= limit)) => {
-                (MSG_REFETCH, Recheck::Refetch)
-            }
-            _ if by_use == Some(Recheck::Refetch) => (MSG_PURPOSE, Recheck::Refetch),
-            _ if is_there && self.is_softer && page.must_refetch => (MSG_ALL_LINKS, Recheck::Refetch),
-            _ if is_there && self.robots_count => (MSG_ROBOTS, Recheck::First),
-            _ if by_use == Some(Recheck::First) => (MSG_PURPOSE, Recheck::First),
-            _ if is_there && self.canonical_counts => (MSG_CANONICAL, Recheck::RefetchInTime),
-            _ if was_forbidden && (may_return || self.robots_are_free) => (MSG_ALLOWED_AGAIN, Recheck::First),
-            PageState::Failed(FailureReason::OutOfScope) if may_return => (MSG_ALLOWED_AGAIN, Recheck::TryAgain),
-            PageState::Failed(FailureReason::RobotsDenied) if self.robots_are_free => {
-                (MSG_ALLOWED_AGAIN, Recheck::TryAgain)
-            }
-            _ => return None,
-        })
+            || scope.may_return
+            || scope.sitemaps_return
+            || scope.canonical_counts
+            || purposes.is_some()
+            || scope.is_softer;
+        (concerns || self.obey_robots != before.obey_robots).then_some(Change { scope, purposes })
     }
 }

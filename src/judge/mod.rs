@@ -14,6 +14,7 @@ mod preferences;
 pub mod reading;
 pub(crate) mod record;
 pub(crate) mod redirect;
+pub(crate) mod reevaluation;
 pub mod retry;
 pub mod robots;
 mod text;
