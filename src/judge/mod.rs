@@ -2,6 +2,7 @@
 //! I/O, no clock, no frontier. The worker asks [`judge`] about what it fetched; the validator asks [`record::judge`]
 //! about what it reads from the log. See README.md.
 
+pub(crate) mod admission;
 pub(crate) mod alias;
 pub mod blame;
 mod canonical;

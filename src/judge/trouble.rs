@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use seine_frontier::{Cause, Health, Trouble, url_mark};
-use seine_parse::page::{EpochMs, FailureReason, Outcome};
+use seine_parse::page::{EpochMs, Failure, FailureReason, Outcome};
 
 use super::blame::{ChargedTo, OutcomeKind, cause_of, is_permanently_truncating, kind_of};
 use super::retry::{back_off, millis, retry_after};
@@ -79,6 +79,37 @@ pub fn asked_until(outcome: &Outcome, ended_ms: EpochMs, config: &FrontierConfig
 /// Whether a host has been in trouble for so long that it is given up.
 pub fn is_hopeless(trouble: &Trouble, config: &FrontierConfig) -> bool {
     trouble.failures > 0 && trouble.last.saturating_sub(trouble.since) >= millis(config.give_up_after)
+}
+
+/// Whether a fetched robots.txt shows that the trouble is over: trouble with connections, but not with pages.
+pub fn ends_with_robots_txt(trouble: &Trouble) -> bool {
+    use FailureReason::*;
+    match trouble.cause {
+        Cause::Failure(Dns | Resolver | NoRoute | Tls | RobotsUnreachable) => true,
+        Cause::Failure(Connect | ConnectionRefused | ConnectionBroken) => true,
+        Cause::Failure(_) | Cause::Status(_) => false,
+    }
+}
+
+/// The failure of the URLs of a host that is given up; none if it is not. `message`: of its last failure, if known.
+pub fn given_up_failure(
+    trouble: &Trouble,
+    origin: &str,
+    message: Option<&str>,
+    config: &FrontierConfig,
+) -> Option<Failure> {
+    let is_hopeless = is_hopeless(trouble, config);
+    if !trouble.given_up && !is_hopeless {
+        return None;
+    }
+    if trouble.is_unknown_name() && !is_hopeless {
+        let message = format!("{origin} has no address: the name servers confirmed it");
+        return Some(Failure { reason: FailureReason::UnknownHost, message });
+    }
+    let hours = trouble.last.saturating_sub(trouble.since) / 3_600_000;
+    let words = message.map(|words| format!(" ({words})")).unwrap_or_default();
+    let message = format!("{origin} has been in trouble for {hours} hours; the last failure: {}{words}", trouble.cause);
+    Some(Failure { reason: FailureReason::HostUnreachable, message })
 }
 
 /// When the host may be visited next after an attempt that ended at `ended_ms`: after the longest of delay, Retry-After

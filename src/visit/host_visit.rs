@@ -8,7 +8,7 @@ use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
 use seine_frontier::{FrontierError, Lease, Settled, Work};
 use seine_page_log::Ticket;
-use seine_parse::page::{Failure, FailureReason, Kind, Outcome, Truncated};
+use seine_parse::page::{Failure, Outcome, Truncated};
 use seine_policies::budgets::Amounts;
 
 use super::faults::CurrentUrl;
@@ -16,8 +16,7 @@ use super::follow::FetchedUrl;
 use super::leased_host::LeasedHost;
 use super::url_reservation::UrlReservation;
 use super::visitor::{Interrupted, Shared, Visitor};
-use crate::config::FrontierConfig;
-use crate::judge;
+use crate::judge::{self, admission};
 
 /// A URL whose event is in the log's queue.
 pub(super) struct Queued {
@@ -111,22 +110,13 @@ impl<'v> Visit<'v> {
 
     /// URLs that the configuration no longer admits fail without a request, even for robots.txt.
     async fn fail_out_of_scope(&self, host: &mut LeasedHost) -> Result<(), Interrupted> {
-        let FrontierConfig { max_depth, sitemaps, .. } = self.visitor.services.config.frontier;
-        let scope = self.visitor.services.scope.now();
-        let is_read = |kind: Kind| sitemaps || kind != Kind::Sitemap;
-        let is_kept = |work: &Work| is_read(work.kind) && scope.keeps(&work.url, work.kind, work.depth, max_depth);
-        let (kept, refused): (Vec<_>, _) = std::mem::take(&mut host.lease.work).into_iter().partition(is_kept);
-        host.lease.work = kept;
-        for work in refused {
-            self.visitor.events.wait_for_log().await?;
-            let message = match max_depth.filter(|deepest| work.depth > *deepest) {
-                Some(deepest) => format!("{} links away from a seed; the maximum depth is {deepest}", work.depth),
-                None if !is_read(work.kind) => {
-                    "sitemaps are not read (link_storage.download_sitemap_xml: false)".to_owned()
-                }
-                None => "no longer in scope".to_owned(),
+        let (scope, config) = (self.visitor.services.scope.now(), &self.visitor.services.config.frontier);
+        for work in std::mem::take(&mut host.lease.work) {
+            let Some(failure) = admission::refusal(&work, &scope, config) else {
+                host.lease.work.push(work);
+                continue;
             };
-            let failure = Failure { reason: FailureReason::OutOfScope, message };
+            self.visitor.events.wait_for_log().await?;
             let fetched = self.visitor.follower.not_requested(failure, &work);
             self.record(fetched, work, None).await?;
         }

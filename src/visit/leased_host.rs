@@ -213,13 +213,7 @@ impl LeasedHost {
 
     /// Its robots.txt can be fetched: this ends connection trouble, but not trouble with its pages.
     pub(super) fn robots_fetched(&mut self) {
-        use FailureReason::*;
-        let ends = |trouble: &Trouble| match trouble.cause {
-            Cause::Failure(Dns | Resolver | NoRoute | Tls | RobotsUnreachable) => true,
-            Cause::Failure(Connect | ConnectionRefused | ConnectionBroken) => true,
-            Cause::Failure(_) | Cause::Status(_) => false,
-        };
-        if self.trouble.as_ref().is_some_and(ends) {
+        if self.trouble.as_ref().is_some_and(trouble::ends_with_robots_txt) {
             self.end_trouble();
         }
     }
@@ -267,23 +261,10 @@ impl LeasedHost {
 
     /// The failure of its URLs if it has failed for so long that it is given up, also if it is tried once more.
     pub(super) fn given_up_failure(&self, config: &FrontierConfig) -> Option<Failure> {
-        let is_hopeless = |trouble: &Trouble| trouble.given_up || trouble::is_hopeless(trouble, config);
         if let Some(message) = &self.unknown_name {
             return Some(Failure { reason: FailureReason::UnknownHost, message: message.clone() });
         }
-        let trouble = self.trouble.filter(is_hopeless)?;
-        if trouble.is_unknown_name() && !trouble::is_hopeless(&trouble, config) {
-            let message = format!("{} has no address: the name servers confirmed it", self.origin());
-            return Some(Failure { reason: FailureReason::UnknownHost, message });
-        }
-        let hours = trouble.last.saturating_sub(trouble.since) / 3_600_000;
-        let words = self.last_failure.as_ref().map(|words| format!(" ({words})")).unwrap_or_default();
-        let message = format!(
-            "{} has been in trouble for {hours} hours; the last failure: {}{words}",
-            self.origin(),
-            trouble.cause
-        );
-        Some(Failure { reason: FailureReason::HostUnreachable, message })
+        trouble::given_up_failure(self.trouble.as_ref()?, self.origin(), self.last_failure.as_deref(), config)
     }
 
     /// The end of the lease.
