@@ -29,12 +29,11 @@ fn fetches(address: SocketAddr, outcome: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(&name)?.parse().ok())
 }
 
-/// The result, and how long it took if that was longer than it may.
-fn timed<T>(ask: impl FnOnce() -> T) -> (T, Duration) {
+/// The result, and whether it came late.
+fn timed<T>(ask: impl FnOnce() -> T) -> (T, bool) {
     let asked = Instant::now();
     let answer = ask();
-    let took = asked.elapsed();
-    (answer, if took > SOON { took } else { Duration::ZERO })
+    (answer, asked.elapsed() > SOON)
 }
 
 #[test]
@@ -51,12 +50,12 @@ fn a_slow_disk_stops_neither_the_api_nor_the_clock() {
     disk.takes(SLOW);
     let before = fetches(address, "2xx").unwrap_or_default();
     let site_itself = SocketAddr::new(site.running.addresses[0], site.running.port);
-    let (began, mut waited, mut waited_for_site, mut answers) = (Instant::now(), Duration::ZERO, Duration::ZERO, 0);
+    let (began, mut late, mut late_of_site, mut answers) = (Instant::now(), 0, 0, 0);
     while began.elapsed() < WATCHED {
-        let (answer, time) = timed(|| get(address, "/healthz"));
+        let (answer, is_late) = timed(|| get(address, "/healthz"));
         assert!(answer.is_none_or(|(status, _)| status == 200), "it is alive");
-        waited += time;
-        waited_for_site += timed(|| get(site_itself, "/robots.txt")).1;
+        late += u32::from(is_late);
+        late_of_site += u32::from(timed(|| get(site_itself, "/robots.txt")).1);
         answers += 1;
         std::thread::sleep(APART);
     }
@@ -64,17 +63,14 @@ fn a_slow_disk_stops_neither_the_api_nor_the_clock() {
     eventually("it answers again", || fetches(address, "2xx").is_some());
     let [after, timeouts] = ["2xx", "timeout"].map(|outcome| fetches(address, outcome).unwrap());
     println!(
-        "{answers} answers, late by {waited:?} in all, the site's by {waited_for_site:?}; {} pages, {timeouts} timeouts",
+        "{late} of {answers} answers late, {late_of_site} of the site's; {} pages, {timeouts} timeouts",
         after - before
     );
     assert!(after > before, "it goes on");
     assert_eq!(timeouts, 0, "a fetch that was answered counts as a timeout");
     // A call that waits for the disk makes nearly every answer late. On a busy machine the site, which uses no disk, is late too.
-    let bound = WATCHED / 5 + 3 * waited_for_site;
-    assert!(
-        waited <= bound,
-        "answers took longer than {SOON:?}, by {waited:?} in {WATCHED:?}; expected {bound:?} at most"
-    );
+    let bound = answers / 20 + 2 * late_of_site;
+    assert!(late <= bound, "{late} of {answers} answers took longer than {SOON:?}; expected {bound} at most");
     process.signal("TERM");
     process.wait().ok();
 }
