@@ -30,7 +30,7 @@ const fn bug(name: &'static str, what: &'static str, world: u64, shows: &'static
 /// A URL is not fetched, or is fetched too late.
 const STALLS: &[&str] = &["was not fetched", "in flight from", "lacks the live page"];
 
-const BUGS: [Bug; 24] = [
+const BUGS: [Bug; 26] = [
     bug(
         "half_page_final",
         "a page whose body broke off counts as whole",
@@ -59,6 +59,13 @@ const BUGS: [Bug; 24] = [
         &["but it is not there", "holds one page twice", "which holds it"],
     ),
     bug("rest_forgotten", "hosts do not rest after a restart", 690_683_631_217, &["ms too early)"]),
+    bug("addresses_forgotten", "addresses do not rest after a restart", 2005, &["it has one request at a time"]),
+    bug(
+        "partitions_forgotten",
+        "a page stays in its former partition, too, after partitions were added",
+        2005,
+        &["holds one page twice", "but it is not there", "does not hold the last version"],
+    ),
     bug("wake_up_dropped", "the log's writer is not told that an event waits", 2005, STALLS),
     bug("wall_clock", "times, and with them versions, are the machine's clock, which is set back", 2005, STALLS),
     bug(

@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use seine_simulation_hooks::planted;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -176,7 +177,8 @@ impl TopicWatch {
         }
         let now = self.known.partitions.last().map_or(0, |count| *count as i32);
         let former: BTreeSet<i32> = self.known.counts().map(lies_in).collect();
-        Ok(former.into_iter().filter(|former| *former != partition && *former < now).collect())
+        let is_forgotten = planted::is("partitions_forgotten");
+        Ok(former.into_iter().filter(|former| *former != partition && *former < now && !is_forgotten).collect())
     }
 
     pub(super) fn to_state(&self) -> Value {

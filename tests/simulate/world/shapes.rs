@@ -55,6 +55,16 @@ impl World {
                 return when.1 < self.calm_ms;
             }
             "stall_after_kill" => self.kills(3, 20 * MINUTE, rng),
+            "addresses_forgotten" => {
+                (self.settings.host_delay, self.settings.address_delay) = (200, Some(3 * SECOND));
+                self.kills(6, 10 * MINUTE, rng);
+            }
+            "partitions_forgotten" => {
+                self.has_sink(Kind::Kafka);
+                self.settings.sinks.iter_mut().for_each(|sink| sink.removed = Removed::Delete);
+                self.settings.sinks.retain(|sink| sink.to != Kind::Files);
+                self.happens_to(Kind::Kafka, Trouble::PartitionsAdded(3), begins + interval / 2);
+            }
             "rest_forgotten" => {
                 (self.settings.host_delay, self.settings.address_delay) = (5 * SECOND, Some(200));
                 self.kills(6, 10 * MINUTE, rng);
@@ -95,6 +105,10 @@ impl World {
                 self.settings.canonical = Canonical::Obey;
                 self.sinks_remove();
                 return interval >= 4 * DAY;
+            }
+            "redirects_start_over" => {
+                (self.settings.host_delay, self.settings.workers) = (35 * SECOND, 20);
+                return self.hosts.iter().map(|host| host.pages.len()).sum::<usize>() < 300 && interval >= 3 * DAY;
             }
             "pause_forgotten" => {
                 self.happens(begins + 2 * MINUTE, Event::Order(Order::Pause { lasts: 8 * HOUR }));
