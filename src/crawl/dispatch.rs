@@ -53,21 +53,22 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
         changed.mark_unchanged();
         workers.are(running.config().fetch.concurrency);
         let permission = running.visitor().services.outage.permission(now_ms());
-        let (hosts, urls) = match permission {
-            Permission::Open => how_much(running, workers.free()),
-            Permission::Probe => (how_much(running, workers.free()).0.min(1), 1),
-            Permission::Closed(_) => (0, 0),
+        let open = how_much(running, &workers);
+        let limits = match permission {
+            Permission::Open => open,
+            Permission::Probe => LeaseLimits { hosts: open.hosts.min(1), urls: 1, ..open },
+            Permission::Closed(_) => LeaseLimits::new(0, 0),
         };
         let now = now_ms();
-        let leases = match hosts {
+        let leases = match limits.hosts {
             0 => Vec::new(),
-            _ => match lease(running, now, (hosts as usize, urls as usize), workers.spared()).await {
+            _ => match lease(running, now, limits).await {
                 Err(error) if error.is_waiting() => Vec::new(),
                 leases => leases?,
             },
         };
         if leases.is_empty() {
-            let at_most = until_next(running, permission, hosts, now, idle.time());
+            let at_most = until_next(running, permission, limits.hosts, now, idle.time());
             wait(running, &mut changed, at_most).await;
             continue;
         }
@@ -119,19 +120,14 @@ async fn catch_up(running: &Arc<Running>, beat: &Beat, changed: &mut watch::Rece
     Ok(())
 }
 
-async fn lease(
-    running: &Running,
-    now: EpochMs,
-    (hosts, urls): (usize, usize),
-    spared: usize,
-) -> Result<Vec<Lease>, FrontierError> {
+async fn lease(running: &Running, now: EpochMs, limits: LeaseLimits) -> Result<Vec<Lease>, FrontierError> {
     let frontier = running.frontier.clone();
-    blocking::run_blocking(move || frontier.lease(now, LeaseLimits { hosts, urls, spared })).await
+    blocking::run_blocking(move || frontier.lease(now, limits)).await
 }
 
 /// How long to wait after nothing was leased. `hosts` is the number of hosts that could have been leased. If no worker
 /// is free, or the disk is full, a due host changes nothing; only a finished lease does.
-fn until_next(running: &Running, permission: Permission, hosts: u64, now: EpochMs, look_again: Duration) -> Duration {
+fn until_next(running: &Running, permission: Permission, hosts: usize, now: EpochMs, look_again: Duration) -> Duration {
     match permission {
         Permission::Closed(until) => until_ms(until, look_again),
         _ if hosts == 0 => look_again,
@@ -182,8 +178,8 @@ impl Workers {
         self.count / 8
     }
 
-    fn free(&self) -> u64 {
-        self.workers.available_permits() as u64
+    fn free(&self) -> usize {
+        self.workers.available_permits()
     }
 }
 
@@ -201,16 +197,15 @@ fn allowed(configured: usize) -> usize {
     configured.min(workers)
 }
 
-/// Number of hosts to lease, and of URLs per host, from the free workers, the room in the log, and the rest of
-/// `max_pages`.
-fn how_much(running: &Running, free: u64) -> (u64, u64) {
+/// How much to lease, from the free workers, the room in the log, and the rest of `max_pages`.
+fn how_much(running: &Running, workers: &Workers) -> LeaseLimits {
     if !running.may_lease() {
-        return (0, 0);
+        return LeaseLimits::new(0, 0);
     }
     let delay = running.config().frontier.host_delay.as_millis().max(1);
     let beside = running.config().fetch.connections_per_host as u64;
     let urls = ((LEASE_TIME.as_millis() / delay) as u64 * beside).clamp(beside, MAX_URLS.max(beside));
-    running.within_budgets(free, urls)
+    running.within_budgets(LeaseLimits { hosts: workers.free(), urls: urls as usize, spared: workers.spared() })
 }
 
 /// A worker lives for one lease.

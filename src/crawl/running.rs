@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-use seine_frontier::{DiskState, EmbeddedFrontier, Verdicts};
+use seine_frontier::{DiskState, EmbeddedFrontier, LeaseLimits, Verdicts};
 use seine_page_log::PageLog;
 use seine_parse::page::EpochMs;
 use seine_policies::budgets::{Budget, BudgetScope, Period, What};
@@ -117,9 +117,8 @@ impl Running {
         self.config().frontier.max_pages.is_some_and(|pages| self.frontier.fetched_amounts().pages >= pages)
     }
 
-    /// Limits the numbers of hosts and URLs to what the budgets of the crawl allow, as if each leased URL became a
-    /// page.
-    pub(super) fn within_budgets(&self, hosts: u64, urls: u64) -> (u64, u64) {
+    /// Lowers the numbers of hosts and URLs to what the budgets of the crawl allow, as if each leased URL became a page.
+    pub(super) fn within_budgets(&self, limits: LeaseLimits) -> LeaseLimits {
         let in_flight = self.frontier.counts().in_flight;
         let of_crawl =
             self.frontier.budgets(now_ms()).into_iter().filter(|standing| standing.budget.of == BudgetScope::Crawl);
@@ -129,8 +128,10 @@ impl Running {
             What::BytesReceived | What::BytesDecoded => (standing.left()? == 0).then_some(0),
         });
         match left.min() {
-            Some(left) if left < hosts * urls => (hosts.min(left), 1),
-            _ => (hosts, urls),
+            Some(left) if left < (limits.hosts * limits.urls) as u64 => {
+                LeaseLimits { hosts: limits.hosts.min(usize::try_from(left).unwrap_or(usize::MAX)), urls: 1, ..limits }
+            }
+            _ => limits,
         }
     }
 

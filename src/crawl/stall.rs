@@ -1,7 +1,7 @@
 //! A watchdog for the whole crawl: URLs are due, nothing prevents fetching, and nothing happens. This is always a bug
 //! of Seine, such as a lost notification. It is reported once, and again when the crawl continues.
 
-use seine_frontier::{Scheduler, Verdicts};
+use seine_frontier::{LeaseLimits, Scheduler, Verdicts};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -123,5 +123,5 @@ fn could_go_on(running: &Running) -> bool {
         && !running.supervisor.is_down(LOG)
         && running.is_validated()
         && visitor.services.outage.permission(now) == Permission::Open
-        && running.within_budgets(1, 1).0 > 0
+        && running.within_budgets(LeaseLimits::new(1, 1)).hosts > 0
 }

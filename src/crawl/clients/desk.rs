@@ -131,8 +131,8 @@ impl Desk {
         let delay = self.running.config().frontier.host_delay.as_millis().max(1);
         let most = if record.is_proven(&self.running.clients.config()) { MAX_URLS } else { UNPROVEN_URLS };
         let urls = record.max_urls(((LOAN_TIME.as_millis() / delay) as u64).clamp(1, most));
-        let (hosts, urls) = self.running.within_budgets(hosts as u64, urls);
-        let leases = self.running.frontier.lease(now_ms(), LeaseLimits::new(hosts as usize, urls as usize))?;
+        let limits = self.running.within_budgets(LeaseLimits::new(hosts, urls as usize));
+        let leases = self.running.frontier.lease(now_ms(), limits)?;
         let visitor = self.running.visitor();
         Ok(leases.into_iter().map(|lease| self.running.clients.lend(client.into(), lease, &visitor)).collect())
     }
