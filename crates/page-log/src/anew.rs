@@ -2,6 +2,7 @@
 
 use super::cursor_file::{self, CursorFile, cursors_dir};
 use super::error::LogError;
+use super::hold::Hold;
 use super::log::PageLog;
 use super::state::Slot;
 use seine_delivery::{BegunAnew, Cursor};
@@ -21,11 +22,17 @@ impl PageLog {
         before: impl FnOnce(u64) -> Result<(), E>,
     ) -> Result<u64, E> {
         cursor_file::check_name(name)?;
-        let mut state = self.inner.state.lock();
-        if state.readers.get(name).is_some_and(|slot| slot.opened) {
-            return Err(LogError::ReaderOpen(name.to_owned()).into());
-        }
-        let (oldest, dir) = (state.oldest(), cursors_dir(&self.inner.dir));
+        let _alone = self.inner.administration.lock();
+        // Released after the reader is in the state, and then its segments are kept for it.
+        let hold = Hold::on(&self.inner);
+        let oldest = {
+            let state = self.inner.state.lock();
+            if state.readers.get(name).is_some_and(|slot| slot.opened) {
+                return Err(LogError::ReaderOpen(name.to_owned()).into());
+            }
+            state.oldest()
+        };
+        let dir = cursors_dir(&self.inner.dir);
         before(oldest.index)?;
         let begin =
             |state| Cursor { position: oldest, from: oldest.index, anew: Some(anew), state, ..Cursor::default() };
@@ -41,7 +48,8 @@ impl PageLog {
                 cursor
             }
         };
-        state.readers.insert(name.to_owned(), Slot::new(cursor, false));
+        self.inner.state.lock().readers.insert(name.to_owned(), Slot::new(cursor, false));
+        drop(hold);
         Ok(oldest.index)
     }
 }

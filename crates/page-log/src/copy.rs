@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use super::cursor_file;
 use super::error::LogError;
+use super::hold::Hold;
 use super::log::{Inner, PageLog};
-use super::state::Slot;
+use super::state::{Segment, Slot};
 use seine_delivery::Offset;
 
 /// The files of the log, named as in its folder.
@@ -34,20 +35,20 @@ pub struct CopiedSegment {
 
 impl PageLog {
     /// Copies the cursors, calls `meanwhile`, then copies the segments. So the copy has all events after any position
-    /// that `meanwhile` finds. Blocks others only while it lists the folder.
+    /// that `meanwhile` finds. Workers, the writer and open readers go on meanwhile.
     pub fn copy<T, E: From<LogError>>(&self, meanwhile: impl FnOnce() -> Result<T, E>) -> Result<(LogCopy, T), E> {
         let hold = Hold::on(&self.inner);
         let cursors = self.inner.copied_cursors()?;
         let found = meanwhile()?;
-        let state = self.inner.state.lock();
-        let mut segments = Vec::with_capacity(state.segments.len());
-        for segment in &state.segments {
-            let file = File::open(&segment.path).map_err(LogError::io("open", &segment.path))?;
-            let (path, bytes) = (segment.path.clone(), segment.bytes);
+        let (known, oldest, end) = {
+            let state = self.inner.state.lock();
+            (state.segments.clone(), state.oldest(), state.end)
+        };
+        let mut segments = Vec::with_capacity(known.len());
+        for Segment { path, bytes, .. } in known {
+            let file = File::open(&path).map_err(LogError::io("open", &path))?;
             segments.push(CopiedSegment { path, bytes, content: file.take(bytes) });
         }
-        let (oldest, end) = (state.oldest(), state.end);
-        drop(state);
         drop(hold);
         Ok((LogCopy { oldest, end, cursors, segments }, found))
     }
@@ -59,9 +60,11 @@ impl Inner {
         let dir = cursor_file::cursors_dir(&self.dir);
         let folder = Path::new(dir.file_name().unwrap_or_default());
         let mut cursors = Vec::new();
-        let state = self.state.lock();
+        // Readers that are not open now stay so, and their files unchanged.
+        let _alone = self.administration.lock();
+        let readers = self.state.lock().readers.clone();
         for (name, path) in cursor_file::list(&dir)? {
-            let bytes = match state.readers.get(&name) {
+            let bytes = match readers.get(&name) {
                 Some(Slot { cursor, follower, opened: true, .. }) => cursor_file::bytes_of(*follower, cursor),
                 _ => std::fs::read(&path),
             };
@@ -69,23 +72,5 @@ impl Inner {
             cursors.push((file, bytes.map_err(LogError::io("read cursor", &path))?));
         }
         Ok(cursors)
-    }
-}
-
-/// While this exists, no segment is removed.
-struct Hold<'a>(&'a Inner);
-
-impl Hold<'_> {
-    fn on(inner: &Inner) -> Hold<'_> {
-        inner.state.lock().holds += 1;
-        Hold(inner)
-    }
-}
-
-impl Drop for Hold<'_> {
-    fn drop(&mut self) {
-        let mut state = self.0.state.lock();
-        state.holds -= 1;
-        self.0.free(state);
     }
 }

@@ -23,6 +23,7 @@ mod config;
 mod copy;
 mod cursor_file;
 mod error;
+mod hold;
 mod log;
 mod open;
 mod queue;

@@ -35,7 +35,11 @@ pub(super) struct Inner {
     pub space: Arc<Semaphore>,
     /// Derives data for all entries.
     pub deriver: RwLock<Arc<Deriver>>,
+    /// Workers of the runtime take this lock, so nobody holds it while the disk is read or written.
     pub state: Mutex<State>,
+    /// Held by whoever opens, resets, adds, removes or copies readers. So none of them changes a cursor file that another
+    /// one uses. They may wait for the disk meanwhile. Taken before `state`.
+    pub administration: Mutex<()>,
     /// Signalled when `state.end` or `state.finished` changes.
     pub published: Signal,
     /// Signalled after a reader's cursor has moved, or a reader was added or removed.

@@ -91,6 +91,7 @@ impl PageLog {
             space: Arc::new(Semaphore::new(QUEUE_BYTES)),
             deriver: RwLock::new(Deriver::keeping(KEPT_BYTES, derive)),
             state: Mutex::new(state),
+            administration: Mutex::default(),
             published: Signal::default(),
             moved: watch::Sender::default(),
             full_because: Mutex::default(),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::cursor_file::{self, CursorFile, cursors_dir};
 use super::error::LogError;
+use super::hold::Hold;
 use super::log::{Inner, PageLog, beyond};
 use super::segment::{self, Found, SegmentFile};
 use super::state::{Segment, Slot, State};
@@ -67,13 +68,14 @@ impl PageLog {
     /// such reader.
     pub fn forget(&self, name: &str) -> Result<bool, LogError> {
         cursor_file::check_name(name)?;
-        let mut state = self.inner.state.lock();
-        match state.readers.get(name) {
+        let _alone = self.inner.administration.lock();
+        match self.inner.state.lock().readers.get(name) {
             None => return Ok(false),
             Some(slot) if slot.opened => return Err(LogError::ReaderOpen(name.to_owned())),
             Some(_) => {}
         }
         cursor_file::remove(&cursors_dir(&self.inner.dir), name)?;
+        let mut state = self.inner.state.lock();
         state.readers.remove(name);
         self.inner.free(state);
         self.inner.moved.send_replace(());
@@ -83,13 +85,19 @@ impl PageLog {
     /// Makes a reader that does not exist yet start after the last accepted event instead of the oldest event.
     pub fn begin_at_end(&self, name: &str) -> Result<(), LogError> {
         cursor_file::check_name(name)?;
-        let mut state = self.inner.state.lock();
-        if state.readers.contains_key(name) {
-            return Ok(());
-        }
-        let cursor = Cursor { position: state.end, from: state.end.index, ..Cursor::default() };
+        let _alone = self.inner.administration.lock();
+        // Others may pass the end while the file is written.
+        let _hold = Hold::on(&self.inner);
+        let end = {
+            let state = self.inner.state.lock();
+            if state.readers.contains_key(name) {
+                return Ok(());
+            }
+            state.end
+        };
+        let cursor = Cursor { position: end, from: end.index, ..Cursor::default() };
         CursorFile::create(&cursors_dir(&self.inner.dir), name, false, cursor.clone())?;
-        state.readers.insert(name.to_owned(), Slot::new(cursor, false));
+        self.inner.state.lock().readers.insert(name.to_owned(), Slot::new(cursor, false));
         Ok(())
     }
 
@@ -101,6 +109,7 @@ impl PageLog {
         open: impl FnOnce(&Path, Cursor) -> Result<Reader, LogError>,
     ) -> Result<Reader, LogError> {
         cursor_file::check_name(name)?;
+        let _alone = self.inner.administration.lock();
         let kept_from = {
             let mut state = self.inner.state.lock();
             let oldest = Cursor { position: state.oldest(), from: state.oldest().index, ..Cursor::default() };

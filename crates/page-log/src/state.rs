@@ -24,7 +24,7 @@ pub(super) struct State {
     pub damage: Vec<Damage>,
     /// The writer has emptied the queue after `close`.
     pub finished: bool,
-    /// Number of copies being taken. While above 0, no segment is removed.
+    /// Number of copies being taken and of readers being added. While above 0, no segment is removed.
     pub holds: usize,
 }
 

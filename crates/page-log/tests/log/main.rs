@@ -1,5 +1,6 @@
 //! The page log through its public interface: every accepted event is there, once, in order, whatever happens.
 
+mod administration;
 mod damage;
 #[path = "../../../parse/tests/support/event.rs"]
 mod event;
