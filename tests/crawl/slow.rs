@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use crate::slow_disk::SlowDisk;
-use crate::support::program::{Place, Process, eventually, free_port, get};
+use crate::support::program::{Place, Process, eventually, free_port, get, run};
 use crate::support::{Plan, TestSite};
 
 /// Each write and each sync takes so long.
@@ -48,6 +48,9 @@ fn a_slow_disk_stops_neither_the_api_nor_the_clock() {
     eventually("it fetches", || fetches(address, "2xx").is_some_and(|pages| pages > 20));
 
     disk.takes(SLOW);
+    let (data, copies) = (place.data(), tempfile::tempdir().unwrap());
+    let (from, to) = (data.to_str().unwrap().to_owned(), copies.path().join("copy").to_str().unwrap().to_owned());
+    let backup = std::thread::spawn(move || run(&["backup", "-o", &from, &to]).ok());
     let before = fetches(address, "2xx").unwrap_or_default();
     let site_itself = SocketAddr::new(site.running.addresses[0], site.running.port);
     let (began, mut late, mut late_of_site, mut answers) = (Instant::now(), 0, 0, 0);
@@ -71,6 +74,7 @@ fn a_slow_disk_stops_neither_the_api_nor_the_clock() {
     // A call that waits for the disk makes nearly every answer late. On a busy machine the site, which uses no disk, is late too.
     let bound = answers / 20 + 2 * late_of_site;
     assert!(late <= bound, "{late} of {answers} answers took longer than {SOON:?}; expected {bound} at most");
+    backup.join().expect("the backup beside the slow crawl");
     process.signal("TERM");
     process.wait().ok();
 }
