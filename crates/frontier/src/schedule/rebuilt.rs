@@ -27,6 +27,7 @@ impl Schedule {
         (self.last_lease, self.last_choice) = (before.last_lease, before.last_choice);
         self.recalled = std::mem::take(&mut before.recalled);
         self.leases = before.leases;
+        self.unwritten = std::mem::take(&mut before.unwritten);
         for (host, record) in records {
             let old = before.hosts.remove(&host);
             if record.work() > 0 || old.is_some() {

@@ -17,7 +17,7 @@ use seine_policies::budgets::{Account, Amounts, BudgetScope};
 pub(crate) struct BudgetReservations {
     store_handle: Arc<ReopenableStore>,
     keys: Keys,
-    /// Not held while the store is read, except to read it again after it was reopened.
+    /// Not held while the store is read.
     pub ledger: Mutex<Ledger>,
 }
 
@@ -74,21 +74,27 @@ impl BudgetReservations {
         self.ledger.lock().drop_hold(url);
     }
 
-    /// The store was reopened: its accounts are valid, and they include all URLs with a verdict. `live`: as in
-    /// [`stored_of_crawl`].
+    /// The store was reopened: its accounts are valid, and they include all URLs with a verdict. No account is opened
+    /// meanwhile, since that needs the store. `live`: as in [`stored_of_crawl`].
     pub(crate) fn read_again(
         &self,
         store: &Store,
         finished: impl Iterator<Item = UrlKey>,
         live: u64,
     ) -> Result<(), FrontierError> {
-        let mut ledger = self.ledger.lock();
-        finished.for_each(|url| ledger.drop_hold(url));
-        ledger.batches += 1;
-        for key in ledger.open_keys() {
+        let open = {
+            let mut ledger = self.ledger.lock();
+            finished.for_each(|url| ledger.drop_hold(url));
+            ledger.open_keys()
+        };
+        let mut accounts = Vec::with_capacity(open.len());
+        for key in open {
             let account = if key == CRAWL { stored_of_crawl(store, live)? } else { stored(store, key)? };
-            ledger.booked(key, account);
+            accounts.push((key, account));
         }
+        let mut ledger = self.ledger.lock();
+        ledger.batches += 1;
+        accounts.into_iter().for_each(|(key, account)| ledger.booked(key, account));
         Ok(())
     }
 }

@@ -20,7 +20,7 @@ use seine_parse::page::EpochMs;
 use seine_simulation_hooks::planted;
 
 /// With this many hosts to write no host is leased, because the disk is too slow.
-const MOST_OWED: usize = 1000;
+const MOST_UNWRITTEN: usize = 1000;
 
 /// A host's record that the store does not have yet.
 pub(crate) struct UnwrittenVisits {
@@ -58,7 +58,7 @@ impl Visits {
 
     /// The disk is too slow for more visits.
     pub(crate) fn are_too_many(&self) -> bool {
-        self.unwritten.lock().len() >= MOST_OWED
+        self.unwritten.lock().len() >= MOST_UNWRITTEN
     }
 
     /// Implements [`crate::Scheduler::give_back`].
@@ -110,33 +110,53 @@ impl Visits {
     /// Writes the whole list in one batch. The caller holds `host_writes`. Afterwards the hosts may be leased, even after
     /// an error.
     pub(crate) fn write(&self) -> Result<(), FrontierError> {
-        let visits: Vec<(HostKey, u64)> =
-            self.unwritten.lock().iter().map(|(host, unwritten)| (*host, unwritten.visit)).collect();
-        if visits.is_empty() {
+        if self.unwritten.lock().is_empty() {
             return Ok(());
         }
-        let written = self.store_handle.writable().and_then(|store| {
-            let mut batch = store.db.batch();
-            for (host, _) in &visits {
-                self.add_owed(&store, &mut batch, *host)?;
+        match self.store_handle.writable() {
+            Ok(store) => self.write_to(&store),
+            Err(error) => {
+                self.end_write(self.listed(), false);
+                Err(error)
             }
-            store.commit(batch)
-        });
+        }
+    }
+
+    /// The same, with a store that only the caller has.
+    pub(crate) fn write_to(&self, store: &Store) -> Result<(), FrontierError> {
+        let visits = self.listed();
+        let mut batch = store.db.batch();
+        let added = visits.iter().try_for_each(|(host, _)| self.add_unwritten(store, &mut batch, *host));
+        let written = added.and_then(|()| store.commit(batch));
+        self.end_write(visits, written.is_ok());
+        written
+    }
+
+    /// The hosts to write, with the numbers of their visits.
+    fn listed(&self) -> Vec<(HostKey, u64)> {
+        self.unwritten.lock().iter().map(|(host, unwritten)| (*host, unwritten.visit)).collect()
+    }
+
+    fn end_write(&self, visits: Vec<(HostKey, u64)>, is_written: bool) {
         let mut unwritten = self.unwritten.lock();
         let mut schedule = self.schedule.lock();
         for (host, visit) in visits {
             // Another visit of the host ended meanwhile and must still be written.
             if unwritten.get(&host).is_some_and(|unwritten| unwritten.visit == visit) {
                 schedule.written(host);
-                if written.is_ok() {
+                if is_written {
                     unwritten.remove(&host);
                 }
             }
         }
-        written
     }
 
-    fn add_owed(&self, store: &Store, batch: &mut fjall::OwnedWriteBatch, host: HostKey) -> Result<(), FrontierError> {
+    fn add_unwritten(
+        &self,
+        store: &Store,
+        batch: &mut fjall::OwnedWriteBatch,
+        host: HostKey,
+    ) -> Result<(), FrontierError> {
         let (visited, robots) = match self.unwritten.lock().get(&host) {
             Some(unwritten) => (unwritten.record.clone(), unwritten.robots.clone()),
             None => return Ok(()),
@@ -162,20 +182,6 @@ impl Visits {
         self.write_meanwhile();
         lent
     }
-}
-
-/// Writes the whole list to a reopened store. The caller holds `host_writes`, and has rebuilt the schedule.
-pub(crate) fn write_to(
-    store: &Store,
-    schedule: &Schedule,
-    unwritten: &mut HashMap<HostKey, UnwrittenVisits>,
-) -> Result<(), FrontierError> {
-    for (host, UnwrittenVisits { record, robots, .. }) in unwritten.iter() {
-        let record = current(store, schedule.record(*host), *host, record)?;
-        store.write_visit(*host, &record, robots.as_ref())?;
-    }
-    unwritten.clear();
-    Ok(())
 }
 
 /// The host's present record, with the visits of `visited`. A host without queued URLs is only in the store.
