@@ -19,8 +19,8 @@ use seine_frontier::RefusedLinks;
 use seine_frontier::ScopeConfig;
 use seine_frontier::scope::{CurrentScope, Scope};
 use seine_frontier::{
-    Attempt, Batch, Cause, Change, Counts, EmbeddedFrontier, Errors, FrontierOptions, Health, LeaseAnswer, LeaseLimits,
-    PageRecord, PageState, Proposal, Release, Scheduler, Trouble, Verdict, Verdicts,
+    Attempt, Batch, Cause, Change, Counts, EmbeddedFrontier, Errors, FrontierOptions, Health, HostLeases, LeaseAnswer,
+    LeaseLimits, PageRecord, PageState, Proposal, Release, Scheduler, Trouble, Verdict, Verdicts,
 };
 use seine_parse::DeriveOptions;
 use seine_parse::page::{

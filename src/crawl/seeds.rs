@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use seine_frontier::ScopeRule;
 use seine_frontier::scope::Scope;
-use seine_frontier::{EmbeddedFrontier, Found, FoundBy, FrontierError, Notes, Proposal, Scheduler, Verdicts};
+use seine_frontier::{
+    EmbeddedFrontier, Found, FoundBy, FrontierError, HostLeases, Notes, Proposal, Scheduler, Verdicts,
+};
 use seine_parse::page::EpochMs;
 use seine_system::clock::now_ms;
 

@@ -1,6 +1,6 @@
 //! Offers of pages besides links, and links with tracking parameters, in whole crawls: how many requests they cost.
 
-use seine_frontier::{EmbeddedFrontier, FrontierOptions, Proposal, Scheduler};
+use seine_frontier::{EmbeddedFrontier, FrontierOptions, HostLeases, Proposal};
 use seine_system::clock::now_ms;
 
 use crate::support::server::Answer;

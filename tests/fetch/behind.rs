@@ -9,7 +9,7 @@ use std::time::Duration;
 use seine::config::Config;
 use seine::supervisor::Supervisor;
 use seine_delivery::Offset;
-use seine_frontier::{Batch, Lease, LeaseLimits, Proposal, Scheduler, Verdicts};
+use seine_frontier::{Batch, HostLeases, Lease, LeaseLimits, Proposal, Scheduler, Verdicts};
 use seine_page_log::{PageLog, VALIDATOR};
 use seine_parse::DeriveOptions;
 use seine_system::clock::now_ms;

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use seine_delivery::Offset;
 use seine_frontier::{
-    AddressLimit, Applied, Batch, ChooseRecheck, Counts, EmbeddedFrontier, Fetching, FrontierError, Lease, LeaseAnswer,
-    LeaseLimits, NoBudget, Notes, PageRecord, PolitenessSlot, Proposal, Proposed, QueuePosition, Ranked, Release,
-    Remembered, Reservation, Scheduler, Unjudged, Validation, Verdicts, Waiting, Work,
+    AddressLimit, Applied, Batch, ChooseRecheck, Counts, EmbeddedFrontier, Fetching, FrontierError, HostLeases, Lease,
+    LeaseAnswer, LeaseLimits, NoBudget, Notes, PageRecord, PolitenessSlot, Proposal, Proposed, QueuePosition, Ranked,
+    Release, Remembered, Reservation, Scheduler, Unjudged, Validation, Verdicts, Work,
 };
 use seine_parse::page::{EpochMs, FailureReason, Kind};
 use seine_policies::focus::Lead;
@@ -183,16 +183,12 @@ macro_rules! as_inner {
     };
 }
 
-impl Scheduler for Brittle {
+impl HostLeases for Brittle {
     as_inner! {
         fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError>;
-        fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError>;
-        fn lease(&self, now: EpochMs, limits: LeaseLimits) -> Result<Vec<Lease>, FrontierError>;
         fn lease_host(&self, origin: &str, now: EpochMs) -> Result<LeaseAnswer, FrontierError>;
         fn give_back(&self, lease: Lease, release: Release);
         fn write_visits(&self) -> Result<(), FrontierError>;
-        fn next_due(&self) -> Option<EpochMs>;
-        fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting;
     }
 }
 

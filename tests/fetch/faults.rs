@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use seine::supervisor::Supervisor;
 use seine::validate::Validator;
-use seine_frontier::{EmbeddedFrontier, LeaseLimits, PageState, Proposal, Release, Scheduler, Verdicts};
+use seine_frontier::{EmbeddedFrontier, HostLeases, LeaseLimits, PageState, Proposal, Release, Scheduler, Verdicts};
 use seine_page_log::VALIDATOR;
 use seine_parse::page::FailureReason;
 use seine_system::clock::now_ms;

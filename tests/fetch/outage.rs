@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use seine_frontier::{Proposal, Scheduler};
+use seine_frontier::{HostLeases, Proposal};
 use seine_parse::page::{EpochMs, FailureReason};
 use seine_system::clock::now_ms;
 

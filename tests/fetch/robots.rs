@@ -8,7 +8,9 @@ use crate::sites::server::{Answer, Ask, Body};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use seine::judge::robots::MAX_ROBOTS_BYTES;
-use seine_frontier::{LeaseAnswer, LeaseLimits, Proposal, Release, Robots, RobotsAccess, Scheduler, Verdicts};
+use seine_frontier::{
+    HostLeases, LeaseAnswer, LeaseLimits, Proposal, Release, Robots, RobotsAccess, Scheduler, Verdicts,
+};
 use seine_parse::page::{Doubt, FailureReason, Kind, PageEvent};
 use seine_system::clock::now_ms;
 

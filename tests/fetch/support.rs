@@ -11,7 +11,7 @@ use seine_frontier::RefusedLinks;
 use seine_frontier::ScopeConfig;
 use seine_frontier::scope::{CurrentScope, Scope};
 use seine_frontier::{
-    EmbeddedFrontier, Fetching, FrontierOptions, LeaseLimits, Proposal, Scheduler, Validation, Verdicts,
+    EmbeddedFrontier, Fetching, FrontierOptions, HostLeases, LeaseLimits, Proposal, Scheduler, Validation, Verdicts,
 };
 use seine_page_log::{LogConfig, PageLog};
 use seine_parse::DeriveOptions;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use seine_frontier::{
-    EmbeddedFrontier, FrontierOptions, LeaseLimits, Proposal, Release, Scheduler, Validation, Verdicts,
+    EmbeddedFrontier, FrontierOptions, HostLeases, LeaseLimits, Proposal, Release, Scheduler, Validation, Verdicts,
 };
 use seine_parse::page::Kind;
 use seine_policies::focus::{Lead, LinkWords, Source};

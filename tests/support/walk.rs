@@ -13,7 +13,7 @@ use seine::validate::Validator;
 use seine_delivery::{Deriver, Entry, Offset};
 use seine_frontier::scope::{CurrentScope, Scope};
 use seine_frontier::{
-    EmbeddedFrontier, FrontierOptions, Lease, LeaseLimits, Proposal, RefusedLinks, Release, Scheduler,
+    EmbeddedFrontier, FrontierOptions, HostLeases, Lease, LeaseLimits, Proposal, RefusedLinks, Release, Scheduler,
 };
 use seine_frontier::{ScopeConfig, ScopeRule};
 use seine_parse::DeriveOptions;

@@ -14,7 +14,8 @@ use seine_delivery::{Deriver, Entry, Offset};
 use seine_frontier::ScopeConfig;
 use seine_frontier::scope::{CurrentScope, Scope};
 use seine_frontier::{
-    EmbeddedFrontier, FrontierOptions, Lease, LeaseLimits, Proposal, RefusedLinks, Release, Scheduler, Verdicts,
+    EmbeddedFrontier, FrontierOptions, HostLeases, Lease, LeaseLimits, Proposal, RefusedLinks, Release, Scheduler,
+    Verdicts,
 };
 use seine_parse::DeriveOptions;
 use seine_parse::page::PageEvent;

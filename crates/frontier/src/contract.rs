@@ -29,11 +29,25 @@ use seine_policies::revisit::Trust;
 /// The recheck that a page needs; none: unchanged.
 pub type ChooseRecheck<'l> = &'l dyn Fn(&PageRecord) -> Option<Recheck>;
 
-/// Decides which URL is fetched next, and when.
-pub trait Scheduler: Send + Sync {
+/// Adds URLs, and leases and releases a host that the caller names. A worker needs this for redirects and links.
+pub trait HostLeases: Send + Sync {
     /// Adds unknown URLs. Known URLs, and those above a host's limit, are left out and counted.
     fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError>;
 
+    /// Leases one host by its origin, without URLs, for a redirect. An unknown host is created.
+    fn lease_host(&self, origin: &str, now: EpochMs) -> Result<LeaseAnswer, FrontierError>;
+
+    /// Releases a host. URLs of the lease that are not in `fetched` can be leased again. Does not wait for the disk:
+    /// [`HostLeases::write_visits`] writes the results of the visit, and then the host can be leased again.
+    fn give_back(&self, lease: Lease, release: Release);
+
+    /// Writes the results of visits for their hosts. Returns at once if another thread is writing, which then writes
+    /// these too.
+    fn write_visits(&self) -> Result<(), FrontierError>;
+}
+
+/// Decides which URL is fetched next, and when.
+pub trait Scheduler: HostLeases {
     /// Queues known URLs again, due now and with all of their attempts, whatever their state: fetched, failed, refused,
     /// gone, or due later. A live page is rechecked; other records are deleted. Returns how many were queued. Unknown
     /// URLs, and URLs that are already due or in flight, are left out.
@@ -47,17 +61,6 @@ pub trait Scheduler: Send + Sync {
     /// lease began.
     fn lease(&self, now: EpochMs, limits: LeaseLimits) -> Result<Vec<Lease>, FrontierError>;
 
-    /// Leases one host by its origin, without URLs, for a redirect. An unknown host is created.
-    fn lease_host(&self, origin: &str, now: EpochMs) -> Result<LeaseAnswer, FrontierError>;
-
-    /// Releases a host. URLs of the lease that are not in `fetched` can be leased again. Does not wait for the disk:
-    /// [`Scheduler::write_visits`] writes the results of the visit, and then the host can be leased again.
-    fn give_back(&self, lease: Lease, release: Release);
-
-    /// Writes the results of visits for their hosts. Returns at once if another thread is writing, which then writes
-    /// these too.
-    fn write_visits(&self) -> Result<(), FrontierError>;
-
     /// When the next host is due; none if there is no work, or all of it is leased. If hosts of several domains are due,
     /// others may be due for longer.
     fn next_due(&self) -> Option<EpochMs>;
@@ -68,7 +71,7 @@ pub trait Scheduler: Send + Sync {
 }
 
 /// A worker needs this while it visits a leased host.
-pub trait Fetching: Scheduler {
+pub trait Fetching: HostLeases {
     /// Lends a leased host to a remote worker, which may visit it until `until`, even if this process is killed. When this
     /// returns, the time is on disk: nobody else gets the host before, unless it is released with
     /// [`Release::client_is_done`]. False: the lease has ended.

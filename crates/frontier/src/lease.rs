@@ -85,7 +85,7 @@ impl LeaseLimits {
     }
 }
 
-/// The result of [`super::Scheduler::lease_host`]. `L`: the lease, or what the caller makes of it.
+/// The result of [`super::HostLeases::lease_host`]. `L`: the lease, or what the caller makes of it.
 #[derive(Debug, Clone)]
 pub enum LeaseAnswer<L = Box<Lease>> {
     Leased(L),

@@ -34,7 +34,7 @@ mod url_history;
 mod verdict;
 mod work;
 
-pub use contract::{CLOCK_NOTE, ChooseRecheck, Fetching, Notes, Scheduler, Validation, Verdicts};
+pub use contract::{CLOCK_NOTE, ChooseRecheck, Fetching, HostLeases, Notes, Scheduler, Validation, Verdicts};
 pub use decisions::TargetOwner;
 pub use embedded::{
     CopiedRecord, EmbeddedFrontier, FORMAT, Forgotten, FrontierCopy, QueuedUrl, Recheck, Reservation, Settled, Survey,

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use seine_frontier::{EmbeddedFrontier, FrontierOptions, LeaseLimits, Proposal, Release, Scheduler};
+use seine_frontier::{EmbeddedFrontier, FrontierOptions, HostLeases, LeaseLimits, Proposal, Release, Scheduler};
 use seine_simulation_hooks::planted;
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::thread::{JoinHandle, spawn};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use seine_frontier::scope::{CurrentScope, Scope};
-use seine_frontier::{EmbeddedFrontier, FoundBy, Notes, Scheduler};
+use seine_frontier::{EmbeddedFrontier, FoundBy, HostLeases, Notes, Scheduler};
 use seine_system::clock::now_ms;
 
 use super::order_log::{ADD_SEEDS, OrderLog};

@@ -11,9 +11,9 @@ use super::open::EmbeddedFrontier;
 use super::verdicts::add_batch;
 use crate::keys::split;
 use crate::{
-    AddressLimit, Applied, Batch, ChooseRecheck, Counts, Fetching, FrontierError, Lease, LeaseAnswer, LeaseLimits,
-    NoBudget, Notes, PageRecord, PolitenessSlot, Proposal, Proposed, QueuePosition, Ranked, Release, Remembered,
-    Reservation, Scheduler, Unjudged, UrlHistory, Validation, Verdicts, Waiting, Work,
+    AddressLimit, Applied, Batch, ChooseRecheck, Counts, Fetching, FrontierError, HostLeases, Lease, LeaseAnswer,
+    LeaseLimits, NoBudget, Notes, PageRecord, PolitenessSlot, Proposal, Proposed, QueuePosition, Ranked, Release,
+    Remembered, Reservation, Scheduler, Unjudged, UrlHistory, Validation, Verdicts, Waiting, Work,
 };
 use seine_delivery::Offset;
 use seine_parse::page::{EpochMs, Kind};
@@ -24,22 +24,9 @@ use seine_system::clock;
 /// Records of a host that are searched for a control page.
 const MAX_READ: usize = 256;
 
-impl Scheduler for EmbeddedFrontier {
+impl HostLeases for EmbeddedFrontier {
     fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError> {
         self.change(now, |changes| Ok(add_proposals(&mut changes.urls, work, &[])?.0))
-    }
-
-    fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError> {
-        self.change(now, |changes| {
-            urls.iter().map(|url| rechecks::try_again(&mut changes.urls, url).map(u64::from)).sum()
-        })
-    }
-
-    fn lease(&self, now: EpochMs, limits: LeaseLimits) -> Result<Vec<Lease>, FrontierError> {
-        if self.memory.visits.are_too_many() {
-            return Ok(Vec::new());
-        }
-        self.memory.leases.lease(now, limits)
     }
 
     fn lease_host(&self, origin: &str, now: EpochMs) -> Result<LeaseAnswer, FrontierError> {
@@ -52,6 +39,21 @@ impl Scheduler for EmbeddedFrontier {
 
     fn write_visits(&self) -> Result<(), FrontierError> {
         self.memory.visits.write_in_turn()
+    }
+}
+
+impl Scheduler for EmbeddedFrontier {
+    fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError> {
+        self.change(now, |changes| {
+            urls.iter().map(|url| rechecks::try_again(&mut changes.urls, url).map(u64::from)).sum()
+        })
+    }
+
+    fn lease(&self, now: EpochMs, limits: LeaseLimits) -> Result<Vec<Lease>, FrontierError> {
+        if self.memory.visits.are_too_many() {
+            return Ok(Vec::new());
+        }
+        self.memory.leases.lease(now, limits)
     }
 
     fn next_due(&self) -> Option<EpochMs> {

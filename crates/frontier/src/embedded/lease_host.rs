@@ -9,7 +9,7 @@ use crate::{FrontierError, Lease, LeaseAnswer};
 use seine_parse::page::EpochMs;
 
 impl EmbeddedFrontier {
-    /// Implements [`crate::Scheduler::lease_host`].
+    /// Implements [`crate::HostLeases::lease_host`].
     pub(super) fn lease_one(&self, origin: &str, now: EpochMs) -> Result<LeaseAnswer, FrontierError> {
         let host = self.memory.keys.host(origin);
         let store = self.store_handle.store()?;

@@ -5,7 +5,9 @@ use super::changes::deferred;
 use super::changes::domains;
 use super::open::EmbeddedFrontier;
 use crate::keys::{HostKey, split};
-use crate::{BudgetStanding, DiskState, FrontierError, HostOrder, HostSnapshot, Lease, Release, Scheduler, WhichHosts};
+use crate::{
+    BudgetStanding, DiskState, FrontierError, HostLeases, HostOrder, HostSnapshot, Lease, Release, WhichHosts,
+};
 use seine_parse as parse;
 use seine_parse::page::EpochMs;
 use seine_policies::budgets::{Amounts, Budget, BudgetScope};

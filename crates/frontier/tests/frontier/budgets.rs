@@ -1,7 +1,7 @@
 //! Budgets: reservations, validated amounts, and hosts that wait.
 
 use seine_frontier::{
-    Attempt, Batch, FrontierOptions, LeaseLimits, NoBudget, Release, Scheduler, Spent, Verdict, Verdicts,
+    Attempt, Batch, FrontierOptions, HostLeases, LeaseLimits, NoBudget, Release, Scheduler, Spent, Verdict, Verdicts,
 };
 use seine_parse::page::EpochMs;
 use seine_policies::budgets::{Amounts, Budget, BudgetScope, Period, What};

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use seine_frontier::{
-    Batch, Change, FrontierOptions, LeaseLimits, PageRecord, PageState, Scheduler, Verdict, Verdicts,
+    Batch, Change, FrontierOptions, HostLeases, LeaseLimits, PageRecord, PageState, Scheduler, Verdict, Verdicts,
 };
 use seine_parse::page::{DuplicateOf, EpochMs, Likeness};
 use seine_policies::duplicates::{Content, Table, distance};

@@ -61,7 +61,7 @@ impl Visits {
         self.unwritten.lock().len() >= MOST_UNWRITTEN
     }
 
-    /// Implements [`crate::Scheduler::give_back`].
+    /// Implements [`crate::HostLeases::give_back`].
     pub(crate) fn take_back(&self, lease: Lease, release: Release) {
         // A text that is not a URL is not part of the lease either.
         let fetched: HashSet<_> = release.fetched.iter().filter_map(|url| self.keys.key_of(url).ok()).collect();
@@ -72,7 +72,7 @@ impl Visits {
         unwritten.insert(host, UnwrittenVisits { record, robots, visit: lease.id });
     }
 
-    /// Implements [`crate::Scheduler::write_visits`].
+    /// Implements [`crate::HostLeases::write_visits`].
     pub(crate) fn write_in_turn(&self) -> Result<(), FrontierError> {
         let mut result = Ok(());
         // Checked again after the lock is free, because others may have added records meanwhile.

@@ -1,6 +1,6 @@
-//! The embedded frontier's twin: the contract of [`seine_frontier::Scheduler`], [`seine_frontier::Verdicts`] and
-//! [`seine_frontier::Notes`], implemented naively with maps behind one lock, so that its
-//! correctness is easy to see. Every question reads everything.
+//! The embedded frontier's twin: the contract of [`seine_frontier::HostLeases`], [`seine_frontier::Scheduler`],
+//! [`seine_frontier::Verdicts`] and [`seine_frontier::Notes`], implemented naively with maps behind one lock, so that
+//! its correctness is easy to see. Every question reads everything.
 
 mod kept;
 /// The twin does not implement how new URLs and rechecks share a lease; it uses the store's own arithmetic.
@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use parking_lot::Mutex;
 use seine_delivery::Offset;
 use seine_frontier::{
-    Applied, Batch, Change, Counts, FrontierError, FrontierOptions, Health, Host, HostPause, Lease, LeaseAnswer,
-    LeaseLimits, Notes, PageRecord, PageState, Proposal, Proposed, Release, Scheduler, Trouble, Troubled, Verdicts,
-    WHEN_LINKED_AGAIN, Waiting, WaitingHost,
+    Applied, Batch, Change, Counts, FrontierError, FrontierOptions, Health, Host, HostLeases, HostPause, Lease,
+    LeaseAnswer, LeaseLimits, Notes, PageRecord, PageState, Proposal, Proposed, Release, Scheduler, Trouble, Troubled,
+    Verdicts, WHEN_LINKED_AGAIN, Waiting, WaitingHost,
 };
 use seine_parse::page::{EpochMs, Kind};
 use seine_policies::revisit::Trust;
@@ -53,51 +53,11 @@ impl MemoryFrontier {
     }
 }
 
-impl Scheduler for MemoryFrontier {
+impl HostLeases for MemoryFrontier {
     fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError> {
         let mut kept = self.kept.lock();
         kept.unwritten.clear();
         kept.propose(work, &self.options, &|url| self.volatile.lock().in_flight.contains_key(url), now)
-    }
-
-    fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError> {
-        let (mut kept, volatile) = (self.kept.lock(), self.volatile.lock());
-        kept.unwritten.clear();
-        let mut count = 0;
-        for name in urls {
-            origin_of(name)?;
-            let rank = kept.next_rank(1);
-            let Some(url) = kept.urls.get_mut(name).filter(|_| !volatile.in_flight.contains_key(name)) else {
-                continue;
-            };
-            match url.queue {
-                Queue::Ready => continue,
-                Queue::Later(due) if due <= now => continue,
-                Queue::Later(_) => {}
-                Queue::None => url.rank = rank,
-            }
-            url.attempt = 0;
-            let was_forbidden = url.page.as_ref().is_some_and(PageRecord::was_forbidden);
-            url.page = url.page.take().filter(|page| page.state.is_found());
-            url.queue = if url.page.is_some() { Queue::Later(now) } else { Queue::Ready };
-            if was_forbidden && let Some(robots) = &mut kept.host(&origin_of(name)?, now).robots {
-                robots.expires_ms = 0;
-            }
-            count += 1;
-        }
-        Ok(count)
-    }
-
-    fn lease(&self, now: EpochMs, limits: LeaseLimits) -> Result<Vec<Lease>, FrontierError> {
-        let (kept, mut volatile) = (self.kept.lock(), self.volatile.lock());
-        let mut leases = Vec::new();
-        while leases.len() < limits.hosts && limits.urls > 0 {
-            volatile.last_claim = volatile.last_claim.max(now);
-            let is_spared = limits.hosts - leases.len() <= limits.spared;
-            let Some(origin) = volatile.next_host(&kept, now, is_spared) else { break };
-            leases.push(volatile.lease(&kept, &origin, now, (limits.urls, self.options.revisit_share)));
-        }
-        Ok(leases)
     }
 
     fn lease_host(&self, origin: &str, now: EpochMs) -> Result<LeaseAnswer, FrontierError> {
@@ -145,6 +105,48 @@ impl Scheduler for MemoryFrontier {
     fn write_visits(&self) -> Result<(), FrontierError> {
         self.kept.lock().unwritten.clear();
         Ok(())
+    }
+}
+
+impl Scheduler for MemoryFrontier {
+    fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError> {
+        let (mut kept, volatile) = (self.kept.lock(), self.volatile.lock());
+        kept.unwritten.clear();
+        let mut count = 0;
+        for name in urls {
+            origin_of(name)?;
+            let rank = kept.next_rank(1);
+            let Some(url) = kept.urls.get_mut(name).filter(|_| !volatile.in_flight.contains_key(name)) else {
+                continue;
+            };
+            match url.queue {
+                Queue::Ready => continue,
+                Queue::Later(due) if due <= now => continue,
+                Queue::Later(_) => {}
+                Queue::None => url.rank = rank,
+            }
+            url.attempt = 0;
+            let was_forbidden = url.page.as_ref().is_some_and(PageRecord::was_forbidden);
+            url.page = url.page.take().filter(|page| page.state.is_found());
+            url.queue = if url.page.is_some() { Queue::Later(now) } else { Queue::Ready };
+            if was_forbidden && let Some(robots) = &mut kept.host(&origin_of(name)?, now).robots {
+                robots.expires_ms = 0;
+            }
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    fn lease(&self, now: EpochMs, limits: LeaseLimits) -> Result<Vec<Lease>, FrontierError> {
+        let (kept, mut volatile) = (self.kept.lock(), self.volatile.lock());
+        let mut leases = Vec::new();
+        while leases.len() < limits.hosts && limits.urls > 0 {
+            volatile.last_claim = volatile.last_claim.max(now);
+            let is_spared = limits.hosts - leases.len() <= limits.spared;
+            let Some(origin) = volatile.next_host(&kept, now, is_spared) else { break };
+            leases.push(volatile.lease(&kept, &origin, now, (limits.urls, self.options.revisit_share)));
+        }
+        Ok(leases)
     }
 
     fn next_due(&self) -> Option<EpochMs> {
