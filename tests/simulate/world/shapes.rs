@@ -56,8 +56,14 @@ impl World {
             }
             "stall_after_kill" => self.kills(3, 20 * MINUTE, rng),
             "addresses_forgotten" => {
-                (self.settings.host_delay, self.settings.address_delay) = (200, Some(3 * SECOND));
-                self.kills(6, 10 * MINUTE, rng);
+                // The other hosts of an address wait as long as the operator ordered for the one that was asked last.
+                (self.settings.host_delay, self.settings.address_delay) = (200, None);
+                let orders =
+                    self.hosts.iter().step_by(2).map(|host| Order::Delay { origin: host.origin(), ms: 20_000 });
+                for order in orders.collect::<Vec<_>>() {
+                    self.happens(begins + 5 * SECOND, Event::Order(order));
+                }
+                self.kills(12, 10 * MINUTE, rng);
             }
             "partitions_forgotten" => {
                 self.has_sink(Kind::Kafka);
