@@ -124,8 +124,8 @@ pub enum Scheme {
     Rsl,
 }
 
-/// Where a statement was found, in order of precedence: for TDM reservations a later source overrides the ones before
-/// it.
+/// Where a statement was found, in order of precedence: for TDM reservations, and for TDM policies by themselves, a
+/// later source overrides the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Source {
@@ -297,7 +297,14 @@ impl Purposes {
     }
 
     fn forbids<'a>(&self, purpose: Purpose, statements: &'a [Statement]) -> Option<&'a Statement> {
-        let is_agreed = |it: &Statement| it.terms.as_ref().is_some_and(|terms| self.licenses.contains(terms));
+        // The reservation closest to the page may come without a policy. Then the last policy before it still applies
+        // (TDMRep §6.7).
+        let policy = statements.iter().filter(|it| it.scheme == Scheme::Tdmrep && it.terms.is_some());
+        let policy = policy.max_by_key(|it| it.source);
+        let is_agreed = |it: &Statement| {
+            let it = if it.scheme == Scheme::Tdmrep { policy.unwrap_or(it) } else { it };
+            it.terms.as_ref().is_some_and(|terms| self.licenses.contains(terms))
+        };
         let by_usage = purpose.governed_by().iter().find_map(|usage| match in_force(statements, *usage)? {
             (false, by) if !is_agreed(by) => Some(by),
             _ => None,

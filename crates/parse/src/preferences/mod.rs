@@ -158,7 +158,11 @@ impl<'a> Said<'a> {
             [(Scheme::ContentUsage, usage), (Scheme::ContentSignal, self.signals), (Scheme::Robots, robots)];
         let statements = statements.into_iter().filter(|(_, says)| !says.is_nothing());
         let statements = statements.map(|(scheme, says)| statement(scheme, says, None));
-        let reservation = self.reservation.map(|is_reserved| reservation(is_reserved, policy, source, 0));
+        // A policy alone belongs to the reservation that another source makes.
+        let reservation = match (self.reservation, policy) {
+            (Some(is_reserved), policy) => Some(reservation(is_reserved, policy, source, 0)),
+            (None, policy) => policy.map(|policy| statement(Scheme::Tdmrep, Says::nothing(), Some(policy))),
+        };
         let licenses = self.licenses.into_iter().map(|url| statement(Scheme::Rsl, Says::nothing(), Some(url)));
         statements.chain(reservation).chain(licenses).collect()
     }
