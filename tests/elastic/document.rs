@@ -71,7 +71,7 @@ fn a_page_says_what_it_is_about() {
     response(&mut event).headers.push("content-language", "en, de");
     let document = value(&event);
     let expected = serde_json::json!({
-        "description": "Eels", "author": ["Ann"], "published": "2026-11-20T00:00:00.000+0000",
+        "description": "Eels", "author": ["Ann"], "authorFrom": "meta", "published": "2026-11-20T00:00:00.000+0000",
         "modified": "2026-11-21T08:00:00.000+0000", "modifiedSource": "header", "canonical": "http://a.example/eels",
         "alternates": { "de": ["http://a.example/b/de"] }, "openGraph": { "type": ["article"] }, "types": ["Article"],
         "headline": "All eels", "headings": ["Nets"], "license": ["http://a.example/free"], "contentLanguage": "en, de",

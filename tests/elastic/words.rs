@@ -63,7 +63,7 @@ fn meta_words_are_those_of_every_content_the_most_frequent_first() {
     let html = "<meta charset=utf-8><meta name=description content='Pears, and more pears.'>\
         <meta property='og:title' content='Apples and Pears'><meta content='Übrig' itemprop=x>";
     let facts = page_facts(html);
-    let words = meta_words(facts.about.meta.iter().map(|(_, content)| &**content));
+    let words = meta_words(facts.about.meta.iter().map(|meta| &*meta.content));
     assert_eq!(owned(&words), ["pears", "and", "more", "apples", "übrig", "ubrig"]);
 }
 

@@ -334,7 +334,7 @@ impl<'a> ElasticDocument<'a> {
         self.markdown = clean.markdown;
         self.text_confidence = clean.confidence;
         self.words = Some(words(title, Some(host), &page.text, &page.passing));
-        self.words_meta = Some(meta_words(page.about.meta.iter().map(|(_, content)| &**content)));
+        self.words_meta = Some(meta_words(page.about.meta.iter().map(|meta| &*meta.content)));
         self.html = Some(html);
     }
 

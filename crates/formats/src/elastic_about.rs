@@ -7,6 +7,7 @@ use serde::ser::Serializer;
 
 use super::text::{cut, write_with_offset};
 use super::{files, json};
+use seine_parse::about::Origin;
 use seine_parse::html_text::PageFacts;
 use seine_parse::page::{EpochMs, PageEvent, Response};
 use seine_parse::{Derived, PageText, date, url};
@@ -35,11 +36,15 @@ pub struct ElasticAbout {
     pub keywords: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub author: Vec<String>,
+    pub author_from: Option<Origin>,
     #[serde(serialize_with = "write_some_time")]
     pub published: Option<EpochMs>,
+    pub published_from: Option<Origin>,
     #[serde(serialize_with = "write_some_time")]
     pub modified: Option<EpochMs>,
     pub modified_source: Option<TimeSource>,
+    /// From where on the page; absent if it is from a header.
+    pub modified_from: Option<Origin>,
     /// Normalised; from the markup or a header.
     pub canonical: Option<String>,
     /// Language → normalised URLs of the page in that language.
@@ -88,14 +93,17 @@ impl ElasticAbout {
         let resolve = |href: &str| base.as_ref().and_then(|base| url::resolve(base, href));
         let alternates = about.alternates.iter().filter_map(|(language, href)| Some((&**language, resolve(href)?)));
         let open_graph = about.open_graph().map(|(property, value)| (property, value.to_owned()));
-        let modified = about.modified();
+        let (authors, published, modified) = (page.authors(), page.published(&event.final_url), page.modified());
         ElasticAbout {
             description: about.description(),
             keywords: about.keywords(),
-            author: about.authors(),
-            published: about.published(),
-            modified,
-            modified_source: modified.map(|_| TimeSource::Page),
+            author_from: authors.as_ref().map(|found| found.origin),
+            author: authors.map_or(Vec::new(), |found| found.value),
+            published: published.as_ref().map(|found| found.value),
+            published_from: published.map(|found| found.origin),
+            modified_source: modified.as_ref().map(|_| TimeSource::Page),
+            modified: modified.as_ref().map(|found| found.value),
+            modified_from: modified.map(|found| found.origin),
             canonical: None,
             alternates: gathered(alternates),
             open_graph: gathered(open_graph),

@@ -169,7 +169,7 @@ impl WebIndexRecord {
             title: cut(text.facts.title.as_deref().unwrap_or_default(), limits.title),
             headings: headings(facts, limits),
             keywords: cut(about.first("keywords").unwrap_or_default(), limits.keywords),
-            author: cut(&about.authors().join(", "), limits.author),
+            author: cut(&facts.authors().map_or(Vec::new(), |found| found.value).join(", "), limits.author),
             description,
             content_snippet,
             content_snippet_quality,

@@ -3,12 +3,15 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use super::about::About;
+use super::about::marks::Marks;
 use super::html::names::{BLANK, CLOSES_P, IMPLIED_END, LINE, MARKER, NO_FRAMESET, Name, SPECIAL, UNSEEN};
 use super::html::outline::{self, Element, Namespace, Visitor};
 use super::html::{decode_attribute, decode_text};
 use super::html_facts::{MAX_LINKS, collapse};
+use super::stretches::{space_at, stretch_end};
 
 /// The content of a page, for sinks that index text.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -25,6 +28,9 @@ pub struct PageFacts {
     pub passing: String,
     /// Number of `<a href>` elements.
     pub links: usize,
+    pub(crate) marks: Marks,
+    /// The text before and behind the headline; searched once.
+    pub(crate) near_headline: OnceLock<Option<(Range<usize>, Range<usize>)>>,
 }
 
 /// `<h1>` to `<h6>`.
@@ -46,8 +52,13 @@ impl PageFacts {
         self.link_texts.iter().map(|at| self.line(at))
     }
 
+    /// Headings with their ranges in the text.
+    pub(crate) fn heading_ranges(&self) -> &[(u8, Range<usize>)] {
+        &self.headings
+    }
+
     /// A part of the text as one line.
-    fn line(&self, at: &Range<usize>) -> String {
+    pub(crate) fn line(&self, at: &Range<usize>) -> String {
         self.text.get(at.clone()).unwrap_or_default().trim().replace('\n', " ")
     }
 }
@@ -140,6 +151,7 @@ impl<'a> Visitor<'a> for Reader {
         }
         if element.is_html() {
             self.widen(name);
+            self.facts.marks.open(element, self.facts.text.len());
         }
         if let Some(level) = name.heading().filter(|_| element.stays) {
             self.heading.get_or_insert((depth, level, self.facts.text.len()));
@@ -151,6 +163,7 @@ impl<'a> Visitor<'a> for Reader {
 
     fn close(&mut self, name: Name, depth: usize) {
         self.starts.truncate(depth);
+        self.facts.marks.close(depth, self.facts.text.len());
         if name.has(MARKER) {
             self.markers = self.markers.saturating_sub(1);
             self.left_open = self.left_open.filter(|markers| *markers <= self.markers);
@@ -201,8 +214,10 @@ impl<'a> Visitor<'a> for Reader {
     }
 
     fn raw(&mut self, name: Name, text: &'a str) {
-        if name == Name::Script {
-            self.facts.about.script(text);
+        match name {
+            Name::Script => self.facts.about.script(text),
+            Name::Title => self.facts.about.title(text),
+            _ => {}
         }
         if matches!(name, Name::Xmp | Name::Plaintext | Name::Other)
             && self.unseen.is_none()
@@ -313,62 +328,6 @@ impl Reader {
     fn since(&self, start: usize) -> Option<Range<usize>> {
         (start < self.facts.text.len()).then_some(start..self.facts.text.len())
     }
-}
-
-const SPACE: u8 = 1;
-/// Non-ASCII white space begins with this byte, and so do other characters.
-const PERHAPS_SPACE: u8 = 2;
-const KINDS: [u8; 256] = {
-    let mut kinds = [0; 256];
-    let mut space = b'\t';
-    while space <= b'\r' {
-        kinds[space as usize] = SPACE;
-        space += 1;
-    }
-    kinds[b' ' as usize] = SPACE;
-    (kinds[0xc2], kinds[0xe1], kinds[0xe2], kinds[0xe3]) = (PERHAPS_SPACE, PERHAPS_SPACE, PERHAPS_SPACE, PERHAPS_SPACE);
-    kinds
-};
-
-/// The end of the words that are separated by single blanks.
-fn stretch_end(text: &str, from: usize) -> usize {
-    let bytes = text.as_bytes();
-    let mut at = from;
-    while let Some(&byte) = bytes.get(at) {
-        if let Some(eight) = bytes.get(at..at + 8)
-            && is_plain(eight, at > from && bytes[at - 1] != b' ')
-        {
-            at += 8;
-            continue;
-        }
-        let is_inside = match KINDS[usize::from(byte)] {
-            0 => true,
-            SPACE => byte == b' ' && at > from && bytes[at - 1] != b' ',
-            _ => space_at(text, at) == 0,
-        };
-        if !is_inside {
-            break;
-        }
-        at += 1;
-    }
-    if at > from && bytes[at - 1] == b' ' { at - 1 } else { at }
-}
-
-/// Whether eight bytes are printable ASCII without two blanks in a row. `may_begin_blank`: the first may be a blank.
-fn is_plain(eight: &[u8], may_begin_blank: bool) -> bool {
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    let Ok(bytes) = eight.try_into() else { return false };
-    let bytes = u64::from_le_bytes(bytes);
-    // The highest bit of each byte is the result. No carry reaches the next byte as long as all are ASCII.
-    let below_blank = !(bytes | HIGH).wrapping_sub(0x2020_2020_2020_2020) & HIGH;
-    let blanks = !((bytes ^ 0x2020_2020_2020_2020).wrapping_add(0x7f7f_7f7f_7f7f_7f7f)) & HIGH;
-    bytes & HIGH == 0 && below_blank == 0 && blanks & blanks << 8 == 0 && (may_begin_blank || blanks & 0x80 == 0)
-}
-
-/// Length of the white space at a position; 0 if there is none.
-fn space_at(text: &str, at: usize) -> usize {
-    let character = text.get(at..).and_then(|rest| rest.chars().next());
-    character.filter(|c| c.is_whitespace()).map_or(0, char::len_utf8)
 }
 
 /// NUL characters are removed.

@@ -29,6 +29,7 @@ pub mod main_text;
 mod media_type;
 pub mod meta;
 pub mod page;
+mod page_date;
 mod path_pattern;
 pub mod preferences;
 mod prescan;
@@ -39,6 +40,7 @@ pub mod robots;
 mod short;
 pub mod simhash;
 pub mod sitemap;
+mod stretches;
 pub mod url;
 pub mod words;
 

@@ -91,7 +91,7 @@ fn a_front_page_with_every_mistake() {
     for unseen in ["no-script", "Scripts are off", "Icon", "in-a-script", "Hidden", "content:"] {
         assert!(!facts.text.contains(unseen), "{unseen}: {}", facts.text);
     }
-    assert!(facts.about.meta.contains(&("description".into(), "All that the river brings, every day".into())));
+    assert_eq!(facts.about.first("description"), Some("All that the river brings, every day"));
 }
 
 /// Random mixtures of real and invalid markup.

@@ -197,7 +197,7 @@ fn all_of(page: &str) {
     let facts = page_facts(page);
     let words = words(None, None, &facts.text, &facts.passing);
     assert!(words.iter().len() <= MAX_WORDS);
-    let meta = meta_words(facts.about.meta.iter().map(|(_, content)| &**content));
+    let meta = meta_words(facts.about.meta.iter().map(|meta| &*meta.content));
     assert!(meta.iter().len() <= MAX_WORDS);
     assert!(facts.about.keywords().len() <= 100 && facts.about.licenses().len() <= 100);
     assert!(facts.text.len() <= page.len() * 2);
