@@ -9,6 +9,8 @@ use crate::page_date;
 
 /// Longer texts of the page are not names.
 const MAX_NAME_BYTES: usize = 80;
+/// Bytes of a byline that are read; a whole page may be marked as one.
+const MAX_BYLINE_BYTES: usize = 400;
 /// More names in marked elements are those of a list of pages or of comments.
 const MAX_NAMES: usize = 3;
 /// Deeper lists of authors are ignored.
@@ -186,6 +188,8 @@ fn is_somebody(name: &str) -> bool {
 /// The name in the text of a byline.
 fn as_name(text: &str) -> Option<&str> {
     // A name may be cut out of a longer text, but not out of an address.
+    let text = text.trim_start();
+    let text = &text[..text.floor_char_boundary(MAX_BYLINE_BYTES)];
     let text = Some(text).filter(|text| !text.contains("://"))?;
     let text = text.trim().trim_start_matches(['|', '•', '·', '-', '–', '—', '/']).trim();
     let text = after_by(text).unwrap_or(text).trim();

@@ -145,9 +145,9 @@ impl PageFacts {
     /// The text of a line before a position, or the line before if the position is at its begin. Only what is behind the
     /// last date there, because what is before belongs to that date.
     fn line_before(&self, at: usize) -> &str {
-        let before = self.text.get(..at).unwrap_or_default().trim_end();
+        let begin = self.text.ceil_char_boundary(at.saturating_sub(MAX_LINE_BYTES));
+        let before = self.text.get(begin..at).unwrap_or_default().trim_end();
         let begin = before.rfind('\n').map_or(0, |at| at + 1);
-        let begin = if before.len() - begin > MAX_LINE_BYTES { before.len() } else { begin };
         let line = &before[begin..];
         find(line).last().map_or(line, |(_, at)| &line[at.end..])
     }

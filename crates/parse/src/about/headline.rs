@@ -7,7 +7,7 @@ use crate::html_text::PageFacts;
 
 /// Bytes of text before the headline that are near it.
 const BEFORE: usize = 200;
-/// Bytes of text behind the headline that are near it.
+/// Bytes of text behind the headline that are near it, and twice as many if the last line is long.
 const BEHIND: usize = 700;
 /// Shorter headings say too little to be found in a title.
 const MIN_LETTERS: usize = 6;
@@ -27,8 +27,9 @@ fn find(page: &PageFacts) -> Option<(Range<usize>, Range<usize>)> {
     } else {
         begin + page.text[begin..at.start].find('\n').map_or(at.start - begin, |at| at + 1)
     };
-    let end = page.text.floor_char_boundary((at.end + BEHIND).min(page.text.len()));
-    let end = page.text[end..].find('\n').map_or(page.text.len(), |at| end + at);
+    let cut = |end: usize| page.text.floor_char_boundary(end.min(page.text.len()));
+    let (end, limit) = (cut(at.end + BEHIND), cut(at.end + 2 * BEHIND));
+    let end = page.text[end..limit].find('\n').map_or(limit, |at| end + at);
     Some((begin..at.start, at.end..end))
 }
 

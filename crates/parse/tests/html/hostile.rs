@@ -204,3 +204,18 @@ fn all_of(page: &str) {
     assert!(read(page).links.len() <= MAX_LINKS);
     main_text(page);
 }
+
+/// Thousands of dates and bylines, one in another and each as long as the page.
+#[test]
+fn many_dates_and_bylines_are_bounded() {
+    let text = "x".repeat(1 << 20);
+    for open in
+        ["<span class=byline>", "<time>", "<span itemprop=author>", "<span itemprop=name>", "<h1>", "<a rel=author>"]
+    {
+        soon(open, || {
+            let page = page_facts(&format!("<title>{text}</title><h1>A headline</h1>{}By {text}", open.repeat(5_000)));
+            assert_eq!(page.published("https://site.example/"), None, "{open}");
+            assert_eq!((page.modified(), page.authors()), (None, None), "{open}");
+        });
+    }
+}
