@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use seine_frontier::{Proposal, Scheduler};
+use seine_frontier::{HostLeases, Proposal};
 use seine_parse::page::{FailureReason, PageEvent};
 use seine_system::clock::now_ms;
 

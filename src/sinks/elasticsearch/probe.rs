@@ -10,6 +10,7 @@ use bytes::Bytes;
 use elasticsearch::http::Method;
 use seine_formats::elastic::ElasticDocument;
 use seine_formats::elastic_about::{ElasticAbout, TimeSource};
+use seine_parse::about::Origin;
 use seine_parse::page::PageChange;
 use seine_parse::page::preferences::{Says, Scheme, Source, Statement, Usage};
 
@@ -138,9 +139,12 @@ fn document() -> ElasticDocument<'static> {
             description: Some(text.into()),
             keywords: vec!["probe".into()],
             author: vec!["Seine".into()],
+            author_from: Some(Origin::Meta),
             published: Some(1_790_000_000_000),
+            published_from: Some(Origin::Meta),
             modified: Some(1_790_000_000_000),
             modified_source: Some(TimeSource::Page),
+            modified_from: Some(Origin::Meta),
             canonical: Some("http://probe.example/".into()),
             alternates: vec![("de".into(), vec!["http://probe.example/de".into()])],
             open_graph: vec![("type".into(), vec!["article".into()])],
