@@ -13,7 +13,7 @@ use seine::sinks::stdout;
 use seine::sinks::{self, Delivered, Sink, SinkContext, SinkError};
 use seine_delivery::{Deriver, Entry, Offset};
 use seine_formats::files::FilesReader;
-use seine_parse::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageEvent};
+use seine_parse::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageEvent, Truncated};
 use seine_parse::{DeriveOptions, Derived, Link};
 use serde_json::{Value, json};
 
@@ -502,7 +502,9 @@ fn standard_output_gets_one_object_a_page_and_nothing_else() {
         ip: None,
     });
     moved.final_url = "http://b.example/".into();
-    let image = event(1, b"\x89PNG\xff");
+    let mut image = event(1, b"\x89PNG\xff");
+    let Outcome::Response(response) = &mut image.outcome else { unreachable!() };
+    response.truncated = Some(Truncated::Disconnect);
     let mut missing = event(4, b"not here");
     let Outcome::Response(response) = &mut missing.outcome else { unreachable!() };
     response.status = 404;
@@ -539,7 +541,7 @@ fn standard_output_gets_one_object_a_page_and_nothing_else() {
     assert_eq!(lines[0], expected);
     let second: Value = serde_json::from_str(lines[1]).unwrap();
     assert_eq!((&second["status"], &second["content_base64"]), (&json!(200), &json!("iVBOR/8=")));
-    assert_eq!(second.get("content"), None);
+    assert_eq!((second.get("content"), &second["truncated"]), (None, &json!("disconnect")));
 }
 
 #[test]

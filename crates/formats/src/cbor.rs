@@ -5,7 +5,8 @@
 //! `timestamp` (when the page was fetched, epoch seconds) · `request` {`headers`, `method`, `client` {`hostname`,
 //! `address`, `software`, `contact` {`name`, `email`}, `robots`}, `body`} · `response` {`body`}. A text body is a text
 //! string, decoded from its charset; any other body is a byte string. (ACHE makes every body a text string, which
-//! damages binary ones.)
+//! damages binary ones.) Seine adds `truncated` with the reason to `response` if the body was cut. ACHE's reader takes
+//! any key there.
 
 use std::borrow::Cow;
 
@@ -15,10 +16,10 @@ use minicbor::data::Type;
 use minicbor::{Decoder, Encoder, decode};
 use sha1::{Digest, Sha1};
 
-use super::as_event::body_of_text;
+use super::as_event::{body_of_text, mark_truncated};
 use super::files::page_of;
 use super::text::text_of;
-use seine_parse::page::{Headers, Outcome, PageEvent};
+use seine_parse::page::{Headers, Outcome, PageEvent, Truncated};
 use seine_parse::url::host;
 use seine_parse::{Derived, is_html};
 
@@ -32,6 +33,8 @@ pub struct CborRecord<'a> {
     pub request_headers: Headers,
     pub method: Cow<'a, str>,
     pub body: Body<'a>,
+    /// Why the body was cut, if it was.
+    pub truncated: Option<Truncated>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -68,6 +71,7 @@ impl<'a> CborRecord<'a> {
             request_headers: event.request_headers.clone(),
             method: Cow::from(&event.method),
             body: text.map_or_else(|| Body::Bytes(Cow::from(&*derived.body)), Body::Text),
+            truncated: response.truncated,
         })
     }
 
@@ -93,6 +97,7 @@ impl<'a> CborRecord<'a> {
                 Body::Bytes(bytes) => Bytes::from(bytes.into_owned()),
             };
         }
+        mark_truncated(&mut event, self.truncated);
         event.give_id();
         event
     }
@@ -118,11 +123,14 @@ impl<'a> CborRecord<'a> {
         out.str("software")?.str(concat!("Seine/", env!("CARGO_PKG_VERSION")))?;
         out.str("contact")?.map(2)?.str("name")?.str("")?.str("email")?.str("")?;
         out.str("robots")?.str("classic")?.str("body")?.null()?;
-        out.str("response")?.map(1)?.str("body")?;
+        out.str("response")?.map(1 + u64::from(self.truncated.is_some()))?.str("body")?;
         match &self.body {
             Body::Text(text) => out.str(text)?,
             Body::Bytes(bytes) => out.bytes(bytes)?,
         };
+        if let Some(reason) = self.truncated {
+            out.str("truncated")?.str(reason.name())?;
+        }
         Ok(())
     }
 }
@@ -139,13 +147,7 @@ pub fn parse(bytes: &[u8]) -> Result<CborRecord<'static>, CborError> {
             }
             "timestamp" => record.timestamp = input.u64()?,
             "request" => request(input, &mut record)?,
-            "response" => each_entry(input, |key, input| match key {
-                "body" => {
-                    record.body = body(input)?;
-                    Ok(())
-                }
-                _ => input.skip(),
-            })?,
+            "response" => response(input, &mut record)?,
             _ => input.skip()?,
         }
         Ok(())
@@ -168,6 +170,18 @@ fn request(input: &mut Decoder, record: &mut CborRecord) -> Result<(), decode::E
                 record.request_headers.push(name, text(input)?);
                 Ok(())
             })?,
+            _ => input.skip()?,
+        }
+        Ok(())
+    })
+}
+
+fn response(input: &mut Decoder, record: &mut CborRecord) -> Result<(), decode::Error> {
+    each_entry(input, |key, input| {
+        match (key, input.datatype()?) {
+            ("body", _) => record.body = body(input)?,
+            // Another program may have a key of this name with any value.
+            ("truncated", Type::String) => record.truncated = Truncated::from_name(input.str()?),
             _ => input.skip()?,
         }
         Ok(())

@@ -69,6 +69,7 @@ pub const CBOR: Format = Format(&FormatSpec {
         (Field::Body, Stored::Partly(Reduction::TextOrBytes)),
         (Field::Fetched, Stored::Partly(Reduction::Seconds)),
         (Field::Request, Stored::Complete),
+        (Field::Truncated, Stored::Complete),
         (Field::OtherTypes, Stored::Complete),
     ],
     demands: &[Field::Url, Field::Fetched, Field::Body],

@@ -24,6 +24,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
         (Field::Fetched, Stored::Partly(Reduction::Seconds)),
         (Field::Ip, Stored::Complete),
         (Field::Exchange, Stored::Partly(Reduction::Answer)),
+        (Field::Truncated, Stored::Complete),
         (Field::OtherAnswers, Stored::Complete),
         (Field::OtherTypes, Stored::Complete),
     ],

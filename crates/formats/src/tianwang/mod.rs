@@ -4,7 +4,8 @@
 //!
 //! The head has one property per line, `name: value`: `version` · `url` (final) · `origin` (the URL requested, only
 //! after a redirect) · `date` (RFC 822, of the fetch) · `ip` · any others · `unzip-length` (only if DATA is one zlib
-//! stream: its uncompressed length) · `length` (bytes of DATA as stored). DATA is the complete HTTP response with any
+//! stream: its uncompressed length) · `length` (bytes of DATA as stored). Seine adds the property `truncated` with the
+//! reason if the body was cut. DATA is the complete HTTP response with any
 //! status: status line, headers, content.
 //!
 //! [`write`](TianwangWriter) and [`read`](TianwangReader) handle intact files, [`recover`](recover()) damaged ones.
@@ -31,6 +32,9 @@ pub use write::{TianwangWriter, stores_event};
 
 /// The version that is written.
 pub const VERSION: &str = "1.0";
+
+/// Seine's property of a record whose body was cut.
+pub(super) const TRUNCATED: &str = "truncated";
 
 /// Longest head that is written, read or recovered, in bytes: two very long URLs and other properties.
 pub(super) const MAX_HEAD: usize = 64 << 10;

@@ -9,11 +9,12 @@ use bytes::Bytes;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
 
-use super::MAX_DATA;
+use super::{MAX_DATA, TRUNCATED};
+use crate::as_event::mark_truncated;
 use crate::http;
 use crate::inflate::Inflating;
 use seine_parse::is_html;
-use seine_parse::page::{EpochMs, Outcome, PageEvent, Relevance, latin1_to_string};
+use seine_parse::page::{EpochMs, Outcome, PageEvent, Relevance, Truncated, latin1_to_string};
 
 /// A Tianwang record. Values are UTF-8, or Latin-1 if they are not valid UTF-8, without surrounding blanks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -121,6 +122,8 @@ impl TianwangRecord {
     /// Turns the record into an event. DATA without a status line is taken as the body of a 200 answer.
     pub fn into_event(self) -> PageEvent {
         let fetched_ms = self.fetched_ms().unwrap_or_default();
+        let truncated = self.others.iter().find(|(name, _)| name == TRUNCATED);
+        let truncated = truncated.and_then(|(_, reason)| Truncated::from_name(reason));
         let mut event = PageEvent::empty(self.origin.unwrap_or_else(|| self.url.clone()));
         event.final_url = self.url;
         event.ip = self.ip.and_then(|it| it.parse::<IpAddr>().ok());
@@ -132,6 +135,7 @@ impl TianwangRecord {
             }
             event.relevance = Relevance::by_type(is_html(response.content_type(), &response.body));
         }
+        mark_truncated(&mut event, truncated);
         event.give_id();
         event
     }

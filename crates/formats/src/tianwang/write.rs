@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::{Duration, UNIX_EPOCH};
 
-use super::{MAX_HEAD, VERSION};
+use super::{MAX_HEAD, TRUNCATED, VERSION};
 use crate::compressed_streams::CompressedStreams;
 use crate::http;
 use seine_parse::page::{EpochMs, PageEvent, Response};
@@ -46,6 +46,9 @@ impl TianwangWriter {
         match event.ip {
             Some(ip) => push(out, "ip", &ip.to_string()),
             None => push(out, "ip", "unknown"),
+        }
+        if let Some(reason) = response.truncated {
+            push(out, TRUNCATED, reason.name());
         }
         match &mut self.streams {
             Some(streams) => {

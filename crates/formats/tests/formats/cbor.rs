@@ -6,7 +6,7 @@ use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use seine_formats::cbor::{self, Body, CborRecord};
-use seine_parse::page::{Headers, Outcome, PageEvent};
+use seine_parse::page::{Headers, Outcome, PageEvent, Truncated};
 use seine_parse::{DeriveOptions, derive};
 
 fn event(content_type: &str, body: &[u8]) -> PageEvent {
@@ -50,6 +50,21 @@ fn what_is_no_text_is_bytes() {
     assert_eq!(&read.response().unwrap().body[..], b"\x89PNG\0\xff");
     assert_eq!(read.ended_ms, 1_795_271_940_000);
     assert_eq!(read.request_headers, Headers(vec![("accept".into(), "*/*".into())]));
+}
+
+#[test]
+fn a_cut_body_is_marked_beside_it() {
+    let mut cut = event("image/png", b"\x89PNG\0\xff");
+    let Outcome::Response(response) = &mut cut.outcome else { unreachable!() };
+    response.truncated = Some(Truncated::Disconnect);
+    let bytes = written(&cut);
+    assert!(bytes.ends_with(b"hresponse\xa2dbody\x46\x89PNG\0\xffitruncatedjdisconnect"), "{}", shown(&bytes));
+    assert_eq!(cbor::parse(&bytes).unwrap().truncated, Some(Truncated::Disconnect));
+    // Other programs may mean something else by this key.
+    for strange in [&b"\x01"[..], b"\xf5", b"\xa1aa\x01", b"\x7fbno\xff", b"estorm"] {
+        let strange = replace(&bytes, b"jdisconnect", strange);
+        assert_eq!(cbor::parse(&strange).map(|record| record.truncated).ok(), Some(None), "{}", shown(&strange));
+    }
 }
 
 /// Indefinite lengths, nulls and unknown fields, as ACHE writes them.

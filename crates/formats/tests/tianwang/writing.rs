@@ -7,9 +7,9 @@ use flate2::read::ZlibDecoder;
 use proptest::prelude::*;
 use seine_formats::tianwang::{TianwangReader, TianwangRecord, TianwangWriter, stores_event};
 use seine_parse::page::wire::{Framing, Wire};
-use seine_parse::page::{Failure, FailureReason, Headers, Kind, Outcome, PageEvent};
+use seine_parse::page::{Failure, FailureReason, Headers, Kind, Outcome, PageEvent, Truncated};
 
-use crate::support::{event, numbered, read, record, response, written};
+use crate::support::{event, numbered, read, record, recovered, response, written};
 
 fn of(event: &PageEvent, compress: bool) -> Vec<u8> {
     let mut out = b"before".to_vec();
@@ -33,6 +33,25 @@ fn a_record_is_the_documented_one() {
     page.ip = None;
     *response(&mut page) = response(&mut event("x", 404, &[], b"")).clone();
     insta::assert_snapshot!("redirected", shown(&of(&page, false)));
+}
+
+#[test]
+fn a_cut_body_is_marked_by_a_property() {
+    let mut cut = event("http://a.example/", 200, &[], b"the beginning");
+    response(&mut cut).truncated = Some(Truncated::Time);
+    for compress in [false, true] {
+        let bytes = of(&cut, compress);
+        assert!(
+            memchr::memmem::find(&bytes, b"\nip: 162.105.129.12\ntruncated: time\n").is_some(),
+            "{}",
+            shown(&bytes)
+        );
+        let of_intact = read(&bytes).0.remove(0);
+        let of_damaged = recovered(&[b"lost\n", &bytes[..]].concat()).found.remove(0).record;
+        for record in [of_intact, of_damaged] {
+            assert_eq!(record.into_event().response().unwrap().truncated, Some(Truncated::Time));
+        }
+    }
 }
 
 #[test]

@@ -203,6 +203,11 @@ impl Truncated {
             Truncated::Disconnect => "disconnect",
         }
     }
+
+    /// The reason with this [name](Self::name).
+    pub fn from_name(name: &str) -> Option<Truncated> {
+        [Truncated::Length, Truncated::Time, Truncated::Disconnect].into_iter().find(|reason| reason.name() == name)
+    }
 }
 
 /// One redirect that Seine followed.
