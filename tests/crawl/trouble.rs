@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::support::server::{Answer, Ask};
+use crate::support::server::{Answer, Ask, Body};
 
 use crate::support::dns::{NameServer, Say};
 use crate::support::program::{Place, Process, command, eventually, free_port, run};
@@ -205,6 +205,48 @@ fn pages_that_failed_with_5xx_are_retried_by_the_name_of_the_summary() {
     }
     assert_eq!(counted_by.map(|name| retried(&[name])), [2, 2, 4], "sitemap.xml is not there, either");
     assert_eq!((retried(&[]), retried(&["5xx", "4xx"]), retried(&["failed"]), retried(&["2xx"])), (2, 4, 0, 0));
+}
+
+/// A page of each table: fetched in part, withheld, an alias, and those that were refused or have gone.
+#[test]
+fn every_table_of_the_summary_can_be_retried_or_says_why_not() {
+    let site = site(|_, path| {
+        Some(match path {
+            "/2" => Answer::html("half").body(Body::Cut { bytes: "<p>half".into(), announced: 500 }),
+            "/3" => Answer::html("<meta name=robots content=noindex>"),
+            "/4" => Answer::redirect(301, "/5"),
+            "/6" => Answer::new(404, ""),
+            _ => return None,
+        })
+    });
+    let place = Place::with(
+        "crawler_manager.downloader.max_retry_count: 0\ncrawler_manager.downloader.redirects: first\n\
+         duplicates.enabled: true\n",
+    );
+    let ran = Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
+    let tables = ran.stderr.split("\n\n").find(|part| part.trim_start().starts_with("pages ")).unwrap();
+    let data = place.data();
+    let retry = |name: &str| run(&["retry", "-o", data.to_str().unwrap(), "--dry-run", "--reason", name]);
+    let mut named = Vec::new();
+    for line in tables.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")) {
+        let (name, count) = line.trim().split_once("  ").unwrap();
+        let count: u64 = count.split_whitespace().next().unwrap().parse().unwrap();
+        let told = retry(name);
+        named.push(name);
+        match name {
+            "truncated" | "refused" | "withheld" | "aliases" => {
+                let told = told.ok().stdout;
+                let retried: u64 = told.lines().last().unwrap().split(' ').next().unwrap().parse().unwrap_or(0);
+                // sitemap.xml, which is no page, was refused as well.
+                assert!((count..=count + u64::from(name == "refused")).contains(&retried), "{name}: {told}");
+            }
+            // Their URLs have their page.
+            _ => drop(told.fails_naming(&[name, "one of", "withheld"])),
+        }
+    }
+    for name in ["duplicates", "truncated", "refused", "withheld", "aliases"] {
+        assert!(named.contains(&name), "{name} is not in:\n{tables}");
+    }
 }
 
 /// No other URL could show whether the host is down, so its robots.txt is requested.

@@ -15,10 +15,11 @@ use crate::api::schema::{ReasonCount, Retry};
 /// URLs queued per batch.
 const BATCH: usize = 1000;
 
-/// Names in the summary of a crawl that include several reasons.
-const TABLES: [&str; 3] = ["refused", "gone", "failed"];
+/// Tables in the summary of a crawl whose URLs may be tried again. A table may include several reasons.
+const TABLES: [&str; 6] = ["truncated", "gone", "refused", "failed", "withheld", "aliases"];
 
-/// The names that [`Retry::reasons`] may contain: all names of the summary for URLs without a page.
+/// The names that [`Retry::reasons`] may contain: all names of the summary for URLs without a
+/// complete page of their own.
 pub(crate) fn reasons() -> Vec<&'static str> {
     let reasons = FailureReason::ALL.iter().map(|reason| reason.name());
     reasons.chain(STATUS_CLASSES).chain(TABLES).collect()
@@ -67,10 +68,13 @@ impl Wanted<'_> {
 
     fn takes(&self, record: &PageRecord) -> bool {
         let Retry { reasons, hosts, .. } = self.retry;
-        let names = [name_of(record), table_of(record.state)];
+        let is_named = |name: &str| match name {
+            "truncated" => record.is_truncated(),
+            name => name == name_of(record) || name == table_of(record.state),
+        };
         let is_reason = match reasons.is_empty() {
             true => has_failed(record),
-            false => reasons.iter().any(|reason| names.contains(&reason.as_str())),
+            false => reasons.iter().any(|reason| is_named(reason)),
         };
         is_reason
             && (hosts.is_empty() || hosts.iter().any(|host| is_of(&record.url, host)))
@@ -102,7 +106,9 @@ fn table_of(state: PageState) -> &'static str {
         PageState::Failed(_) => "failed",
         PageState::Refused => "refused",
         PageState::Gone => "gone",
-        _ => "",
+        PageState::Withheld => "withheld",
+        PageState::Alias => "aliases",
+        PageState::New | PageState::Unchanged | PageState::Changed => "",
     }
 }
 
