@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use seine_delivery::Entry;
 use seine_parse::page::{
-    DuplicateOf, Failure, FailureReason, Likeness, Outcome, PageChange, PageEvent, TextChange, WasDuplicate, Withheld,
+    Doubt, DuplicateOf, Failure, FailureReason, Likeness, Outcome, PageChange, PageEvent, TextChange, WasDuplicate,
+    Withheld,
 };
 
 use crate::support::server::Answer;
@@ -28,6 +29,7 @@ pub fn conforms(node: &Node) {
     a_page_that_is_as_it_was_is_touched(node);
     what_may_not_be_delivered_leaves(node);
     what_is_to_be_kept_is_kept(node);
+    what_is_withheld_takes_no_documents_place(node);
     small_changes_are_touched_or_left_out(node);
     duplicates_have_no_document_where_they_are_skipped(node);
     deletions_are_remembered_for_long(node);
@@ -168,6 +170,34 @@ fn what_is_to_be_kept_is_kept(node: &Node) {
     assert_eq!(title(node, index).as_deref(), Some("After 0"));
     assert_eq!(deliver_as(Unchanged::Send, vec![again(10), unchanged(20), gone(30)]), (1, 2));
     assert_eq!(found(node, index).map(|(title, _, version)| (title, version)), Some(("After 10".to_owned(), 10)));
+}
+
+/// An index that keeps what has gone gets no answer that is not the page of its URL, either.
+fn what_is_withheld_takes_no_documents_place(node: &Node) {
+    let index = "kept-withheld";
+    let place = Place::with(
+        "target_storage.data_formats: [ELASTICSEARCH]\n\
+         target_storage.data_format.elasticsearch.removed: keep\n",
+    );
+    let upkeep = seine::config::load(Some(&place.config()), &[]).unwrap().config.sinks[0].upkeep;
+    assert_eq!(upkeep.removed, Removed::Keep);
+    let deliver_as = |events: Vec<PageEvent>| {
+        let folder = tempfile::tempdir().unwrap();
+        let context = SinkContext::new(folder.path());
+        let mut sink = ElasticSink::open(&config(&[&node.url], index), upkeep, &context).unwrap();
+        let delivered = deliver(&mut sink, &entries(events)).unwrap();
+        (delivered.delivered, delivered.skipped, delivered.dead)
+    };
+    assert_eq!(deliver_as(vec![page(0)]), (1, 0, 0));
+    let alias = Withheld::Alias { of: "http://a.example/2".into(), target: "http://a.example/2".into() };
+    let doubted = Withheld::Doubted { doubt: Doubt::Empty, seen_ms: FETCHED + 10 };
+    for (withheld, after) in [Withheld::Noindex, Withheld::Cut, doubted, alias].into_iter().zip(10..) {
+        for change in [None, Some(PageChange::Gone)] {
+            let event = PageEvent { withheld: Some(withheld.clone()), change, ..page(after) };
+            assert_eq!(deliver_as(vec![event]), (0, 1, 0), "{withheld:?}, {change:?}");
+            assert_eq!(found(node, index).map(|(title, _, version)| (title, version)), Some(("After 0".into(), 0)));
+        }
+    }
 }
 
 /// For other destinations they are new, changed or unchanged; here that does not matter.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use seine_delivery::Entry;
-use seine_parse::page::{Failure, FailureReason, Outcome, PageChange, PageEvent, TextChange, Withheld};
+use seine_parse::page::{
+    Doubt, Failure, FailureReason, Outcome, PageChange, PageEvent, TextChange, Truncated, Withheld,
+};
 
 use crate::support::server::{Answer, Ask};
 use rdkafka::ClientConfig;
@@ -110,6 +112,18 @@ fn a_compacted_topic_comes_to_hold_the_live_pages() {
         .map(|pages| pages.map(Result::unwrap).count())
         .sum();
     assert_eq!(pages, 8);
+}
+
+#[test]
+fn messages_say_why_a_page_was_cut() {
+    BROKER.make_topic("cut", &[]);
+    let mut cut = seen(1, 2, PageChange::New, 200);
+    response(&mut cut).truncated = Some(Truncated::Disconnect);
+    deliver("cut", "", &entries([seen(0, 1, PageChange::New, 200), cut]));
+    let mut messages = BROKER.read("cut");
+    messages.sort_by_key(|message| message.id().to_owned());
+    let said: Vec<_> = messages.iter().map(|message| message.headers.get("truncated").map(String::as_str)).collect();
+    assert_eq!(said, [None, Some("disconnect")]);
 }
 
 #[test]
@@ -273,6 +287,26 @@ fn what_is_kept_or_skipped_has_no_message() {
         assert_eq!((delivered.delivered, delivered.skipped), (3, 4), "{format}");
         assert_eq!(numbers(&BROKER.read(&topic)), [0, 1, 4], "{format}");
     }
+}
+
+/// A destination that keeps what has gone gets no answer that is not the page of its URL, either.
+#[test]
+fn what_is_withheld_has_no_message_where_pages_are_kept() {
+    BROKER.make_topic("kept-withheld", &[]);
+    let alias = Withheld::Alias { of: "http://a.example/2".into(), target: "http://a.example/2".into() };
+    let doubted = Withheld::Doubted { doubt: Doubt::Empty, seen_ms: event::FETCHED };
+    let reasons = [Withheld::Noindex, Withheld::Cut, doubted, alias];
+    let changes = [None, Some(PageChange::Gone)];
+    let withheld = reasons.iter().flat_map(|reason| changes.map(|change| (reason.clone(), change))).zip(1..);
+    let withheld = withheld.map(|((reason, change), number)| PageEvent {
+        withheld: Some(reason),
+        change,
+        ..seen(number, number % 2, PageChange::New, 200)
+    });
+    let story = entries([seen(0, 1, PageChange::New, 200)].into_iter().chain(withheld));
+    let delivered = deliver("kept-withheld", &format!("{KEYS}.removed: keep\n"), &story);
+    assert_eq!((delivered.delivered, delivered.skipped), (1, 8));
+    assert_eq!(numbers(&BROKER.read("kept-withheld")), [0]);
 }
 
 #[test]
