@@ -65,12 +65,15 @@ impl Access<'_> {
         }
     }
 
-    /// For requests that need no token. They must not be readable for other websites by DNS rebinding. So a server on a
-    /// loopback address accepts only the host name localhost, unless tokens are configured.
-    pub(super) fn may_read(&self, is_loopback: bool, headers: &HeaderMap) -> Result<(), Refusal> {
-        match is_loopback && !self.has_tokens() {
-            true => refuse_other_names(headers),
-            false => Ok(()),
+    /// For `/metrics` and the page, which need no token. They must not be readable for other websites by DNS rebinding.
+    /// So a server on a loopback address accepts only the host name localhost. If tokens are configured, another name
+    /// may be that of a reverse proxy: it shows the page, which contains nothing of the crawl, and `/metrics` wants a
+    /// token. Returns whether it does.
+    pub(super) fn may_read(&self, is_loopback: bool, path: &str, headers: &HeaderMap) -> Result<bool, Refusal> {
+        match is_loopback.then(|| refuse_other_names(headers)) {
+            Some(Err(_)) if self.has_tokens() => Ok(path == METRICS),
+            Some(Err(refusal)) => Err(refusal),
+            _ => Ok(false),
         }
     }
 
@@ -104,6 +107,9 @@ impl Access<'_> {
         if operates { Some(Role::Operate) } else { reads.then_some(Role::Read) }
     }
 }
+
+/// The only path without a token that tells something of the crawl, besides the health checks.
+pub(super) const METRICS: &str = "/metrics";
 
 /// Headers in which proxies name the client (RFC 7239, and older ones).
 const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "x-forwarded-host"];

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::access::{Access, By, Peer, Role};
+use super::access::{Access, By, METRICS, Peer, Role};
 use super::problem::Refusal;
 use super::rates::{Limit, Rates};
 use super::schema::{HostsQuery, Order};
@@ -56,7 +56,7 @@ pub(super) fn router(service: Arc<dyn Service>, is_loopback: bool) -> Router {
         // The description of the API is public.
         .route("/openapi.json", get(openapi));
     Router::new()
-        .route("/metrics", get(metrics))
+        .route(METRICS, get(metrics))
         .route("/", get(page::html))
         .route("/page.css", get(page::style))
         .route("/page.js", get(page::script))
@@ -84,8 +84,18 @@ async fn let_in(
 }
 
 /// Requests that need no token are still refused to pages of other websites.
-async fn allow_reading(State(app): State<App>, request: Request, next: Next) -> Result<Response, Refusal> {
-    Access(&app.service.config()).may_read(app.is_loopback, request.headers())?;
+async fn allow_reading(
+    State(app): State<App>,
+    Extension(peer): Extension<Peer>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Refusal> {
+    let config = app.service.config();
+    let (access, headers) = (Access(&config), request.headers());
+    if access.may_read(app.is_loopback, request.uri().path(), headers)? {
+        let checked = access.check(&peer, app.is_loopback, headers, Role::Read);
+        app.let_ask(&peer, checked, &app.rates.asking)?;
+    }
     Ok(next.run(request).await)
 }
 

@@ -296,6 +296,31 @@ fn what_came_through_a_proxy_or_under_another_name_is_not_this_machines() {
     process.wait().ok();
 }
 
+/// The name of another website that leads to this machine (DNS rebinding) gets no figures, with tokens either. A reverse
+/// proxy may serve the page under its own name.
+#[test]
+fn metrics_under_another_name_need_a_token() {
+    let (site, place) = (site(), Place::with(&format!("http.api: {{read_token: {READ}, operate_token: {OPERATE}}}\n")));
+    let (process, address) = start(&place, &site);
+    let metrics = |more: &[&str]| ask(address, "GET /metrics", more, "");
+    assert_eq!(metrics(&[]).0, 200);
+    refused(metrics(&["host: rebound.test"]), 401, "token");
+    for token in [READ, OPERATE] {
+        assert_eq!(metrics(&["host: rebound.test", &format!("authorization: Bearer {token}")]).0, 200);
+    }
+    for path in ["/", "/page.js", "/page.css"] {
+        assert_eq!(ask(address, &format!("GET {path}"), &["host: crawl.example"], "").0, 200, "{path}");
+    }
+    // Wrong tokens are limited here as they are elsewhere.
+    let guess =
+        |number: usize| metrics(&["host: rebound.test", &format!("authorization: Bearer 0123456789abcdef-{number}")]);
+    assert!((0..500).any(|number| guess(number).0 == 429), "nobody is refused");
+    let right = format!("authorization: Bearer {READ}");
+    assert_eq!(metrics(&["host: rebound.test", &right]).0, 429, "an answer would show that it is right");
+    process.signal("TERM");
+    process.wait().ok();
+}
+
 #[test]
 fn after_wrong_tokens_a_right_one_waits_too() {
     let (site, place) = (site(), Place::with(&format!("http.api: {{read_token: {READ}, operate_token: {OPERATE}}}\n")));
