@@ -321,6 +321,41 @@ fn metrics_under_another_name_need_a_token() {
     process.wait().ok();
 }
 
+/// Each is started again and again, opens, passes what it skips, and fails at the first page. None of this is a sign that
+/// it works.
+#[test]
+fn a_crawl_whose_destinations_stay_away_is_never_ready() {
+    const REST: &str = "target_storage.data_format.elasticsearch.rest";
+    let site = site();
+    let place = Place::with(&format!(
+        "{REST}: {{hosts: ['http://127.0.0.1:{}'], max_retry_timeout_millis: 50}}\n\
+         target_storage.sinks: [{{name: one, destination: ELASTICSEARCH, options: {{unchanged: skip}}}}, \
+         {{name: two, destination: ELASTICSEARCH}}]\n",
+        free_port()
+    ));
+    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let more = ["--delay", "0", "--stay", "--listen", &address.to_string()];
+    let process = Process::start(place.crawl(&[site.origin(0) + "/"], &more));
+    let restarts = || {
+        let parts = get(address, "/api/v1/status").map(|(_, body)| serde_json::from_str::<Value>(&body).unwrap())?;
+        let of = |name: &str| {
+            parts["running"]["parts"].as_array()?.iter().find(|part| part["name"] == format!("sink {name}"))?["restarts"].as_u64()
+        };
+        Some(of("one")?.min(of("two")?))
+    };
+    eventually("both have failed", || restarts().is_some_and(|times| times > 0));
+    let before = restarts().unwrap();
+    eventually("both have failed five times more", || {
+        for _ in 0..20 {
+            let (status, why) = get(address, "/readyz").unwrap();
+            assert!(status == 503 && why.contains("one: failed") && why.contains("two: failed"), "{status}: {why}");
+        }
+        restarts().is_some_and(|times| times >= before + 5)
+    });
+    process.signal("TERM");
+    process.wait();
+}
+
 #[test]
 fn after_wrong_tokens_a_right_one_waits_too() {
     let (site, place) = (site(), Place::with(&format!("http.api: {{read_token: {READ}, operate_token: {OPERATE}}}\n")));
