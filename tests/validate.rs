@@ -644,6 +644,37 @@ fn a_half_page_is_asked_for_again_at_growing_intervals_until_it_is_whole() {
     );
 }
 
+/// A live page asks not to be indexed. It is looked at again after an hour, then in growing intervals, until the doubt can
+/// be confirmed, though pages are fetched every 30 days.
+#[test]
+fn a_page_in_doubt_is_asked_for_again_within_an_hour_and_then_at_growing_intervals() {
+    for doubt in [Doubt::Noindex, Doubt::Elsewhere, Doubt::Empty] {
+        let mut config = Config::default().frontier;
+        config.revisit.interval = Some(Duration::from_secs(30 * 86_400));
+        let confirm_gone = config.revisit.confirm_gone.as_millis() as u64;
+        let mut bench = Bench::new(config);
+        let page = bench.page(SEED, "a page");
+        bench.validate(page);
+        bench.now += 30 * 24 * HOUR;
+        let (mut waits, mut since) = (Vec::new(), None);
+        loop {
+            let event = bench.page(SEED, "a sign of removal");
+            let now = event.ended_ms;
+            let seen_ms = *since.get_or_insert(now);
+            if now - seen_ms >= confirm_gone {
+                break;
+            }
+            bench.validate(PageEvent { withheld: Some(Withheld::Doubted { doubt, seen_ms: now }), ..event });
+            assert!(bench.state(SEED).is_some_and(PageState::is_live), "{doubt:?}");
+            let due = bench.frontier.next_due().unwrap();
+            waits.push((due - now) as f64 / HOUR as f64);
+            bench.now = due;
+        }
+        let rounded: Vec<u64> = waits.iter().map(|hours| hours.round() as u64).collect();
+        assert_eq!(rounded, [1, 1, 2, 4, 8, 8], "{doubt:?}: {waits:?}");
+    }
+}
+
 #[test]
 fn what_is_put_off_pays_no_attempt_and_its_host_rests() {
     let mut bench = Bench::new(FrontierConfig { max_retries: 0, ..Config::default().frontier });
