@@ -92,6 +92,15 @@ fn an_audit_without_advisories_says_so_in_its_result() {
     assert!(!audit("exit 0", "exit 9").0, "an advisory fails the audit");
 }
 
+/// cargo-deny leaves out the crates that others bring, unless it is told otherwise.
+#[test]
+fn the_audit_looks_for_unmaintained_crates_that_others_bring() {
+    let settings = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("deny.toml")).unwrap();
+    let advisories = settings.split("\n[").find(|part| part.starts_with("advisories]")).unwrap();
+    let set = |line: &str| advisories.lines().any(|it| it == line);
+    assert!(set("unmaintained = \"all\"") && set("yanked = \"deny\"") && set("ignore = []"), "{advisories}");
+}
+
 #[test]
 fn what_a_change_must_pass_ends_with_the_result_of_the_audit() {
     let make = |audit: &str, known: &str, fresh: &str| {
