@@ -185,13 +185,47 @@ fn clients_that_wait_do_not_keep_health_checks_out() {
     crawl.process.signal("TERM");
 }
 
+/// Each request announces ten bytes and sends one.
+#[test]
+fn a_body_that_does_not_come_ends_its_request() {
+    let crawl = Crawl::start("");
+    let (alice, address) = (format!("authorization: Bearer {ALICE}\r\n"), crawl.address);
+    let lease = crawl.lease(ALICE);
+    let pages = format!("/api/v1/work/pages?lease={}", lease["lease"].as_str().unwrap());
+    let begun: Vec<(&str, TcpStream)> = [
+        ("/api/v1/orders", "application/json", ""),
+        ("/api/v1/seeds", "text/uri-list", ""),
+        ("/api/v1/work/leases", "application/json", &alice),
+        (&pages, "application/warc", &alice),
+    ]
+    .into_iter()
+    .map(|(path, content_type, token)| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: {address}\r\n{token}connection: close\r\ncontent-type: {content_type}\r\n\
+             content-length: 10\r\n\r\n{{"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
+        (path, stream)
+    })
+    .collect();
+    for (path, mut stream) in begun {
+        let mut answer = String::new();
+        std::io::Read::read_to_string(&mut stream, &mut answer).expect(path);
+        assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("did not come in time"), "{path}: {answer}");
+    }
+    crawl.process.signal("TERM");
+}
+
 #[test]
 fn a_few_bytes_that_become_a_record_of_many_are_refused_in_little_memory() {
-    let crawl = Crawl::start("work.prove_after: 1\n");
+    // The eight uploads take longer than a lease does, in a debug build.
+    let crawl = Crawl::start("work: {prove_after: 1, lease: 10m}\n");
     let lease = crawl.lease(ALICE);
     let bomb = bomb(&urls(&lease)[0]);
     assert!(bomb.len() < 1 << 20);
-    let send = |token: &str, fence: &str| {
+    let send = &|token: &str, fence: &str| {
         let mut stream = TcpStream::connect(crawl.address).unwrap();
         let head = format!(
             "POST /api/v1/work/pages?lease={fence} HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
@@ -206,11 +240,19 @@ fn a_few_bytes_that_become_a_record_of_many_are_refused_in_little_memory() {
     let fence = lease["lease"].as_str().unwrap();
     let answer = send(BOB, fence);
     assert!(answer.contains("409") && answer.contains("no such lease"), "{answer}");
-    let senders: Vec<String> = std::thread::scope(|scope| {
-        let senders: Vec<_> = (0..4).map(|_| scope.spawn(|| send(ALICE, fence))).collect();
+    // Two clients send four each at once, one of them without a lease.
+    let uploads: Vec<(&str, String)> = std::thread::scope(|scope| {
+        let senders = [ALICE, BOB].repeat(4).into_iter();
+        let senders: Vec<_> = senders.map(|token| scope.spawn(move || (token, send(token, fence)))).collect();
         senders.into_iter().map(|sender| sender.join().unwrap()).collect()
     });
-    assert!(senders.iter().all(|answer| answer.contains("longer (262144") || answer.contains(" 503 ")), "{senders:?}");
+    for (token, answer) in &uploads {
+        let is_refused = match *token {
+            ALICE => answer.contains("longer (262144"),
+            _ => answer.contains("no such lease"),
+        };
+        assert!(is_refused || answer.contains(" 503 "), "{uploads:?}");
+    }
     let peak = crate::memory::peak_mib(&crawl.process).unwrap();
     assert!(peak < 256, "{peak} MiB");
     crawl.process.signal("TERM");
