@@ -170,6 +170,34 @@ fn bad_urls_among_good_ones_do_not_make_their_host_rest() {
     }
 }
 
+/// Two of five fail with 503: the host is well, and no good page is left when the patience is over.
+#[test]
+fn a_host_with_84_bad_urls_among_208_gives_all_the_others() {
+    let site = mixed(208, |n| n % 5 < 2, Answer::new(503, ""));
+    let place = Place::with("crawler_manager.downloader.max_retry_count: 3");
+    let args = ["--delay", "1ms", "--patience", "2s"];
+    Process::start(place.crawl(&[site.origin(0) + "/"], &args)).wait();
+    assert_eq!(place.stats()["frontier"]["live"], 1 + 208 - 84, "{}", place.stats());
+    let of_good = |path: &str| path[1..].parse::<usize>().is_ok_and(|n| n % 5 >= 2);
+    let good = site.visits.all().iter().filter(|visit| of_good(&visit.path)).count();
+    assert!(good <= 124 + 4, "good pages were asked for {good} times, as witnesses for the others");
+}
+
+/// The first of them hangs in every attempt, for longer than the patience.
+#[test]
+fn a_thousand_fresh_urls_do_not_wait_for_one_that_hangs() {
+    let site = mixed(1001, |n| n == 0, Answer::html("late").after(Duration::from_secs(60)));
+    let place =
+        Place::with("crawler_manager.downloader.header_timeout: 1s\nlink_storage.scheduler.backoff_base: 100ms");
+    let args = ["--delay", "0", "--patience", "2s"];
+    Process::start(place.crawl(&[site.origin(0) + "/"], &args)).wait();
+    assert_eq!(place.stats()["frontier"]["live"], 1001, "{}", place.stats());
+    let visits = site.visits.all();
+    let (again, last) =
+        (visits.iter().filter(|visit| visit.path == "/0").nth(1), visits.iter().find(|it| it.path == "/1000"));
+    assert!(again.is_none_or(|again| again.at > last.unwrap().at), "it was tried again before the last of the others");
+}
+
 /// URLs never requested come first: a slow URL that fails does not delay the others twice.
 #[test]
 fn a_url_that_failed_is_tried_again_behind_those_that_were_never_asked_for() {
