@@ -117,6 +117,9 @@ fn a_page_is_in_one_partition_after_partitions_were_added() {
         let more = "target_storage.data_format.kafka.properties.metadata.max.age.ms: 200\n";
         let config = kafka_config(&BROKER.plain, topic, more);
         let folder = tempfile::tempdir().unwrap();
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let writer = Arc::new(log.reopen().unwrap());
+        let _log = tracing::subscriber::set_default(tracing_subscriber::fmt().with_writer(writer).finish());
         let mut sink = reopen(&config, folder.path(), &Value::Null).unwrap();
         sink.deliver(&round(0)).unwrap();
         let state = finish(&mut sink, PAGES).unwrap().state;
@@ -145,6 +148,10 @@ fn a_page_is_in_one_partition_after_partitions_were_added() {
         assert_eq!(held.len(), 20, "{topic}: a page is in two partitions: {held:?}");
         let moved = BROKER.read(topic).into_iter().filter(|message| message.headers["change"] == "moved");
         assert!(moved.into_iter().all(|message| message.is_tombstone && message.partition < 2));
+        let said = std::fs::read_to_string(log.path()).unwrap();
+        // A refill takes the number that it finds as the first one.
+        let expected = usize::from(topic != "grown-refill");
+        assert_eq!(said.matches("kafka: partitions were added").count(), expected, "{topic}: {said}");
     }
 }
 
