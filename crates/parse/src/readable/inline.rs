@@ -42,7 +42,9 @@ impl Inline<'_> {
     /// The lines of a block. `one_line`: for headings and cells.
     pub(super) fn block(&self, block: &Block, one_line: bool) -> String {
         let mut text = String::new();
-        let runs = self.runs(block, one_line);
+        let mut runs = self.runs(block, one_line);
+        // In a table `\|` is a bar, in code too.
+        runs.iter_mut().for_each(|run| run.style.code &= !(one_line && run.text.contains("\\|")));
         let mut rest = &runs[..];
         while let Some(first) = rest.first() {
             let length = rest.iter().take_while(|run| run.style.link == first.style.link).count();
@@ -122,7 +124,7 @@ impl Inline<'_> {
     fn runs(&self, block: &Block, one_line: bool) -> Vec<Run> {
         let nodes = &self.tree.nodes;
         let mut runs: Vec<Run> = Vec::new();
-        let mut open = vec![(u32::MAX, self.style_around(block))];
+        let mut open = self.styles_around(block);
         for number in block.first..block.end {
             while open.len() > 1 && open[open.len() - 1].0 <= number {
                 open.pop();
@@ -130,7 +132,7 @@ impl Inline<'_> {
             let node = nodes[number as usize];
             let style = open[open.len() - 1].1;
             match node.name {
-                None => add_text(&mut runs, style, &self.tree.text(number)),
+                None => add_text(&mut runs, style, &self.tree.shown(number)),
                 Some(Name::Br) if one_line => add_text(&mut runs, style, " "),
                 Some(Name::Br) => runs.push(Run { style, text: "\n".to_owned(), is_done: true }),
                 Some(Name::Img) => {
@@ -144,16 +146,15 @@ impl Inline<'_> {
         runs
     }
 
-    /// The style at the start of a block: from the inline elements around its first text, and from a link around
-    /// everything.
-    fn style_around(&self, block: &Block) -> Style {
+    /// The styles at the start of a block, each with the position where it ends: those of the inline elements around its
+    /// first text, and of a link around everything.
+    fn styles_around(&self, block: &Block) -> Vec<(u32, Style)> {
         let mut outer = Vec::new();
         let mut at = self.tree.nodes[block.first as usize].parent;
         let mut is_within = true;
         while at > 0 && outer.len() < MAX_STEPS {
             let node = self.tree.nodes[at as usize];
             let name = node.name.unwrap_or(Name::Other);
-            // Skips elements that end after the first text.
             is_within &= !node.is_apart;
             if is_within || name == Name::A {
                 outer.push((at, name));
@@ -163,14 +164,12 @@ impl Inline<'_> {
             }
             at = node.parent;
         }
-        let mut style = Style::default();
+        let mut open = vec![(u32::MAX, Style::default())];
         for (number, name) in outer.into_iter().rev() {
-            // The block may continue after this element.
-            if self.tree.nodes[number as usize].end >= block.end || name == Name::A {
-                style = self.style_in(style, name, number);
-            }
+            let style = self.style_in(open[open.len() - 1].1, name, number);
+            open.push((self.tree.nodes[number as usize].end, style));
         }
-        style
+        open
     }
 
     fn style_in(&self, style: Style, name: Name, number: u32) -> Style {

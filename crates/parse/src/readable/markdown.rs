@@ -1,20 +1,19 @@
 //! Writes the chosen blocks of a page as Markdown (CommonMark, with GitHub's tables and strikethrough).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use url::Url;
 
 use super::blocks::{Block, Blocks};
 use super::inline::{Inline, longest_run};
+use super::table::{self, Grid};
 use super::tree::Tree;
 use crate::html::names::Name;
 
 /// Limit of nested lists and quotes; deeper ones are written at this depth.
 const MAX_DEPTH: usize = 12;
-/// Largest column span of a cell.
-const MAX_SPAN: usize = 50;
-/// A table with a cell longer than this is only layout.
-const MAX_CELL: u32 = 1000;
+/// Number of attributes that are searched for the language of code, and bytes of each; more have none.
+const MAX_LANGUAGE: (usize, usize) = (20, 200);
 
 /// A quote or a list item around the current text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,14 +21,6 @@ struct Container {
     number: u32,
     /// Indentation of an item's content. 0: a quote.
     indent: usize,
-}
-
-/// The row and the cell that contain a block; 0 for none.
-struct CellPlace {
-    row: u32,
-    cell: u32,
-    /// Number of columns of the cell.
-    columns: usize,
 }
 
 struct Writer<'a> {
@@ -46,7 +37,8 @@ struct Writer<'a> {
 pub(super) fn markdown(tree: &Tree, found: &Blocks, chosen: &[bool], base: Option<&Url>) -> String {
     let inline = Inline { tree, base };
     let mut writer = Writer { tree, inline, out: String::new(), open: Vec::new(), items: HashMap::new() };
-    let mut tables: HashMap<u32, bool> = HashMap::new();
+    // Tables that are only layout.
+    let mut layouts = HashSet::new();
     let blocks = &found.blocks;
     let mut at = 0;
     while at < blocks.len() {
@@ -67,12 +59,14 @@ pub(super) fn markdown(tree: &Tree, found: &Blocks, chosen: &[bool], base: Optio
             writer.code(pre, &blocks[at..end], &chosen[at..end], &place);
             end
         } else if let Some(table) = place.table
+            && !layouts.contains(&table)
             && let end = end_of(table)
-            && *tables.entry(table).or_insert_with(|| is_data(tree, table, &blocks[at..end]))
+            && let Some(grid) = table::grid(tree, table, &blocks[at..end])
         {
-            writer.table(table, &blocks[at..end], &chosen[at..end], &place);
+            writer.table(table, &grid, &blocks[at..end], &chosen[at..end], &place);
             end
         } else {
+            layouts.extend(place.table);
             writer.paragraph(&blocks[at], &place);
             at + 1
         };
@@ -83,7 +77,7 @@ pub(super) fn markdown(tree: &Tree, found: &Blocks, chosen: &[bool], base: Optio
 /// The containers of a block.
 #[derive(Debug, Default)]
 struct Place {
-    /// Quotes and items, innermost first.
+    /// Quotes, items, and lists directly in lists, innermost first.
     containers: Vec<u32>,
     heading: Option<u8>,
     pre: Option<u32>,
@@ -98,6 +92,7 @@ impl Place {
             let node = tree.nodes[at as usize];
             match node.name {
                 Some(Name::Blockquote | Name::Li) => place.containers.push(at),
+                Some(name) if is_list(name) && is_in_list(tree, at) => place.containers.push(at),
                 Some(Name::Pre | Name::Xmp) => place.pre = place.pre.or(Some(at)),
                 Some(Name::Table) => place.table = place.table.or(Some(at)),
                 Some(name) => place.heading = place.heading.or(name.heading()),
@@ -105,15 +100,21 @@ impl Place {
             }
             at = node.parent;
         }
-        // List items within cells are part of their row.
-        if let Some(outer) = place.pre.or(place.table) {
-            let end = tree.nodes[outer as usize].end;
-            place.containers.retain(|container| !(outer..end).contains(container) || place.pre.is_none());
-        }
+        // Code has no lists.
+        place.containers.retain(|container| place.pre.is_none_or(|pre| *container < pre));
         let deep = place.containers.len().saturating_sub(MAX_DEPTH);
         place.containers.drain(..deep);
         place
     }
+}
+
+fn is_list(name: Name) -> bool {
+    matches!(name, Name::Ul | Name::Ol)
+}
+
+fn is_in_list(tree: &Tree, number: u32) -> bool {
+    let parent = tree.nodes[number as usize].parent;
+    tree.nodes[parent as usize].name.is_some_and(is_list)
 }
 
 impl Writer<'_> {
@@ -150,7 +151,7 @@ impl Writer<'_> {
             }
             for number in block.first..block.end {
                 match self.tree.nodes[number as usize].name {
-                    None => code.push_str(&self.tree.text(number)),
+                    None => code.push_str(&self.tree.shown(number)),
                     Some(Name::Br) => code.push('\n'),
                     Some(_) => {}
                 }
@@ -162,90 +163,20 @@ impl Writer<'_> {
         self.write(&format!("{fence}{language}\n{code}\n{fence}"), &place.containers);
     }
 
-    fn table(&mut self, table: u32, blocks: &[Block], chosen: &[bool], place: &Place) {
-        let mut rows: Vec<Vec<String>> = Vec::new();
-        let mut row = 0;
-        let mut cell = 0;
-        for (block, _) in blocks.iter().zip(chosen).filter(|(_, chosen)| **chosen) {
-            let CellPlace { row: in_row, cell: in_cell, columns: spanned } = self.cell_of(table, block);
-            let text = self.inline.block(block, true);
-            if in_cell == 0 {
-                self.write(&text, &place.containers);
-                continue;
+    fn table(&mut self, table: u32, grid: &Grid, blocks: &[Block], chosen: &[bool], place: &Place) {
+        let (tree, inline) = (self.tree, self.inline);
+        let chosen: Vec<&Block> = blocks.iter().zip(chosen).filter(|(_, chosen)| **chosen).map(|it| it.0).collect();
+        let is_cell = |block: &Block| grid.place(tree, table, block).is_some();
+        // Lists inside cells become text of their cells.
+        let around: Vec<u32> = place.containers.iter().copied().filter(|number| *number < table).collect();
+        for part in chosen.chunk_by(|left, right| is_cell(left) == is_cell(right)) {
+            if is_cell(part[0]) {
+                self.write(grid.write(inline, table, part).trim_end(), &around);
+            } else {
+                // Captions, and text that the page has between rows.
+                part.iter().for_each(|block| self.paragraph(block, &Place::of(tree, block)));
             }
-            if in_row != row || rows.is_empty() {
-                rows.push(vec![String::new(); self.cells_between(in_row, in_cell)]);
-                row = in_row;
-            } else if let Some(last) = rows.last_mut()
-                && in_cell != cell
-            {
-                let skipped = self.cells_between(cell, in_cell);
-                last.extend(std::iter::repeat_n(String::new(), skipped));
-            }
-            let Some(last) = rows.last_mut() else { continue };
-            if in_cell == cell && !last.is_empty() {
-                if let Some(text_before) = last.iter_mut().rev().find(|text| !text.is_empty()) {
-                    text_before.push(' ');
-                    text_before.push_str(&text);
-                }
-                continue;
-            }
-            cell = in_cell;
-            last.push(text);
-            last.extend(std::iter::repeat_n(String::new(), spanned.saturating_sub(1)));
         }
-        self.rows(&rows, &place.containers);
-    }
-
-    fn rows(&mut self, rows: &[Vec<String>], containers: &[u32]) {
-        let Some(columns) = rows.iter().map(Vec::len).max() else { return };
-        let mut text = String::new();
-        for (number, row) in rows.iter().enumerate() {
-            text.push('|');
-            for cell in row {
-                text.push(' ');
-                text.push_str(cell);
-                text.push_str(" |");
-            }
-            if number == 0 {
-                text.push_str(&"  |".repeat(columns - row.len()));
-                text.push_str("\n|");
-                text.push_str(&" --- |".repeat(columns));
-            }
-            text.push('\n');
-        }
-        self.write(text.trim_end(), containers);
-    }
-
-    fn cell_of(&self, table: u32, block: &Block) -> CellPlace {
-        let (mut row, mut cell, mut spanned) = (0, 0, 1);
-        let mut at = block.home;
-        while at > table {
-            let node = self.tree.nodes[at as usize];
-            match node.name {
-                Some(Name::Tr) => row = at,
-                Some(Name::Td | Name::Th) => {
-                    cell = at;
-                    spanned = self.tree.attribute(at, "colspan").and_then(|n| n.trim().parse().ok()).unwrap_or(1);
-                }
-                _ => {}
-            }
-            at = node.parent;
-        }
-        CellPlace { row, cell, columns: spanned.clamp(1, MAX_SPAN) }
-    }
-
-    /// Number of cells that start between two positions of a row.
-    fn cells_between(&self, from: u32, to: u32) -> usize {
-        let row = self.tree.nodes[to as usize].parent;
-        let mut at = if from == row { from + 1 } else { self.tree.nodes[from as usize].end };
-        let mut cells = 0;
-        while at < to {
-            let node = self.tree.nodes[at as usize];
-            cells += usize::from(matches!(node.name, Some(Name::Td | Name::Th)));
-            at = node.end;
-        }
-        cells
     }
 
     /// Writes lines inside their containers, given innermost first.
@@ -256,9 +187,14 @@ impl Writer<'_> {
         let mut markers = Vec::new();
         let mut open: Vec<Container> = Vec::new();
         for number in around.iter().rev() {
-            let known =
-                self.open.get(open.len()).filter(|known| known.number == *number && markers.is_empty()).copied();
-            let container = known.unwrap_or_else(|| {
+            let before = self.open.get(open.len()).filter(|_| markers.is_empty()).copied();
+            if self.tree.nodes[*number as usize].name.is_some_and(is_list) {
+                // A list directly in a list belongs to the item before it.
+                let parent = |number: u32| self.tree.nodes[number as usize].parent;
+                open.extend(before.filter(|item| parent(item.number) == parent(*number)));
+                continue;
+            }
+            let container = before.filter(|before| before.number == *number).unwrap_or_else(|| {
                 let marker = self.marker(*number);
                 let indent = if marker == "> " { 0 } else { marker.len() };
                 markers.push(marker);
@@ -319,35 +255,40 @@ impl Writer<'_> {
     }
 }
 
-/// Whether this is a data table: rows with several short cells, and no large content.
-fn is_data(tree: &Tree, table: u32, blocks: &[Block]) -> bool {
-    let mut cells = 0;
-    let mut rows = 0;
-    for number in table + 1..tree.nodes[table as usize].end {
-        match tree.nodes[number as usize].name {
-            Some(Name::Table | Name::Pre | Name::H1 | Name::H2 | Name::Blockquote) => return false,
-            Some(Name::Tr) => rows += 1,
-            Some(Name::Td | Name::Th) => cells += 1,
-            _ => {}
-        }
-    }
-    cells > rows && rows > 1 && blocks.len() <= cells * 3 && blocks.iter().all(|block| block.chars <= MAX_CELL)
-}
-
-/// The programming language from classes around code: `language-rust`, `lang-rust`, `highlight-source-rust`.
+/// The programming language as attributes of the code and of the elements around it state it: `class="language-rust"`,
+/// `class="highlight-source-rust"`, `class="brush: rust"`, `data-lang="rust"`. Empty if none does.
 fn language(tree: &Tree, pre: u32, blocks: &[Block]) -> String {
     let first = blocks.first().map_or(pre, |block| tree.nodes[block.first as usize].parent);
+    let code = (pre + 1..=first).find(|number| tree.nodes[*number as usize].name == Some(Name::Code));
     let outer = tree.nodes[pre as usize].parent;
-    for number in [pre, first, outer] {
-        let class = tree.attribute(number, "class").unwrap_or_default();
-        let named = class.split_whitespace().find_map(|word| {
-            ["language-", "lang-", "highlight-source-", "brush:"].iter().find_map(|begin| word.strip_prefix(begin))
-        });
-        let is_plain =
-            |name: &&str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-#._".contains(&b));
-        if let Some(name) = named.filter(is_plain) {
-            return name.to_owned();
+    let beyond = tree.nodes[outer as usize].parent;
+    let stated = [pre, code.unwrap_or(first), outer, beyond].into_iter().find_map(|number| {
+        let attributes = tree.attributes(number).iter().take(MAX_LANGUAGE.0);
+        attributes.filter(|it| it.value.len() <= MAX_LANGUAGE.1).find_map(|it| language_of(it.name, it.value))
+    });
+    stated.unwrap_or_default().to_owned()
+}
+
+fn language_of<'a>(attribute: &str, value: &'a str) -> Option<&'a str> {
+    let is = |name: &str| attribute.eq_ignore_ascii_case(name);
+    let is_language = |name: &&str| {
+        !matches!(*name, "" | "default" | "none" | "plaintext")
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-#._".contains(&b))
+    };
+    if is("data-lang") || is("data-language") {
+        return Some(value.trim()).filter(is_language);
+    }
+    let mut words = value.split([' ', '\t', '\n', ';']).filter(|_| is("class"));
+    while let Some(word) = words.next() {
+        let named = match word {
+            "brush:" | "sourceCode" => words.next(),
+            _ => ["language-", "lang-", "highlight-source-", "highlight-text-", "highlight-", "brush:"]
+                .iter()
+                .find_map(|begin| word.strip_prefix(begin)),
+        };
+        if let Some(name) = named.filter(is_language) {
+            return Some(name);
         }
     }
-    String::new()
+    None
 }

@@ -11,6 +11,7 @@ pub mod features;
 mod inline;
 mod markdown;
 mod model;
+mod table;
 pub mod tree;
 pub mod vocabulary;
 
@@ -71,7 +72,8 @@ pub fn read_in<T>(page: &str, vocabulary: &Vocabulary, take: impl FnOnce(&Tree, 
 
 /// The base of links: `<base>` relative to the page's URL, or the URL that the page states as its own.
 fn base(tree: &Tree, url: Option<&str>) -> Option<Url> {
-    let said = || Url::parse(&decode_attribute(tree.canonical?)).ok();
+    // Manuals that were made for a disk state a `file:` URL.
+    let said = || Url::parse(&decode_attribute(tree.canonical?)).ok().filter(|url| url.scheme().starts_with("http"));
     let page = url.and_then(|url| Url::parse(url).ok()).or_else(said);
     let href = tree.base.map(decode_attribute);
     match (page, href) {
@@ -141,8 +143,8 @@ pub fn write_text(tree: &Tree, block: &Block, text: &mut String) {
     let mut is_apart = false;
     for number in block.first..block.end {
         match tree.nodes[number as usize].name {
-            None if is_code => text.push_str(&tree.text(number)),
-            None => add_words(text, begun, &tree.text(number), &mut is_apart),
+            None if is_code => text.push_str(&tree.shown(number)),
+            None => add_words(text, begun, &tree.shown(number), &mut is_apart),
             Some(Name::Br) if !is_code && text.len() > begun => {
                 text.push('\n');
                 is_apart = false;

@@ -92,6 +92,28 @@ impl<'a> Tree<'a> {
         found.map(|it| decode_attribute(it.value))
     }
 
+    /// A text as readers see it: `10<sup>6</sup>` is 10⁶, and `10<sup>6.5</sup>` is 10^6.5, because no point is raised in
+    /// Unicode. Raised and lowered words stay as they are.
+    pub fn shown(&self, number: u32) -> Cow<'a, str> {
+        let text = self.text(number);
+        let parent = self.nodes[self.nodes[number as usize].parent as usize];
+        let digits = match parent.name {
+            Some(Name::Sup) => "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻ⁿ",
+            Some(Name::Sub) => "₀₁₂₃₄₅₆₇₈₉₊₋₋ₙ",
+            _ => return text,
+        };
+        let raised = |c: char| digits.chars().nth("0123456789+-\u{2212}n".chars().position(|plain| plain == c)?);
+        let words = text.trim();
+        let blank = &text[text.trim_end().len()..];
+        let is_number = words.parse::<f32>().is_ok() && words.bytes().all(|b| b.is_ascii_digit() || b"-.".contains(&b));
+        let is_decimal = is_number && !words.ends_with('.');
+        match words.chars().map(raised).collect::<Option<String>>() {
+            Some(raised) if !words.is_empty() => Cow::Owned(raised + blank),
+            None if parent.name == Some(Name::Sup) && is_decimal => Cow::Owned(format!("^{words}{blank}")),
+            _ => text,
+        }
+    }
+
     /// The decoded text of a node.
     pub fn text(&self, number: u32) -> Cow<'a, str> {
         decode_text(self.nodes[number as usize].written)

@@ -13,6 +13,7 @@ mod links;
 mod made;
 mod parameters;
 mod readable;
+mod readable_markdown;
 mod requisites;
 mod simhash;
 mod text_and_robots;

@@ -138,6 +138,13 @@ fn hostile_pages_take_no_longer_than_their_length() {
         ("cells", format!("<table>{}", format!("<tr>{}", "<td>1".repeat(500)).repeat(500))),
         ("one long row", format!("<table><tr>{}<tr><td>a", "<td>1".repeat(200_000))),
         ("many rows", format!("<table><tr>{}{}", "<td>1".repeat(2000), "<tr><td>1<td>2".repeat(100_000))),
+        (
+            "wide spans",
+            format!("<table><tr>{}", "<td colspan=50 rowspan=50>1".repeat(20_000) + &"<tr><td>1".repeat(50)),
+        ),
+        ("languages", format!("<div class='{}'>{}", "a ".repeat(200_000), "<pre>x</pre>".repeat(50_000))),
+        ("raised", "x<sup>1</sup>".repeat(100_000)),
+        ("lists in lists", "<ul><li>x</li>".repeat(50_000)),
         ("stray ends", "</p></b></x></table>".repeat(100_000)),
         ("quotes", "<a title='".repeat(100_000)),
         ("open tags", "<a ".repeat(300_000)),
@@ -171,6 +178,8 @@ proptest! {
         "<p>", "</p>", "<b>", "</b>", "<i>", "</i>", "<a href=/x>", "</a>", "<ul>", "<li>", "</ul>", "<ol>", "</ol>", "<h2>", "</h2>",
         "<code>", "</code>", "<blockquote>", "</blockquote>", "<br>", "word", " ", "two words", "*", "_", "`", "[", "]", "(", ")", "!",
         "#", "1.", "-", "+", ">", "&lt;", "&amp;", "\\", "|", "~", "é", "中文", "x.", "<div>", "</div>", "<s>", "</s>", "&nbsp;",
+        "<table><tr><td>a<td>b<tr><td>", "<tr>", "<td>", "<td rowspan=3>", "<th colspan=2>", "</table>", "<caption>", "</caption>",
+        "<sup>", "</sup>", "<sub>", "</sub>", "10", "6.5", "<pre>", "</pre>", "\\|", "<a href='/x|y'>",
     ]), 0..40)) {
         let page: String = parts.concat();
         let read = read(&page, None, true);
