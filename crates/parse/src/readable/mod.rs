@@ -3,9 +3,11 @@
 //!
 //! The page is split into [`blocks`] of text. Each has [`features`], and decision trees ([`model`]) estimate how likely
 //! it belongs to the main text. The blocks with the best expected F1 over words are chosen, and this value is the
-//! confidence. If only a program displays the text, it is read from the page's [`data`].
+//! confidence. [`complete`] adds headings and the rest of lists and tables. If only a program displays the text, it is
+//! read from the page's [`data`].
 
 pub mod blocks;
+mod complete;
 mod data;
 pub mod features;
 mod inline;
@@ -85,7 +87,9 @@ fn base(tree: &Tree, url: Option<&str>) -> Option<Url> {
 
 fn render(tree: &Tree, found: &Blocks, base: Option<&Url>, with_markdown: bool, model: &Model) -> Readable {
     let likely = judge(tree, found, model);
-    let (chosen, expected) = choose(&found.blocks, &likely);
+    let (mut chosen, expected) = choose(&found.blocks, &likely);
+    complete::headings(tree, &found.blocks, &mut chosen);
+    complete::groups(tree, &found.blocks, &mut chosen);
     let mut text = String::new();
     for (block, _) in found.blocks.iter().zip(&chosen).filter(|(_, chosen)| **chosen) {
         write_text(tree, block, &mut text);

@@ -60,6 +60,26 @@ fn raised_digits_stay_raised() {
     is("<p>10<sup>6.5</sup>, 2<sup>n </sup>and<sup> </sup>v<sub>1.5</sub>", "10^6.5, 2ⁿ and v1.5\n");
 }
 
+/// The model leaves these short blocks out.
+#[test]
+fn chosen_text_keeps_its_headings_and_the_rest_of_its_lists_and_tables() {
+    let sentence =
+        "The harbour master counted the ships that came in before the storm, and wrote each name into the book. ";
+    let has = |content: &str, line: &str| {
+        let page = format!(
+            "<nav class=menu><a href=/>Home</a> <a href=/news>News</a> <a href=/contact>Contact</a></nav><main><h1>Ships</h1>\
+             <p class=byline>By Anna, 3 May</p><p>{}</p>{}</main><footer>© 2026 Harbour. All rights reserved.</footer>",
+            sentence.repeat(3),
+            content.replace('S', sentence)
+        );
+        let markdown = read(&page, None, true).markdown.unwrap();
+        assert!(markdown.lines().any(|it| it.starts_with(line)), "{line}: {markdown}");
+    };
+    has("", "# Ships");
+    has("<ul><li>S<li>S<li>S<li class=menu><a href=/more>More</a></ul>", "- [More](/more)");
+    has("<table><tr><td>A<td>S<tr><td>B<td>S<tr><td class=footer>2026<td>S</table>", "| 2026 | The");
+}
+
 #[test]
 fn lists_nest_wherever_the_inner_list_is() {
     is("<ul><li>a<ol><li>b</ol><li>c</ul>", "- a\n  1. b\n- c\n");
