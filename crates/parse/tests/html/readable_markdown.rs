@@ -93,3 +93,16 @@ fn links_do_not_become_paths_of_a_disk() {
     let page = "<link rel=canonical href='file:///usr/share/doc/x.html'><p><a href=y.html>y</a>";
     assert_eq!(read(page, None, true).markdown.unwrap(), "[y](y.html)\n");
 }
+
+/// The book shows pages as `html` and what becomes of them as `markdown`.
+#[test]
+fn the_book_shows_what_is_written() {
+    let book = include_str!("../../../../docs/explain/markdown.md");
+    let examples: Vec<&str> = book.split("```html\n").skip(1).collect();
+    assert_eq!(examples.len(), 7);
+    for example in examples {
+        let (page, rest) = example.split_once("```\n\n````markdown\n").unwrap();
+        let (shown, _) = rest.split_once("````").unwrap();
+        assert_eq!(read(page, None, true).markdown.unwrap(), shown, "{page}");
+    }
+}
