@@ -11,7 +11,7 @@ use seine_parse::page::{EpochMs, Outcome};
 use seine_system::clock::now_ms;
 use url::Url;
 
-use super::borrow::{Borrowed, Hosts, RedirectWait};
+use super::borrow::{Borrowed, Hosts};
 use super::leased_host::LeasedHost;
 use super::rules_cache::RulesCache;
 use super::visitor::{Interrupted, Services};
@@ -24,8 +24,8 @@ const MOST_AT_ONE_HOST: usize = 4;
 const BUSY_REST_MS: u64 = 10_000;
 /// The hosts that wait for a busy host come back one by one, at least this far apart.
 const SHORTEST_STEP: Duration = Duration::from_secs(1);
-/// Pause (ms) of a host whose file is at a host that the operator has blocked.
-const BLOCKED_REST_MS: u64 = 600_000;
+/// Longest pause (ms) of a host whose file is at a host that rests, backs off, or is blocked. The operator may end that.
+const LONGEST_REST_MS: u64 = 600_000;
 /// Above this number of busy hosts, those that nobody waits for are forgotten.
 const MOST_BUSY: usize = 1_000;
 
@@ -74,17 +74,16 @@ impl OtherHosts {
     pub(super) async fn borrow(&self, own: &mut LeasedHost, url: &Url) -> Result<OtherHost<'_>, Interrupted> {
         let origin = url.origin().ascii_serialization();
         if self.frontier.is_recalled(&origin) {
-            return Err(own_rests(own, now_ms() + BLOCKED_REST_MS));
+            return Err(own_rests(own, now_ms() + LONGEST_REST_MS));
         }
         let step = self.config.frontier.host_delay.max(SHORTEST_STEP);
         let fetch = self.busy.begin(&origin, step).map_err(|at| own_rests(own, at))?;
-        let wait = RedirectWait { was_put_off: false, has_begun: false };
-        match self.hosts.borrow(url, wait).await {
+        match self.hosts.borrow_for_file(url, own.origin()).await {
             Ok(mut host) => {
                 host.known_delay = self.rules.known_delay(&host.lease.host);
                 Ok(OtherHost { host, _fetch: fetch })
             }
-            Err(Interrupted::Resting(at)) => Err(own_rests(own, at)),
+            Err(Interrupted::Resting(at)) => Err(own_rests(own, at.min(now_ms() + LONGEST_REST_MS))),
             Err(Interrupted::HostLeased) => Err(own_rests(own, self.busy.comes_back(&origin, step))),
             Err(other) => Err(other),
         }
@@ -93,8 +92,8 @@ impl OtherHosts {
     /// The same for a request to the other host that could not be sent.
     pub(super) fn interrupted(own: &mut LeasedHost, other: &LeasedHost, why: Interrupted) -> Interrupted {
         match why {
-            Interrupted::Resting(at) => own_rests(own, at),
-            Interrupted::Recalled => own_rests(own, now_ms() + BLOCKED_REST_MS),
+            Interrupted::Resting(at) => own_rests(own, at.min(now_ms() + LONGEST_REST_MS)),
+            Interrupted::Recalled => own_rests(own, now_ms() + LONGEST_REST_MS),
             other_reason => {
                 own.not_before = own.not_before.max(other.not_before);
                 other_reason

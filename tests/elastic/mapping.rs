@@ -13,8 +13,8 @@ use crate::{changed, page, text};
 
 #[test]
 fn every_field_of_the_document_is_mapped_and_no_other() {
-    let about = "<meta name=description content=d><meta name=keywords content=k><meta name=author content=a><meta name=date content=2026>\
-        <meta property=og:updated_time content=2026><meta http-equiv=content-language content=en><link rel=canonical href=/c>\
+    let about = "<meta name=description content=d><meta name=keywords content=k><meta name=author content=a><meta name=date content=2026-05-17>\
+        <meta property=og:updated_time content=2026-05-18><meta http-equiv=content-language content=en><link rel=canonical href=/c>\
         <link rel=alternate hreflang=de href=/de><a rel=license href=/l>l</a><h1>h</h1>\
         <script type=application/ld+json>{\"@type\":\"Article\",\"headline\":\"h\"}</script>\
         <p>The boats came back with the tide in the evening, and most of what they had caught was sold before it was dark.";

@@ -76,3 +76,26 @@ async fn a_pause_that_the_other_host_asks_for_is_obeyed() {
     let pause = asked[1].at - asked[0].at;
     assert!(pause >= Duration::from_millis(1_999), "c.test was visited again after {pause:?}");
 }
+
+/// As many sites do by mistake: each of two hosts says that its robots.txt is at the other. Too many redirects mean that
+/// there is none (RFC 9309 §2.3.1.2), for both.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_files_that_redirect_to_each_other_are_decided() {
+    let site = Running::start_with(2, |port| {
+        Arc::new(move |ask: &Ask| match (ask.host.as_str(), ask.path()) {
+            // Slow enough that both hosts are leased before either redirect is followed.
+            ("a.test", "/robots.txt") => {
+                Answer::redirect(301, &format!("http://b.test:{port}/robots.txt")).after(Duration::from_millis(100))
+            }
+            ("b.test", "/robots.txt") => {
+                Answer::redirect(301, &format!("http://a.test:{port}/robots.txt")).after(Duration::from_millis(100))
+            }
+            _ => Answer::html("page"),
+        })
+    });
+    let urls = ["a", "b"].map(|host| format!("http://{host}.test:{}/", site.port));
+    let events = MiniCrawl::new(config_for(&site), &urls.each_ref().map(String::as_str)).run(LIMIT).await;
+    for url in &urls {
+        assert_eq!(status_of(event_of(&events, url)), 200, "{url}");
+    }
+}

@@ -154,7 +154,7 @@ fn every_kind_of_mishap_and_event_comes_and_is_told_in_words() {
         assert!(world.story().lines().count() >= 2 + world.mishaps.len() + world.events.len());
     }
     assert_eq!(kinds.len(), 21, "{kinds:?}");
-    assert_eq!(events.len(), 10, "{events:?}");
+    assert_eq!(events.len(), 11, "{events:?}");
     assert!(matches!(World::generate(1).script().first(), None | Some((_, Event::Kill | _))));
 }
 
