@@ -26,18 +26,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Otherwise the redirect waits as long as its own host rests anyway, and this much longer.
 const SHORT_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a file waits for a host that another worker has, if the host of the file comes behind it by name.
-const YIELDING: Duration = Duration::from_millis(500);
-
-/// How long to wait for a host.
-#[derive(Debug, Clone, Copy)]
-struct Patience {
-    /// While it rests.
-    resting: Duration,
-    /// While another worker has it.
-    taken: Duration,
-}
-
 /// A redirect that wants to visit another host.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RedirectWait {
@@ -117,17 +105,11 @@ impl Hosts {
     /// Gets the host of `url` from the frontier, or from a worker that waits.
     pub(super) async fn borrow(&self, url: &Url, wait: RedirectWait) -> Result<Borrowed, Interrupted> {
         let origin = url.origin().ascii_serialization();
-        let patience = self.patience(&origin, wait);
-        self.borrow_within(&origin, Patience { resting: patience, taken: patience }).await
-    }
-
-    /// The same for a file of the host `own`, which keeps its lease meanwhile. If the files of two hosts redirect to each
-    /// other, the one that is behind the other by name gives up, so that the other can go on.
-    pub(super) async fn borrow_for_file(&self, url: &Url, own: &str) -> Result<Borrowed, Interrupted> {
-        let origin = url.origin().ascii_serialization();
-        let patience = self.patience(&origin, RedirectWait { was_put_off: false, has_begun: false });
-        let taken = if own < origin.as_str() { patience } else { patience.min(YIELDING) };
-        self.borrow_within(&origin, Patience { resting: patience, taken }).await
+        let borrowed = self.borrow_within(&origin, self.patience(&origin, wait)).await;
+        if borrowed.is_ok() {
+            self.parking.mark_visited(&origin, now_ms());
+        }
+        borrowed
     }
 
     /// While one redirect waited in vain, the next ones of other URLs do not wait.
@@ -144,9 +126,8 @@ impl Hosts {
         }
     }
 
-    async fn borrow_within(&self, origin: &str, patience: Patience) -> Result<Borrowed, Interrupted> {
-        let deadline = Instant::now() + patience.resting;
-        let taken_until = Instant::now() + patience.taken;
+    async fn borrow_within(&self, origin: &str, patience: Duration) -> Result<Borrowed, Interrupted> {
+        let deadline = Instant::now() + patience;
         let mut changed = self.changed.subscribe();
         loop {
             changed.mark_unchanged();
@@ -160,21 +141,17 @@ impl Hosts {
                 Ok::<_, FrontierError>(answer.map(borrowed))
             });
             let again = match slot.await? {
-                LeaseAnswer::Leased(host) => {
-                    self.parking.mark_visited(origin, now_ms());
-                    return Ok(host);
-                }
+                LeaseAnswer::Leased(host) => return Ok(host),
                 LeaseAnswer::Taken => {
-                    if let Some(host) = self.parking.lend(origin, now_ms() + patience.resting.as_millis() as u64) {
-                        self.parking.mark_visited(origin, now_ms());
+                    if let Some(host) = self.parking.lend(origin, now_ms() + patience.as_millis() as u64) {
                         return Ok(Borrowed { hosts: self.clone(), host, is_lent: true });
                     }
-                    if Instant::now() >= taken_until {
+                    if Instant::now() >= deadline {
                         let until = now_ms() + PATIENCE.as_millis() as u64;
                         self.parking.mark_late(origin, Late::Waits { until, is_in_trouble: false });
                         return Err(Interrupted::HostLeased);
                     }
-                    taken_until
+                    deadline
                 }
                 LeaseAnswer::At { at, is_in_trouble } => {
                     self.parking.mark_late(origin, Late::Waits { until: at, is_in_trouble });

@@ -45,6 +45,8 @@ pub(super) struct LeasedHost {
     /// The last request failed because of the host, or its robots.txt could not be fetched: leave the host alone.
     pub was_charged: bool,
     is_borrowed: bool,
+    /// It is in the parking, or lent from there to another worker.
+    pub(super) is_parked: bool,
     /// Whether its control page has answered. One such request per lease is enough.
     pub(super) control_answer: Option<bool>,
     /// The control page asked for a pause until then (Retry-After).
@@ -90,6 +92,11 @@ impl LeasedHost {
     /// The host of a redirect target.
     pub(super) fn borrowed(lease: Lease) -> LeasedHost {
         LeasedHost { patience: LONG_PATIENCE, is_borrowed: true, ..LeasedHost::new(lease) }
+    }
+
+    /// It may be lent to other workers while its own one waits: it is leased by this visit, and not from the parking.
+    pub(super) fn may_be_parked(&self) -> bool {
+        !self.is_borrowed && !self.is_parked
     }
 
     /// It was in no trouble when it was leased.

@@ -11,9 +11,10 @@ use seine_parse::page::{EpochMs, Outcome};
 use seine_system::clock::now_ms;
 use url::Url;
 
-use super::borrow::{Borrowed, Hosts};
+use super::borrow::{Borrowed, Hosts, RedirectWait};
 use super::leased_host::LeasedHost;
 use super::rules_cache::RulesCache;
+use super::slots::OUTAGE_REST_MS;
 use super::visitor::{Interrupted, Services};
 use crate::config::Config;
 use crate::judge::trouble;
@@ -69,35 +70,42 @@ impl OtherHosts {
         OtherHosts { hosts: Hosts::new(services), rules, frontier, config, busy }
     }
 
-    /// Borrows the host of `url` for a file of `own`. If it is blocked, rests, or is busy, `own` rests as well, and its
-    /// visit ends. `own` is not parked: it may itself be borrowed from the parking.
-    pub(super) async fn borrow(&self, own: &mut LeasedHost, url: &Url) -> Result<OtherHost<'_>, Interrupted> {
+    /// Runs `fetch`, which borrows another host, for a file of `own`. Meanwhile other workers may borrow `own`, so hosts
+    /// whose files redirect to each other do not block each other. If `own` is itself borrowed, it is not lent again.
+    pub(super) async fn beside<T>(
+        &self,
+        own: &mut LeasedHost,
+        fetch: impl Future<Output = Result<T, Interrupted>>,
+    ) -> Result<T, Interrupted> {
+        let fetched = if own.may_be_parked() { self.hosts.parked(own, fetch).await } else { fetch.await };
+        fetched.map_err(|why| match why {
+            Interrupted::Resting(at) => own_rests(own, at.min(now_ms() + LONGEST_REST_MS)),
+            Interrupted::Recalled => own_rests(own, now_ms() + LONGEST_REST_MS),
+            Interrupted::Outage => {
+                own.not_before = own.not_before.max(now_ms() + OUTAGE_REST_MS);
+                Interrupted::Outage
+            }
+            other => other,
+        })
+    }
+
+    /// Borrows the host of `url` for one request for a file. If it is blocked, rests, or is busy, the error says when to
+    /// come back.
+    pub(super) async fn borrow(&self, url: &Url) -> Result<OtherHost<'_>, Interrupted> {
         let origin = url.origin().ascii_serialization();
         if self.frontier.is_recalled(&origin) {
-            return Err(own_rests(own, now_ms() + LONGEST_REST_MS));
+            return Err(Interrupted::Recalled);
         }
         let step = self.config.frontier.host_delay.max(SHORTEST_STEP);
-        let fetch = self.busy.begin(&origin, step).map_err(|at| own_rests(own, at))?;
-        match self.hosts.borrow_for_file(url, own.origin()).await {
+        let fetch = self.busy.begin(&origin, step).map_err(Interrupted::Resting)?;
+        let wait = RedirectWait { was_put_off: false, has_begun: false };
+        match self.hosts.borrow(url, wait).await {
             Ok(mut host) => {
                 host.known_delay = self.rules.known_delay(&host.lease.host);
                 Ok(OtherHost { host, _fetch: fetch })
             }
-            Err(Interrupted::Resting(at)) => Err(own_rests(own, at.min(now_ms() + LONGEST_REST_MS))),
-            Err(Interrupted::HostLeased) => Err(own_rests(own, self.busy.comes_back(&origin, step))),
+            Err(Interrupted::HostLeased) => Err(Interrupted::Resting(self.busy.comes_back(&origin, step))),
             Err(other) => Err(other),
-        }
-    }
-
-    /// The same for a request to the other host that could not be sent.
-    pub(super) fn interrupted(own: &mut LeasedHost, other: &LeasedHost, why: Interrupted) -> Interrupted {
-        match why {
-            Interrupted::Resting(at) => own_rests(own, at.min(now_ms() + LONGEST_REST_MS)),
-            Interrupted::Recalled => own_rests(own, now_ms() + LONGEST_REST_MS),
-            other_reason => {
-                own.not_before = own.not_before.max(other.not_before);
-                other_reason
-            }
         }
     }
 }

@@ -42,7 +42,8 @@ impl Late {
 }
 
 impl Parking {
-    pub(super) fn park(&self, host: LeasedHost) {
+    pub(super) fn park(&self, mut host: LeasedHost) {
+        host.is_parked = true;
         self.parked.lock().insert(host.origin().to_owned(), Some(host));
     }
 
@@ -62,7 +63,9 @@ impl Parking {
 
     /// For its own worker; none while it is lent.
     pub(super) fn take(&self, origin: &str) -> Option<LeasedHost> {
-        self.parked.lock().get_mut(origin)?.take()
+        let mut host = self.parked.lock().get_mut(origin)?.take()?;
+        host.is_parked = false;
+        Some(host)
     }
 
     /// Removes the entry.

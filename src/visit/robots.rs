@@ -183,7 +183,7 @@ impl RobotsFiles {
             let is_own = url.origin().ascii_serialization() == host.origin();
             let fetched = match is_own {
                 true => self.request_file(host, &url).await?,
-                false => Box::pin(self.request_file_elsewhere(host, &url)).await?,
+                false => self.other_hosts.beside(host, Box::pin(self.request_file_elsewhere(&url))).await?,
             };
             let exchange = match fetched {
                 Ok(exchange) => exchange,
@@ -208,15 +208,10 @@ impl RobotsFiles {
         }
     }
 
-    /// The same at another host, to which the file of `own` redirects.
-    async fn request_file_elsewhere(
-        &self,
-        own: &mut LeasedHost,
-        url: &Url,
-    ) -> Result<Result<Exchange, Failure>, Interrupted> {
-        let mut other = self.other_hosts.borrow(own, url).await?;
-        let fetched = self.request_file(&mut other.host, url).await;
-        let fetched = fetched.map_err(|why| OtherHosts::interrupted(own, &other.host, why))?;
+    /// The same at another host, to which a file redirects.
+    async fn request_file_elsewhere(&self, url: &Url) -> Result<Result<Exchange, Failure>, Interrupted> {
+        let mut other = self.other_hosts.borrow(url).await?;
+        let fetched = self.request_file(&mut other.host, url).await?;
         if let Ok(exchange) = &fetched {
             other.answered(&exchange.outcome, exchange.ended_ms, &self.config);
         }

@@ -18,7 +18,7 @@ use crate::fetch::{Client, DnsError};
 use crate::shutdown::Shutdown;
 
 /// Delay of a host that could not be reached because of an outage, in case fetching continues.
-const OUTAGE_REST_MS: u64 = 2_000;
+pub(super) const OUTAGE_REST_MS: u64 = 2_000;
 
 /// The politeness slots of addresses, and the waits for them.
 #[derive(Clone)]
