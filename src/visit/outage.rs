@@ -1,7 +1,8 @@
 //! Outages of this machine: DNS servers do not answer, or the network is down. One failing host is host trouble. If
 //! hosts that were healthy fail one after the other and nothing succeeds, it is an outage. It also is one if a host and
-//! the DNS servers are silent together: a crawl of one site has no other hosts. Then fetching pauses and one host is
-//! probed now and then. Neither URLs nor hosts are charged. The first success ends the outage.
+//! the DNS servers are silent together and nobody has answered lately: a crawl of one site has no other hosts. Then
+//! fetching pauses and one host is probed now and then. Neither URLs nor hosts are charged. The first success ends the
+//! outage.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -75,6 +76,8 @@ struct State {
     files: Watch,
     /// When somebody last answered.
     answered: EpochMs,
+    /// When DNS servers last answered.
+    resolved: EpochMs,
     probe: Probe,
 }
 
@@ -100,7 +103,7 @@ const WINDOW: Duration = Duration::from_secs(60);
 /// Total weight that makes an outage: three names, five silent addresses, or two without a route.
 const ENOUGH: u32 = 30;
 /// Hosts with cached names can be fetched without DNS servers. While servers answer, only hosts that cannot be resolved
-/// wait.
+/// wait, and the network is not away.
 const ANSWERS_ARE_NEW: Duration = Duration::from_secs(10);
 /// Time between probes; each failed probe doubles it …
 const FIRST_PROBE: Duration = Duration::from_secs(1);
@@ -162,6 +165,9 @@ impl OutageDetector {
         if state.watch(part).outage.is_some() || (part == Part::Resolver && state.network.outage.is_some()) {
             return true;
         }
+        // A dead host may have its DNS server on the same machine. While others answer, that is its own trouble.
+        let others_answer = now.saturating_sub(state.answered.max(state.resolved)) < millis(ANSWERS_ARE_NEW);
+        let sign = if sign == Sign::NoNetwork && others_answer { Sign::Silence } else { sign };
         let watch = state.watch(part);
         if !was_well && sign.weight() < ENOUGH {
             return false;
@@ -200,6 +206,7 @@ impl OutageDetector {
     /// count.
     pub fn resolved(&self, at: EpochMs, now: EpochMs) {
         let state = &mut *self.0.lock();
+        state.resolved = state.resolved.max(at);
         state.resolver.suspects.retain(|_, (failed, _)| *failed > at);
         for watch in [&mut state.resolver, &mut state.network] {
             let may_end = watch.is_without_dns || watch.outage.as_ref().is_some_and(|it| it.part == Part::Resolver);

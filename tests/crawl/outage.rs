@@ -142,7 +142,8 @@ fn a_crawl_of_one_host_notices_that_the_network_is_away() {
             (_, false) => Say::NoSuchName,
         });
     let settings = format!(
-        "crawler_manager.downloader.dns.servers: [\"{}\"]\ncrawler_manager.downloader.header_timeout: 300ms\n",
+        "crawler_manager.downloader.dns.servers: [\"{}\"]\ncrawler_manager.downloader.header_timeout: 300ms\n\
+         link_storage.scheduler.backoff_base: 11s\n",
         server.address
     );
     goes_on_by_itself("network", "the network is", &settings, &named(port)[..1], || {

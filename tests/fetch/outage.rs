@@ -77,6 +77,21 @@ fn a_host_and_name_servers_that_are_silent_together_are_an_outage_until_either_a
 }
 
 #[test]
+fn a_dead_host_whose_name_server_is_dead_too_is_its_own_trouble_while_others_answer() {
+    for is_answered_by_dns in [true, false] {
+        let outage = OutageDetector::default();
+        match is_answered_by_dns {
+            true => outage.resolved(T, T),
+            false => outage.answered(T),
+        }
+        for attempt in 1..10 {
+            assert!(!outage.failed(Sign::NoNetwork, "192.0.2.1", true, "no answer", T + attempt * SECOND));
+        }
+        assert!(outage.failed(Sign::NoNetwork, "192.0.2.1", false, "no answer", T + 11 * SECOND), "nobody answers");
+    }
+}
+
+#[test]
 fn what_succeeds_in_between_clears_it() {
     let outage = OutageDetector::default();
     for host in 0..40 {
