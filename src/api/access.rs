@@ -109,7 +109,7 @@ impl Access<'_> {
 }
 
 /// The only path without a token that tells something of the crawl, besides the health checks.
-pub(super) const METRICS: &str = "/metrics";
+const METRICS: &str = "/metrics";
 
 /// Headers in which proxies name the client (RFC 7239, and older ones).
 const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "x-forwarded-host"];

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::access::{Access, By, METRICS, Peer, Role};
+use super::access::{Access, By, Peer, Role};
 use super::problem::Refusal;
 use super::rates::{Limit, Rates};
 use super::schema::{HostsQuery, Order};
@@ -56,7 +56,7 @@ pub(super) fn router(service: Arc<dyn Service>, is_loopback: bool) -> Router {
         // The description of the API is public.
         .route("/openapi.json", get(openapi));
     Router::new()
-        .route(METRICS, get(metrics))
+        .route("/metrics", get(metrics))
         .route("/", get(page::html))
         .route("/page.css", get(page::style))
         .route("/page.js", get(page::script))
