@@ -112,10 +112,6 @@ impl World {
                 self.sinks_remove();
                 return interval >= 4 * DAY;
             }
-            "redirects_start_over" => {
-                (self.settings.host_delay, self.settings.workers) = (35 * SECOND, 20);
-                return self.hosts.iter().map(|host| host.pages.len()).sum::<usize>() < 300 && interval >= 3 * DAY;
-            }
             "pause_forgotten" => {
                 self.happens(begins + 2 * MINUTE, Event::Order(Order::Pause { lasts: 8 * HOUR }));
                 self.happens(begins + HOUR, Event::Kill);
