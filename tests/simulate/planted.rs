@@ -59,7 +59,12 @@ const BUGS: [Bug; 26] = [
         &["but it is not there", "holds one page twice", "which holds it"],
     ),
     bug("rest_forgotten", "hosts do not rest after a restart", 690_683_631_217, &["ms too early)"]),
-    bug("addresses_forgotten", "addresses do not rest after a restart", 2005, &["it has one request at a time"]),
+    bug(
+        "addresses_forgotten",
+        "addresses do not rest after a restart",
+        880_319_093_019,
+        &["it has one request at a time"],
+    ),
     bug(
         "partitions_forgotten",
         "a page stays in its former partition, too, after partitions were added",
