@@ -208,11 +208,9 @@ impl OutageDetector {
         let state = &mut *self.0.lock();
         state.resolved = state.resolved.max(at);
         state.resolver.suspects.retain(|_, (failed, _)| *failed > at);
-        for watch in [&mut state.resolver, &mut state.network] {
-            let may_end = watch.is_without_dns || watch.outage.as_ref().is_some_and(|it| it.part == Part::Resolver);
-            if may_end && watch.outage.as_ref().is_some_and(|outage| at >= outage.since) {
-                watch.works(now);
-            }
+        state.resolver.resolved(at, now);
+        if state.network.is_without_dns {
+            state.network.resolved(at, now);
         }
     }
 
@@ -268,6 +266,13 @@ impl State {
 }
 
 impl Watch {
+    /// DNS servers answered at `at`. An answer from before the outage does not end it.
+    fn resolved(&mut self, at: EpochMs, now: EpochMs) {
+        if self.outage.as_ref().is_some_and(|outage| at >= outage.since) {
+            self.works(now);
+        }
+    }
+
     fn works(&mut self, now: EpochMs) {
         self.suspects.clear();
         if let Some(outage) = self.outage.take() {

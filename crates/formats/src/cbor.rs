@@ -181,7 +181,7 @@ fn response(input: &mut Decoder, record: &mut CborRecord) -> Result<(), decode::
         match (key, input.datatype()?) {
             ("body", _) => record.body = body(input)?,
             // Another program may have a key of this name with any value.
-            ("truncated", Type::String) => record.truncated = Truncated::from_name(input.str()?),
+            ("truncated", Type::String) => record.truncated = Truncated::by_name(input.str()?),
             _ => input.skip()?,
         }
         Ok(())

@@ -123,7 +123,7 @@ impl TianwangRecord {
     pub fn into_event(self) -> PageEvent {
         let fetched_ms = self.fetched_ms().unwrap_or_default();
         let truncated = self.others.iter().find(|(name, _)| name == TRUNCATED);
-        let truncated = truncated.and_then(|(_, reason)| Truncated::from_name(reason));
+        let truncated = truncated.and_then(|(_, reason)| Truncated::by_name(reason));
         let mut event = PageEvent::empty(self.origin.unwrap_or_else(|| self.url.clone()));
         event.final_url = self.url;
         event.ip = self.ip.and_then(|it| it.parse::<IpAddr>().ok());

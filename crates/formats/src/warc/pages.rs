@@ -315,11 +315,8 @@ fn revisit(record: &WarcRecord) -> Option<Response> {
 /// size.
 fn truncated(record: &WarcRecord) -> Option<Truncated> {
     let in_segments = record.get("WARC-Segment-Number").map(|_| "length");
-    Some(match record.get("WARC-Truncated").or(in_segments)? {
-        "time" => Truncated::Time,
-        "disconnect" => Truncated::Disconnect,
-        _ => Truncated::Length,
-    })
+    let reason = record.get("WARC-Truncated").or(in_segments)?;
+    Some(Truncated::by_name(reason).unwrap_or(Truncated::Length))
 }
 
 /// The relevance from ACHE's fields, if both are present.

@@ -205,7 +205,7 @@ impl Truncated {
     }
 
     /// The reason with this [name](Self::name).
-    pub fn from_name(name: &str) -> Option<Truncated> {
+    pub fn by_name(name: &str) -> Option<Truncated> {
         [Truncated::Length, Truncated::Time, Truncated::Disconnect].into_iter().find(|reason| reason.name() == name)
     }
 }
