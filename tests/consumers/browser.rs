@@ -23,14 +23,7 @@ impl Browser {
     pub fn start(width: u32, height: u32) -> Browser {
         let needed = Command::new(project_file("scripts/need")).arg("chromedriver").status().expect("the script runs");
         assert!(needed.success(), "scripts/need chromedriver failed, see above");
-        let mut command = Command::new("chromedriver");
-        let mut driver = command.arg("--port=0").stdout(Stdio::piped()).spawn().expect("chromedriver starts");
-        let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
-        let port = lines
-            .find_map(|line| line.unwrap().split_once("successfully on port ")?.1.trim_end_matches('.').parse().ok());
-        let address = SocketAddr::from(([127, 0, 0, 1], port.expect("chromedriver says where it listens")));
-        // Its further output must be read, or it would block.
-        std::thread::spawn(move || lines.for_each(drop));
+        let (driver, address) = (0..5).find_map(|_| start_driver()).expect("chromedriver says where it listens");
         let mut browser = Browser { driver, address, session: String::new() };
         let arguments = [
             "--headless=new",
@@ -132,4 +125,22 @@ impl Drop for Browser {
         let _ = self.driver.kill();
         let _ = self.driver.wait();
     }
+}
+
+/// Chromedriver on a free port. None if it ends at once: it takes a free port for IPv4 and then wants the same for IPv6,
+/// where another test may have it.
+fn start_driver() -> Option<(Child, SocketAddr)> {
+    let mut command = Command::new("chromedriver");
+    let mut driver = command.arg("--port=0").stdout(Stdio::piped()).spawn().expect("chromedriver starts");
+    let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
+    let port =
+        lines.find_map(|line| line.unwrap().split_once("successfully on port ")?.1.trim_end_matches('.').parse().ok());
+    let Some(port) = port else {
+        let status = driver.wait().expect("chromedriver ends");
+        eprintln!("chromedriver ended without a port: {status}");
+        return None;
+    };
+    // Its further output must be read, or it would block.
+    std::thread::spawn(move || lines.for_each(drop));
+    Some((driver, SocketAddr::from(([127, 0, 0, 1], port))))
 }
