@@ -33,9 +33,9 @@ fn after_outages(case: &Case) -> Vec<String> {
             let (first, _) = case.oracle.requests.of(url).next()?;
             let is_late = first.at > until + 2 * HOUR + queue(case, url) && is_linked(case, url, *from);
             let settings = case.world.settings_at(*until);
-            // The program may still use a robots.txt that is a day old.
+            // The program may still use the robots.txt of its last visit, or one that is a day old.
             let is_late = is_late
-                && [before.saturating_sub(DAY), *until]
+                && [rules_of(case, url, *until).min(before.saturating_sub(DAY)), *until]
                     .into_iter()
                     .all(|at| case.world.is_asked_for(url, &settings, at));
             is_late.then(|| {
@@ -48,6 +48,14 @@ fn after_outages(case: &Case) -> Vec<String> {
         stories.extend(late);
     }
     stories
+}
+
+/// When the robots.txt of the URL's host was requested last before that time. A host without due URLs is not visited, so
+/// this may be days ago.
+fn rules_of(case: &Case, url: &str, before: u64) -> u64 {
+    let Some((host, _)) = case.world.page_at(url) else { return before };
+    let asked = case.oracle.requests.of(&format!("{}/robots.txt", host.origin())).map(|(first, _)| first.at);
+    asked.filter(|at| *at < before).max().unwrap_or(before)
 }
 
 /// Whether a page of the same host always links to the URL, and was fetched before that time.
