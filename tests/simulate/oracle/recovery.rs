@@ -54,7 +54,8 @@ fn after_outages(case: &Case) -> Vec<String> {
 /// this may be days ago.
 fn rules_of(case: &Case, url: &str, before: u64) -> u64 {
     let Some((host, _)) = case.world.page_at(url) else { return before };
-    let asked = case.oracle.requests.of(&format!("{}/robots.txt", host.origin())).map(|(first, _)| first.at);
+    let url = format!("{}/robots.txt", host.origin());
+    let asked = case.oracle.requests.of(&url).map(|(first, _)| first.at);
     asked.filter(|at| *at < before).max().unwrap_or(before)
 }
 
