@@ -54,9 +54,8 @@ fn after_outages(case: &Case) -> Vec<String> {
 /// this may be days ago.
 fn rules_of(case: &Case, url: &str, before: u64) -> u64 {
     let Some((host, _)) = case.world.page_at(url) else { return before };
-    let url = format!("{}/robots.txt", host.origin());
-    let asked = case.oracle.requests.of(&url).map(|(first, _)| first.at);
-    asked.filter(|at| *at < before).max().unwrap_or(before)
+    let seen = case.oracle.requests.robots.get(&host.origin()).into_iter().flatten();
+    seen.map(|seen| seen.at).filter(|at| *at < before).max().unwrap_or(before)
 }
 
 /// Whether a page of the same host always links to the URL, and was fetched before that time.
