@@ -129,7 +129,7 @@ fn address_delay(case: &Case, at: u64, origin: &str) -> u64 {
 }
 
 /// The last known states of the host's robots.txt. Several are possible if the oracle cannot tell which one the program has.
-fn known_rules<'c>(case: &'c Case, origin: &str, at: u64) -> Vec<&'c RobotsSaid> {
+pub fn known_rules<'c>(case: &'c Case, origin: &str, at: u64) -> Vec<&'c RobotsSaid> {
     let seen = case.oracle.requests.robots.get(origin).map(Vec::as_slice).unwrap_or_default();
     let mut known = Vec::new();
     for seen in seen.iter().rev().filter(|seen| seen.at <= at && !matches!(seen.said, RobotsSaid::Unreachable)) {
@@ -167,8 +167,7 @@ pub fn robots(case: &Case) -> Vec<String> {
             stories.push(format!("{} was asked for at {when}, by a robots.txt that was {age} old", asked.url));
         }
         let known = known_rules(case, origin, asked.at);
-        let allows = |said: &&RobotsSaid| !matches!(said, RobotsSaid::Rules(rules) if !rules.allow(path));
-        match known.iter().any(allows) {
+        match known.iter().any(|said| said.allows(path)) {
             true => {}
             false if known.is_empty() => {
                 stories.push(format!("{} was asked for at {when}, although robots.txt could not be had", asked.url))

@@ -1,13 +1,14 @@
 //! A host is requested again soon after its trouble is over, and a page that replaces another one is delivered soon.
 
 use super::ends::{is_troubled, may_be_given_up, trouble_ends};
+use super::politeness::known_rules;
 use super::requests::{Asked, Got};
 use super::stalls::queue;
 use super::{Case, Event};
 use crate::world::mishap::{What, Which, Who};
 use crate::world::settings::{Removed, Sink};
 use crate::world::web::{Page, To};
-use crate::world::{Change, DAY, Done, HOUR, Mishap};
+use crate::world::{Change, DAY, Done, HOUR, Mishap, split};
 
 pub fn stories(case: &Case) -> Vec<String> {
     let mut stories: Vec<String> = case.oracle.requests.by_url.keys().filter_map(|url| refused(case, url)).collect();
@@ -33,9 +34,9 @@ fn after_outages(case: &Case) -> Vec<String> {
             let (first, _) = case.oracle.requests.of(url).next()?;
             let is_late = first.at > until + 2 * HOUR + queue(case, url) && is_linked(case, url, *from);
             let settings = case.world.settings_at(*until);
-            // The program may still use the robots.txt of its last visit, or one that is a day old.
             let is_late = is_late
-                && [rules_of(case, url, *until).min(before.saturating_sub(DAY)), *until]
+                && is_allowed_by_known_rules(case, url, *until)
+                && [before.saturating_sub(DAY), *until]
                     .into_iter()
                     .all(|at| case.world.is_asked_for(url, &settings, at));
             is_late.then(|| {
@@ -50,12 +51,11 @@ fn after_outages(case: &Case) -> Vec<String> {
     stories
 }
 
-/// When the robots.txt of the URL's host was requested last before that time. A host without due URLs is not visited, so
-/// this may be days ago.
-fn rules_of(case: &Case, url: &str, before: u64) -> u64 {
-    let Some((host, _)) = case.world.page_at(url) else { return before };
-    let seen = case.oracle.requests.robots.get(&host.origin()).into_iter().flatten();
-    seen.map(|seen| seen.at).filter(|at| *at < before).max().unwrap_or(before)
+/// Whether the robots.txt that the program had then allows the URL. A host without due URLs is not visited, so that file
+/// may be days old.
+fn is_allowed_by_known_rules(case: &Case, url: &str, at: u64) -> bool {
+    let (origin, path) = split(url);
+    known_rules(case, origin, at).iter().all(|said| said.allows(path))
 }
 
 /// Whether a page of the same host always links to the URL, and was fetched before that time.

@@ -72,6 +72,13 @@ pub enum RobotsSaid {
     Unreachable,
 }
 
+impl RobotsSaid {
+    /// Whether it does not forbid the path. One that could not be fetched forbids nothing here.
+    pub fn allows(&self, path: &str) -> bool {
+        !matches!(self, RobotsSaid::Rules(rules) if !rules.allow(path))
+    }
+}
+
 impl Requests {
     pub fn add(&mut self, world: &World, request: &Request, answer: &Answer) {
         let number = self.all.len();
