@@ -107,10 +107,10 @@ impl Watch {
             if self.hosts.len() >= HOSTS {
                 self.make_room();
             }
-            let (known, kept) = frontier.traps(origin)?;
+            let stored = frontier.traps(origin)?;
             // Unreadable statistics count as missing.
-            let traps = kept.and_then(|kept| HostTraps::from_bytes(&kept));
-            let watched = Watched { traps, known, visited: 0, unkept: 0, is_changed: false };
+            let traps = stored.statistics.and_then(|statistics| HostTraps::from_bytes(&statistics));
+            let watched = Watched { traps, known: stored.pages, visited: 0, unkept: 0, is_changed: false };
             self.hosts.insert(origin.to_owned(), watched);
         }
         self.visits += 1;
@@ -149,7 +149,7 @@ impl Watch {
         let watched = self.host(frontier, host)?;
         if watched.traps.is_none() {
             if watched.unkept > 0 && watched.unkept.is_multiple_of(KEPT_EVERY) {
-                watched.known = frontier.traps(host)?.0;
+                watched.known = frontier.traps(host)?.pages;
             }
             watched.unkept += 1;
             if watched.known < WATCHED_FROM {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use seine_delivery::Offset;
+use seine_frontier::deferred::StoredTraps;
 use seine_frontier::{
     AddressLimit, Applied, Batch, ChooseRecheck, Counts, EmbeddedFrontier, Fetching, FrontierError, HostLeases, Lease,
     LeaseAnswer, LeaseLimits, NoBudget, Notes, PageRecord, PolitenessSlot, Proposal, Proposed, QueuePosition, Ranked,
@@ -238,7 +239,7 @@ impl Validation for Brittle {
         fn durable_cursor(&self) -> Result<Offset, FrontierError>;
         fn unjudged(&self) -> Unjudged;
         fn fetch_again(&self, lost: &Unjudged) -> u64;
-        fn traps(&self, origin: &str) -> Result<(u64, Option<Vec<u8>>), FrontierError>;
+        fn traps(&self, origin: &str) -> Result<StoredTraps, FrontierError>;
         fn lead(&self, url: &str) -> Result<Option<Lead>, FrontierError>;
         fn learned(&self) -> Result<Remembered, FrontierError>;
         fn rank_again(&self, after: Option<QueuePosition>, at_most: usize, rank: &dyn Fn(&Ranked) -> u8, now: EpochMs) -> Result<Option<QueuePosition>, FrontierError>;

@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::Recheck;
+use super::deferred::StoredTraps;
 use super::embedded::Reservation;
 use super::error::FrontierError;
 use super::learned::{QueuePosition, Ranked, Remembered};
@@ -138,8 +139,8 @@ pub trait Validation: Verdicts + Notes {
     /// Returns how many.
     fn fetch_again(&self, lost: &Unjudged) -> u64;
 
-    /// The number of pages of a host ever admitted, and its trap statistics as stored by [`Batch::traps`].
-    fn traps(&self, origin: &str) -> Result<(u64, Option<Vec<u8>>), FrontierError>;
+    /// What is stored of a host for finding traps.
+    fn traps(&self, origin: &str) -> Result<StoredTraps, FrontierError>;
 
     /// The link that led to a URL that was not fetched yet, if links have scores.
     fn lead(&self, url: &str) -> Result<Option<Lead>, FrontierError>;

@@ -21,6 +21,15 @@ pub fn deferred_under(due: EpochMs) -> Option<u32> {
     due.checked_sub(DEFERRED).and_then(|mark| u32::try_from(mark).ok())
 }
 
+/// What is stored of a host for finding traps.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StoredTraps {
+    /// Pages of the host ever admitted.
+    pub pages: u64,
+    /// Its trap statistics, as stored by [`crate::Batch::traps`]; none before there were any.
+    pub statistics: Option<Vec<u8>>,
+}
+
 /// The changes of a batch concerning traps.
 #[derive(Debug, Clone, Default)]
 pub struct Traps {

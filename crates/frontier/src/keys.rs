@@ -18,6 +18,15 @@ pub struct UrlKey {
     pub path: u64,
 }
 
+/// A URL with its key.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyedUrl<'u> {
+    pub key: UrlKey,
+    pub origin: &'u str,
+    /// The rest after the origin. Begins with a slash.
+    pub path: &'u str,
+}
+
 /// Position in a host's queue: the priority in the top byte, and a number counting all proposals. Unique in a store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, minicbor::Encode, minicbor::Decode)]
 #[cbor(transparent)]
@@ -78,13 +87,13 @@ impl Keys {
     }
 
     /// The key of a URL, with its origin and the rest.
-    pub fn of<'u>(&self, url: &'u str) -> Result<(UrlKey, &'u str, &'u str), FrontierError> {
+    pub fn of<'u>(&self, url: &'u str) -> Result<KeyedUrl<'u>, FrontierError> {
         let (origin, path) = split(url)?;
-        Ok((self.url(self.host(origin), path), origin, path))
+        Ok(KeyedUrl { key: self.url(self.host(origin), path), origin, path })
     }
 
     pub fn key_of(&self, url: &str) -> Result<UrlKey, FrontierError> {
-        Ok(self.of(url)?.0)
+        Ok(self.of(url)?.key)
     }
 }
 

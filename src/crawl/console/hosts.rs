@@ -110,8 +110,8 @@ impl HostList {
 
     /// None: the host has no traps.
     pub(super) fn traps(&self, origin: &str) -> Result<Option<HostTraps>, FrontierError> {
-        let (_, kept) = self.frontier.traps(origin)?;
-        Ok(kept.and_then(|kept| HostTraps::from_bytes(&kept)))
+        let statistics = self.frontier.traps(origin)?.statistics;
+        Ok(statistics.and_then(|statistics| HostTraps::from_bytes(&statistics)))
     }
 
     /// The deferred patterns of a host and the parameters removed from its links, one line each.

@@ -9,7 +9,8 @@ use super::changes::ranks;
 use super::changes::rechecks;
 use super::open::EmbeddedFrontier;
 use super::verdicts::add_batch;
-use crate::keys::split;
+use crate::deferred::StoredTraps;
+use crate::keys::{KeyedUrl, split};
 use crate::{
     AddressLimit, Applied, Batch, ChooseRecheck, Counts, Fetching, FrontierError, HostLeases, Lease, LeaseAnswer,
     LeaseLimits, NoBudget, Notes, PageRecord, PolitenessSlot, Proposal, Proposed, QueuePosition, Ranked, Release,
@@ -137,7 +138,7 @@ impl Verdicts for EmbeddedFrontier {
     }
 
     fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError> {
-        let (key, origin, _) = self.memory.keys.of(url)?;
+        let KeyedUrl { key, origin, .. } = self.memory.keys.of(url)?;
         let page = self.store_handle.store()?.page(key, origin)?;
         Ok(page.map(|page| PageRecord { url_history: UrlHistory::default(), ..page }))
     }
@@ -169,11 +170,11 @@ impl Validation for EmbeddedFrontier {
         lost.len() as u64
     }
 
-    fn traps(&self, origin: &str) -> Result<(u64, Option<Vec<u8>>), FrontierError> {
+    fn traps(&self, origin: &str) -> Result<StoredTraps, FrontierError> {
         let host = self.memory.keys.host(split(&format!("{origin}/"))?.0);
         let pages = self.recorded(host, |record| record.pages)?.unwrap_or(0);
         let store = self.store_handle.store()?;
-        Ok((pages, store.get(&store.notes, &note(host))?.map(|bytes| bytes.to_vec())))
+        Ok(StoredTraps { pages, statistics: store.get(&store.notes, &note(host))?.map(|bytes| bytes.to_vec()) })
     }
 
     fn lead(&self, url: &str) -> Result<Option<Lead>, FrontierError> {

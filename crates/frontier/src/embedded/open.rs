@@ -126,7 +126,7 @@ fn remember(
         reservations: Arc::new(Reservations::new(store_handle, keys, ledger)),
         schedule,
         last_links: Mutex::default(),
-        standings: Mutex::default(),
+        priorities: Mutex::default(),
         wakes_duplicates: options.wakes_duplicates,
         clock: AtomicU64::new(clock),
     })

@@ -5,7 +5,7 @@ use super::disk::records::{Source, UrlState};
 use super::disk::store::Store;
 use super::disk::target_keys::members_of;
 use super::open::EmbeddedFrontier;
-use crate::keys::{Rank, UrlKey, ready_key};
+use crate::keys::{KeyedUrl, Rank, UrlKey, ready_key};
 use crate::snapshot::{COUNTED, QueueState, UrlSnapshot};
 use crate::{Found, FoundBy, FrontierError};
 use seine_parse::page::EpochMs;
@@ -16,7 +16,7 @@ const NAMED: usize = 20;
 impl EmbeddedFrontier {
     /// The record and the present state of a normalised URL; none if it was never found.
     pub fn url_snapshot(&self, address: &str) -> Result<Option<UrlSnapshot>, FrontierError> {
-        let (url, origin, _) = self.memory.keys.of(address)?;
+        let KeyedUrl { key: url, origin, .. } = self.memory.keys.of(address)?;
         let store = &*self.store_handle.store()?;
         let Some(state) = store.state_of(url)? else { return Ok(None) };
         let queued = store.queued(url, state)?;

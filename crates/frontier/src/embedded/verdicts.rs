@@ -11,7 +11,7 @@ use super::changes::urls::Urls;
 use super::disk::records::{QueuedUrl, UrlState};
 use super::memory::leases::Leases;
 use crate::deferred::TrapsDone;
-use crate::keys::{Rank, UrlKey};
+use crate::keys::{KeyedUrl, Rank, UrlKey};
 use crate::work::PRIORITY_UNKNOWN;
 use crate::{
     Applied, Attempt, Attempts, Batch, Cause, Change, FrontierError, HostPause, PageRecord, PageState, UrlHistory,
@@ -30,6 +30,14 @@ struct Subject<'v> {
     page: Option<PageRecord>,
     /// Leased by this process, without an earlier verdict in this batch.
     is_in_flight: bool,
+}
+
+/// What a [`Change::Retry`] says of the URL itself.
+struct Retry {
+    due: EpochMs,
+    attempt: u16,
+    put_off: bool,
+    cause: Option<Cause>,
 }
 
 impl Subject<'_> {
@@ -59,9 +67,9 @@ pub(super) fn add_batch(changes: &mut Changes, batch: &Batch) -> Result<Applied,
 fn add_verdicts(changes: &mut Changes, verdicts: &[Verdict]) -> Result<u64, FrontierError> {
     let keys = changes.urls.keys;
     let parts = verdicts.iter().map(|verdict| keys.of(&verdict.url)).collect::<Result<Vec<_>, _>>()?;
-    let in_flight = changes.urls.hosts.were_in_flight(parts.iter().map(|(url, ..)| *url));
+    let in_flight = changes.urls.hosts.were_in_flight(parts.iter().map(|url| url.key));
     let mut changed = 0;
-    for ((verdict, (url, origin, path)), is_in_flight) in verdicts.iter().zip(parts).zip(in_flight) {
+    for ((verdict, KeyedUrl { key: url, origin, path }), is_in_flight) in verdicts.iter().zip(parts).zip(in_flight) {
         let urls = &changes.urls;
         let (state, page) = (urls.queues.state_of(url)?, urls.pages.get(url, origin)?);
         let is_in_flight = is_in_flight && !urls.hosts.has_verdict(url);
@@ -78,7 +86,8 @@ fn add_verdict(changes: &mut Changes, subject: &Subject) -> Result<bool, Frontie
     match &subject.verdict.change {
         Change::Page { record, due_again } => add_page(changes, subject, record, *due_again).map(|()| true),
         Change::Retry { at, attempt, put_off, cause, host } => {
-            add_retry(&mut changes.urls, subject, (*at, *attempt, *put_off, *cause), *host)
+            let retry = Retry { due: *at, attempt: *attempt, put_off: *put_off, cause: *cause };
+            add_retry(&mut changes.urls, subject, retry, *host)
         }
     }
 }
@@ -142,7 +151,7 @@ fn end_doubt_of_target(urls: &mut Urls, subject: &Subject) -> Result<(), Frontie
     let target =
         subject.verdict.reached.as_ref().filter(|reached| reached.has_page && reached.url != subject.verdict.url);
     let Some(target) = target else { return Ok(()) };
-    let (url, origin, _) = urls.keys.of(&target.url)?;
+    let KeyedUrl { key: url, origin, .. } = urls.keys.of(&target.url)?;
     let Some(page) = urls.pages.get(url, origin)?.filter(|page| page.state.is_live()) else { return Ok(()) };
     // A cut body says nothing about the page, and one that names another page says the same through a redirect.
     if page.doubt().is_none_or(|(doubt, _)| matches!(doubt, Doubt::Cut | Doubt::Named)) {
@@ -175,13 +184,13 @@ fn learn_trust(urls: &mut Urls, subject: &Subject, record: &PageRecord) -> Resul
 fn add_retry(
     urls: &mut Urls,
     subject: &Subject,
-    (at, attempt, put_off, cause): (EpochMs, u16, bool, Option<Cause>),
+    Retry { due, attempt, put_off, cause }: Retry,
     pause: HostPause,
 ) -> Result<bool, FrontierError> {
     let queued = queued_of(&urls.queues, subject)?;
     if let Some(item) = &queued {
-        let is_there = matches!(subject.state, Some(UrlState::Later { due, .. }) if due == at);
-        if item.attempt > attempt || (item.attempt == attempt && is_there) {
+        let is_queued_so = matches!(subject.state, Some(UrlState::Later { due: queued, .. }) if queued == due);
+        if item.attempt > attempt || (item.attempt == attempt && is_queued_so) {
             return Ok(false);
         }
     }
@@ -196,7 +205,7 @@ fn add_retry(
     attempts.push(subject.verdict.attempt);
     let (kind, revisit) = (subject.verdict.kind, subject.page.is_some());
     let item = QueuedUrl { kind, attempt, put_off, cause, attempts, revisit, ..item };
-    urls.enqueue_later(subject.key(), at, rank, &item)?;
+    urls.enqueue_later(subject.key(), due, rank, &item)?;
     urls.totals.first_time += u64::from(subject.page.is_none());
     urls.hosts.change(subject.url.host, subject.origin)?.pause(pause);
     Ok(true)

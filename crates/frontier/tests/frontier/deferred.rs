@@ -8,6 +8,8 @@ use seine_frontier::*;
 
 use crate::support::*;
 
+on_every_frontier!(counts_deferred_urls);
+
 const ORIGIN: &str = "http://a.example";
 
 /// A batch: new deferred URLs with their marks and priorities, URLs to release by mark, and the portion to release if the
@@ -115,4 +117,22 @@ proptest! {
         expected.sort();
         prop_assert_eq!(rest, expected);
     }
+}
+
+fn counts_deferred_urls(make: Make) {
+    let mut frontier = make(plain());
+    let traps = Traps { deferred: vec![(0, 7)], ..Traps::default() };
+    let links = pages(&["https://a.example/trap", "https://a.example/page"]);
+    frontier.apply(&Batch { traps, ..batch(1, vec![], links) }, 0).unwrap();
+    frontier.reopen(0);
+    let counts = frontier.counts();
+    assert_eq!((counts.work_proposed, counts.first_time, counts.deferred), (2, 2, 1));
+    let lease = lease_one(&*frontier, 0, 9);
+    assert_eq!(lease.work.iter().map(|work| &*work.url).collect::<Vec<_>>(), ["https://a.example/page"]);
+    let fetched_urls = vec!["https://a.example/page".to_owned()];
+    frontier.release(lease, Release { fetched: fetched_urls, ..Release::default() }).unwrap();
+    frontier.apply(&batch(2, vec![fetched("https://a.example/page", 1, None)], vec![]), 1).unwrap();
+    assert_eq!(frontier.next_due(), None);
+    assert!(!frontier.has_work(1), "no run waits for deferred URLs");
+    assert_eq!(frontier.counts().deferred, 1);
 }

@@ -7,6 +7,8 @@ use seine_parse::page::EpochMs;
 
 use crate::support::*;
 
+on_every_frontier!(keeps_to_the_limit_of_hosts_of_a_domain);
+
 const WORKERS: usize = 32;
 const SPARED: usize = WORKERS / 8;
 /// Delay of a host.
@@ -161,4 +163,18 @@ fn a_domain_alone_has_all_places() {
     frontier.propose(&urls, 0).unwrap();
     let leases = frontier.lease(1, LeaseLimits { hosts: WORKERS, urls: 1, spared: SPARED }).unwrap();
     assert_eq!(leases.len(), WORKERS);
+}
+
+fn keeps_to_the_limit_of_hosts_of_a_domain(make: Make) {
+    let mut frontier = make(FrontierOptions { max_hosts_per_domain: Some(2), ..plain() });
+    let link = |url: &str| Proposal { depth: 1, ..page(url) };
+    let links = ["https://a.many.co.uk/", "https://b.many.co.uk/", "https://c.many.co.uk/", "https://c.few.co.uk/"];
+    let proposed = frontier.propose(&links.map(link), 0).unwrap();
+    assert_eq!(proposed, Proposed { added: 3, over_hosts: 1, ..Proposed::default() });
+    let seed = page("https://seed.many.co.uk/");
+    assert_eq!(frontier.propose(&[seed], 0).unwrap().added, 1, "a seed is always added");
+    frontier.reopen(1);
+    let applied = frontier.apply(&batch(1, vec![], links.map(link).to_vec()), 1).unwrap();
+    assert_eq!(applied.proposed, Proposed { known: 3, over_hosts: 1, ..Proposed::default() });
+    assert_eq!((frontier.counts().hosts, frontier.counts().over_hosts), (4, 2));
 }

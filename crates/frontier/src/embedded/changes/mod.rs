@@ -68,7 +68,7 @@ impl<'a> Changes<'a> {
             keys: memory.keys,
             now,
             limits: &memory.limits,
-            standings: &memory.standings,
+            priorities: &memory.priorities,
             totals,
             hosts: Hosts::new(before, totals.next_host, now),
             queues: Queues::new(store, &mut cache.deferred),

@@ -82,7 +82,7 @@ pub(crate) fn rank_again(
 /// A link to a known URL: if the link has a better score, the URL moves forward.
 pub(crate) fn raise(urls: &mut Urls, proposal: &Proposal, (url, origin): (UrlKey, &str)) -> Result<(), FrontierError> {
     let (Some(lead), priority) = (&proposal.lead, proposal.priority) else { return Ok(()) };
-    if urls.standings.lock().is_as_good(url, priority) {
+    if urls.priorities.lock().is_as_good(url, priority) {
         return Ok(());
     }
     // A URL that was fetched, or is due later, does not move.
@@ -96,7 +96,7 @@ pub(crate) fn raise(urls: &mut Urls, proposal: &Proposal, (url, origin): (UrlKey
             return rerank(urls, (url, origin), rank, priority, &QueuedUrl { lead: lead.clone(), ..item });
         }
     }
-    urls.standings.lock().set(url, standing);
+    urls.priorities.lock().set(url, standing);
     Ok(())
 }
 
@@ -109,6 +109,6 @@ fn rerank(
 ) -> Result<(), FrontierError> {
     urls.dequeue((url, origin), UrlState::Ready(rank))?;
     urls.enqueue_ready((url, origin), Rank::new(priority, rank.sequence()), to_bytes(item))?;
-    urls.standings.lock().set(url, priority);
+    urls.priorities.lock().set(url, priority);
     Ok(())
 }

@@ -4,7 +4,7 @@ use super::answer::{HEIRS, Heirs};
 use super::pages::attempts_before;
 use super::urls::Urls;
 use crate::embedded::disk::records::{self, QueuedUrl, UrlState};
-use crate::keys::UrlKey;
+use crate::keys::{KeyedUrl, UrlKey};
 use crate::{FrontierError, Hint, PageRecord, PageState, WHEN_LINKED_AGAIN};
 use seine_parse::page::{EpochMs, Kind};
 
@@ -40,7 +40,7 @@ pub(crate) fn recheck(urls: &mut Urls, address: &str, recheck: Recheck) -> Resul
 }
 
 fn bring_forward(urls: &mut Urls, address: &str, reread: bool) -> Result<bool, FrontierError> {
-    let (url, origin, path) = urls.keys.of(address)?;
+    let KeyedUrl { key: url, origin, path } = urls.keys.of(address)?;
     let (Some(state), Some(page)) = (urls.queues.state_of(url)?, urls.pages.get(url, origin)?) else {
         return Ok(false);
     };
@@ -62,14 +62,14 @@ fn bring_forward(urls: &mut Urls, address: &str, reread: bool) -> Result<bool, F
 }
 
 fn mark(urls: &mut Urls, address: &str) -> Result<bool, FrontierError> {
-    let (url, origin, _) = urls.keys.of(address)?;
+    let KeyedUrl { key: url, origin, .. } = urls.keys.of(address)?;
     let Some(page) = urls.pages.get(url, origin)? else { return Ok(false) };
     urls.put_page((url, origin), PageRecord { must_refetch: true, ..page })?;
     Ok(true)
 }
 
 fn set_revisit(urls: &mut Urls, address: &str, due: Option<EpochMs>) -> Result<bool, FrontierError> {
-    let (url, origin, path) = urls.keys.of(address)?;
+    let KeyedUrl { key: url, origin, path } = urls.keys.of(address)?;
     let Some(state) = urls.queues.state_of(url)? else { return Ok(false) };
     let was_due = match state {
         UrlState::Ready(_) => return Ok(false),
@@ -100,7 +100,7 @@ fn set_revisit(urls: &mut Urls, address: &str, due: Option<EpochMs>) -> Result<b
 /// flight, never fetched, waiting for a retry, or rechecked since are left alone, so the same hint again changes
 /// nothing.
 pub(crate) fn add_hint(urls: &mut Urls, hint: &Hint) -> Result<(), FrontierError> {
-    let (url, origin, _) = urls.keys.of(&hint.url)?;
+    let KeyedUrl { key: url, origin, .. } = urls.keys.of(&hint.url)?;
     let Some(page) = urls.pages.get(url, origin)? else { return Ok(()) };
     let was_none = page.no_page_since().is_some();
     let state = match urls.queues.state_of(url)? {
@@ -131,7 +131,7 @@ pub(crate) fn add_hint(urls: &mut Urls, hint: &Hint) -> Result<(), FrontierError
 
 /// Makes a known URL due now, with all of its attempts. URLs that are due or in flight are left alone.
 pub(crate) fn try_again(urls: &mut Urls, address: &str) -> Result<bool, FrontierError> {
-    let (url, origin, path) = urls.keys.of(address)?;
+    let KeyedUrl { key: url, origin, path } = urls.keys.of(address)?;
     let state = match urls.queues.state_of(url)? {
         None | Some(UrlState::Ready(_)) => return Ok(false),
         Some(UrlState::Later { due, .. }) if due <= urls.now => return Ok(false),

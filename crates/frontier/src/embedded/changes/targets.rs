@@ -136,9 +136,9 @@ impl<'a> Targets<'a> {
             return Ok(heirs);
         }
         if is != SlotOwner::None {
-            let stand_in = self.owner(url)?.filter(|owner| owner.has_canonical_slot).map(|owner| owner.url);
-            if let Some(stand_in) = stand_in.filter(|stand_in| Some(stand_in) != record.target.as_ref()) {
-                heirs.push(Heirs::one(self.store.keys.key_of(&stand_in)?));
+            let slot_owner = self.owner(url)?.filter(|owner| owner.has_canonical_slot).map(|owner| owner.url);
+            if let Some(slot_owner) = slot_owner.filter(|slot_owner| Some(slot_owner) != record.target.as_ref()) {
+                heirs.push(Heirs::one(self.store.keys.key_of(&slot_owner)?));
             }
         }
         if was != SlotOwner::None {

@@ -11,7 +11,7 @@ use crate::embedded::disk::records::{QueuedUrl, Source, UrlState};
 use crate::embedded::disk::store::Store;
 use crate::embedded::memory::known::Known;
 use crate::embedded::memory::limits::Limits;
-use crate::embedded::memory::standings::Standings;
+use crate::embedded::memory::priority_cache::PriorityCache;
 use crate::keys::{Keys, Rank, UrlKey};
 use crate::schedule::Totals;
 use crate::{FrontierError, PageRecord, WHEN_LINKED_AGAIN};
@@ -23,7 +23,7 @@ pub(crate) struct Urls<'a> {
     pub keys: Keys,
     pub now: EpochMs,
     pub limits: &'a Limits,
-    pub standings: &'a Mutex<Standings>,
+    pub priorities: &'a Mutex<PriorityCache>,
     pub totals: Totals,
     pub hosts: Hosts<'a>,
     pub queues: Queues<'a>,

@@ -11,9 +11,9 @@ pub(super) mod leases;
 pub(super) mod ledger;
 pub(super) mod limits;
 pub(super) mod opening;
+pub(super) mod priority_cache;
 pub(super) mod reservations;
 pub(super) mod slots;
-pub(super) mod standings;
 pub(super) mod visits;
 
 use std::sync::Arc;
@@ -29,8 +29,8 @@ use last_links::LastLinks;
 use leases::Leases;
 use limits::Limits;
 use opening::Opening;
+use priority_cache::PriorityCache;
 use reservations::Reservations;
-use standings::Standings;
 use visits::Visits;
 
 /// The parts, each with its own lock.
@@ -43,7 +43,7 @@ pub(super) struct Memory {
     pub leases: Leases,
     pub reservations: Arc<Reservations>,
     pub last_links: Mutex<LastLinks>,
-    pub standings: Mutex<Standings>,
+    pub priorities: Mutex<PriorityCache>,
     /// See [`crate::FrontierOptions::wakes_duplicates`].
     pub wakes_duplicates: bool,
     /// The latest time passed in, stored over restarts.

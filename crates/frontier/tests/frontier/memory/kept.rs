@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use seine_delivery::Offset;
+use seine_frontier::deferred::{DEFERRED, deferred_under};
 use seine_frontier::{
     Change, FrontierError, FrontierOptions, Harvest, Hint, PageRecord, Proposal, Proposed, Robots, Trouble, Verdict,
     WHEN_LINKED_AGAIN, Work,
@@ -24,6 +25,8 @@ pub(super) struct Kept {
     pub notes: BTreeMap<String, String>,
     pub cursor: Offset,
     pub links_seen: u64,
+    /// Links left out because their domain has too many hosts.
+    pub over_hosts: u64,
     pub harvest: Harvest,
     pub sequence: u64,
     /// When the process started.
@@ -61,9 +64,11 @@ pub(super) struct KeptHost {
 }
 
 impl Kept {
+    /// `deferred`: see [`seine_frontier::deferred::Traps::deferred`].
     pub fn propose(
         &mut self,
         work: &[Proposal],
+        deferred: &[(usize, u32)],
         options: &FrontierOptions,
         is_in_flight: &dyn Fn(&str) -> bool,
         now: EpochMs,
@@ -73,7 +78,7 @@ impl Kept {
             origin_of(&proposal.url)?;
         }
         let mut proposed = Proposed::default();
-        for Proposal { url, kind, depth, priority, .. } in work {
+        for (number, Proposal { url, kind, depth, priority, .. }) in work.iter().enumerate() {
             let origin = origin_of(url)?;
             // Counted only if it matters, because counting reads every URL.
             let is_troubled = self.hosts.get(&origin).is_some_and(|host| host.trouble.is_some());
@@ -91,6 +96,12 @@ impl Kept {
                 proposed.known += 1;
                 continue;
             }
+            let is_seed = *kind == Kind::Page && *depth == 0;
+            if !is_seed && self.is_one_too_many(&origin, options.max_hosts_per_domain) {
+                proposed.over_hosts += 1;
+                self.over_hosts += 1;
+                continue;
+            }
             let host = self.host(&origin, now);
             if *kind == Kind::Page && limit.is_some_and(|limit| host.pages >= limit) {
                 proposed.over_limit += 1;
@@ -101,12 +112,25 @@ impl Kept {
                 host.trouble = None;
             }
             let rank = self.next_rank(*priority);
-            let (kind, depth, queue) = (*kind, *depth, Queue::Ready);
+            let mark = deferred.iter().find(|(of, _)| *of == number).map(|(_, mark)| EpochMs::from(*mark));
+            let queue = mark.map_or(Queue::Ready, |mark| Queue::Later(DEFERRED + mark));
+            let (kind, depth) = (*kind, *depth);
             let new = Url { origin, kind, depth, attempt: 0, was_put_off: false, rank, queue, page: None };
             self.urls.insert(url.clone(), new);
             proposed.added += 1;
         }
         Ok(proposed)
+    }
+
+    /// Whether a host is new and its domain has `most` hosts already.
+    fn is_one_too_many(&self, origin: &str, most: Option<u64>) -> bool {
+        let domain_of = |origin: &str| {
+            let host = seine_parse::url::host(origin).unwrap_or(origin);
+            seine_parse::url::registrable_domain(host).to_owned()
+        };
+        let domain = domain_of(origin);
+        let known = || self.hosts.keys().filter(|other| domain_of(other) == domain).count() as u64;
+        most.is_some_and(|most| !self.hosts.contains_key(origin) && known() >= most)
     }
 
     /// Fewer links lead to a known URL than before.
@@ -243,6 +267,10 @@ impl KeptHost {
 }
 
 impl Url {
+    pub fn is_deferred(&self) -> bool {
+        matches!(self.queue, Queue::Later(due) if deferred_under(due).is_some())
+    }
+
     /// 0 for a URL that may be fetched any time.
     pub fn due(&self, kept: &Kept) -> EpochMs {
         match self.queue {

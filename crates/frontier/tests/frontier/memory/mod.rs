@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use parking_lot::Mutex;
 use seine_delivery::Offset;
+use seine_frontier::deferred::DEFERRED;
 use seine_frontier::{
     Applied, Batch, Change, Counts, FrontierError, FrontierOptions, Health, Host, HostLeases, HostPause, Lease,
     LeaseAnswer, LeaseLimits, Notes, PageRecord, PageState, Proposal, Proposed, Release, Scheduler, Trouble, Troubled,
@@ -57,7 +58,7 @@ impl HostLeases for MemoryFrontier {
     fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError> {
         let mut kept = self.kept.lock();
         kept.unwritten.clear();
-        kept.propose(work, &self.options, &|url| self.volatile.lock().in_flight.contains_key(url), now)
+        kept.propose(work, &[], &self.options, &|url| self.volatile.lock().in_flight.contains_key(url), now)
     }
 
     fn lease_host(&self, origin: &str, now: EpochMs) -> Result<LeaseAnswer, FrontierError> {
@@ -151,7 +152,7 @@ impl Scheduler for MemoryFrontier {
 
     fn next_due(&self) -> Option<EpochMs> {
         let (kept, volatile) = (self.kept.lock(), self.volatile.lock());
-        volatile.hosts(&kept).map(|(due, ..)| due).min().filter(|due| *due < WHEN_LINKED_AGAIN)
+        volatile.hosts(&kept).map(|(due, ..)| due).min().filter(|due| *due < DEFERRED)
     }
 
     fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting {
@@ -219,7 +220,7 @@ impl Verdicts for MemoryFrontier {
             next.hint(hint, finished.contains(&hint.url) || !volatile.in_flight.contains_key(&hint.url));
         }
         let is_in_flight = |url: &str| volatile.in_flight.contains_key(url) && !finished.contains(&url.to_owned());
-        applied.proposed = next.propose(&batch.proposals, &self.options, &is_in_flight, now)?;
+        applied.proposed = next.propose(&batch.proposals, &batch.traps.deferred, &self.options, &is_in_flight, now)?;
         next.links_seen += batch.proposals.len() as u64;
         next.harvest.judged += batch.harvest.judged;
         next.harvest.relevant += batch.harvest.relevant;
@@ -249,7 +250,7 @@ impl Verdicts for MemoryFrontier {
         let pages = || kept.urls.values().filter(|url| url.kind == Kind::Page).filter_map(|url| url.page.as_ref());
         let in_state = |wanted: fn(PageState) -> bool| pages().filter(|page| wanted(page.state)).count() as u64;
         Counts {
-            deferred: 0,
+            deferred: queued().filter(|url| url.is_deferred()).count() as u64,
             work_proposed: queued().count() as u64,
             first_time: queued().filter(|url| url.page.is_none()).count() as u64,
             page: pages().count() as u64,
@@ -267,7 +268,7 @@ impl Verdicts for MemoryFrontier {
             hosts_leased: volatile.leases.len() as u64,
             in_flight: volatile.in_flight.len() as u64,
             links_seen: kept.links_seen,
-            over_hosts: 0,
+            over_hosts: kept.over_hosts,
             judged: kept.harvest.judged,
             relevant: kept.harvest.relevant,
         }
@@ -324,6 +325,6 @@ impl Model for MemoryFrontier {
         let (kept, volatile) = (self.kept.lock(), self.volatile.lock());
         let mut queued = kept.urls.values().filter(|url| url.queue != Queue::None);
         let is_busy = !volatile.leases.is_empty() || !volatile.in_flight.is_empty();
-        is_busy || queued.any(|url| url.page.is_none() || url.due(&kept) <= now)
+        is_busy || queued.any(|url| (url.page.is_none() && !url.is_deferred()) || url.due(&kept) <= now)
     }
 }

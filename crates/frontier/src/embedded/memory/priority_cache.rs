@@ -5,7 +5,7 @@ use crate::keys::UrlKey;
 /// A small cache of URLs' priorities, so that most links to known URLs need no read of the store. Two URLs are mixed up
 /// if 56 bits of their keys agree. An outdated priority keeps a URL in its position until the queue is scored again.
 #[derive(Debug, Default)]
-pub(crate) struct Standings {
+pub(crate) struct PriorityCache {
     /// The key without its last byte, and the priority. Empty until links have scores.
     slots: Box<[u64]>,
 }
@@ -13,7 +13,7 @@ pub(crate) struct Standings {
 /// 2 MiB.
 const SLOTS: usize = 1 << 18;
 
-impl Standings {
+impl PriorityCache {
     /// Whether the URL is known to have at least this priority, or to have left the queue.
     pub(crate) fn is_as_good(&self, url: UrlKey, priority: u8) -> bool {
         let (at, mark) = slot(url);
