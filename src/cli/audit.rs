@@ -21,7 +21,8 @@ pub(super) struct Args {
     #[command(flatten)]
     folder: NamedFolder,
     /// Also check the destinations: the records of FILES, the documents of Elasticsearch by id, the events in the Kafka
-    /// topic. The topic is read once for each 16 million messages, with at most 128 MiB of memory.
+    /// topic. The topic is read once for each 16 million messages, with at most 128 MiB of memory. FILES and the topic
+    /// are read again for each 7 million pages, with some 150 MiB, and compared with the known pages.
     #[arg(long)]
     destinations: bool,
     #[command(flatten)]

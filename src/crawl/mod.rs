@@ -2,7 +2,6 @@
 
 mod api_service;
 pub mod audit;
-mod audit_index;
 mod backfill;
 mod clients;
 pub(crate) mod console;

@@ -7,6 +7,7 @@ pub(crate) mod filesystem;
 pub(crate) mod folder;
 mod identified;
 pub mod kafka;
+pub mod live_keys;
 mod local;
 mod locate;
 pub(crate) mod location_notes;

@@ -8,6 +8,7 @@ use seine_formats::pagestore::{CONTENTS, UrlHash};
 use seine_system::folders::if_there;
 
 use super::folder::file_error;
+use super::live_keys::LiveKeys;
 use super::sink::SinkError;
 use crate::config::ElasticConfig;
 
@@ -15,7 +16,12 @@ use crate::config::ElasticConfig;
 pub(crate) enum PagesAt<'a> {
     Disk(PagesOnDisk),
     Index(&'a ElasticConfig),
+    /// Nowhere: the destination is read as a whole.
+    Whole(ReadKeys<'a>),
 }
+
+/// Reads the destination, and notes which URLs have a page there. Returns how many messages retention has removed.
+pub(crate) type ReadKeys<'a> = Box<dyn Fn(&mut LiveKeys) -> Result<u64, SinkError> + 'a>;
 
 /// The pages of one sink.
 pub(crate) enum PagesOnDisk {

@@ -87,6 +87,11 @@ const FILES: Row = Row {
         true => count::files(folder, expected).map(Some),
         false => Ok(None),
     },
+    pages: |config, folder| {
+        let folder = folder.to_owned();
+        let is_read = config.format == Some(files::FORMAT);
+        Ok(is_read.then(|| PagesAt::Whole(Box::new(move |keys| count::read_keys(&folder, keys)))))
+    },
     // FILES has no ids: it is the URL and the time of the fetch.
     key: |config, event| (config.format == Some(files::FORMAT)).then(|| count::files_key(&event.url, event.ended_ms)),
     find: |config, folder, page, _| locate::in_files(config, folder, page).map(Some),
@@ -142,6 +147,12 @@ const KAFKA: Row = Row {
         _ => Ok(None),
     },
     key: |_, event| Some(id_hash(&event.id)),
+    pages: |config, _| match &config.destination {
+        Destination::Kafka(kafka) => {
+            Ok(Some(PagesAt::Whole(Box::new(move |keys| kafka::audit::read_keys(kafka, keys)))))
+        }
+        _ => Ok(None),
+    },
     find: |config, folder, page, patience| match &config.destination {
         Destination::Kafka(kafka) => kafka::location::find(kafka, folder, page, patience).map(Some),
         _ => Ok(None),

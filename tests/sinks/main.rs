@@ -7,6 +7,7 @@ mod appended;
 mod event;
 mod files;
 mod filesystem;
+mod live_keys;
 mod pagestore;
 mod records;
 #[path = "../support/sink.rs"]

@@ -1,5 +1,7 @@
 //! The key and headers of a message.
 
+use std::borrow::Cow;
+
 use rdkafka::message::{Header, OwnedHeaders};
 use seine_delivery::Entry;
 use seine_formats::change;
@@ -69,6 +71,11 @@ pub(super) fn moved_headers(entry: &Entry) -> OwnedHeaders {
 /// The URL, escaped.
 pub(super) fn key_of(entry: &Entry) -> String {
     url::form_urlencoded::byte_serialize(entry.event.url.as_bytes()).collect()
+}
+
+/// The URL of a message's key.
+pub(super) fn url_of_key(key: &[u8]) -> Option<Cow<'_, str>> {
+    url::form_urlencoded::parse(key).next().map(|(url, _)| url)
 }
 
 /// Hash of the key. All messages of one URL have the same key.

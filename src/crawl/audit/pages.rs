@@ -1,15 +1,17 @@
-//! Audits an index: it must have a document for each live page, and none for pages that were removed.
+//! Audits pages: a destination must have each live page, and none that was removed.
 
 use std::collections::HashSet;
 
+use seine_formats::stored_fields::{Field, Stored};
 use seine_frontier::{EmbeddedFrontier, FrontierError, PageRecord, PageState, Verdicts};
 
-use super::error::CrawlError;
 use crate::config::{ElasticConfig, Removed, SinkConfig, Upkeep};
+use crate::crawl::error::CrawlError;
 use crate::sinks::SinkError;
 use crate::sinks::dead_letters::id_hash;
 use crate::sinks::elasticsearch::{AT_ONCE, IndexReader};
-use crate::sinks::on_disk::PagesOnDisk;
+use crate::sinks::live_keys::{KEYS_AT_ONCE, LiveKeys};
+use crate::sinks::on_disk::{PagesOnDisk, ReadKeys};
 
 /// Number of URLs to list.
 const NAMED: usize = 5;
@@ -35,6 +37,8 @@ pub(super) struct Compared {
     pub found: u64,
     /// Documents of pages that were removed.
     pub left_over: u64,
+    /// Messages that retention removed. They may have been pages.
+    pub removed: u64,
     pub notes: Vec<String>,
 }
 
@@ -101,6 +105,47 @@ pub(super) fn compare_files(
     Ok(compared)
 }
 
+/// Looks up every page of the frontier in a destination that is read as a whole.
+pub(super) fn compare_whole(
+    frontier: &EmbeddedFrontier,
+    read: &ReadKeys<'_>,
+    config: &SinkConfig,
+    passed: &Passed<'_>,
+) -> Result<Compared, CrawlError> {
+    // Other formats leave out pages of some types, which the frontier does not know.
+    let holds_each = config.format.is_some_and(|format| format.holds(Field::OtherTypes) == Stored::Complete);
+    let removes = config.destination.is_server() && config.upkeep.removed != Removed::Keep;
+    let (mut compared, mut missing, mut left_over) = (Compared::default(), Vec::new(), Vec::new());
+    let mut pass = Some(LiveKeys::new(KEYS_AT_ONCE));
+    while let Some(mut keys) = pass {
+        compared.removed = read(&mut keys)?;
+        let wanted = |record: &PageRecord| holds_each && must_be_there(record, config.upkeep, passed);
+        let leaves = |record: &PageRecord| removes && has_left(record, passed);
+        let is_of_pass = |record: &PageRecord| keys.cover(&record.url) && (wanted(record) || leaves(record));
+        let mut after = None::<String>;
+        loop {
+            let records = frontier.records_after(after.as_deref(), AT_ONCE, &is_of_pass)?;
+            for record in &records {
+                let (is_wanted, is_held) = (wanted(record), keys.hold(&record.url));
+                compared.live += u64::from(is_wanted);
+                compared.found += u64::from(is_wanted && is_held);
+                compared.left_over += u64::from(!is_wanted && is_held);
+                let named = if is_wanted { &mut missing } else { &mut left_over };
+                if is_wanted != is_held && named.len() < NAMED {
+                    named.push(record.url.clone());
+                }
+            }
+            let Some(last) = records.into_iter().next_back() else { break };
+            after = Some(last.url);
+        }
+        pass = keys.next_pass();
+    }
+    let name = config.name();
+    compared.note(&format!("{name}: live pages that are not there"), &missing);
+    compared.note(&format!("{name}: pages that have left, and are still there"), &left_over);
+    Ok(compared)
+}
+
 /// The page's last event was delivered.
 fn is_passed(record: &PageRecord, passed: &Passed<'_>) -> bool {
     record.passed_at.is_none_or(|at| at <= passed.at) && !passed.letters.contains(&id_hash(&record.event_id))
@@ -112,6 +157,11 @@ fn must_be_there(record: &PageRecord, upkeep: Upkeep, passed: &Passed<'_>) -> bo
     let is_left_out = upkeep.skip_duplicates && record.duplicate_of().is_some();
     let is_page = record.kind.is_delivered() && record.state.is_live();
     is_page && is_due && !is_left_out && is_passed(record, passed)
+}
+
+/// The destination was informed that the page is gone.
+fn has_left(record: &PageRecord, passed: &Passed<'_>) -> bool {
+    matches!(record.state, PageState::Gone | PageState::Withheld | PageState::Alias) && is_passed(record, passed)
 }
 
 /// Counts documents of removed pages, and lists the first.
@@ -136,11 +186,7 @@ fn left_over(
             failed = Some(error);
             SinkError::Other { sink: "elasticsearch", problem, remedy: "see the checks of the frontier above" }
         })?;
-        let has_left = |record: &PageRecord| {
-            matches!(record.state, PageState::Gone | PageState::Withheld | PageState::Alias)
-                && is_passed(record, passed)
-        };
-        if record.as_ref().is_some_and(has_left) {
+        if record.as_ref().is_some_and(|record| has_left(record, passed)) {
             *count += 1;
             if named.len() < NAMED {
                 named.push(id.to_owned());
