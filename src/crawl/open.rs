@@ -38,6 +38,7 @@ use crate::telemetry::fetch_log::FetchLog;
 use crate::telemetry::progress::span;
 use crate::telemetry::rates::Rates;
 use crate::visit::rules_cache::RulesCache;
+use crate::visit::shorter_delays;
 use crate::visit::{Services, Visitor};
 
 pub(super) fn open(
@@ -54,6 +55,9 @@ pub(super) fn open(
     let ordered = ordered_limits(&frontier, &mut config)?;
     room.write(&frontier, || restart_sink::after_restore(&folder, &frontier))?;
     let scope = scope_with(seeds, &frontier, &config, room)?;
+    if frontier.rests_by_longer_delay() {
+        room.write(&frontier, || shorter_delays::bring_forward(&frontier, &config, None).map(|_| ()))?;
+    }
     let frontier: Arc<EmbeddedFrontier> = Arc::new(frontier);
     let pauses = Arc::new(open_pauses(&frontier, &folder)?);
     room.write(&frontier, || try_seeds_again(&frontier, seeds))?;

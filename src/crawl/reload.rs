@@ -12,7 +12,7 @@ use crate::api::Refusal;
 use crate::api::schema::Reloaded;
 use crate::config::{Config, KeyChanged, changes};
 use crate::telemetry::logging;
-use crate::visit::Services;
+use crate::visit::{Services, shorter_delays};
 
 /// Reads the file again; the environment and options of the start still override it. Nothing changes if the file is
 /// wrong, or changes keys that need a restart.
@@ -62,6 +62,9 @@ fn put(running: &Running, config: &Config) -> Result<(), Refusal> {
     running.frontier.reconfigure(options(&config));
     running.clients.configure(&config.work)?;
     *running.visitor.write() = Arc::new(visitor.with(config));
+    if shorter_delays::is_any_shorter(&before, &running.config()) {
+        shorter_delays::bring_forward(&running.frontier, &running.config(), None)?;
+    }
     outdate_sinks(running, &before);
     running.visitor().services.changed.send_replace(());
     running.shutdown.wake();

@@ -81,6 +81,16 @@ pub(super) fn round_up_delay(delay: Duration) -> Duration {
     if delay.is_zero() { delay } else { delay + Duration::from_millis(1) }
 }
 
+/// Delay between requests to a host: the configured one or the operator's, or that of robots.txt if it is longer.
+pub(super) fn host_delay(config: &FrontierConfig, ordered: Option<Duration>, asked: Duration) -> Duration {
+    ordered.unwrap_or(config.host_delay).max(asked.min(config.max_crawl_delay))
+}
+
+/// The delay between requests to an address. A long crawl-delay of one host must not delay other hosts of the address.
+pub(super) fn address_delay(config: &FrontierConfig, ordered: Option<Duration>) -> Duration {
+    config.ip_delay.unwrap_or(ordered.unwrap_or(config.host_delay))
+}
+
 impl LeasedHost {
     /// A host that is due.
     pub(super) fn new(lease: Lease) -> LeasedHost {
@@ -167,7 +177,7 @@ impl LeasedHost {
             Some(Rules::AllowAll | Rules::Unreachable(_)) => Duration::ZERO,
             None => self.known_delay,
         };
-        self.lease.host.ordered_delay.unwrap_or(config.host_delay).max(asked.min(config.max_crawl_delay))
+        host_delay(config, self.lease.host.ordered_delay, asked)
     }
 
     /// robots.txt is new and asks for a longer delay than usual. The delay must be on disk before the next request,

@@ -20,6 +20,7 @@ mod requester;
 pub(crate) mod reserving;
 mod robots;
 pub mod rules_cache;
+pub(crate) mod shorter_delays;
 mod slots;
 mod url_reservation;
 mod visitor;

@@ -91,11 +91,15 @@ impl RulesCache {
 
     /// The crawl delay that its robots.txt asked for when it was fetched last, expired or not.
     pub(crate) fn known_delay(&self, host: &Host) -> Duration {
-        let Some(robots @ Robots { access: RobotsAccess::Rules(text), .. }) = &host.robots else {
-            return Duration::ZERO;
-        };
-        let parse = |text: &str| RobotsTxt::parse(text.as_bytes(), &self.agent);
-        parsed(&self.robots, host, robots, text, parse).crawl_delay().unwrap_or_default()
+        host.robots.as_ref().map_or(Duration::ZERO, |robots| asked_delay(robots, &self.agent))
+    }
+}
+
+/// The crawl delay that a robots.txt asks for.
+pub(crate) fn asked_delay(robots: &Robots, agent: &str) -> Duration {
+    match &robots.access {
+        RobotsAccess::Rules(text) => RobotsTxt::parse(text.as_bytes(), agent).crawl_delay().unwrap_or_default(),
+        RobotsAccess::AllowAll | RobotsAccess::Unreachable(_) => Duration::ZERO,
     }
 }
 

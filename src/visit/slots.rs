@@ -9,7 +9,7 @@ use seine_parse::page::{EpochMs, Failure};
 use seine_system::clock::now_ms;
 use url::Url;
 
-use super::leased_host::{LeasedHost, round_up_delay};
+use super::leased_host::{LeasedHost, address_delay, round_up_delay};
 use super::outage::{Evidence, OutageDetector, Sign};
 use super::visitor::{Interrupted, Services, ask_frontier};
 use super::waits::Waits;
@@ -104,10 +104,8 @@ impl Slots {
         ask_frontier(&self.frontier, take).await
     }
 
-    /// The delay of the address. A long crawl-delay of one host must not delay other hosts of the address.
     fn address_delay(&self, lease: &Lease) -> Duration {
-        let config = &self.config.frontier;
-        config.ip_delay.unwrap_or(lease.host.ordered_delay.unwrap_or(config.host_delay))
+        address_delay(&self.config.frontier, lease.host.ordered_delay)
     }
 
     /// Reserves politeness slots for the requests of a remote worker to a leased host.

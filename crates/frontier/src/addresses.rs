@@ -34,6 +34,8 @@ pub(crate) struct Addresses {
 struct Line {
     /// No request before this.
     free_at: EpochMs,
+    /// Whose request was the last one.
+    visitor: Option<HostKey>,
     /// A remote worker has the address until then.
     held_until: EpochMs,
     /// Number of requests in progress.
@@ -87,6 +89,23 @@ impl Addresses {
         self.by_ip.get(&ip).map_or(self.opens_at, |line| line.free_at)
     }
 
+    /// The addresses that are not free yet, and the hosts that were visited last there.
+    pub(crate) fn resting(&self, now: EpochMs) -> Vec<(IpAddr, Option<HostKey>)> {
+        let rests = |line: &Line| now < line.free_at.max(line.tail + line.shift);
+        self.by_ip.iter().filter(|(_, line)| rests(line)).map(|(ip, line)| (*ip, line.visitor)).collect()
+    }
+
+    /// The delay of an address is shorter now, so its next visit may begin at `at` if it would begin later. Returns the
+    /// hosts in its queue, which get new slots when they ask again.
+    pub(crate) fn bring_forward(&mut self, ip: IpAddr, at: EpochMs) -> Vec<HostKey> {
+        self.by_ip.get_mut(&ip).map(|line| line.bring_forward(at)).unwrap_or_default()
+    }
+
+    /// The same for all addresses that were not visited since the start.
+    pub(crate) fn bring_opening_forward(&mut self, at: EpochMs) {
+        self.opens_at = self.opens_at.min(at);
+    }
+
     fn line(&mut self, ip: IpAddr) -> &mut Line {
         let free_at = self.opens_at;
         self.by_ip.entry(ip).or_insert_with(|| Line { free_at, ..Line::default() })
@@ -132,8 +151,16 @@ impl Line {
         if delay > 0 {
             self.running += 1;
         }
+        self.visitor = Some(host);
         self.opens_at(self.held_until.max(now + expected + delay), now);
         PolitenessSlot::Now
+    }
+
+    fn bring_forward(&mut self, at: EpochMs) -> Vec<HostKey> {
+        self.free_at = self.free_at.min(at.max(self.held_until));
+        (self.shift, self.tail) = (0, self.free_at);
+        self.by_time.clear();
+        self.by_host.drain().map(|(host, _)| host).collect()
     }
 
     /// A request has ended that took so many milliseconds.

@@ -37,7 +37,8 @@ mod work;
 pub use contract::{CLOCK_NOTE, ChooseRecheck, Fetching, HostLeases, Notes, Scheduler, Validation, Verdicts};
 pub use decisions::TargetOwner;
 pub use embedded::{
-    CopiedRecord, EmbeddedFrontier, FORMAT, Forgotten, FrontierCopy, QueuedUrl, Recheck, Reservation, Settled, Survey,
+    CopiedRecord, Delays, EmbeddedFrontier, FORMAT, Forgotten, FrontierCopy, QueuedUrl, Recheck, Reservation, Settled,
+    Survey,
 };
 pub use error::FrontierError;
 pub use learned::{Harvest, Learned, QueuePosition, Ranked, Remembered};

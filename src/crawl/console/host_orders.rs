@@ -10,10 +10,13 @@ use seine_system::clock::now_ms;
 use super::hosts::HostList;
 use crate::api::Refusal;
 use crate::telemetry::progress::grouped;
+use crate::visit::shorter_delays;
 
 /// How long to wait for the request in progress of a blocked host.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(3);
 const CHECK_EVERY: Duration = Duration::from_millis(10);
+/// A visit waits that long itself before its next request.
+const SHORT_DELAY_MS: u64 = 2_000;
 /// Maximum delay of a host.
 const LONGEST_DELAY_MS: u64 = 24 * 3600 * 1000;
 
@@ -30,7 +33,19 @@ impl HostOrders {
         if delay_ms.is_some_and(|delay| delay > LONGEST_DELAY_MS) {
             return Err(Refusal::Bad("a delay is at most a day; to stop fetching, block the host".to_owned()));
         }
-        self.give(host, HostOrder::Delay(delay_ms.map(Duration::from_millis)))
+        let delay = delay_ms.map(Duration::from_millis);
+        let done = self.give(host, HostOrder::Delay(delay))?;
+        let config = &self.hosts.config;
+        let now = delay.unwrap_or(config.frontier.host_delay).as_millis() as u64;
+        for origin in self.hosts.origins_of(host)? {
+            // The visit in progress ends with the delay from before, unless that is so short that it does not matter.
+            let before = self.frontier.host_snapshot(&origin)?.map_or(0, |host| host.record.delay_ms);
+            if before > now.max(SHORT_DELAY_MS) {
+                self.wait_until_released(std::slice::from_ref(&origin))?;
+            }
+            shorter_delays::bring_forward(&self.frontier, config, Some(&origin))?;
+        }
+        Ok(done)
     }
 
     /// None: the configured limit of pages.

@@ -15,7 +15,7 @@ use super::memory::ledger::Ledger;
 use super::memory::limits::Limits;
 use super::memory::opening::Opening;
 use super::memory::reservations::Reservations;
-use super::memory::slots::Slots;
+use super::memory::slots::{LastRun, Slots};
 use super::memory::visits::Visits;
 use super::memory::{Memory, WriterCache};
 use crate::keys::HostKey;
@@ -101,9 +101,11 @@ fn remember(
     let store = store_handle.store()?;
     let clock = store.note_bytes(CLOCK)?.and_then(|text| String::from_utf8(text).ok()?.parse().ok()).unwrap_or(0);
     let (totals, keys) = (store.totals()?, store.keys);
+    // The delay of the last requests passes by the clock of that run.
+    let at = now.max(clock);
     let opening = Opening {
-        // The delay of the last requests passes by the clock of that run.
-        at: now.max(clock),
+        at,
+        rests_from: LastRun::of(&store)?.and_then(|last| last.rests_from).map_or(at, |from| from.min(at)),
         default_delay_ms: u64::try_from(options.default_delay.as_millis()).unwrap_or(u64::MAX / 4),
         hosts: totals.next_host,
     };

@@ -6,7 +6,7 @@ use super::changes::domains;
 use super::open::EmbeddedFrontier;
 use crate::keys::{HostKey, split};
 use crate::{
-    BudgetStanding, DiskState, FrontierError, HostLeases, HostOrder, HostSnapshot, Lease, Release, WhichHosts,
+    BudgetStanding, DiskState, FrontierError, HostLeases, HostOrder, HostSnapshot, Lease, Release, Robots, WhichHosts,
 };
 use seine_parse as parse;
 use seine_parse::page::EpochMs;
@@ -47,13 +47,20 @@ impl EmbeddedFrontier {
     pub fn host_snapshot(&self, origin: &str) -> Result<Option<HostSnapshot>, FrontierError> {
         let host = self.memory.keys.host(origin);
         let store = &*self.store_handle.store()?;
-        let robots =
-            self.memory.visits.robots_of(host).map_or_else(|| store.robots_of(host), |robots| Ok(Some(robots)))?;
+        let robots = self.robots_of(host)?;
         if let Some(look) = self.memory.schedule.lock().snapshot(host) {
             return Ok(Some(HostSnapshot { robots, ..look }));
         }
         let record = store.host(host)?;
         Ok(record.map(|record| HostSnapshot { record, due: None, is_leased: false, spent: None, robots }))
+    }
+
+    /// The last robots.txt of a host.
+    pub(super) fn robots_of(&self, host: HostKey) -> Result<Option<Robots>, FrontierError> {
+        match self.memory.visits.robots_of(host) {
+            Some(robots) => Ok(Some(robots)),
+            None => self.store_handle.store()?.robots_of(host),
+        }
     }
 
     /// Up to `at_most` hosts with queued URLs.

@@ -13,6 +13,7 @@ mod packed;
 mod queue;
 mod rebuilt;
 mod record;
+mod rests;
 mod snapshot;
 mod state;
 mod totals;

@@ -116,6 +116,8 @@ impl Disk {
     /// As after the death of the process.
     pub fn reopen(&mut self, now: EpochMs) {
         self.fetches.lock().clear();
+        // Requests were sent, so the delays of hosts begin again at the opening.
+        self.hold_address(std::net::Ipv4Addr::LOCALHOST.into(), Duration::ZERO, 0);
         self.frontier = None;
         self.frontier = Some(EmbeddedFrontier::open(self.dir.path(), self.options.clone(), now).unwrap());
     }

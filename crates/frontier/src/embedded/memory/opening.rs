@@ -9,6 +9,8 @@ use seine_simulation_hooks::planted;
 pub(crate) struct Opening {
     /// When. No host is visited before; see [`crate::FrontierOptions::default_delay`].
     pub at: EpochMs,
+    /// No request was sent since then: `at`, or an earlier start if the runs since then sent none.
+    pub rests_from: EpochMs,
     pub default_delay_ms: u64,
     /// Hosts with this number and above were first seen by this process.
     pub hosts: u64,
@@ -16,7 +18,7 @@ pub(crate) struct Opening {
 
 impl Opening {
     /// Applies the restart rule to a host: it may have been visited until the last process was killed, so its delay
-    /// starts when this process started.
+    /// starts when this process started, or at an earlier start if no process has sent a request since.
     pub(crate) fn after(self, mut host: HostRecord) -> HostRecord {
         if host.number < self.hosts && !planted::is("rest_forgotten") {
             // An order applies from the first request, which the record may not have yet.
@@ -26,7 +28,7 @@ impl Opening {
             if let Some(trouble) = host.trouble.filter(|trouble| trouble.last < self.at && !trouble.given_up) {
                 host.not_before = trouble.asked_until.unwrap_or(0);
             }
-            host.not_before = host.not_before.max(self.at.saturating_add(delay));
+            host.not_before = host.not_before.max(self.rests_from.saturating_add(delay));
         }
         host
     }

@@ -72,6 +72,15 @@ impl Visits {
         unwritten.insert(host, UnwrittenVisits { record, robots, visit: lease.id });
     }
 
+    /// Lets a resting host come at `at`, if it would come later. The next write stores that.
+    pub(crate) fn bring_forward(&self, host: HostKey, at: EpochMs, now: EpochMs) -> bool {
+        let mut unwritten = self.unwritten.lock();
+        let Some(record) = self.schedule.lock().bring_forward(host, at, now) else { return false };
+        let (robots, visit) = unwritten.remove(&host).map_or((None, 0), |visit| (visit.robots, visit.visit));
+        unwritten.insert(host, UnwrittenVisits { record, robots, visit });
+        true
+    }
+
     /// Implements [`crate::HostLeases::write_visits`].
     pub(crate) fn write_in_turn(&self) -> Result<(), FrontierError> {
         let mut result = Ok(());
