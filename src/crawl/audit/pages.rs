@@ -115,6 +115,8 @@ pub(super) fn compare_whole(
     // Other formats leave out pages of some types, which the frontier does not know.
     let holds_each = config.format.is_some_and(|format| format.holds(Field::OtherTypes) == Stored::Complete);
     let removes = config.destination.is_server() && config.upkeep.removed != Removed::Keep;
+    // An archive that starts again has what the log still held, and its older files are elsewhere.
+    let passed = &Passed { anew: passed.anew && config.destination.is_server(), ..*passed };
     let (mut compared, mut missing, mut left_over) = (Compared::default(), Vec::new(), Vec::new());
     let mut pass = Some(LiveKeys::new(KEYS_AT_ONCE));
     while let Some(mut keys) = pass {
