@@ -357,6 +357,9 @@ impl Draft {
         if self.status != 304 {
             self.headers.push(("content-length".to_owned(), self.body.len().to_string()));
         }
+        if host.is_some_and(|host| host.has_date) {
+            self.headers.push(("date".to_owned(), date(request.at_ms)));
+        }
         let retry_after = self.headers.iter().find(|(name, _)| name == "retry-after");
         let retry_after = retry_after.and_then(|(_, value)| value.parse().ok()).map(|seconds: u64| seconds * 1000);
         Answer {
