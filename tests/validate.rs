@@ -597,7 +597,7 @@ fn validators_are_dropped_if_the_page_may_have_changed_again_in_the_second_of_an
         let ended_ms = (bench.now + 1000) / 1000 * 1000;
         let modified = std::time::UNIX_EPOCH + Duration::from_millis(ended_ms - seconds_before * 1000);
         slow.headers.push("etag", "\"1\"");
-        slow.headers.push("last-modified", &httpdate::fmt_http_date(modified));
+        slow.headers.push("last-modified", httpdate::fmt_http_date(modified));
         let answer = bench.event(SEED, Outcome::Response(slow));
         let answer = PageEvent { started_ms: ended_ms - 2000, ended_ms, ..answer };
         bench.validate(answer);
