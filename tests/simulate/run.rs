@@ -389,6 +389,7 @@ impl Episode {
             Order::Pause { .. } => Ordered::Pause {},
             Order::Block { origin, .. } => Ordered::BlockHost { host: origin },
             Order::Delay { origin, ms } => Ordered::SetHostDelay { host: origin, delay_ms: Some(ms) },
+            Order::Limit { origin, pages, .. } => Ordered::SetHostPages { host: origin, pages: Some(pages) },
             Order::Retry => Ordered::Retry(Retry::default()),
             Order::Forget { origin } => Ordered::Forget(Forget { hosts: vec![origin], urls: Vec::new() }),
             Order::PauseSink { sink, .. } => Ordered::PauseSink { sink },
@@ -451,6 +452,7 @@ impl Episode {
         let is_taken = match order {
             Order::Pause { .. } => self.tell(Ordered::Resume {}),
             Order::Block { origin, .. } => self.tell(Ordered::UnblockHost { host: origin.clone() }),
+            Order::Limit { origin, .. } => self.tell(Ordered::SetHostPages { host: origin.clone(), pages: None }),
             Order::PauseSink { sink, .. } => self.tell(Ordered::ResumeSink { sink: sink.clone() }),
             _ => true,
         };
