@@ -261,7 +261,7 @@ impl Known<'_> {
             }
             Some(RobotsAccess::Rules(text)) => {
                 let rules = RobotsTxt::parse(text.as_bytes(), &config.user_agent.name);
-                match rules.decision(seine_parse::url::path_and_query(self.url)) {
+                match rules.decision_in_any_order(seine_parse::url::path_and_query(self.url)) {
                     None => verdict_of("allowed", None),
                     Some(decision) => {
                         let line = line_of(text.as_bytes(), decision.line).map(|line| (decision.line, line));
