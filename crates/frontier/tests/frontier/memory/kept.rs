@@ -295,6 +295,7 @@ impl Url {
             attempt: self.attempt,
             was_put_off: self.was_put_off,
             put_off_since: None, // the model's attempts all count
+            redirect_waits_since: None,
             was_found: page.is_some(),
             had_page: self.page.as_ref().is_some_and(PageRecord::had_page),
             known: PageRecord {
