@@ -290,7 +290,7 @@ impl Summary {
             ("failed", counts.failed, "all attempts failed"),
             ("withheld", counts.withheld, "not delivered: noindex, opted out, or not relevant"),
             ("aliases", counts.alias, "delivered under another URL"),
-            ("to fetch", counts.work_proposed, "still queued"),
+            ("to fetch", counts.work_proposed - counts.given_up, "still queued"),
             ("deferred", counts.deferred, "of them: crawl traps and mirrors (seine host NAME, seine why URL), most at"),
             ("hosts", counts.hosts, ""),
             (

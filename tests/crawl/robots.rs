@@ -158,6 +158,7 @@ fn a_dead_host_is_given_up_in_time() {
     let told = crawl(&site, &place, &["--delay", "0", "--scope", "any"]);
     println!("40 URLs of a dead host: {:?}", started.elapsed());
     assert!(told.contains("host_unreachable"), "{told}");
+    assert!(!told.contains("still queued"), "each URL is counted once, as failed: {told}");
     let stats = place.stats();
     assert_eq!((&stats["frontier"]["live"], &stats["frontier"]["failed"]), (&1.into(), &40.into()));
     assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());

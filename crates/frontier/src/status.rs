@@ -20,6 +20,10 @@ pub struct Counts {
     /// The part of `first_time` that is deferred ([`super::deferred`]). No run waits for these URLs.
     #[serde(default)]
     pub deferred: u64,
+    /// The part of `work_proposed` that waits because its host was given up. Their last fetch is counted in `page`. For the
+    /// summary; not reported.
+    #[serde(skip)]
+    pub given_up: u64,
     /// URLs in `page`, without sitemaps.
     pub page: u64,
     /// The part of `page` in each state.

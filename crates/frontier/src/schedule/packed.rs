@@ -115,6 +115,7 @@ impl Packed {
             ready: self.ready,
             trouble: self.trouble(),
             is_blocked: self.is_blocked(),
+            parked: self.rare.as_ref().map_or(0, |rare| rare.parked),
             has_deferred: self.deferred() > 0,
         }
     }

@@ -108,6 +108,7 @@ impl HostRecord {
             ready: self.ready,
             trouble: self.trouble,
             is_blocked: self.is_blocked,
+            parked: self.parked,
             has_deferred: self.deferred > 0,
         }
     }
@@ -125,6 +126,7 @@ pub(super) struct Counted {
     pub ready: u64,
     pub trouble: Option<Trouble>,
     pub is_blocked: bool,
+    pub parked: u64,
     pub has_deferred: bool,
 }
 
@@ -132,6 +134,11 @@ impl Counted {
     /// It has URLs that were never requested, and nothing but its delay keeps them waiting.
     pub(super) fn is_fresh(self) -> bool {
         self.ready > 0 && !self.is_blocked && self.waits_for().is_none()
+    }
+
+    /// URLs that wait because the host is given up.
+    pub(super) fn given_up(self) -> u64 {
+        if self.trouble.is_some_and(|trouble| trouble.given_up) { self.parked } else { 0 }
     }
 
     /// The trouble that the host's URLs wait for, apart from its delay: the host is in trouble, or many of its URLs

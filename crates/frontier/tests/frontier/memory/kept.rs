@@ -64,6 +64,10 @@ pub(super) struct KeptHost {
 }
 
 impl Kept {
+    pub fn waits_for_given_up(&self, url: &Url) -> bool {
+        url.queue == Queue::Later(WHEN_LINKED_AGAIN) && self.hosts.get(&url.origin).is_some_and(KeptHost::is_given_up)
+    }
+
     /// `deferred`: see [`seine_frontier::deferred::Traps::deferred`].
     pub fn propose(
         &mut self,
