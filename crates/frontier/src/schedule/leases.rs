@@ -14,7 +14,7 @@ use crate::share::shared;
 use seine_parse::page::EpochMs;
 
 /// Pause before a redirect to a blocked host is tried again.
-const BLOCKED_REST_MS: EpochMs = 3_600_000;
+pub(crate) const BLOCKED_REST_MS: EpochMs = 3_600_000;
 
 /// The result of asking for one host by its key.
 #[derive(Debug)]

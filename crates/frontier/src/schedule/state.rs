@@ -270,6 +270,12 @@ impl Schedule {
         }
     }
 
+    /// Hosts with URLs that wait for a retry or recheck.
+    pub(crate) fn hosts_with_later(&self) -> Vec<(HostKey, Box<str>)> {
+        let hosts = self.hosts.iter().filter(|(_, state)| state.record.later > 0);
+        hosts.map(|(host, state)| (*host, state.record.origin.clone())).collect()
+    }
+
     /// Those of `hosts` that are given up.
     pub(crate) fn given_up_among(&self, hosts: impl Iterator<Item = HostKey>) -> Vec<HostKey> {
         if self.given_up.is_empty() {
