@@ -81,9 +81,14 @@ impl HostOrders {
         Ok(full)
     }
 
-    /// URLs that redirect to the host are due at once.
+    /// URLs that redirect to the host are due at once, as are hosts whose robots.txt does.
     pub(super) fn unblock(&self, host: &str) -> Result<String, Refusal> {
         let done = self.give(host, HostOrder::Unblock)?;
+        for origin in self.hosts.origins_of(host)? {
+            for waiting in self.frontier.hosts_waiting_for(&origin) {
+                shorter_delays::bring_forward(&self.frontier, &self.hosts.config, Some(&waiting))?;
+            }
+        }
         let config = &self.hosts.config.frontier;
         let longest = config.backoff_max + config.host_delay.max(config.backoff_base);
         Ok(match self.frontier.follow_redirects(longest, now_ms())? {

@@ -15,7 +15,7 @@ use seine_system::clock::now_ms;
 
 use super::deliveries::Deliveries;
 use super::history::{attempts, discovery};
-use super::hosts::{HostList, host_status};
+use super::hosts::HostList;
 use super::order_log::OrderLog;
 use crate::api::Refusal;
 use crate::api::schema::{DoubtStory, HostStatus, PageStory, QueueStory, RobotsVerdict, ScopeVerdict, Why};
@@ -77,7 +77,7 @@ impl Explainer {
             host: match &known.host {
                 Some(host) => Some(HostStatus {
                     traps: self.hosts.trap_lines(&host.record.origin)?,
-                    ..host_status(host, known.now, &self.config)
+                    ..self.hosts.status(host, known.now)
                 }),
                 None => None,
             },
@@ -208,6 +208,9 @@ impl Known<'_> {
         let Some(host) = &self.host else { return reason };
         if host.record.is_blocked {
             reason += "; its host is blocked";
+        }
+        if let Some(other) = self.explainer.hosts.waits_for(host) {
+            reason += &format!("; its host's robots.txt or tdmrep.json redirects to {other}, which is blocked");
         }
         if let Some(trouble) = host.record.waits_for() {
             reason += &match trouble.failures {

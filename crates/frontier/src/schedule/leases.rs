@@ -192,6 +192,7 @@ impl Schedule {
         }
         record.delay_ms = u64::try_from(release.delay.as_millis()).unwrap_or(u64::MAX);
         record.has_robots |= release.robots.is_some();
+        record.waits_for = release.waits_for.as_deref().map(Into::into);
         self.count(host, Some(record.counted()));
         let state = self.hosts.get_mut(&host)?;
         if record.parked_due() != state.record.parked_due() {

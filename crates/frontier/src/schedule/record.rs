@@ -59,6 +59,9 @@ pub struct HostRecord {
     /// The deferred part of `later` ([`crate::deferred`]).
     #[cbor(n(16), default, skip_if = "is_none")]
     pub deferred: u64,
+    /// The blocked host to which its robots.txt redirected at the last visit.
+    #[n(17)]
+    pub waits_for: Option<Box<str>>,
 }
 
 fn is_none(count: &u64) -> bool {
@@ -81,6 +84,7 @@ impl HostRecord {
         self.trouble = now.trouble;
         self.delay_ms = now.delay_ms;
         self.has_robots = now.has_robots;
+        self.waits_for = now.waits_for.clone();
     }
 
     /// See [`Counted::waits_for`].
