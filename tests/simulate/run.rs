@@ -393,11 +393,16 @@ impl Episode {
             Order::Retry => Ordered::Retry(Retry::default()),
             Order::Forget { origin } => Ordered::Forget(Forget { hosts: vec![origin], urls: Vec::new() }),
             Order::PauseSink { sink, .. } => Ordered::PauseSink { sink },
+            Order::RemoveSink { sink } => Ordered::RemoveSink { sink },
             Order::Reload => return self.reload(),
         };
         if self.tell(ordered) {
             let now = self.now();
             self.web.state.lock().oracle.took(now, &order);
+        } else if matches!(order, Order::RemoveSink { .. }) {
+            // The operator hears why, and tries again.
+            let at = self.now() + HOUR;
+            self.note(at, Next::Begin(Event::Order(order)));
         }
     }
 

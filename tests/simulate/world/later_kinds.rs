@@ -1,11 +1,11 @@
 //! Kinds of trouble that were added when there were many recorded worlds. Their random numbers are their own, so most worlds stay
 //! as they were.
 
-use super::World;
 use super::mishap::{What, WrongRobots};
 use super::script::{Event, NewSettings, Order, Scripted};
 use super::settings::Unchanged;
 use super::web::Trap;
+use super::{MINUTE, World};
 
 impl World {
     pub(super) fn add_later_kinds(&mut self) {
@@ -109,7 +109,11 @@ impl World {
         let sinks = self.settings_at(at).sinks;
         let Some(sink) = rng.choice(&sinks) else { return };
         let change = match sinks.len() {
-            2.. if rng.bool() => NewSettings::WithoutSink(sink.name.clone()),
+            2.. if rng.bool() => {
+                let event = Event::Order(Order::RemoveSink { sink: sink.name.clone() });
+                self.events.push(Scripted { at: at + MINUTE, event });
+                NewSettings::WithoutSink(sink.name.clone())
+            }
             _ if sink.unchanged == Unchanged::Send => NewSettings::Unchanged(sink.name.clone(), Unchanged::Skip),
             _ => NewSettings::Unchanged(sink.name.clone(), Unchanged::Send),
         };

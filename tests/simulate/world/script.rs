@@ -94,6 +94,10 @@ pub enum Order {
     },
     /// The crawl reads its configuration again; nothing in it is new.
     Reload,
+    /// A sink that is not in the configuration any more is given up.
+    RemoveSink {
+        sink: String,
+    },
     /// A sink is paused for this time.
     PauseSink {
         sink: String,
@@ -373,6 +377,7 @@ impl fmt::Display for Order {
             Order::Retry => write!(out, "a retry of what failed"),
             Order::Forget { origin } => write!(out, "{origin} to be forgotten"),
             Order::Reload => write!(out, "a reload of the configuration"),
+            Order::RemoveSink { sink } => write!(out, "the sink {sink} to be given up"),
             Order::PauseSink { sink, lasts } => write!(out, "the sink {sink} to pause for {}", span(*lasts)),
         }
     }
