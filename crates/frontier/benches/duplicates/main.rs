@@ -1,8 +1,9 @@
-//! Finding duplicates: the time of a look-up and the disk space of a page, among many different pages. Also lists the
-//! duplicates among real pages.
+//! Finding duplicates: the time of a look-up and the disk space of a page, among many different pages; which edited
+//! copies are found, and which different pages are taken for copies; the duplicates among real pages.
 //!
 //! ```text
 //! cargo bench --bench duplicates -- [PAGES] [FOLDER]       default: 200000 pages, in the system's temporary folder
+//! cargo bench --bench duplicates -- quality [FOLDER]       precision and recall, also for copies of these HTML files
 //! cargo bench --bench duplicates -- pages FOLDER           HTML files: which of them are duplicates
 //! ```
 //!
@@ -10,7 +11,11 @@
 //! is the cost of duplicates. Then pages are looked up: half of them differ from a known page in three bits, and half differ
 //! from all pages.
 
-use std::path::Path;
+mod edit;
+mod made;
+mod quality;
+
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
@@ -18,13 +23,14 @@ use bytes::Bytes;
 use fastrand::Rng;
 use seine_delivery::Offset;
 use seine_frontier::{
-    Attempt, Batch, Cause, Change, EmbeddedFrontier, Fetching, FrontierOptions, PageRecord, PageState, Verdict,
-    Verdicts,
+    Attempt, Batch, Cause, Change, EmbeddedFrontier, Fetching, FrontierOptions, PageRecord, PageState, Reservation,
+    Verdict, Verdicts,
 };
-use seine_parse::page::{Kind, Likeness, PageEvent};
+use seine_parse::page::{DuplicateOf, Kind, Likeness, PageEvent};
 use seine_parse::simhash::{self, Simhash};
-use seine_parse::{self as parse, DeriveOptions};
+use seine_parse::{DeriveOptions, derive};
 use seine_policies::duplicates::{Content, MAX_DISTANCE};
+use tempfile::TempDir;
 use walkdir::WalkDir;
 
 const BATCH: u64 = 128;
@@ -35,10 +41,12 @@ fn main() {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args[..] {
         ["pages", folder] => real_pages(Path::new(folder)),
+        ["quality"] => quality::measure(None),
+        ["quality", folder] => quality::measure(Some(Path::new(folder))),
         [] => measure(200_000, &std::env::temp_dir()),
         [pages] => measure(pages.parse().expect("a number of pages"), &std::env::temp_dir()),
         [pages, folder] => measure(pages.parse().expect("a number of pages"), Path::new(folder)),
-        _ => eprintln!("cargo bench --bench duplicates -- [PAGES] [FOLDER] | pages FOLDER"),
+        _ => eprintln!("cargo bench --bench duplicates -- [PAGES] [FOLDER] | quality [FOLDER] | pages FOLDER"),
     }
 }
 
@@ -144,37 +152,72 @@ fn du(folder: &Path) -> u64 {
     String::from_utf8_lossy(&said).split_whitespace().next().and_then(|bytes| bytes.parse().ok()).expect("a number")
 }
 
-/// In the order of their names.
-fn real_pages(folder: &Path) {
-    let dir = tempfile::tempdir().expect("a folder");
-    let frontier = open(dir.path());
-    let (mut all, mut short, mut exact, mut near) = (0, 0, 0, [0; 4]);
-    let files = WalkDir::new(folder)
-        .sort_by_file_name()
-        .into_iter()
-        .flatten()
-        .filter(|file| file.path().extension().is_some_and(|it| it == "html"));
-    let mut reservations = Vec::new(); // later pages are compared with these
-    for (number, file) in files.enumerate() {
-        let Ok(body) = std::fs::read(file.path()) else { continue };
-        let mut event = PageEvent::empty(format!("http://host.example/{number}"));
-        if let seine_parse::page::Outcome::Response(response) = &mut event.outcome {
-            response.headers.push("content-type", "text/html");
-            response.body = Bytes::from(body);
-        }
-        let derived = parse::derive(&event, &DeriveOptions { max_decoded_bytes: 10 << 20, ..DeriveOptions::default() });
-        let bits = simhash::of_page(&derived, Some("text/html"), true).and_then(Simhash::telling);
-        (all, short) = (all + 1, short + u64::from(bits.is_none()));
-        let reserved = frontier.reserve(&event.url, Kind::Page, 0).expect("the frontier answers");
+/// Pages that are compared with all that were kept before, as by a crawl.
+struct Asking {
+    frontier: EmbeddedFrontier,
+    _folder: TempDir,
+    kept: Vec<Reservation>,
+    number: usize,
+}
+
+impl Asking {
+    fn new() -> Asking {
+        let folder = tempfile::tempdir().expect("a folder");
+        Asking { frontier: open(folder.path()), _folder: folder, kept: Vec::new(), number: 0 }
+    }
+
+    /// The URL of the page asked for last.
+    fn url(&self) -> String {
+        format!("http://host.example/{}", self.number)
+    }
+
+    /// Of which page it is a duplicate. `keeps`: later pages are compared with it.
+    fn ask(&mut self, body: &[u8], keeps: bool) -> Option<DuplicateOf> {
+        self.number += 1;
+        let reserved = self.frontier.reserve(&self.url(), Kind::Page, 0).expect("the frontier answers");
         let reservation = reserved.expect("there is no budget");
-        let told = reservation.reserve_content(Content::new(&derived.digest, bits), MAX_DISTANCE);
-        reservations.push(reservation);
-        let Some(of) = told.expect("the frontier answers") else { continue };
+        let told = reservation.reserve_content(content(body), MAX_DISTANCE).expect("the frontier answers");
+        if keeps {
+            self.kept.push(reservation);
+        }
+        told
+    }
+}
+
+fn content(body: &[u8]) -> Content {
+    let mut event = PageEvent::empty("http://host.example/".to_owned());
+    if let seine_parse::page::Outcome::Response(response) = &mut event.outcome {
+        response.headers.push("content-type", "text/html");
+        response.body = Bytes::copy_from_slice(body);
+    }
+    let derived = derive(&event, &DeriveOptions { max_decoded_bytes: 10 << 20, ..DeriveOptions::default() });
+    let bits = simhash::of_page(&derived, Some("text/html"), true).and_then(Simhash::telling);
+    Content::new(&derived.digest, bits)
+}
+
+/// Whether the page has enough text for near duplicates.
+fn has_text(body: &[u8]) -> bool {
+    content(body).simhash.is_some()
+}
+
+/// HTML files with their content, in the order of their names.
+fn pages_in(folder: &Path) -> impl Iterator<Item = (PathBuf, Vec<u8>)> {
+    let files = WalkDir::new(folder).sort_by_file_name().into_iter().flatten().map(|file| file.into_path());
+    let html = files.filter(|path| path.extension().is_some_and(|it| it == "html"));
+    html.filter_map(|path| std::fs::read(&path).ok().map(|body| (path, body)))
+}
+
+fn real_pages(folder: &Path) {
+    let mut asking = Asking::new();
+    let (mut all, mut short, mut exact, mut near) = (0, 0, 0, [0; 4]);
+    for (path, body) in pages_in(folder) {
+        (all, short) = (all + 1, short + u64::from(!has_text(&body)));
+        let Some(of) = asking.ask(&body, true) else { continue };
         match of.simhash {
             None => exact += 1,
             Some(_) => near[usize::from(of.distance)] += 1,
         }
-        println!("{} {} {} {}", of.kind(), of.distance, file.path().display(), of.url);
+        println!("{} {} {} {}", of.kind(), of.distance, path.display(), of.url);
     }
     println!("{all} pages, {short} whose text tells little; {exact} exact duplicates, near ones by distance {near:?}");
 }
