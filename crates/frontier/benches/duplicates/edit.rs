@@ -12,7 +12,7 @@ pub enum Edit {
     Replace(usize),
     /// More words: so many of 1,000.
     Insert(usize),
-    /// About this share of the words, in parts of 20 neighbours: so many of 1,000.
+    /// About this share of the words, in parts of up to 20 neighbours: so many of 1,000.
     Drop(usize),
     /// Another menu before the page and another footer behind it.
     Frame,
@@ -23,10 +23,11 @@ impl Edit {
         let places = places(page);
         let share =
             |thousandth: usize, part: usize| (places.len() * thousandth).div_ceil(1000 * part).min(places.len());
+        let neighbours = |thousandth: usize| (places.len() * thousandth / 1000).clamp(1, 20);
         let (chosen, length) = match self {
             Edit::Frame => return framed(page, rng),
             Edit::Replace(some) | Edit::Insert(some) => (share(some, 1), 1),
-            Edit::Drop(some) => (share(some, 20), 20),
+            Edit::Drop(some) => (share(some, neighbours(some)), neighbours(some)),
         };
         let mut edited = page.to_owned();
         let mut chosen = rng.choose_multiple(0..places.len(), chosen);
@@ -56,8 +57,8 @@ fn framed(page: &str, rng: &mut Rng) -> String {
     format!("{}<ul>{menu}</ul>{}{footer}{}", &page[..begin], &page[begin..end], &page[end..])
 }
 
-/// The words of the page's main part: not of head, menus and programs.
-fn places(page: &str) -> Vec<Range<usize>> {
+/// The words of the page's main part: not of head, menus, programs, and the headline.
+pub fn places(page: &str) -> Vec<Range<usize>> {
     let begin = ["<main", "<body"].iter().find_map(|tag| page.find(tag)).unwrap_or(0);
     let mut places = Vec::new();
     let mut at = begin;
@@ -74,7 +75,7 @@ fn places(page: &str) -> Vec<Range<usize>> {
             word += part.len();
         }
         let Some(tag) = page.get(text_end..) else { break };
-        let unread = ["script", "style", "nav", "footer", "title"]
+        let unread = ["script", "style", "nav", "footer", "title", "h1"]
             .into_iter()
             .find(|name| tag[1.min(tag.len())..].starts_with(name));
         let end = match unread {

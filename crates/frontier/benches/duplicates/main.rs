@@ -7,9 +7,9 @@
 //! cargo bench --bench duplicates -- pages FOLDER           HTML files: which of them are duplicates
 //! ```
 //!
-//! Pages are judged and validated as by a crawl, in batches of 128, once with fingerprints and once without. The difference
-//! is the cost of duplicates. Then pages are looked up: half of them differ from a known page in three bits, and half differ
-//! from all pages.
+//! Pages are judged and validated as by a crawl, in batches of 128, once with sketches and once without. The difference
+//! is the cost of duplicates. Then pages are looked up: half of them have one band in common with a known page and nearly
+//! the same text, and half differ from all pages.
 
 mod edit;
 mod made;
@@ -27,7 +27,8 @@ use seine_frontier::{
     Verdict, Verdicts,
 };
 use seine_parse::page::{DuplicateOf, Kind, Likeness, PageEvent};
-use seine_parse::simhash::{self, Simhash};
+use seine_parse::set_sketch::SetSketch;
+use seine_parse::text_sketch::{self, BodySketch, TextSketch};
 use seine_parse::{DeriveOptions, derive};
 use seine_policies::duplicates::{Content, MAX_DISTANCE};
 use tempfile::TempDir;
@@ -56,7 +57,7 @@ fn measure(pages: u64, folder: &Path) {
     let (took_without, bytes_without) = fill(&without, pages, false);
     let (took, bytes) = fill(&with, pages, true);
     let each = |seconds: f64| seconds * 1e6 / pages as f64;
-    println!("{pages} pages validated in {:.1} us each, {:.1} without fingerprints", each(took), each(took_without));
+    println!("{pages} pages validated in {:.1} us each, {:.1} without sketches", each(took), each(took_without));
     println!("{:.1} bytes a page on disk more", (bytes as f64 - bytes_without as f64) / pages as f64);
     let frontier = open(&with);
     for round in ["first", "second"] {
@@ -76,10 +77,11 @@ const ROUNDS: u64 = 11;
 /// Microseconds.
 fn ask(frontier: &EmbeddedFrontier, pages: u64, number: usize, rng: &mut Rng) -> f64 {
     let is_near = number.is_multiple_of(2);
-    let known = fingerprint(rng.u64(..pages));
-    let near = (0..3).fold(known, |near, _| near ^ 1 << rng.u32(..64));
-    let asked = if is_near { near } else { rng.u64(..) };
-    let content = Content { digest: rng.u64(..), simhash: Some(asked) };
+    let known = sketch(rng.u64(..pages));
+    let body = BodySketch { minima: known.body.minima ^ 0b111, ..known.body };
+    let near = TextSketch { bands: [known.bands[0], 1], body };
+    let asked = if is_near { near } else { sketch(rng.u64(pages..)) };
+    let content = Content { digest: rng.u64(..), sketch: Some(asked) };
     let by = format!("http://asks.example/{number}");
     let began = Instant::now();
     let reservation = frontier.reserve(&by, Kind::Page, 0).expect("the frontier answers").expect("there is no budget");
@@ -94,22 +96,33 @@ fn open(folder: &Path) -> EmbeddedFrontier {
 }
 
 /// Seconds, and bytes on disk.
-fn fill(folder: &Path, pages: u64, with_fingerprints: bool) -> (f64, u64) {
+fn fill(folder: &Path, pages: u64, with_sketches: bool) -> (f64, u64) {
     let frontier = open(folder);
     let began = Instant::now();
     for first in (0..pages).step_by(BATCH as usize) {
-        let verdicts = (first..pages.min(first + BATCH)).map(|number| verdict(number, with_fingerprints)).collect();
+        let verdicts = (first..pages.min(first + BATCH)).map(|number| verdict(number, with_sketches)).collect();
         let cursor = Offset { index: first + BATCH, offset: 0 };
         frontier.apply(&Batch { verdicts, cursor, ..Batch::default() }, first).expect("the frontier takes it");
     }
     frontier.flush().expect("the frontier writes");
     let took = began.elapsed().as_secs_f64();
     drop(frontier);
-    (took, du(folder))
+    into_tables(folder);
+    (took, du(&folder.join("store/keyspaces")))
 }
 
-fn verdict(number: u64, with_fingerprint: bool) -> Verdict {
-    let likeness = Likeness { simhash: Some(fingerprint(number)), of: None, within: MAX_DISTANCE };
+/// Moves everything from the journal into tables.
+fn into_tables(folder: &Path) {
+    let db = fjall::Database::builder(folder.join("store")).open().expect("a store");
+    for name in db.list_keyspace_names() {
+        let keyspace = db.keyspace(&name, fjall::KeyspaceCreateOptions::default).expect("a keyspace");
+        keyspace.rotate_memtable_and_wait().expect("the store writes");
+        keyspace.major_compact().expect("the store writes");
+    }
+}
+
+fn verdict(number: u64, with_sketch: bool) -> Verdict {
+    let likeness = Likeness::new(Some(sketch(number)), None, MAX_DISTANCE);
     let url = format!("http://host{}.example/page/{number}", number / 1000);
     let mut digest = [0; 32];
     digest[..8].copy_from_slice(&Rng::with_seed(!number).u64(..).to_be_bytes());
@@ -133,7 +146,7 @@ fn verdict(number: u64, with_fingerprint: bool) -> Verdict {
         canonical: None,
         passed_at: None,
         url_history: Default::default(),
-        likeness: with_fingerprint.then_some(likeness),
+        likeness: with_sketch.then_some(likeness),
         judged: None,
         refused_since: None,
         preferences: None,
@@ -143,8 +156,12 @@ fn verdict(number: u64, with_fingerprint: bool) -> Verdict {
     Verdict { url, kind: Kind::Page, event_id, reached: None, attempt, fetched: Default::default(), change }
 }
 
-fn fingerprint(number: u64) -> u64 {
-    Rng::with_seed(number).u64(..)
+fn sketch(number: u64) -> TextSketch {
+    let mut rng = Rng::with_seed(number);
+    let mut details = SetSketch::default();
+    (0..20).for_each(|_| details.toggle(rng.u64(..)));
+    let body = BodySketch { minima: rng.u64(..), details, detail_count: 20 };
+    TextSketch { bands: [rng.u32(..), rng.u32(..)], body }
 }
 
 fn du(folder: &Path) -> u64 {
@@ -191,13 +208,13 @@ fn content(body: &[u8]) -> Content {
         response.body = Bytes::copy_from_slice(body);
     }
     let derived = derive(&event, &DeriveOptions { max_decoded_bytes: 10 << 20, ..DeriveOptions::default() });
-    let bits = simhash::of_page(&derived, Some("text/html"), true).and_then(Simhash::telling);
-    Content::new(&derived.digest, bits)
+    let sketch = text_sketch::of_page(&derived, Some("text/html"));
+    Content::new(&derived.digest, sketch)
 }
 
 /// Whether the page has enough text for near duplicates.
 fn has_text(body: &[u8]) -> bool {
-    content(body).simhash.is_some()
+    content(body).sketch.is_some()
 }
 
 /// HTML files with their content, in the order of their names.
@@ -213,9 +230,9 @@ fn real_pages(folder: &Path) {
     for (path, body) in pages_in(folder) {
         (all, short) = (all + 1, short + u64::from(!has_text(&body)));
         let Some(of) = asking.ask(&body, true) else { continue };
-        match of.simhash {
-            None => exact += 1,
-            Some(_) => near[usize::from(of.distance)] += 1,
+        match of.is_near() {
+            true => near[usize::from(of.distance)] += 1,
+            false => exact += 1,
         }
         println!("{} {} {} {}", of.kind(), of.distance, path.display(), of.url);
     }
