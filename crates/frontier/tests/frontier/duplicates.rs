@@ -1,7 +1,8 @@
 //! Pages with the same content or nearly the same text: which one is first, and which are rechecked when it is removed.
 
 use seine_frontier::{
-    Batch, Change, FrontierOptions, HostLeases, LeaseLimits, PageRecord, PageState, Scheduler, Verdict, Verdicts,
+    Batch, Change, EmbeddedFrontier, FrontierOptions, HostLeases, LeaseLimits, PageRecord, PageState, Scheduler,
+    Verdict, Verdicts,
 };
 use seine_parse::page::{DuplicateOf, EpochMs, Likeness};
 use seine_parse::set_sketch::SetSketch;
@@ -278,4 +279,28 @@ fn a_page_that_was_compared_by_simhashes_has_its_slot_until_it_is_compared_again
     assert_eq!(bring(&frontier, 3, "b", (2, TEXT ^ 1)), near("a", 1, TEXT));
     frontier.reopen(NOW);
     assert_eq!((frontier.counts().duplicates, awake(&frontier).len()), (1, 0));
+}
+
+#[test]
+fn the_tables_of_simhashes_are_emptied_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = || EmbeddedFrontier::open(dir.path(), plain(), 0).unwrap();
+    let entries = |change: &dyn Fn(&fjall::Keyspace, &fjall::Keyspace)| {
+        let db = fjall::Database::builder(dir.path().join("store")).open().unwrap();
+        let keyspace = |name| db.keyspace(name, fjall::KeyspaceCreateOptions::default).unwrap();
+        let near = keyspace("near");
+        change(&near, &keyspace("notes"));
+        near.iter().count()
+    };
+    drop(open());
+    // As 0.2.0 left them.
+    let old = entries(&|near, notes| {
+        (1..10_u8).for_each(|table| near.insert([table; 9], []).unwrap());
+        notes.remove("near").unwrap();
+    });
+    drop(open());
+    assert_eq!((old, entries(&|_, _| ())), (9, 0));
+    let new = entries(&|near, _| near.insert([0; 13], []).unwrap());
+    drop(open());
+    assert_eq!((new, entries(&|_, _| ())), (1, 1), "sketches stay");
 }
