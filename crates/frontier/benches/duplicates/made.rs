@@ -68,11 +68,11 @@ pub fn article(number: u64) -> Page {
 #[derive(Clone, Copy)]
 pub enum Differs {
     /// Title and heading, and some words of the description.
-    InTitle,
+    Title,
     /// Items of a list: material, size, article number.
-    InList,
+    List,
     /// Prices and measures.
-    InNumbers,
+    Numbers,
 }
 
 /// A product of a shop. All products have the same description of `common` sentences.
@@ -84,12 +84,12 @@ pub fn product(shop: u64, number: u64, common: usize, differs: Differs) -> Page 
     let mut numbers: Vec<u32> = (0..4).map(|_| of_shop.u32(1..5000)).collect();
     let description = sentences(&mut of_shop, common);
     match differs {
-        Differs::InTitle => {
+        Differs::Title => {
             heading = words(&mut rng, 3);
             own = format!("{heading} {}.", words(&mut rng, 4));
         }
-        Differs::InList => items[1..4].iter_mut().for_each(|item| *item = format!("size: {}", words(&mut rng, 2))),
-        Differs::InNumbers => numbers[..3].iter_mut().for_each(|number| *number = rng.u32(1..5000)),
+        Differs::List => items[1..4].iter_mut().for_each(|item| *item = format!("size: {}", words(&mut rng, 2))),
+        Differs::Numbers => numbers[..3].iter_mut().for_each(|number| *number = rng.u32(1..5000)),
     }
     let items: String = items.iter().map(|item| format!("<li>{item}</li>")).collect();
     let [price, article, width, height] = numbers[..] else { unreachable!("four numbers") };

@@ -56,7 +56,7 @@ pub fn measure(folder: Option<&Path>) {
     let mut all = edited("articles", &articles);
     let lists: Vec<String> = (0..LISTS).map(|number| list(7, number, 150).html()).collect();
     add(&mut all, &edited("lists of links", &lists));
-    for (name, differs) in [("title", Differs::InTitle), ("list", Differs::InList), ("numbers", Differs::InNumbers)] {
+    for (name, differs) in [("title", Differs::Title), ("list", Differs::List), ("numbers", Differs::Numbers)] {
         for common in [8, 20, 60] {
             let of_shop = |number| product(common as u64, number, common, differs).html();
             let wrong = different(&(0..PRODUCTS).map(of_shop).collect::<Vec<_>>());
