@@ -338,9 +338,10 @@ pub(super) fn withheld_because(page: &PageRecord) -> String {
 }
 
 pub(super) fn duplicate_because(of: &DuplicateOf) -> String {
-    match of.simhash {
-        None => format!("identical to {}", of.url),
-        Some(_) => format!("nearly the same as {}, with {} of 64 bits different", of.url, of.distance),
+    match (of.text, of.simhash) {
+        (None, None) => format!("identical to {}", of.url),
+        (Some(_), _) => format!("nearly the same as {}, with about {} of 100 words different", of.url, of.distance),
+        (None, Some(_)) => format!("nearly the same as {}, with {} of 64 bits different", of.url, of.distance),
     }
 }
 
