@@ -96,7 +96,7 @@ struct PageLine<'a> {
     /// The main text of an HTML page as Markdown, and the confidence in it (0 to 1), if configured.
     markdown: Option<&'a str>,
     text_confidence: Option<f64>,
-    /// Language of that text (ISO 639-1), and the confidence in it (0.9 to 1).
+    /// Language of that text (ISO 639-1 or 639-3), and the confidence in it (0.9 to 1).
     language_detected: Option<&'static str>,
     language_confidence: Option<f64>,
     /// The body if it is text, …

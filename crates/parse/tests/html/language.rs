@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use seine_parse::html_text::page_facts;
-use seine_parse::language::{Language, of_text};
+use seine_parse::language::{Language, of_text, primary_language, tags};
 
 /// Written for this test.
-const TEXTS: [(&str, &str); 24] = [
+const TEXTS: [(&str, &str); 28] = [
     (
         "en",
         "The boats came back with the tide in the evening, and most of what they had caught was sold before it was dark.",
@@ -39,6 +39,22 @@ const TEXTS: [(&str, &str); 24] = [
     (
         "sv",
         "Båtarna kom tillbaka på kvällen med tidvattnet, och det mesta av det som de hade fångat såldes innan det blev mörkt.",
+    ),
+    (
+        "da",
+        "Bådene kom tilbage om aftenen med tidevandet, og det meste af det, de havde fanget, blev solgt, før det blev mørkt.",
+    ),
+    (
+        "nb",
+        "Båtene kom tilbake om kvelden med tidevannet, og mesteparten av det de hadde fått, ble solgt før det ble mørkt ute.",
+    ),
+    (
+        "gl",
+        "Os barcos volveron pola tarde coa marea, e case todo o que pescaran vendeuse antes de que caese a noite na vila.",
+    ),
+    (
+        "sk",
+        "Lode sa večer vrátili s prílivom a väčšina toho, čo rybári ulovili, sa predala ešte skôr, ako sa na móle zotmelo.",
     ),
     (
         "fi",
@@ -124,6 +140,63 @@ fn little_text_and_what_is_no_language_tell_nothing() {
         "ruvagem tolister quonaddit ".repeat(20).as_str(),
     ] {
         assert_eq!(of_text(text), None, "{text}");
+    }
+}
+
+/// The first article of the Declaration of Human Rights in Greenlandic, Northern Sami, Navajo and Kongo.
+const UNKNOWN: [&str; 4] = [
+    "Inuit tamarmik inunngorput nammineersinnaassuseqarlutik assigiimmillu ataqqinassuseqarlutillu pisinnaatitaaffeqarlutik. \
+     Solaqassusermik tarnillu nalunngissusianik pilersugaapput, imminnullu iliorfigeqatigiittariaqaraluarput qatanngutigiittut.",
+    "Buot olbmot leat riegádan friddjan ja olmmošárvvu ja olmmošvuoigatvuođaid dáfus. Sii leat jierbmalaš olbmot geain lea \
+     oamedovdu ja sii gálggaše leat dego vieljačagat.",
+    "Bilaʼashdaʼii tʼáá ałtsoh yiníkʼehgo bidizhchįh dóó aheełtʼeego ílį́į́go bee baahóchįʼ. Eíí hą́ą́h hájítsʼíísgo \
+     bitaʼígíí ádił yáʼáátʼéehgo bee haazʼą́.",
+    "Bantu nyonso, na mbutukulu kevwandaka na kimpwanza mpe ngenda mpe baluve ya mutindu mosi. Mayele na mbanzulu kele na bau, \
+     ni yau yina bafwana kusalasana na mutindu ya bumpangi.",
+];
+
+#[test]
+fn a_language_that_is_not_known_is_not_taken_for_another() {
+    for text in UNKNOWN {
+        assert_eq!(of_text(text), None, "{text}");
+    }
+}
+
+/// Ten sentences of a language, as lines.
+fn article(language: &str) -> String {
+    let text = TEXTS.iter().find(|(tag, _)| *tag == language).map_or("", |(_, text)| text);
+    [text; 10].join("\n")
+}
+
+#[test]
+fn banners_and_footers_in_another_language_do_not_decide() {
+    let banner = "We use cookies and similar technologies to improve your experience on our website and to show you offers. \
+                  By clicking accept all you agree to the use of cookies by us and by our partners, as our policy says.";
+    let footer = "All rights reserved. Reproduction in whole or in part without the written permission of the publisher is \
+                  prohibited. Read our terms of use and our privacy policy before you subscribe to the newsletter.";
+    for language in ["da", "nb", "de", "hu", "vi", "ru", "uk", "ar", "el", "ja"] {
+        let text = format!("{banner}\n{}\n{footer}", article(language));
+        assert_eq!(tag(of_text(&text)), language, "{text}");
+    }
+}
+
+#[test]
+fn of_mixed_scripts_the_main_one_decides() {
+    for (most, least) in [("ru", "en"), ("en", "ru"), ("ja", "en"), ("he", "ru"), ("fr", "zh")] {
+        let quoted = TEXTS.iter().find(|(tag, _)| *tag == least).map_or("", |(_, text)| text);
+        let text = format!("{}\n{quoted}\n{}", article(most), article(most));
+        assert_eq!(tag(of_text(&text)), most, "{text}");
+    }
+    let half = format!("{}\n{}\n{}", article("ru"), article("de"), article("el"));
+    assert_eq!(of_text(&half), None);
+}
+
+#[test]
+fn every_language_has_a_tag_of_its_own() {
+    let tags = tags();
+    assert!(tags.len() > 90, "{tags:?}");
+    for tag in &tags {
+        assert_eq!(primary_language(tag).as_deref(), Some(*tag));
     }
 }
 
