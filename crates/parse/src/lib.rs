@@ -42,6 +42,7 @@ pub mod simhash;
 pub mod sitemap;
 mod stretches;
 pub mod url;
+pub mod walls;
 pub mod words;
 
 use clean_text::TextOptions;
