@@ -128,6 +128,7 @@ fn verdict(number: u64, with_fingerprint: bool) -> Verdict {
         likeness: with_fingerprint.then_some(likeness),
         judged: None,
         refused_since: None,
+        wall: None,
         preferences: None,
     };
     let attempt = Attempt { at: number, outcome: Cause::Status(200), counts: true, digest: None };

@@ -10,6 +10,8 @@ mod marks;
 mod text;
 mod titles;
 
+use std::fmt;
+
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +25,8 @@ use text::Letters;
 pub const MAX_BYTES: usize = 256 << 10;
 /// Of an ordinary answer only this much is searched: each page of the crawl passes here.
 const SEARCHED: usize = 24 << 10;
+/// The outcome of an attempt that met a wall, in counters and lists.
+pub const OUTCOME: &str = "wall";
 /// Longer evidence is cut: addresses may be long.
 const MAX_EVIDENCE: usize = 160;
 
@@ -205,9 +209,21 @@ impl Answer<'_> {
     }
 }
 
+/// The wall to which a request for `asked` is redirected, if the address `target` tells it.
+pub fn of_redirect(asked: &str, target: &str) -> Option<Wall> {
+    addresses::of_redirect(asked, target)
+}
+
 /// The wall that an answer is, if any. `body`: its body without content codings.
 pub fn of(answer: &Answer, body: &[u8]) -> Option<Wall> {
     answer.told_by_head().or_else(|| answer.needs_body().then(|| answer.told_by_body(body)).flatten())
+}
+
+impl fmt::Display for Wall {
+    /// `a challenge of Cloudflare (the header cf-mitigated: challenge)`.
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        write!(out, "{} ({})", self.kind.meaning(), self.evidence)
+    }
 }
 
 impl Wall {

@@ -153,7 +153,6 @@ const WHOLE: &[(WallKind, &[&str])] = {
                 "manutenzione",
                 "onderhoud",
                 "runtime error",
-                "error",
                 "an error occurred",
                 "\u{442}\u{435}\u{445}\u{43d}\u{438}\u{447}\u{435}\u{441}\u{43a}\u{438}\u{435} \u{440}\u{430}\u{431}\u{43e}\u{442}\u{44b}",
                 "\u{30e1}\u{30f3}\u{30c6}\u{30ca}\u{30f3}\u{30b9}\u{4e2d}",
