@@ -23,20 +23,17 @@ pub(crate) fn mark(outcome: &mut Outcome, url: &str, (asked, kind): (&str, Kind)
         wall = answer.told_by_body(&body.body);
         decoded = Some(body).filter(|body| body.problem.is_none());
     }
-    response.wall = wall.map(|wall| Box::new(kept(wall, walls)));
+    // A refusal is no page, whoever wants walls.
+    let is_delivered = walls == Walls::Deliver && (200..300).contains(&response.status);
+    response.wall = wall.map(|wall| Box::new(Wall { is_delivered, ..wall }));
     decoded
 }
 
 /// Marks the redirect that an event ends with, if its target is a wall that is not requested.
 pub(crate) fn mark_redirect(event: &mut PageEvent, target: &str, walls: Walls) -> bool {
-    // There is no body to deliver.
-    let held = |wall: &Wall| !kept(wall.clone(), walls).is_delivered;
-    let wall = walls::of_redirect(&event.url, target).filter(held);
     let Outcome::Response(response) = &mut event.outcome else { return false };
+    // With `deliver` the redirect is what it was: there is no body to deliver.
+    let wall = walls::of_redirect(&event.url, target).filter(|_| walls == Walls::Hold);
     response.wall = wall.map(Box::new);
     response.wall.is_some()
-}
-
-fn kept(wall: Wall, walls: Walls) -> Wall {
-    Wall { is_delivered: walls == Walls::Deliver, ..wall }
 }

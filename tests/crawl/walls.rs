@@ -213,9 +213,9 @@ fn a_soft_404_counts_like_a_404() {
     phase.store(MISSING, Ordering::SeqCst);
     let process = Process::start(place.crawl(&[], &more));
     eventually("all are gone", || states(address) == [0, PAGES as u64 + 1, 0, 0, 0]);
+    stop(process);
     let said = why(&place, &page);
     assert!(said["reason"].as_str().unwrap().contains("page not found"), "{said}");
-    stop(process);
 }
 
 /// A first crawl delivers no wall and follows none of its links.
@@ -247,6 +247,33 @@ fn walls_are_delivered_if_the_configuration_says_so() {
     assert!(page["html"].as_str().unwrap().contains("_Incapsula_Resource"), "{page}");
     assert_eq!(page["wall"], "imperva", "{page}");
     assert!(page["wallEvidence"].as_str().unwrap().contains("_incapsula_resource"), "{page}");
+}
+
+/// RSL: 401 and 402 with a challenge want a licence, and say where it is to be had.
+#[test]
+fn why_names_the_licence_that_is_wanted() {
+    let site = Running::start(
+        1,
+        Arc::new(|ask: &Ask| match ask.path() {
+            "/" => Answer::html(links(&["/401", "/402"])),
+            path @ ("/401" | "/402") => {
+                Answer::html("<title>A licence, please</title>").status(path[1..].parse().unwrap()).header(
+                    "www-authenticate",
+                    "License error=\"invalid_request\", authorization_uri=\"https://rsl.example/api\"",
+                )
+            }
+            _ => Answer::text("").status(404),
+        }),
+    );
+    let place = Place::new();
+    let ran = Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
+    for status in ["401", "402"] {
+        let said = why(&place, &format!("{}/{status}", site.origin(0)));
+        let expected = format!("it answered with status {status}: a licence is wanted: https://rsl.example/api");
+        assert_eq!((&said["state"], &said["reason"]), (&"refused".into(), &expected.into()), "{said}");
+        assert!(said["attempts"].to_string().contains("wall license"), "{said}");
+    }
+    assert!(ran.stderr.lines().any(|line| line.trim_start().starts_with("wall ")), "{}", ran.stderr);
 }
 
 /// What pages of a site have beside their text is no wall.

@@ -176,3 +176,25 @@ fn the_evidence_says_what_was_seen() {
     let told = evidence(200, &[], "<script>window._cf_chl_opt={}</script>Wait");
     assert_eq!(told, "its markup has \"_cf_chl_opt\", and it shows 4 letters of text");
 }
+
+/// The protocol is that of RSL 1.0. The evidence is the address.
+#[test]
+fn a_demand_for_a_licence_names_its_address() {
+    let wanted = |status, headers: &[(&str, &str)]| {
+        let wall = wall_at(PAGE, status, headers, "<title>Unauthorized</title>")?;
+        (wall.kind == WallKind::License).then_some(wall.evidence)
+    };
+    let full = "License error=\"invalid_request\", error_description=\"A licence, please\", \
+                authorization_uri=\"https://rsl.example/api\"";
+    assert_eq!(wanted(401, &[("www-authenticate", full)]).as_deref(), Some("https://rsl.example/api"));
+    assert_eq!(wanted(402, &[("WWW-Authenticate", full)]).as_deref(), Some("https://rsl.example/api"));
+    let among = format!("Basic realm=\"https://other.example/\", {full}, Bearer realm=x");
+    assert_eq!(wanted(401, &[("www-authenticate", &among)]).as_deref(), Some("https://rsl.example/api"));
+    let linked =
+        [("www-authenticate", "License"), ("link", "</license.xml>; rel=\"license\"; type=\"application/rsl+xml\"")];
+    assert_eq!(wanted(402, &linked).as_deref(), Some("https://example.org/license.xml"));
+    assert_eq!(wanted(402, &[("www-authenticate", "license error=x")]).as_deref(), Some("it names no address"));
+    for (status, value) in [(200, full), (403, full), (401, "Basic realm=\"License\""), (402, "Bearer license=x")] {
+        assert_eq!(wanted(status, &[("www-authenticate", value)]), None, "{status} {value}");
+    }
+}

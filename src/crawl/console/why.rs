@@ -11,7 +11,7 @@ use seine_frontier::{
 use seine_parse::page::{Doubt, DuplicateOf, EpochMs};
 use seine_parse::robots::{RobotsTxt, line_of};
 use seine_parse::url::{MAX_URL_BYTES, port_problem};
-use seine_parse::walls::Wall;
+use seine_parse::walls::{Wall, WallKind};
 use seine_system::clock::now_ms;
 
 use super::deliveries::Deliveries;
@@ -119,7 +119,7 @@ impl Known<'_> {
                     None => match failed_since(snapshot) {
                         Some(Cause::Wall(kind)) => {
                             let met = page.wall.as_ref().map_or(kind.meaning().to_owned(), Wall::to_string);
-                            format!("the last fetch met a wall instead of the page: {met}; the earlier page stays")
+                            format!("the last fetch found a wall instead of the page: {met}; the earlier page stays")
                         }
                         Some(outcome) => format!("the last fetch found no page ({outcome}); the earlier page stays"),
                         None => format!("the last fetch found a page{}", copy.unwrap_or_default()),
@@ -330,6 +330,9 @@ fn unconfirmed(page: &PageRecord) -> Option<(Doubt, EpochMs)> {
 pub(super) fn withheld_because(page: &PageRecord) -> String {
     match (page.state, &page.wall) {
         (PageState::Gone, Some(wall)) => return format!("two fetches gave {wall}"),
+        (PageState::Refused, Some(wall)) if wall.kind == WallKind::License => {
+            return format!("it answered with status {}: {wall}", page.status);
+        }
         (PageState::Refused, Some(wall)) => return format!("it answered with {wall}"),
         _ => {}
     }

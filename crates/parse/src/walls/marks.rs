@@ -19,6 +19,8 @@ enum Beside {
     Some,
     /// Words that stand beside the form of a page, too.
     Few,
+    /// Words that only a refusal needs to say.
+    Refusal,
     /// A script that the vendor's customers have in all their pages. The page shows next to nothing.
     Nothing,
 }
@@ -30,6 +32,7 @@ impl Beside {
             Beside::Much => 3_000,
             Beside::Some => 1_000,
             Beside::Few => 350,
+            Beside::Refusal => 0,
             Beside::Nothing => 250,
         }
     }
@@ -51,6 +54,10 @@ const fn some(kind: WallKind, text: &'static str) -> Mark {
 
 const fn few(kind: WallKind, text: &'static str) -> Mark {
     Mark { text, kind, beside: Beside::Few }
+}
+
+const fn refusal(text: &'static str) -> Mark {
+    Mark { text, kind: WallKind::Challenge, beside: Beside::Refusal }
 }
 
 const fn nothing(kind: WallKind, text: &'static str) -> Mark {
@@ -145,6 +152,25 @@ static MARKS: &[Mark] = {
         few(Challenge, "automated access to"),
         some(Challenge, "/checkcaptcha"),
         some(Challenge, "/showcaptcha"),
+        refusal("firewall"),
+        refusal("has been blocked"),
+        refusal("was blocked"),
+        refusal("blocked because"),
+        refusal("request blocked"),
+        refusal("mod_security"),
+        refusal("modsecurity"),
+        refusal("imunify360"),
+        refusal("malicious"),
+        refusal("suspicious"),
+        refusal("unusual activity"),
+        refusal("automated requests"),
+        refusal("incident id"),
+        refusal("support id"),
+        refusal("security rule"),
+        refusal("security polic"),
+        refusal("illegal operation"),
+        refusal("attack detected"),
+        few(Challenge, "prove your humanity"),
         nothing(Challenge, "class=\"g-recaptcha\""),
         nothing(Challenge, "class=\"h-captcha\""),
         nothing(Challenge, "class=\"cf-turnstile\""),
@@ -256,8 +282,9 @@ pub(super) fn of_markup<F: Fn() -> &'static Encoding>(
     let mark = found.marks.iter().map(|mark| &MARKS[*mark]).find(|mark| {
         // A captcha beside a password belongs to the form.
         let is_of_form = found.passwords > 0 && mark.kind == WallKind::Challenge && mark.beside >= Beside::Few;
+        let is_said = is_refusal || mark.beside != Beside::Refusal;
         let most = if is_refusal { Beside::Much.letters() } else { mark.beside.letters() };
-        !is_of_form && letters.count() <= most
+        is_said && !is_of_form && letters.count() <= most
     })?;
     Some(Wall::new(
         mark.kind,

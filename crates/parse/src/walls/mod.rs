@@ -6,6 +6,7 @@
 //! scripts of the same vendors.
 
 mod addresses;
+mod license;
 mod marks;
 mod text;
 mod titles;
@@ -25,6 +26,8 @@ use text::Letters;
 pub const MAX_BYTES: usize = 256 << 10;
 /// Of an ordinary answer only this much is searched: each page of the crawl passes here.
 const SEARCHED: usize = 24 << 10;
+/// A larger page without a title is not read for one.
+const UNTITLED: usize = 16 << 10;
 /// The outcome of an attempt that met a wall, in counters and lists.
 pub const OUTCOME: &str = "wall";
 /// Longer evidence is cut: addresses may be long.
@@ -84,11 +87,14 @@ pub enum WallKind {
     /// The domain has no site: it is for sale, or shows advertisements.
     #[n(12)]
     Parked,
+    /// Wants a licence (RSL). The evidence is the address where it is to be had.
+    #[n(13)]
+    License,
 }
 
 impl WallKind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [WallKind; 13] = {
+    pub const ALL: [WallKind; 14] = {
         use WallKind::*;
         [
             Cloudflare,
@@ -104,6 +110,7 @@ impl WallKind {
             Maintenance,
             NotFound,
             Parked,
+            License,
         ]
     };
 
@@ -124,6 +131,7 @@ impl WallKind {
             Maintenance => "maintenance",
             NotFound => "not_found",
             Parked => "parked",
+            License => "license",
         }
     }
 
@@ -144,13 +152,14 @@ impl WallKind {
             Maintenance => "a maintenance or error page",
             NotFound => "an error page for a missing page",
             Parked => "a parked domain",
+            License => "a licence is wanted",
         }
     }
 
     /// Whether it stands before the whole host, so the host is left alone for a while. The others stand before single
     /// pages.
     pub fn is_of_host(self) -> bool {
-        !matches!(self, WallKind::Login | WallKind::NotFound)
+        !matches!(self, WallKind::Login | WallKind::NotFound | WallKind::License)
     }
 
     /// A challenge or a block, which may come with any status.
@@ -180,7 +189,7 @@ impl Answer<'_> {
 
     /// The wall, if headers or addresses alone tell it.
     pub fn told_by_head(&self) -> Option<Wall> {
-        marks::of_headers(self.response).or_else(|| {
+        license::wanted(self).or_else(|| marks::of_headers(self.response)).or_else(|| {
             let is_redirected = self.response.is_success() && self.url != self.asked;
             is_redirected.then(|| addresses::of_redirect(self.asked, self.url)).flatten()
         })
@@ -199,13 +208,14 @@ impl Answer<'_> {
         if !is_success {
             return wall.filter(|wall| wall.kind.is_challenge());
         }
-        let title = || {
-            found
-                .title(body)
-                .map(|title| charset::decode_text(title, charset::detect(body, self.response.content_type())))
+        let title = || match found.title(body) {
+            Some(title) => charset::decode_text(title, charset::detect(body, self.response.content_type())),
+            // Its first line is its heading.
+            None if body.len() <= UNTITLED => letters.text().lines().next().unwrap_or_default().into(),
+            None => "".into(),
         };
-        wall.or_else(|| titles::of_title(&title()?, &letters))
-            .or_else(|| addresses::log_in(&found, self, &letters, title().as_deref().unwrap_or_default()))
+        wall.or_else(|| titles::of_title(&title(), &letters))
+            .or_else(|| addresses::log_in(&found, self, &letters, &title()))
     }
 }
 
@@ -220,9 +230,12 @@ pub fn of(answer: &Answer, body: &[u8]) -> Option<Wall> {
 }
 
 impl fmt::Display for Wall {
-    /// `a challenge of Cloudflare (the header cf-mitigated: challenge)`.
+    /// `a challenge of Cloudflare (the header cf-mitigated: challenge)`, `a licence is wanted: https://…`.
     fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
-        write!(out, "{} ({})", self.kind.meaning(), self.evidence)
+        match self.kind {
+            WallKind::License => write!(out, "{}: {}", self.kind.meaning(), self.evidence),
+            kind => write!(out, "{} ({})", kind.meaning(), self.evidence),
+        }
     }
 }
 

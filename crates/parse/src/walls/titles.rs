@@ -23,6 +23,13 @@ const WHOLE: &[(WallKind, &[&str])] = {
             Challenge,
             &[
                 "robot check",
+                "too many requests",
+                "sina visitor system",
+                "pardon our interruption",
+                "pardon our interruption...",
+                "client challenge",
+                "prove your humanity",
+                "temporarily blocked",
                 "security check",
                 "access denied",
                 "access to this page has been denied",
@@ -61,6 +68,7 @@ const WHOLE: &[(WallKind, &[&str])] = {
                 "404 - not found",
                 "not found",
                 "page not found",
+                "resource not found",
                 "404 page not found",
                 "page not found (404)",
                 "404 error page",
@@ -115,6 +123,11 @@ const WHOLE: &[(WallKind, &[&str])] = {
                 "temporarily unavailable",
                 "temporarily down for maintenance",
                 "service unavailable",
+                "webservice currently unavailable",
+                "website unavailable",
+                "currently unavailable",
+                "sorry, the service is unavailable",
+                "sorry, there is a problem with the service",
                 "site unavailable",
                 "service temporarily unavailable",
                 "503 service unavailable",
@@ -192,8 +205,14 @@ pub(super) fn of_title<F: Fn() -> &'static Encoding>(written: &str, letters: &Le
 
 /// The title, and its parts that are set off from the name of the site.
 fn parts(title: &str) -> impl Iterator<Item = &str> {
-    let ends = |part: &'_ str| part.len();
     let pieces = title.split(['|', '\u{b7}', '\u{2022}', '\u{ab}', '\u{bb}', '\u{2013}', '\u{2014}']);
     let pieces = pieces.chain(title.split(" - ")).chain(title.split(": ")).chain([title]);
-    pieces.map(|part| part.trim_matches([' ', '.', '!', '?', '-'])).filter(move |part| ends(part) > 0).chain([title])
+    let trimmed = pieces.map(|part| part.trim_matches([' ', '.', '!', '?', '-'])).chain([title]);
+    // `404 - Resource not found` is the same without its number.
+    trimmed.filter(|part| !part.is_empty()).flat_map(|part| [part, without_number(part)])
+}
+
+fn without_number(part: &str) -> &str {
+    let rest = part.trim_start_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, ' ' | '-' | ':'));
+    if rest.is_empty() { part } else { rest }
 }
