@@ -133,11 +133,10 @@ pub(super) fn log_in<F: Fn() -> &'static Encoding>(
     letters: &Letters<'_, F>,
     title: &str,
 ) -> Option<Wall> {
-    let leads_to_log_in = |url: &str| Url::parse(url).is_ok_and(|url| is_log_in(&url));
-    if found.passwords == 0 || leads_to_log_in(answer.asked) {
+    if found.passwords == 0 || is_log_in_at(answer.asked) {
         return None;
     }
-    let is_wall = if answer.url != answer.asked && leads_to_log_in(answer.url) {
+    let is_wall = if answer.url != answer.asked && is_log_in_at(answer.url) {
         letters.count() <= MANY_LETTERS
     } else {
         let is_named = names_log_in(&title.to_lowercase());
@@ -176,6 +175,10 @@ fn names_log_in(text: &str) -> bool {
         "\u{767b}",
     ];
     WORDS.iter().any(|word| text.contains(word))
+}
+
+pub(super) fn is_log_in_at(url: &str) -> bool {
+    Url::parse(url).is_ok_and(|url| is_log_in(&url))
 }
 
 /// Whether a part of the path looks like that of a page to log in.

@@ -102,6 +102,7 @@ static MARKS: &[Mark] = {
         much(Imperva, "<title>pardon our interruption"),
         some(Imperva, "distil_r_captcha"),
         nothing(Imperva, "_incapsula_resource"),
+        nothing(Imperva, "distil_referrer"),
         nothing(Imperva, "onprotectioninitialized"),
         much(Fastly, "/_fs-ch-"),
         some(Fastly, "<title>client challenge</title>"),
@@ -171,6 +172,8 @@ static MARKS: &[Mark] = {
         refusal("illegal operation"),
         refusal("attack detected"),
         few(Challenge, "prove your humanity"),
+        few(Challenge, "anti-bot verification"),
+        few(Challenge, "you are temporarily blocked"),
         nothing(Challenge, "class=\"g-recaptcha\""),
         nothing(Challenge, "class=\"h-captcha\""),
         nothing(Challenge, "class=\"cf-turnstile\""),
@@ -189,6 +192,12 @@ static MARKS: &[Mark] = {
         some(Consent, "class=\"cookie-wall"),
         some(Consent, "id=\"cookie-wall"),
         some(Consent, "privacywall"),
+        few(Consent, "accept all cookies to continue"),
+        few(Consent, "accept cookies to continue"),
+        few(Login, "login required"),
+        few(Login, "requires authentication"),
+        few(Login, "sign in to continue"),
+        few(Login, "log in to continue"),
         much(Parked, "sedoparking.com"),
         much(Parked, "parkingcrew.net"),
         much(Parked, "bodiscdn.com"),
@@ -201,6 +210,7 @@ static MARKS: &[Mark] = {
         much(Parked, "parkingpage.namecheap.com"),
         much(Parked, "hugedomains.com/domain_profile"),
         much(Parked, "sedo.com/search/details"),
+        some(Parked, "data-adblockkey="),
         some(Parked, "window.location.href=\"/lander\""),
         some(Parked, "window.location.replace(\"/lander\")"),
         some(Parked, "afternic.com/forsale"),
@@ -220,6 +230,12 @@ static MARKS: &[Mark] = {
         some(Parked, "domaine est \u{e0} vendre"),
         some(Parked, "dominio en venta"),
         some(Parked, "dominio est\u{e1} en venta"),
+        few(Maintenance, "there has been an error"),
+        few(Maintenance, "the service is unavailable"),
+        few(Maintenance, "under maintenance"),
+        few(Maintenance, "undergoing maintenance"),
+        few(Maintenance, "scheduled maintenance"),
+        few(Maintenance, "planned maintenance"),
         some(Maintenance, "briefly unavailable for scheduled maintenance"),
         some(Maintenance, "error establishing a database connection"),
         some(Maintenance, "/cgi-sys/suspendedpage.cgi"),
@@ -250,12 +266,15 @@ pub(super) struct Found {
 }
 
 impl Found {
-    pub(super) fn search(markup: &[u8]) -> Found {
+    /// `parts`: the beginning of a page, and its end.
+    pub(super) fn search(parts: [&[u8]; 2]) -> Found {
         let mut found = Found { marks: Vec::new(), title_at: None, passwords: 0 };
-        for hit in SEARCH.find_iter(markup) {
+        let hits = |part: usize| SEARCH.find_iter(parts[part]).map(move |hit| (part, hit));
+        for (part, hit) in hits(0).chain(hits(1)) {
             match hit.pattern().as_usize() {
                 mark if mark < MARKS.len() => found.marks.push(mark),
-                mark if mark == MARKS.len() => _ = found.title_at.get_or_insert(hit.end()),
+                mark if mark == MARKS.len() && part == 0 => _ = found.title_at.get_or_insert(hit.end()),
+                mark if mark == MARKS.len() => {}
                 _ => found.passwords += 1,
             }
         }

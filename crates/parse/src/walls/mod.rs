@@ -22,10 +22,12 @@ use crate::page::Response;
 use marks::Found;
 use text::Letters;
 
-/// A larger body is a page. The longest recorded wall has 220 KB, most have less than 30.
-pub const MAX_BYTES: usize = 256 << 10;
+/// A larger body is a page. The longest recorded wall has 300 KB, most have less than 30.
+pub const MAX_BYTES: usize = 512 << 10;
 /// Of an ordinary answer only this much is searched: each page of the crawl passes here.
 const SEARCHED: usize = 24 << 10;
+/// And this much of its end: style sheets and images may come before the text.
+const SEARCHED_AT_END: usize = 8 << 10;
 /// A larger page without a title is not read for one.
 const UNTITLED: usize = 16 << 10;
 /// The outcome of an attempt that met a wall, in counters and lists.
@@ -202,9 +204,13 @@ impl Answer<'_> {
         }
         let is_success = self.response.is_success();
         let is_usual = is_success && self.url == self.asked;
-        let found = Found::search(&body[..body.len().min(if is_usual { SEARCHED } else { MAX_BYTES })]);
+        let head = body.len().min(if is_usual { SEARCHED } else { MAX_BYTES });
+        let tail = body.len().saturating_sub(SEARCHED_AT_END).max(head);
+        let found = Found::search([&body[..head], &body[tail..]]);
         let letters = Letters::of(body, || charset::detect(body, self.response.content_type()));
         let wall = marks::of_markup(&found, self.response.status, &letters);
+        let is_asked_for = |wall: &Wall| wall.kind == WallKind::Login && addresses::is_log_in_at(self.asked);
+        let wall = wall.filter(|wall| !is_asked_for(wall));
         if !is_success {
             return wall.filter(|wall| wall.kind.is_challenge());
         }

@@ -23,6 +23,8 @@ const WHOLE: &[(WallKind, &[&str])] = {
             Challenge,
             &[
                 "robot check",
+                "one more step",
+                "verifica\u{e7}\u{e3}o de seguran\u{e7}a",
                 "too many requests",
                 "sina visitor system",
                 "pardon our interruption",
