@@ -28,6 +28,9 @@ pub const MAX_BYTES: usize = 512 << 10;
 const SEARCHED: usize = 24 << 10;
 /// And this much of its end: style sheets and images may come before the text.
 const SEARCHED_AT_END: usize = 8 << 10;
+/// A page with this many links at its beginning is no wall. An error page of a site has its menu, too.
+const MANY_LINKS: usize = 60;
+const COUNTED: usize = 64 << 10;
 /// A larger page without a title is not read for one.
 const UNTITLED: usize = 16 << 10;
 /// The outcome of an attempt that met a wall, in counters and lists.
@@ -204,6 +207,9 @@ impl Answer<'_> {
         }
         let is_success = self.response.is_success();
         let is_usual = is_success && self.url == self.asked;
+        if is_usual && has_many_links(body) {
+            return None;
+        }
         let head = body.len().min(if is_usual { SEARCHED } else { MAX_BYTES });
         let tail = body.len().saturating_sub(SEARCHED_AT_END).max(head);
         let found = Found::search([&body[..head], &body[tail..]]);
@@ -251,6 +257,12 @@ impl Wall {
         evidence.truncate(evidence.floor_char_boundary(MAX_EVIDENCE));
         Wall { kind, evidence, is_delivered: false }
     }
+}
+
+/// Whether an ordinary answer has so many links that it is a page. This is cheaper than the search for marks.
+fn has_many_links(body: &[u8]) -> bool {
+    let links = memchr::memmem::find_iter(&body[..body.len().min(COUNTED)], b"<a ");
+    links.take(MANY_LINKS).count() == MANY_LINKS
 }
 
 /// Walls are HTML. An answer without a media type is judged by its beginning.
