@@ -15,6 +15,7 @@ use seine_frontier::{PageRecord, PageState, ScopeConfig, Work};
 use seine_parse::page::{
     Doubt, DuplicateOf, Failure, FailureReason, Headers, Hop, Kind, Outcome, PageChange, PageEvent, Truncated, Withheld,
 };
+use seine_parse::walls::{Wall, WallKind};
 use seine_parse::{DeriveOptions, derive};
 use seine_policies::revisit::History;
 
@@ -133,6 +134,11 @@ fn what_an_answer_means_for_a_live_page() {
         ("403", status(403), live("one"), None, None),
         ("a first 404", status(404), live("one"), None, None),
         ("a second 404", status(404), doubted(Doubt::Missing), Some(Gone), None),
+        ("a challenge", wall(WallKind::Cloudflare, 200), live("one"), None, None),
+        ("a second challenge", wall(WallKind::Cloudflare, 200), doubted(Doubt::Missing), None, None),
+        ("a form to log in", wall(WallKind::Login, 200), live("one"), None, None),
+        ("a first soft 404", wall(WallKind::NotFound, 200), live("one"), None, None),
+        ("a second soft 404", wall(WallKind::NotFound, 200), doubted(Doubt::Missing), Some(Gone), None),
         ("a first noindex", page(noindex), live("one"), None, doubt(Doubt::Noindex)),
         ("a second noindex", page(noindex), doubted(Doubt::Noindex), Some(Gone), Some(Withheld::Noindex)),
         ("a first empty page", page(""), live("one"), None, doubt(Doubt::Empty)),
@@ -346,4 +352,29 @@ fn a_verdict_is_written_into_the_event_once() {
     assert_eq!(written.preferences.as_deref(), Some(&[][..]));
     let PageEvent { change, preferences, relevance, .. } = facts.clone();
     assert_eq!(PageEvent { change, preferences, relevance, ..written }, facts);
+}
+
+/// A wall of this kind.
+fn wall(kind: WallKind, status: u16) -> PageEvent {
+    let mut event = page("wall");
+    let response = event::response(&mut event);
+    response.status = status;
+    response.wall = Some(Box::new(Wall { kind, evidence: "told".into(), is_delivered: false }));
+    event
+}
+
+/// A challenge is trouble of the host, so its URLs are tried again. A log-in is the answer of one URL.
+#[test]
+fn a_wall_is_charged_to_what_it_stands_before() {
+    let config = config();
+    for kind in WallKind::ALL {
+        for status in [200, 202, 403] {
+            let charged = blame(&wall(kind, status).outcome, &live("page"), None, true, &config.frontier).whose;
+            let expected = if kind.is_of_host() { ChargedTo::Part } else { ChargedTo::Nobody };
+            assert_eq!(charged, expected, "{kind:?} {status}");
+            let charged = blame(&wall(kind, status).outcome, &unknown(), None, false, &config.frontier).whose;
+            let expected = if kind.is_of_host() { ChargedTo::Host } else { ChargedTo::Nobody };
+            assert_eq!(charged, expected, "{kind:?} {status}, host never reached");
+        }
+    }
 }

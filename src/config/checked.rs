@@ -100,6 +100,16 @@ pub enum Canonical {
     Obey,
 }
 
+/// What happens to an answer that is a wall: a challenge, a log-in, an error page with status 200.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Walls {
+    /// It says nothing about its page, and the earlier page stays.
+    #[default]
+    Hold,
+    /// It is delivered like a page, with what was recognised.
+    Deliver,
+}
+
 /// `crawler_manager.downloader.*`: how pages are fetched.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FetchConfig {
@@ -127,6 +137,7 @@ pub struct FetchConfig {
     pub allow_private: bool,
     /// Media types to fetch (`text/html`, `text/*`); empty: all.
     pub mime_types: Vec<String>,
+    pub walls: Walls,
     /// Cookies to send.
     pub cookies: Vec<Cookie>,
     /// Keep cookies in archived requests: `target_storage.data_format.warc.archive_credentials`.

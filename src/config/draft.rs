@@ -9,7 +9,7 @@ use seine_parse::page::preferences::Purpose;
 use seine_parse::preferences::terms;
 use seine_parse::requisites::Requisites;
 
-use super::checked::{Canonical, Config, ElasticConfig, Redirects};
+use super::checked::{Canonical, Config, ElasticConfig, Redirects, Walls};
 use super::error::Problem;
 use super::kafka_properties;
 use super::secret::Secret;
@@ -217,13 +217,17 @@ pub(super) fn set_obey_robots(draft: &mut Draft, obey: bool) {
     }
 }
 
-/// The table of keys checks the words of this key and the next.
+/// The table of keys checks the words of this key and the next two.
 pub(super) fn set_redirects(draft: &mut Draft, word: &str) {
     draft.config.frontier.redirects = if word == "follow" { Redirects::Follow } else { Redirects::First };
 }
 
 pub(super) fn set_canonical(draft: &mut Draft, word: &str) {
     draft.config.frontier.canonical = if word == "obey" { Canonical::Obey } else { Canonical::Ignore };
+}
+
+pub(super) fn set_walls(draft: &mut Draft, word: &str) {
+    draft.config.fetch.walls = if word == "deliver" { Walls::Deliver } else { Walls::Hold };
 }
 
 pub(super) fn set_mime_types(draft: &mut Draft, types: Vec<String>) -> Result<(), String> {

@@ -219,5 +219,6 @@ fn meaning(cause: Cause) -> String {
     match cause {
         Cause::Status(status) => format!("answers with status {status}"),
         Cause::Failure(reason) => reason.meaning().to_owned(),
+        Cause::Wall(kind) => format!("answers with {}", kind.meaning()),
     }
 }

@@ -380,6 +380,7 @@ pub(crate) fn meaning(outcome: &str) -> &'static str {
         "3xx" => "redirects, and pages that are unchanged",
         "4xx" => "not found, or not allowed",
         "5xx" => "the server failed",
+        "wall" => "a wall instead of the page: a challenge, a log-in, an error page; the earlier page stays",
         reason => FailureReason::by_name(reason).map_or("", FailureReason::meaning),
     }
 }

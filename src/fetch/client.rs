@@ -208,6 +208,7 @@ impl Client {
             headers: shown(&head.headers),
             body: Bytes::new(),
             truncated: None,
+            wall: None,
             wire: None,
         };
         if limits.is_wanted_only && kept.is_success() && !self.is_wanted(kept.content_type()) {

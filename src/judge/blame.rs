@@ -41,7 +41,7 @@ pub(super) enum OutcomeKind {
     Nothing,
     /// The connection failed before the URL was requested.
     Connection,
-    /// The host asked for a pause or broke off. This concerns all of its URLs, unless only one gets it again and again.
+    /// The host asked for a pause, broke off, or put a wall before the page. This concerns all of its URLs, unless only one gets it again and again.
     Rejection,
     /// Charged to the URL while other URLs succeed, and to the host if several URLs fail in a row.
     Either,
@@ -58,6 +58,8 @@ pub(super) fn kind_of(outcome: &Outcome) -> OutcomeKind {
             Some(Truncated::Time) => OutcomeKind::Slow,
             _ => OutcomeKind::Cut,
         },
+        Outcome::Response(response) if response.is_wall_of_host() => OutcomeKind::Rejection,
+        Outcome::Response(response) if response.held_wall().is_some() => OutcomeKind::Answer,
         Outcome::Response(response) => match response.status {
             408 | 421 | 425 | 429 | 503 => OutcomeKind::Rejection,
             500.. => OutcomeKind::Either,
@@ -222,7 +224,10 @@ pub fn is_answer(outcome: &Outcome) -> bool {
 pub(crate) fn cause_of(outcome: &Outcome) -> Cause {
     match outcome {
         Outcome::Response(response) if response.is_cut() => Cause::Failure(FailureReason::Cut),
-        Outcome::Response(response) => Cause::Status(response.status),
+        Outcome::Response(response) => match response.held_wall() {
+            Some(wall) => Cause::Wall(wall.kind),
+            None => Cause::Status(response.status),
+        },
         Outcome::Failure(failure) => Cause::Failure(failure.reason),
     }
 }

@@ -38,7 +38,7 @@ pub fn change(
             };
             before.is_some_and(takes_away).then_some(PageChange::Gone)
         }
-        Outcome::Response(response) => match seen(response.status, before, now)? {
+        Outcome::Response(response) => match seen(response.page_status(), before, now)? {
             PageChange::Gone => Some(PageChange::Gone),
             seen if was_delivered => Some(seen),
             // Destinations do not have a page that was withheld, so it is new to them. A 304 brings no content to
@@ -48,7 +48,10 @@ pub fn change(
     }
 }
 
-/// Compares the fetched page with its record. Ignores whether the page was delivered.
+/// Compares the fetched page with its record. Ignores whether the page was delivered. `status`: see
+/// [`Response::page_status`].
+///
+/// [`Response::page_status`]: seine_parse::page::Response::page_status
 pub fn seen(status: u16, before: Option<Before<'_>>, now: &[u8; 32]) -> Option<PageChange> {
     let was_there = before.is_some();
     let is_missing = before.is_some_and(|before| before.believed.takes(Doubt::Missing));

@@ -22,6 +22,7 @@ mod text;
 pub mod trouble;
 pub(crate) mod upkeep;
 mod verdict;
+pub(crate) mod wall;
 pub(crate) mod withheld;
 pub(crate) mod worker_results;
 

@@ -3,7 +3,8 @@
 use seine_frontier::scope::Scope;
 use seine_frontier::{Cause, Health, HostPause, PageRecord, PageState};
 use seine_parse::Derived;
-use seine_parse::page::{Again, Doubt, EpochMs, FailureReason, Outcome, PageChange, PageEvent, Withheld};
+use seine_parse::page::{Again, Doubt, EpochMs, FailureReason, Outcome, PageChange, PageEvent, Response, Withheld};
+use seine_parse::walls::Wall;
 use seine_policies::revisit::{History, Trust};
 
 use super::blame::{ChargedTo, cause_of};
@@ -149,7 +150,12 @@ fn kept(
     let history = doubt.map_or(history, |(doubt, seen_ms)| history.doubted(doubt, seen_ms)).rechecked();
     let event_id = event.id.clone();
     let must_refetch = before.must_refetch || keep::refuses_conditions(event);
-    Some(PageRecord { event_id, history: Some(history), passed_at: None, must_refetch, ..before.clone() })
+    let wall = wall(event);
+    Some(PageRecord { event_id, history: Some(history), passed_at: None, must_refetch, wall, ..before.clone() })
+}
+
+fn wall(event: &PageEvent) -> Option<Wall> {
+    event.response()?.held_wall().cloned()
 }
 
 /// The new record after a final answer. A live page is removed only by a confirmed removal (404, 410, or a ban). Any
@@ -157,7 +163,7 @@ fn kept(
 fn record(fetch: Seen, settings: Settings) -> PageRecord {
     let Seen { event, derived, before, trust } = fetch;
     let config = settings.config;
-    let (now, status) = (event.ended_ms, event.response().map_or(0, |response| response.status));
+    let (now, response) = (event.ended_ms, event.response());
     let there = before.filter(|before| before.state.is_found());
     let judged = there.map(|there| there.as_before(&config.revisit, now));
     let change = change(event, event.withheld.as_ref(), judged, &derived.digest);
@@ -166,7 +172,7 @@ fn record(fetch: Seen, settings: Settings) -> PageRecord {
     }
     let tells = u32::try_from(derived.changed.len()).ok().filter(|tells| *tells > 0);
     let history = before.and_then(PageRecord::history);
-    let history = match seen(status, judged, &derived.digest) {
+    let history = match seen(response.map_or(0, Response::page_status), judged, &derived.digest) {
         None => history.filter(|_| change == Some(PageChange::Gone)),
         Some(seen) => keep::history(history, seen, (now, tells), trust),
     };
@@ -180,7 +186,7 @@ fn record(fetch: Seen, settings: Settings) -> PageRecord {
         kind: event.kind,
         event_id: event.id.clone(),
         state,
-        status,
+        status: response.map_or(0, |response| response.status),
         digest: before.and_then(|before| before.digest),
         etag: before.and_then(|before| before.etag.clone()),
         last_modified: before.and_then(|before| before.last_modified.clone()),
@@ -196,6 +202,7 @@ fn record(fetch: Seen, settings: Settings) -> PageRecord {
         canonical: alias::canonical(fetch, there, settings).filter(|_| state.is_found()),
         judged: before.and_then(|before| before.judged.clone()),
         likeness: event.likeness.clone().filter(|_| state.is_live()),
+        wall: wall(event),
         ..PageRecord::default()
     };
     record.refused_since = match state {
@@ -206,7 +213,7 @@ fn record(fetch: Seen, settings: Settings) -> PageRecord {
             live.and_then(|live| canonical::named_since(named, live, &derived.digest, now))
         }
     };
-    if let Some(response) = event.response() {
+    if let Some(response) = response {
         keep::keep_validators(&mut record, event, response, derived);
     }
     record
@@ -218,7 +225,7 @@ fn doubt(event: &PageEvent) -> Option<(Doubt, EpochMs)> {
         return Some((doubt, seen_ms));
     }
     let response = event.response()?;
-    let doubt = match response.status {
+    let doubt = match response.page_status() {
         404 | 410 => Doubt::Missing,
         _ if response.is_cut() => Doubt::Cut,
         _ => return None,

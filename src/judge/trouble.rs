@@ -87,7 +87,7 @@ pub fn ends_with_robots_txt(trouble: &Trouble) -> bool {
     match trouble.cause {
         Cause::Failure(Dns | Resolver | NoRoute | Tls | RobotsUnreachable) => true,
         Cause::Failure(Connect | ConnectionRefused | ConnectionBroken) => true,
-        Cause::Failure(_) | Cause::Status(_) => false,
+        Cause::Failure(_) | Cause::Status(_) | Cause::Wall(_) => false,
     }
 }
 

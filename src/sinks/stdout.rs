@@ -77,6 +77,9 @@ struct PageLine<'a> {
     /// Why the body was cut.
     #[serialize_always]
     truncated: Option<Truncated>,
+    /// The kind of wall that the page is, if walls are delivered, and how it was recognised.
+    wall: Option<&'static str>,
+    wall_evidence: Option<&'a str>,
     relevance: Relevance,
     /// Name of the page classifier, if one was used.
     relevance_model: Option<&'a str>,
@@ -166,6 +169,8 @@ fn write_page(event: &PageEvent, response: &Response, derived: &Derived, options
         title: derived.title.as_deref(),
         headers: &response.headers,
         truncated: response.truncated,
+        wall: response.wall.as_ref().map(|wall| wall.kind.name()),
+        wall_evidence: response.wall.as_ref().map(|wall| wall.evidence.as_str()),
         relevance: event.relevance,
         relevance_model: event.model.as_deref(),
         preferences: event.preferences.as_deref().filter(|said| !said.is_empty()),

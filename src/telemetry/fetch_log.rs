@@ -70,7 +70,7 @@ struct Line {
     /// `page`, `sitemap`, `robots`.
     kind: &'static str,
     status: Option<u16>,
-    /// Why there is no response …
+    /// Why there is no response, or the kind of the wall that it is …
     reason: Option<&'static str>,
     /// … and the details.
     cause: Option<String>,
@@ -94,14 +94,15 @@ impl Line {
             Outcome::Response(response) => (Some(response), None),
             Outcome::Failure(failure) => (None, Some(failure)),
         };
+        let wall = response.and_then(|response| response.wall.as_deref());
         Line {
             time: IsoTime(times.0),
             url: url.to_owned(),
             host: origin(url).unwrap_or_default().to_owned(),
             kind,
             status: response.map(|response| response.status),
-            reason: failure.map(|failure| failure.reason.name()),
-            cause: failure.map(|failure| failure.message.clone()),
+            reason: failure.map(|failure| failure.reason.name()).or(wall.map(|wall| wall.kind.name())),
+            cause: failure.map(|failure| failure.message.clone()).or(wall.map(|wall| wall.evidence.clone())),
             bytes: response.map_or(0, |response| response.body.len()),
             ms: times.1.saturating_sub(times.0),
             ..Line::default()

@@ -8,6 +8,7 @@ use seine_frontier::{Applied, Proposed};
 use seine_parse::page::{
     FailureReason, Kind, Outcome, PageChange, PageEvent, Relevance, Response, STATUS_CLASSES, status_class,
 };
+use seine_parse::walls::{self, WallKind};
 
 use super::fetch_log::FetchLog;
 pub(crate) use super::gauges::Snapshot;
@@ -32,6 +33,7 @@ pub struct Metrics {
     links: IntCounterVec,
     /// By [`DuplicateOf::kind`](seine_parse::page::DuplicateOf::kind).
     pub duplicates: IntCounterVec,
+    walls: IntCounterVec,
     pub delivery_seconds: HistogramVec,
     /// How often a destination was found to be replaced.
     pub sinks_replaced: IntCounterVec,
@@ -83,6 +85,7 @@ impl Default for Metrics {
                 "New and changed pages that are duplicates: with the same content, or nearly the same text.",
                 "kind",
             ),
+            walls: counters("seine_walls_total", "Answers that were walls instead of their pages, by kind.", "kind"),
             links: counters("seine_links_total", "Links found, by result.", "result"),
             delivery_seconds: keep(&registry, HistogramVec::new(delivery, &["sink"])),
             sinks_replaced: counters(
@@ -112,6 +115,9 @@ impl Metrics {
         for relevance in [true, false].map(Relevance::by_type) {
             self.judged.with_label_values(&[relevance.name()]);
         }
+        for kind in WallKind::ALL {
+            self.walls.with_label_values(&[kind.name()]);
+        }
         for kind in ["exact", "near"] {
             self.duplicates.with_label_values(&[kind]);
         }
@@ -134,6 +140,10 @@ impl Metrics {
         if event.failure().is_none_or(|failure| failure.reason != FailureReason::Alias) {
             self.requested(event);
         }
+        if let Some(wall) = event.response().and_then(|response| response.wall.as_deref()) {
+            self.walls.with_label_values(&[wall.kind.name()]).inc();
+            tracing::debug!(url = event.url, kind = wall.kind.name(), evidence = wall.evidence, "a wall, not the page");
+        }
         if event.kind == Kind::Page && event.response().is_some_and(Response::is_success) {
             self.judged.with_label_values(&[event.relevance.name()]).inc();
         }
@@ -145,6 +155,7 @@ impl Metrics {
     fn requested(&self, event: &PageEvent) {
         let outcome = match &event.outcome {
             Outcome::Response(response) if response.is_cut() => FailureReason::Cut.name(),
+            Outcome::Response(response) if response.held_wall().is_some() => walls::OUTCOME,
             Outcome::Response(response) => status_class(response.status),
             Outcome::Failure(failure) => failure.reason.name(),
         };
@@ -210,7 +221,7 @@ impl Metrics {
 /// attempt of its own.
 fn outcomes() -> impl Iterator<Item = &'static str> {
     let reasons = FailureReason::ALL.into_iter().filter(|reason| *reason != FailureReason::Alias);
-    STATUS_CLASSES.into_iter().chain(reasons.map(FailureReason::name))
+    STATUS_CLASSES.into_iter().chain([walls::OUTCOME]).chain(reasons.map(FailureReason::name))
 }
 
 /// A histogram of times, from 1 ms to a minute.

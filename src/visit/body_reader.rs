@@ -6,6 +6,7 @@ use std::sync::Arc;
 use seine_delivery::large;
 use seine_frontier::scope::CurrentScope;
 use seine_frontier::{FrontierError, Reservation, Work};
+use seine_parse::decode::Decoded;
 use seine_parse::page::PageEvent;
 use seine_parse::{DeriveOptions, Derived};
 use seine_system::blocking;
@@ -38,14 +39,20 @@ impl BodyReader {
     }
 
     /// Reads what the judge needs. Large data that is derived from the body is not kept; the validator then derives it
-    /// again.
-    pub(super) async fn read(&self, event: &PageEvent, work: &Work) -> (Reading, Option<Arc<Derived>>) {
+    /// again. `decoded`: its body, if it is decoded already.
+    pub(super) async fn read(
+        &self,
+        event: &PageEvent,
+        decoded: Option<Decoded>,
+        work: &Work,
+    ) -> (Reading, Option<Arc<Derived>>) {
         let (scope, options) = (self.scope.now(), &self.derive);
         let policy = Policy { config: &self.config, scope: &scope, thresholds: &self.thresholds };
         let long = if reads_text(&policy) { LONG_TEXT } else { LONG };
         let read = |derived: &Derived| reading::read(event, work, derived, &policy);
         let small = || {
-            let derived = seine_parse::facts(event, large::decode_small(event, options)?, options);
+            let decoded = decoded.filter(|_| event.kind.is_delivered()).or_else(|| large::decode_small(event, options));
+            let derived = seine_parse::facts(event, decoded?, options);
             Some((read(&derived), Some(Arc::new(derived))))
         };
         let small = match event.response() {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use seine_delivery::large::BodyRoom;
 use seine_frontier::{TargetOwner, Work};
+use seine_parse::decode::Decoded;
 use seine_parse::page::{EpochMs, Failure, FailureReason, Hop, Kind, Outcome, PageEvent};
 use seine_system::blocking;
 use seine_system::clock::{event_id, now_ms};
@@ -22,6 +23,7 @@ use crate::fetch::client::{Conditions, Exchange, Limits};
 use crate::judge::blame::ChargedTo;
 use crate::judge::reading::must_be_refetched;
 use crate::judge::redirect::{self, Target};
+use crate::judge::wall;
 use crate::judge::{FetchContext, Owner, is_misnamed_page};
 
 const MAX_SITEMAP_BYTES: u64 = 50 << 20;
@@ -34,12 +36,14 @@ pub(super) struct FetchedUrl<'v> {
     pub event: PageEvent,
     pub context: FetchContext,
     pub room: Option<BodyRoom>,
+    /// The body without content codings, if it was needed already.
+    pub decoded: Option<Decoded>,
     pub target: Option<ReservedTarget<'v>>,
 }
 
 impl<'v> FetchedUrl<'v> {
     pub(super) fn new(event: PageEvent, target: Option<ReservedTarget<'v>>) -> FetchedUrl<'v> {
-        FetchedUrl { event, context: FetchContext::charged(ChargedTo::Nobody, 0), room: None, target }
+        FetchedUrl { event, context: FetchContext::charged(ChargedTo::Nobody, 0), room: None, decoded: None, target }
     }
 }
 
@@ -149,7 +153,7 @@ impl Follower {
                 None => self.requester.request_any_host(host, &url, &request, fetched.event.hops.is_empty()).await?,
             };
             let event = &mut fetched.event;
-            let RequestResult { exchange, location, context, bytes_beside } = result;
+            let RequestResult { exchange, location, context, bytes_beside, decoded } = result;
             event.bytes_beside += bytes_beside;
             if event.started_ms == 0 {
                 event.started_ms = exchange.started_ms;
@@ -160,7 +164,7 @@ impl Follower {
             event.final_url = url.as_str().to_owned();
             event.outcome = exchange.outcome;
             fetched.room = exchange.room;
-            fetched.context = context;
+            (fetched.context, fetched.decoded) = (context, decoded);
             let Some(location) = location else { break };
             // The body of a redirect is not stored, so its bytes are counted here.
             event.bytes_beside += body_bytes(&event.outcome);
@@ -172,7 +176,9 @@ impl Follower {
                 TargetOwner::Granted => url = target.url,
                 TargetOwner::Owned { by } => {
                     undo_last_hop(&mut fetched.event);
-                    fetched.context.owner = Some(Owner { url: by, target: target.normal });
+                    if !wall::mark_redirect(&mut fetched.event, &target.normal, self.services.config.fetch.walls) {
+                        fetched.context.owner = Some(Owner { url: by, target: target.normal });
+                    }
                     break;
                 }
                 TargetOwner::Pending => {
@@ -267,7 +273,9 @@ impl Follower {
         event.final_url = target.as_str().to_owned();
         let (is_circle, most) = (trail.has_been_at(target), self.services.config.fetch.max_redirects);
         if let Some(refusal) = redirect::refusal(&next, event.hops.len(), is_circle, most, &self.services.scope.now()) {
-            event.outcome = Outcome::Failure(refusal);
+            if !wall::mark_redirect(event, &next.normal, self.services.config.fetch.walls) {
+                event.outcome = Outcome::Failure(refusal);
+            }
             return None;
         }
         Some(next)

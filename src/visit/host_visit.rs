@@ -181,12 +181,12 @@ impl<'v> Visit<'v> {
     /// Judges the fetch and passes its event to the page log.
     pub(super) async fn judge_and_queue(
         &self,
-        FetchedUrl { mut event, context, room, target }: FetchedUrl<'_>,
+        FetchedUrl { mut event, context, room, decoded, target }: FetchedUrl<'_>,
         work: Work,
         reserved: Option<UrlReservation>,
     ) -> Result<Queued, Interrupted> {
         let _at = CurrentUrl::new(&work.url);
-        let (reading, derived) = self.visitor.body_reader.read(&event, &work).await;
+        let (reading, derived) = self.visitor.body_reader.read(&event, decoded, &work).await;
         if let (Outcome::Response(response), true) = (&mut event.outcome, reading.is_cut) {
             response.truncated.get_or_insert(Truncated::Disconnect);
         }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use seine_frontier::{Fetching, Work};
+use seine_parse::decode::Decoded;
 use seine_parse::page::{EpochMs, Failure, FailureReason, Outcome};
 use seine_system::clock::now_ms;
 use tokio::sync::MutexGuard;
@@ -20,7 +21,7 @@ use crate::config::Config;
 use crate::fetch::client::{Conditions, Exchange, Limits};
 use crate::judge::FetchContext;
 use crate::judge::blame::{ChargedTo, blame, is_answer};
-use crate::judge::{redirect, retry, trouble};
+use crate::judge::{redirect, retry, trouble, wall};
 
 /// After this time a redirect tries again to lease a host that another worker has.
 const TAKEN_REST_MS: u64 = 1_000;
@@ -43,6 +44,8 @@ pub(super) struct RequestResult {
     pub context: FetchContext,
     /// Further bytes of that host: see [`seine_parse::page::PageEvent::bytes_beside`].
     pub bytes_beside: u64,
+    /// Its body without content codings, if it was needed already.
+    pub decoded: Option<Decoded>,
 }
 
 /// Sends requests for URLs, to the leased host or to the host of a redirect.
@@ -107,7 +110,8 @@ impl Requester {
                     host_statements: Some(Vec::new()),
                     ..FetchContext::charged(ChargedTo::Nobody, other.not_before)
                 };
-                return Ok(RequestResult { exchange: not_requested(failure), location: None, context, bytes_beside });
+                let exchange = not_requested(failure);
+                return Ok(RequestResult { exchange, location: None, context, bytes_beside, decoded: None });
             }
             (learned, _) => learned?,
         }
@@ -182,6 +186,8 @@ impl Requester {
         mut exchange: Exchange,
         request: &Request<'_>,
     ) -> Result<RequestResult, Interrupted> {
+        let asked = (request.work.url.as_str(), request.work.kind);
+        let decoded = wall::mark(&mut exchange.outcome, url.as_str(), asked, self.config.fetch.walls);
         let mut whose = self.charge(host, &exchange, request.work).await?;
         let mut not_before = host.not_before;
         if let (ChargedTo::Host, Some(failure)) = (whose, host.given_up_failure(&self.config.frontier)) {
@@ -204,7 +210,7 @@ impl Requester {
         let robots = host.lease.host.robots.as_ref().filter(|_| !host.had_no_robots);
         let robots_ms = robots.map(|robots| robots.fetched_ms);
         let context = FetchContext { host_statements, robots_ms, ..FetchContext::charged(whose, not_before) };
-        Ok(RequestResult { exchange, location, context, bytes_beside })
+        Ok(RequestResult { exchange, location, context, bytes_beside, decoded })
     }
 
     /// Decides who is charged, and updates the host. If the failure may belong to the URL or to the host, this first
@@ -261,7 +267,8 @@ impl Requester {
             Some(_) => (None, None),
         };
         let conditions = Conditions { etag, last_modified, ..Conditions::default() };
-        let exchange = self.requests.exchange(host, slot, &url, &conditions, self.requests.limits()).await?;
+        let mut exchange = self.requests.exchange(host, slot, &url, &conditions, self.requests.limits()).await?;
+        wall::mark(&mut exchange.outcome, url.as_str(), (&control.url, control.kind), self.config.fetch.walls);
         host.control_pause = trouble::asked_until(&exchange.outcome, exchange.ended_ms, &self.config.frontier);
         let has_answered = is_answer(&exchange.outcome);
         self.control_answers.heard(host.origin(), has_answered, exchange.ended_ms);
@@ -276,7 +283,7 @@ fn busy(url: &Url, not_before: EpochMs) -> RequestResult {
     let exchange = not_requested(Failure { reason: FailureReason::HostBusy, message });
     let context =
         FetchContext { host_statements: Some(Vec::new()), ..FetchContext::charged(ChargedTo::Host, not_before) };
-    RequestResult { exchange, location: None, context, bytes_beside: 0 }
+    RequestResult { exchange, location: None, context, bytes_beside: 0, decoded: None }
 }
 
 /// A request that was not sent.

@@ -38,6 +38,7 @@ pub fn with_type(number: u64, content_type: &str, body: impl Into<Bytes>) -> Pag
             headers: Headers(vec![("server".into(), "test/1.0".into()), ("content-type".into(), content_type.into())]),
             body: body.into(),
             truncated: None,
+            wall: None,
             wire: None,
         }),
         relevance: Relevance { relevance: number as f64 / 7.0, is_relevant: is_html },

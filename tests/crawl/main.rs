@@ -65,6 +65,7 @@ mod tail;
 mod traps;
 mod trouble;
 mod truncated;
+mod walls;
 mod watching;
 mod why;
 

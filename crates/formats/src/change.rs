@@ -33,15 +33,18 @@ pub fn write(event: &PageEvent, out: &mut Vec<u8>) {
     serde_json::to_writer(out, &change).expect("strings and numbers are always JSON, and a Vec takes every byte");
 }
 
-/// Why a page is gone: the reason for which it is withheld (`noindex`, `alias`), `duplicate`, `http_404`, or the name
-/// of a failure.
+/// Why a page is gone: the reason for which it is withheld (`noindex`, `alias`), `duplicate`, `http_404`, `not_found` (an error
+/// page with another status), or the name of a failure.
 pub fn reason(event: &PageEvent) -> String {
     if let Some(withheld) = &event.withheld {
         return withheld.name().to_owned();
     }
     match &event.outcome {
         _ if event.duplicate_of().is_some() => "duplicate".to_owned(),
-        Outcome::Response(response) => format!("http_{}", response.status),
+        Outcome::Response(response) => match response.held_wall() {
+            Some(wall) => wall.kind.name().to_owned(),
+            None => format!("http_{}", response.status),
+        },
         Outcome::Failure(failure) => failure.reason.name().to_owned(),
     }
 }

@@ -7,6 +7,7 @@
 //!
 //! - always: `redirectedUrl` · `status` · `contentType` · `language` · `digest` · `eventId` · `change`;
 //! - if the body was cut: `truncated` with the reason;
+//! - if the page is a wall and walls are delivered: `wall` with its kind, and `wallEvidence`;
 //! - if known: `distance`, `relevanceModel`, `preferences`, `duplicateOf`, `duplicateKind` and `duplicateDistance`;
 //! - if configured: `markdown` and `textConfidence`;
 //! - if the text shows its language: `languageDetected` and `languageConfidence`;
@@ -42,6 +43,7 @@ use seine_parse::html_text::PageFacts;
 use seine_parse::page::preferences::Statement;
 use seine_parse::page::{EpochMs, PageChange, PageEvent, Relevance, TextChange, Truncated};
 use seine_parse::url::{host, top_private_domain};
+use seine_parse::walls::{Wall, WallKind};
 use seine_parse::words::{Words, meta_words, words};
 use seine_parse::{PageText, language};
 
@@ -147,6 +149,12 @@ pub struct ElasticDocument<'a> {
     /// Why the body was cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncated: Option<Truncated>,
+    /// The kind of wall that the page is, if walls are delivered, …
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wall: Option<WallKind>,
+    /// … and how it was recognised.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wall_evidence: Option<Cow<'a, str>>,
     /// For a changed page: distance of its main text from the previous one, see [`PageEvent::distance`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distance: Option<u8>,
@@ -265,6 +273,10 @@ impl ElasticDocument<'_> {
         mark_truncated(&mut event, self.truncated);
         if let (Some(status), Some(response)) = (self.status, response_mut(&mut event)) {
             response.status = status;
+            response.wall = self.wall.map(|kind| {
+                let evidence = self.wall_evidence.map(Cow::into_owned).unwrap_or_default();
+                Box::new(Wall { kind, evidence, is_delivered: true })
+            });
         }
         if let Some(id) = self.event_id {
             event.id = id.into_owned();
@@ -303,6 +315,8 @@ impl<'a> ElasticDocument<'a> {
             event_id: Some((&event.id).into()),
             change: event.change,
             truncated: response.truncated,
+            wall: response.wall.as_ref().map(|wall| wall.kind),
+            wall_evidence: response.wall.as_ref().map(|wall| (&wall.evidence).into()),
             distance: event.distance(min_change),
             relevance_model: event.model.as_deref().map(Cow::from),
             preferences: event.preferences.as_deref().filter(|said| !said.is_empty()).map(Cow::from),

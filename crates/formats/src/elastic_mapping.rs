@@ -84,6 +84,8 @@ pub fn fields(headers: HeaderType) -> Map<String, Value> {
         ("eventId", keyword()),
         ("change", keyword()),
         ("truncated", keyword()),
+        ("wall", keyword()),
+        ("wallEvidence", keyword()),
         ("distance", json!({ "type": "short" })),
         ("relevanceModel", keyword()),
         ("preferences", preferences()),

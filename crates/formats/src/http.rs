@@ -74,7 +74,7 @@ pub fn parse_response(bytes: &Bytes) -> Result<Response, HttpError> {
     let headers = Headers(lines.filter_map(|line| header(&line)).collect());
     let (body, framing) = body_of(bytes.slice(head_length..), &headers);
     let wire = Some(Wire { request: Bytes::new(), head, framing });
-    Ok(Response { status, reason, version, headers, body, truncated: None, wire })
+    Ok(Response { status, reason, version, headers, body, truncated: None, wire, wall: None })
 }
 
 /// The status in the first line of a response.

@@ -268,6 +268,7 @@ fn verdict(url: String, number: u64) -> Verdict {
         url_history: Default::default(),
         judged: None,
         refused_since: None,
+        wall: None,
         likeness: None,
     };
     let attempt = Attempt { at: time(number), outcome: Cause::Status(200), counts: true, digest: None };

@@ -9,6 +9,7 @@ use seine_parse::page::preferences::Statement;
 use seine_parse::page::{
     Before, Doubt, DuplicateOf, EpochMs, FailureReason, Kind, Likeness, PageChange, PageEvent, Relevance, TextsGiven,
 };
+use seine_parse::walls::Wall;
 use seine_policies::revisit::{History, Lesson, RevisitPolicy};
 
 /// A record of `page`.
@@ -81,6 +82,9 @@ pub struct PageRecord {
     /// when it names its canonical URL, if it was live before. None otherwise, and in old records.
     #[n(22)]
     pub refused_since: Option<EpochMs>,
+    /// The wall that the last fetch met instead of the page.
+    #[n(23)]
+    pub wall: Option<Wall>,
 }
 
 /// The result of a page classifier.
@@ -119,8 +123,9 @@ impl From<&JudgedBy> for Relevance {
 impl PageRecord {
     /// The attempt that the record itself describes.
     pub(super) fn last_attempt(&self) -> Attempt {
-        let outcome = match self.state {
-            PageState::Failed(reason) => Cause::Failure(reason),
+        let outcome = match (self.state, &self.wall) {
+            (PageState::Failed(reason), _) => Cause::Failure(reason),
+            (PageState::Refused | PageState::Gone, Some(wall)) => Cause::Wall(wall.kind),
             _ => Cause::Status(self.status),
         };
         let digest = self.digest.and_then(|digest| digest.first_chunk().copied());

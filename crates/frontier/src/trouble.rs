@@ -6,6 +6,7 @@ use std::fmt;
 use minicbor::{Decode, Encode};
 
 use seine_parse::page::{EpochMs, FailureReason};
+use seine_parse::walls::WallKind;
 
 /// The due time of URLs that failed because their host was given up: when a link or a seed leads to the host again, or
 /// when it is tried again ([`Trouble::tried_again_at`]).
@@ -94,14 +95,18 @@ pub enum Cause {
     /// The status of a response: 429 or 5xx.
     #[n(1)]
     Status(#[n(0)] u16),
+    /// A wall stood before the page.
+    #[n(2)]
+    Wall(#[n(0)] WallKind),
 }
 
 impl fmt::Display for Cause {
-    /// `connect`, `status 503`.
+    /// `connect`, `status 503`, `wall cloudflare`.
     fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Cause::Failure(reason) => out.write_str(reason.name()),
             Cause::Status(status) => write!(out, "status {status}"),
+            Cause::Wall(kind) => write!(out, "wall {}", kind.name()),
         }
     }
 }

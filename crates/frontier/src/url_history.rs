@@ -5,6 +5,7 @@ use minicbor::{Decode, Encode};
 
 use super::trouble::Cause;
 use seine_parse::page::{EpochMs, FailureReason};
+use seine_parse::walls::WallKind;
 
 /// How a URL was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
@@ -86,6 +87,8 @@ const HAS_DIGEST: u16 = 1 << 15;
 const COUNTS_NOT: u16 = 1 << 14;
 /// Lower values are statuses, others are failures.
 const FAILURES: u16 = 1 << 11;
+/// Outcomes from here on are walls.
+const WALLS: u16 = 1 << 12;
 
 impl Attempts {
     /// Limited so that, averaged over all known URLs, of which one in ten is fetched, each takes 4 bytes at most.
@@ -133,6 +136,7 @@ fn to_bytes(attempt: Attempt) -> Vec<u8> {
     let outcome = match attempt.outcome {
         Cause::Status(status) => status.min(FAILURES - 1),
         Cause::Failure(reason) => FAILURES + reason as u16,
+        Cause::Wall(kind) => WALLS + kind as u16,
     };
     let counts = if attempt.counts { 0 } else { COUNTS_NOT };
     let has_digest = if attempt.digest.is_some() { HAS_DIGEST } else { 0 };
@@ -145,6 +149,7 @@ fn from_bytes(bytes: &mut &[u8]) -> Option<Attempt> {
     let at = u32::from_be_bytes(*bytes.split_off(..4)?.first_chunk()?);
     let digest = if code & HAS_DIGEST == 0 { None } else { bytes.split_off(..4)?.first_chunk().copied() };
     let outcome = match code & !(HAS_DIGEST | COUNTS_NOT) {
+        wall @ WALLS.. => Cause::Wall(*WallKind::ALL.get(usize::from(wall - WALLS))?),
         failure @ FAILURES.. => Cause::Failure(*FailureReason::ALL.get(usize::from(failure - FAILURES))?),
         status => Cause::Status(status),
     };

@@ -44,6 +44,7 @@ pub mod sitemap;
 mod stretches;
 pub mod text_sketch;
 pub mod url;
+pub mod walls;
 pub mod words;
 
 use clean_text::TextOptions;

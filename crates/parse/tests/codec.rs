@@ -12,6 +12,7 @@ use seine_parse::page::preferences::{OptedOut, Purpose, Says, Scheme, Source, St
 use seine_parse::page::wire::{Framing, Wire};
 use seine_parse::page::*;
 use seine_parse::text_sketch::TextSketch;
+use seine_parse::walls::{Wall, WallKind};
 
 fn event(n: u64, body: usize) -> PageEvent {
     let page = made::page(format!("http://example.com/{n}"), &[("content-type", "text/html")], vec![n as u8; body]);
@@ -37,8 +38,8 @@ fn response() -> impl Strategy<Value = Response> {
     let version = prop_oneof![Just(HttpVersion::Http10), Just(HttpVersion::Http11), Just(HttpVersion::Http2)];
     let cut = prop_oneof![Just(Truncated::Length), Just(Truncated::Time), Just(Truncated::Disconnect)];
     let body = prop_oneof![Just(Vec::new()), Just(vec![0; 300]), vec(any::<u8>(), 0..300)];
-    (any::<u16>(), any::<String>(), version, headers(), body, option::of(cut), option::of(wire())).prop_map(
-        |(status, reason, version, headers, body, truncated, wire)| Response {
+    (any::<u16>(), any::<String>(), version, headers(), body, option::of(cut), option::of(wire()), option::of(wall()))
+        .prop_map(|(status, reason, version, headers, body, truncated, wire, wall)| Response {
             status,
             reason,
             version,
@@ -46,8 +47,13 @@ fn response() -> impl Strategy<Value = Response> {
             body: body.into(),
             truncated,
             wire,
-        },
-    )
+            wall,
+        })
+}
+
+fn wall() -> impl Strategy<Value = Box<Wall>> {
+    (0..WallKind::ALL.len(), any::<String>(), any::<bool>())
+        .prop_map(|(kind, evidence, is_delivered)| Box::new(Wall { kind: WallKind::ALL[kind], evidence, is_delivered }))
 }
 
 fn wire() -> impl Strategy<Value = Wire> {

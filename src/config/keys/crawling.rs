@@ -100,6 +100,7 @@ pub(super) const FETCH: &[Key] = &[
     live("crawler_manager.downloader.max_redirects", Count(0, 100, |d, v| d.config.fetch.max_redirects = v as usize)),
     key("crawler_manager.downloader.redirects", OneOf(&["first", "follow"], draft::set_redirects)),
     key("crawler_manager.downloader.canonical", OneOf(&["ignore", "obey"], draft::set_canonical)),
+    live("crawler_manager.downloader.walls", OneOf(&["hold", "deliver"], draft::set_walls)),
     key("crawler_manager.downloader.valid_mime_types", List(draft::set_mime_types)),
     key("link_storage.disallow_sites_in_robots_file", Bool(draft::set_obey_robots)),
     key("crawler_manager.downloader.allow_private_addresses", Bool(|d, v| d.config.fetch.allow_private = v)),

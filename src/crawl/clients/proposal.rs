@@ -46,6 +46,7 @@ impl Proposal {
                     headers,
                     body: body.into(),
                     truncated: page.truncated,
+                    wall: None,
                     wire: None,
                 };
                 checked_response(response, client)?

@@ -6,6 +6,7 @@ use regex::bytes::Regex;
 use seine_frontier::pattern;
 use seine_frontier::{EmbeddedFrontier, PageRecord, PageState, Scheduler};
 use seine_parse::page::{FailureReason, STATUS_CLASSES, is_temporary, status_class};
+use seine_parse::walls;
 use seine_system::clock::now_ms;
 
 use super::hosts::not_a_host;
@@ -22,7 +23,7 @@ const TABLES: [&str; 6] = ["truncated", "gone", "refused", "failed", "withheld",
 /// complete page of their own.
 pub(crate) fn reasons() -> Vec<&'static str> {
     let reasons = FailureReason::ALL.iter().map(|reason| reason.name());
-    reasons.chain(STATUS_CLASSES).chain(TABLES).collect()
+    reasons.chain(STATUS_CLASSES).chain([walls::OUTCOME]).chain(TABLES).collect()
 }
 
 pub(super) fn queue(frontier: &EmbeddedFrontier, retry: &Retry) -> Result<Vec<ReasonCount>, Refusal> {
@@ -86,7 +87,7 @@ impl Wanted<'_> {
 fn has_failed(record: &PageRecord) -> bool {
     match record.state {
         PageState::Failed(_) => true,
-        PageState::Refused => is_temporary(record.status),
+        PageState::Refused => is_temporary(record.status) || record.wall.is_some(),
         _ => record.is_truncated(),
     }
 }
@@ -96,6 +97,7 @@ fn name_of(record: &PageRecord) -> &'static str {
     match record.state {
         _ if record.is_truncated() => FailureReason::Cut.name(),
         PageState::Failed(reason) => reason.name(),
+        PageState::Refused if record.wall.is_some() => walls::OUTCOME,
         PageState::Refused => status_class(record.status),
         state => table_of(state),
     }

@@ -11,6 +11,7 @@ use seine_frontier::{
 use seine_parse::page::{Doubt, DuplicateOf, EpochMs};
 use seine_parse::robots::{RobotsTxt, line_of};
 use seine_parse::url::{MAX_URL_BYTES, port_problem};
+use seine_parse::walls::{Wall, WallKind};
 use seine_system::clock::now_ms;
 
 use super::deliveries::Deliveries;
@@ -116,6 +117,10 @@ impl Known<'_> {
                     }
                     Some((doubt, _)) => format!("at the last fetch, {}; {STAYS}", doubt.meaning()),
                     None => match failed_since(snapshot) {
+                        Some(Cause::Wall(kind)) => {
+                            let met = page.wall.as_ref().map_or(kind.meaning().to_owned(), Wall::to_string);
+                            format!("the last fetch found a wall instead of the page: {met}; the earlier page stays")
+                        }
                         Some(outcome) => format!("the last fetch found no page ({outcome}); the earlier page stays"),
                         None => format!("the last fetch found a page{}", copy.unwrap_or_default()),
                     },
@@ -323,6 +328,14 @@ fn unconfirmed(page: &PageRecord) -> Option<(Doubt, EpochMs)> {
 
 /// Why a page is not live.
 pub(super) fn withheld_because(page: &PageRecord) -> String {
+    match (page.state, &page.wall) {
+        (PageState::Gone, Some(wall)) => return format!("two fetches gave {wall}"),
+        (PageState::Refused, Some(wall)) if wall.kind == WallKind::License => {
+            return format!("it answered with status {}: {wall}", page.status);
+        }
+        (PageState::Refused, Some(wall)) => return format!("it answered with {wall}"),
+        _ => {}
+    }
     match page.state {
         PageState::Gone if matches!(page.status, 404 | 410) => {
             format!("two fetches in a row gave status {}", page.status)

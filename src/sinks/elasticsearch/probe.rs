@@ -105,6 +105,8 @@ fn document() -> ElasticDocument<'static> {
     let statement = Statement { scheme: Scheme::Rsl, source: Source::RobotsTxt, line: 1, says, terms };
     ElasticDocument {
         truncated: None,
+        wall: None,
+        wall_evidence: None,
         duplicate_of: None,
         duplicate_kind: None,
         duplicate_distance: None,

@@ -38,6 +38,7 @@ pub(super) fn headers(entry: &Entry, upkeep: Upkeep, schema: &'static str, is_to
     let duplicate_distance = duplicate.map(|of| of.distance.to_string());
     let distance = event.distance(upkeep.min_change).map(|bits| bits.to_string());
     let judged = event.model.as_deref();
+    let wall = event.response().and_then(|response| response.wall.as_deref());
     let relevance = judged.map(|_| event.relevance.relevance.to_string());
     let preferences = event.preferences_json();
     let headers = [
@@ -55,9 +56,11 @@ pub(super) fn headers(entry: &Entry, upkeep: Upkeep, schema: &'static str, is_to
         ("duplicate_kind", duplicate.map(DuplicateOf::kind)),
         ("duplicate_distance", duplicate_distance.as_deref()),
         ("truncated", event.response().and_then(|response| response.truncated).map(Truncated::name)),
+        ("wall", wall.map(|wall| wall.kind.name())),
+        ("wall_evidence", wall.map(|wall| wall.evidence.as_str())),
     ];
     let given = headers.into_iter().filter(|(_, value)| value.is_some());
-    given.fold(OwnedHeaders::new_with_capacity(14), |all, (key, value)| all.insert(Header { key, value }))
+    given.fold(OwnedHeaders::new_with_capacity(16), |all, (key, value)| all.insert(Header { key, value }))
 }
 
 /// Headers of a tombstone in a partition that the page left because partitions were added.

@@ -104,6 +104,7 @@ impl WarcWriter {
             headers: hop.headers.clone(),
             body: Bytes::new(),
             truncated: None,
+            wall: None,
             wire: None,
         };
         self.block.clear();

@@ -149,6 +149,7 @@ fn verdict(number: u64, with_sketch: bool) -> Verdict {
         likeness: with_sketch.then_some(likeness),
         judged: None,
         refused_since: None,
+        wall: None,
         preferences: None,
     };
     let attempt = Attempt { at: number, outcome: Cause::Status(200), counts: true, digest: None };

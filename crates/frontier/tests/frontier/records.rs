@@ -70,6 +70,7 @@ fn page_record() -> impl Strategy<Value = PageRecord> {
                 judged: (depth % 2 == 0).then(judged),
                 likeness: None,
                 refused_since: None,
+                wall: None,
             }
         },
     )
@@ -245,6 +246,7 @@ fn of_pages_are_read_as_0_1_0_wrote_them() {
         judged: None,
         likeness: None,
         refused_since: None,
+        wall: None,
     };
     assert_eq!(open(dir.path()).unwrap().page(URL).unwrap(), Some(record.clone()));
 

@@ -241,6 +241,7 @@ pub fn record(url: &str, event: u64) -> PageRecord {
         judged: None,
         likeness: None,
         refused_since: None,
+        wall: None,
     }
 }
 

@@ -59,6 +59,7 @@ impl Response {
             body: Bytes::new(),
             truncated: None,
             wire: None,
+            wall: None,
         }
     }
 }

@@ -32,6 +32,8 @@ pub use text_change::{TextChange, TextsGiven};
 use wire::Wire;
 pub use withheld::Withheld;
 
+use crate::walls::{Wall, WallKind};
+
 /// Milliseconds since 1970-01-01T00:00:00Z.
 pub type EpochMs = u64;
 
@@ -164,6 +166,9 @@ pub struct Response {
     /// The exact bytes around the body, if an archive asked for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
+    /// Set if the answer is a wall, not the page of its URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall: Option<Box<Wall>>,
 }
 
 /// Headers in order of arrival, repeats included. Names are as the HTTP client gives them: lower case unless it keeps
@@ -273,13 +278,34 @@ impl Response {
         self.headers.get("content-type")
     }
 
+    /// The answer is the page of its URL. A wall is none, whatever its status.
     pub fn is_success(&self) -> bool {
-        (200..300).contains(&self.status)
+        (200..300).contains(&self.status) && self.held_wall().is_none()
+    }
+
+    /// The wall that the answer is, unless walls are delivered like pages.
+    pub fn held_wall(&self) -> Option<&Wall> {
+        self.wall.as_deref().filter(|wall| !wall.is_delivered)
+    }
+
+    /// What the answer says about its page, as a status. A wall says nothing, like 403, except that an error page for a
+    /// missing page is a 404.
+    pub fn page_status(&self) -> u16 {
+        match self.held_wall() {
+            None => self.status,
+            Some(wall) if wall.kind == WallKind::NotFound => 404,
+            Some(_) => 403,
+        }
+    }
+
+    /// A wall stands before the whole host.
+    pub fn is_wall_of_host(&self) -> bool {
+        self.held_wall().is_some_and(|wall| wall.kind.is_of_host())
     }
 
     /// The same request may be answered differently soon: the server was busy, failed, or gave up.
     pub fn may_get_better(&self) -> bool {
-        is_temporary(self.status) || self.is_cut()
+        is_temporary(self.status) || self.is_cut() || self.is_wall_of_host()
     }
 
     /// A 2xx whose body is incomplete: the connection broke or the time limit passed. A body cut at our own size limit

@@ -49,6 +49,7 @@ pub fn answer(headers: &[(&str, &str)], body: impl Into<Bytes>) -> Response {
         headers: Headers(headers.iter().map(|&(name, value)| (name.into(), value.into())).collect()),
         body: body.into(),
         truncated: None,
+        wall: None,
         wire: None,
     }
 }

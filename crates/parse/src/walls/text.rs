@@ -1,0 +1,46 @@
+//! How much text a page shows.
+
+use std::cell::OnceCell;
+
+use encoding_rs::Encoding;
+
+use crate::charset;
+use crate::html_text::visible_text;
+
+/// The number of visible letters of a page, counted when somebody asks.
+pub(super) struct Letters<'a, F: Fn() -> &'static Encoding> {
+    body: &'a [u8],
+    encoding: F,
+    text: OnceCell<(String, usize)>,
+}
+
+impl<'a, F: Fn() -> &'static Encoding> Letters<'a, F> {
+    pub(super) fn of(body: &'a [u8], encoding: F) -> Letters<'a, F> {
+        Letters { body, encoding, text: OnceCell::new() }
+    }
+
+    fn read(&self) -> &(String, usize) {
+        self.text.get_or_init(|| {
+            let text = visible_text(&charset::decode_text(self.body, (self.encoding)()));
+            let count = text.chars().map(weight).sum();
+            (text, count)
+        })
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.read().1
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.read().0
+    }
+}
+
+/// An ideograph says as much as some letters.
+fn weight(letter: char) -> usize {
+    match letter {
+        '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}' => 3,
+        letter if letter.is_alphanumeric() => 1,
+        _ => 0,
+    }
+}
