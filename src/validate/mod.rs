@@ -29,7 +29,7 @@ use seine_policies::budgets::Amounts;
 use seine_system::blocking::Idle;
 use seine_system::clock::{self, now_ms};
 use traps::Watch;
-pub use traps::release_deferred;
+pub use traps::{release_by_larger_allowance, release_deferred};
 
 use crate::config::FrontierConfig;
 use crate::judge::alias::{may_have_new_links, reached};
@@ -74,7 +74,7 @@ impl Validator {
     ) -> Result<Validator, FrontierError> {
         let recheck_times = RecheckTimes::open(&*frontier, &config, now_ms())?;
         let focus = Focus::open(&*frontier, config.focus)?;
-        let watch = Mutex::new(Watch::new(config.traps, config.revisit.interval));
+        let watch = Mutex::new(Watch::new(&config));
         Ok(Validator { frontier, scope, config, metrics, recheck_times, focus, watch, lost: Mutex::default() })
     }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use seine_frontier::deferred::{Drain, HostTrapsChange, LAST_OF_ALL, Traps, TrapsDone};
-use seine_frontier::{Change, EmbeddedFrontier, FrontierError, PageState, Proposal, Validation};
+use seine_frontier::{Change, EmbeddedFrontier, FrontierError, Notes, PageState, Proposal, Validation};
 use seine_parse::page::{Kind, PageEvent, Withheld};
 use seine_parse::url::{origin, path_and_query};
 use seine_parse::{Derived, media_type};
@@ -16,6 +16,7 @@ use seine_system::clock::now_ms;
 
 use super::Validator;
 use super::mirrors::{self, Comparison};
+use crate::config::{Config, FrontierConfig};
 use crate::judge::record::Seen;
 
 /// A host is watched when it has this many known URLs.
@@ -34,6 +35,8 @@ pub(super) struct Watch {
     is_on: bool,
     /// The average interval of rechecks; none: pages are not rechecked.
     every: Option<Duration>,
+    /// How many deferred URLs of a host may be fetched though they lead to as many again.
+    deferred_per_host: u32,
     hosts: HashMap<String, Watched>,
     visits: u64,
     pages: mirrors::Pages,
@@ -90,15 +93,34 @@ pub fn release_deferred(frontier: &EmbeddedFrontier) -> Result<(), FrontierError
     Ok(())
 }
 
+/// If the allowance is larger than before, releases some deferred URLs of each host, so that their results use it. A
+/// host that has nothing else to fetch would not be visited otherwise.
+pub fn release_by_larger_allowance(frontier: &EmbeddedFrontier, config: &FrontierConfig) -> Result<(), FrontierError> {
+    const NOTE: &str = "deferred per host";
+    const OF_EACH: usize = 16;
+    let allowed = config.deferred_per_host;
+    let before = frontier.note(NOTE)?.and_then(|before| before.parse().ok());
+    let before = before.unwrap_or_else(|| Config::default().frontier.deferred_per_host);
+    if allowed > before {
+        frontier.release_deferred(OF_EACH, now_ms())?;
+    }
+    if allowed != before {
+        frontier.set_note(NOTE, &allowed.to_string())?;
+    }
+    Ok(())
+}
+
 impl Watch {
-    pub(super) fn new(is_on: bool, every: Option<Duration>) -> Watch {
-        Watch { is_on, every, ..Watch::default() }
+    pub(super) fn new(config: &FrontierConfig) -> Watch {
+        let FrontierConfig { traps, deferred_per_host, revisit, .. } = config;
+        Watch { is_on: *traps, every: revisit.interval, deferred_per_host: *deferred_per_host, ..Watch::default() }
     }
 
     /// Before a batch. If the last batch was not applied, the whole memory is dropped.
     pub(super) fn begin(&mut self) {
         if !self.batch.visits.is_empty() || !self.batch.barren.is_empty() || !self.batch.deferred.is_empty() {
-            *self = Watch::new(self.is_on, self.every);
+            let Watch { is_on, every, deferred_per_host, .. } = *self;
+            *self = Watch { is_on, every, deferred_per_host, ..Watch::default() };
         }
     }
 
@@ -109,7 +131,8 @@ impl Watch {
             }
             let stored = frontier.traps(origin)?;
             // Unreadable statistics count as missing.
-            let traps = stored.statistics.and_then(|statistics| HostTraps::from_bytes(&statistics));
+            let mut traps = stored.statistics.and_then(|statistics| HostTraps::from_bytes(&statistics));
+            traps.iter_mut().for_each(|traps| traps.allow(self.deferred_per_host));
             let watched = Watched { traps, known: stored.pages, visited: 0, unkept: 0, is_changed: false };
             self.hosts.insert(origin.to_owned(), watched);
         }
@@ -146,6 +169,7 @@ impl Watch {
     ) -> Result<Option<Worth>, FrontierError> {
         let Some(host) = origin(&event.url) else { return Ok(None) };
         let Some(response) = event.response().filter(|response| response.status < 500) else { return Ok(None) };
+        let allowed = self.deferred_per_host;
         let watched = self.host(frontier, host)?;
         if watched.traps.is_none() {
             if watched.unkept > 0 && watched.unkept.is_multiple_of(KEPT_EVERY) {
@@ -155,7 +179,9 @@ impl Watch {
             if watched.known < WATCHED_FROM {
                 return Ok(None);
             }
-            watched.traps = Some(HostTraps::default());
+            let mut traps = HostTraps::default();
+            traps.allow(allowed);
+            watched.traps = Some(traps);
         }
         let Some(traps) = &mut watched.traps else { return Ok(None) };
         let is_page = response.is_success() && !matches!(event.withheld, Some(Withheld::Alias { .. }));

@@ -20,6 +20,9 @@ pub struct Counts {
     /// The part of `first_time` that is deferred ([`super::deferred`]). No run waits for these URLs.
     #[serde(default)]
     pub deferred: u64,
+    /// The part of `deferred` whose pages exist under another URL: without a session, or on the host that is mirrored.
+    #[serde(default)]
+    pub deferred_elsewhere: u64,
     /// URLs in `page`, without sitemaps.
     pub page: u64,
     /// The part of `page` in each state.

@@ -183,6 +183,7 @@ fn new_numbers_on_known_pages_of_a_trap_do_not_release_it() {
 fn an_allowance_is_renewed_once_per_interval() {
     const DAY: Duration = Duration::from_secs(86_400);
     let mut traps = HostTraps::default();
+    traps.allow(512);
     for number in 0..600 {
         see(&mut traps, &format!("/count/{number}"), &format!("page number {number}"));
     }

@@ -114,6 +114,11 @@ impl HostTraps {
         minicbor::decode(bytes).ok()
     }
 
+    /// Sets how many deferred URLs may be fetched though they lead to as many again.
+    pub fn allow(&mut self, urls: u32) {
+        self.allowance.least = urls;
+    }
+
     pub fn to_bytes(&self) -> Vec<u8> {
         minicbor::to_vec(self).expect("a Vec takes every byte")
     }
