@@ -7,20 +7,19 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use seine_frontier::deferred::{Drain, HostTrapsChange, LAST_OF_ALL, Traps, TrapsDone};
-use seine_frontier::{Change, EmbeddedFrontier, FrontierError, Notes, PageState, Proposal, Validation};
+use seine_frontier::{Change, FrontierError, PageState, Proposal, Validation};
 use seine_parse::page::{Kind, PageEvent, Withheld};
 use seine_parse::url::{origin, path_and_query};
 use seine_parse::{Derived, media_type};
 use seine_policies::traps::{FetchOrder, Fetched, HostTraps, PageWords, Worth, page_words, parameters};
-use seine_system::clock::now_ms;
 
 use super::Validator;
 use super::mirrors::{self, Comparison};
-use crate::config::{Config, FrontierConfig};
+use crate::config::FrontierConfig;
 use crate::judge::record::Seen;
 
 /// A host is watched when it has this many known URLs.
-const WATCHED_FROM: u64 = 256;
+const WATCHED_FROM: u64 = 168;
 /// Hosts in memory; the one visited longest ago is removed first.
 const HOSTS: usize = 2048;
 /// The statistics of a host are stored after this many pages.
@@ -83,31 +82,6 @@ impl Watched {
             tracing::info!(host, "{what}");
         }
     }
-}
-
-/// Releases all deferred URLs, because traps are switched off.
-pub fn release_deferred(frontier: &EmbeddedFrontier) -> Result<(), FrontierError> {
-    /// URLs of each host per batch.
-    const BATCH: usize = 1024;
-    while frontier.release_deferred(BATCH, now_ms())? > 0 {}
-    Ok(())
-}
-
-/// If the allowance is larger than before, releases some deferred URLs of each host, so that their results use it. A
-/// host that has nothing else to fetch would not be visited otherwise.
-pub fn release_by_larger_allowance(frontier: &EmbeddedFrontier, config: &FrontierConfig) -> Result<(), FrontierError> {
-    const NOTE: &str = "deferred per host";
-    const OF_EACH: usize = 16;
-    let allowed = config.deferred_per_host;
-    let before = frontier.note(NOTE)?.and_then(|before| before.parse().ok());
-    let before = before.unwrap_or_else(|| Config::default().frontier.deferred_per_host);
-    if allowed > before {
-        frontier.release_deferred(OF_EACH, now_ms())?;
-    }
-    if allowed != before {
-        frontier.set_note(NOTE, &allowed.to_string())?;
-    }
-    Ok(())
 }
 
 impl Watch {
@@ -243,7 +217,7 @@ impl Watch {
         &mut self,
         frontier: &dyn Validation,
         url: &'u str,
-        on: Option<Worth>,
+        (from, on): (&str, Option<Worth>),
     ) -> Result<(Cow<'u, str>, FetchOrder), FrontierError> {
         let Some(host) = origin(url) else { return Ok((Cow::Borrowed(url), FetchOrder::InOrder)) };
         // The host is not in memory, so nothing was fetched from it recently.
@@ -258,7 +232,8 @@ impl Watch {
             Some(path) => Cow::Owned(format!("{host}{path}")),
             None => Cow::Borrowed(url),
         };
-        let order = if is_on { traps.order(path_and_query(&url), on) } else { FetchOrder::InOrder };
+        let from = (origin(from) == Some(host)).then(|| path_and_query(from));
+        let order = if is_on { traps.order(path_and_query(&url), from, on) } else { FetchOrder::InOrder };
         Ok((url, order))
     }
 
@@ -358,6 +333,26 @@ impl Validator {
         }
     }
 
+    /// A page of a trap that leads out of it, to a page that was never fetched, brings something.
+    fn with_way_out(
+        &self,
+        watch: &mut Watch,
+        event: &PageEvent,
+        worth: Worth,
+        links: &[Proposal],
+    ) -> Result<Worth, FrontierError> {
+        let Some(host) = origin(&event.url).filter(|_| worth.is_barren && worth.feeds_itself) else { return Ok(worth) };
+        let Some(traps) = &watch.host(&*self.frontier, host)?.traps else { return Ok(worth) };
+        for Proposal { url, kind, .. } in links {
+            let is_out =
+                *kind == Kind::Page && origin(url) == Some(host) && traps.leads_out(path_and_query(url), worth);
+            if is_out && self.frontier.page(url)?.is_none() {
+                return Ok(worth.with_way_out());
+            }
+        }
+        Ok(worth)
+    }
+
     /// Processes the links of a page, in the proposals from `begun` on.
     pub(super) fn defer_links(
         &self,
@@ -367,11 +362,13 @@ impl Validator {
         begun: usize,
     ) -> Result<(), FrontierError> {
         let mut watch = self.watch.lock();
+        let found_on =
+            worth.map(|worth| self.with_way_out(&mut watch, event, worth, &proposals[begun..])).transpose()?;
         for (number, proposal) in proposals.iter_mut().enumerate().skip(begun) {
             if proposal.kind != Kind::Page {
                 continue;
             }
-            let (url, order) = watch.link(&*self.frontier, &proposal.url, worth)?;
+            let (url, order) = watch.link(&*self.frontier, &proposal.url, (&event.url, found_on))?;
             if let Cow::Owned(url) = url {
                 proposal.url = url;
             }
