@@ -330,7 +330,7 @@ fn a_duplicate_is_looked_up_by_its_content() {
     assert!(asks(&page("one")));
     assert!(!asks(&page("")), "all empty pages would be duplicates");
     assert!(!asks(&status(404)));
-    let first = DuplicateOf { url: "http://site.example/b".into(), distance: 0, simhash: None };
+    let first = DuplicateOf { url: "http://site.example/b".into(), ..DuplicateOf::default() };
     let answers = Answers { content_slot: Some(Some(first.clone())), ..Answers::default() };
     let Step::Decided(verdict) = step(&page("one"), &context(), &unknown(), &config, &answers) else { panic!() };
     assert_eq!(verdict.likeness.and_then(|likeness| likeness.of), Some(first));

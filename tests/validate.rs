@@ -588,6 +588,25 @@ fn only_what_says_so_takes_a_page_away() {
     }
 }
 
+/// Without `Date` nobody knows in which second the answer was made. The page may have changed again within it.
+#[test]
+fn validators_are_dropped_if_the_page_may_have_changed_again_in_the_second_of_an_undated_answer() {
+    let mut bench = Bench::new(hourly());
+    for (seconds_before, are_kept) in [(0, false), (1, false), (2, false), (3, true)] {
+        let Outcome::Response(mut slow) = response(200, "version 1") else { unreachable!() };
+        let ended_ms = (bench.now + 1000) / 1000 * 1000;
+        let modified = std::time::UNIX_EPOCH + Duration::from_millis(ended_ms - seconds_before * 1000);
+        slow.headers.push("etag", "\"1\"");
+        slow.headers.push("last-modified", httpdate::fmt_http_date(modified));
+        let answer = bench.event(SEED, Outcome::Response(slow));
+        let answer = PageEvent { started_ms: ended_ms - 2000, ended_ms, ..answer };
+        bench.validate(answer);
+        let record = bench.frontier.page(SEED).unwrap().unwrap();
+        let kept = (record.etag.is_some(), record.last_modified.is_some());
+        assert_eq!(kept, (are_kept, are_kept), "modified {seconds_before} s before the end of the answer");
+    }
+}
+
 #[test]
 fn a_cut_body_says_nothing_of_the_next() {
     let mut bench = Bench::new(hourly());

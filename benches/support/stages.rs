@@ -18,7 +18,7 @@ use seine_parse::page::{PageEvent, codec};
 use seine_parse::preferences::{of_headers, of_markup};
 use seine_parse::robots::RobotsTxt;
 use seine_parse::url;
-use seine_parse::{DeriveOptions, derive, html_facts, simhash};
+use seine_parse::{DeriveOptions, derive, html_facts, simhash, text_sketch};
 use sha2::{Digest, Sha256};
 
 use super::cpu;
@@ -46,6 +46,7 @@ pub fn measure() -> Vec<(&'static str, Duration)> {
             "text: main text (the visible for pages without), simhash",
             best(|| entries.iter().map(|entry| simhash(entry)).sum()),
         ),
+        ("duplicates: visible text, sketch", best(|| entries.iter().map(|entry| sketch(entry)).sum())),
         (
             "  visible text, and what the page says of itself",
             best(|| events.iter().map(|event| visible(&body(event))).sum()),
@@ -105,7 +106,11 @@ fn markup_links(body: &[u8]) -> usize {
 }
 
 fn simhash(entry: &Entry) -> usize {
-    usize::from(simhash::of_page(&entry.facts(), Some("text/html"), false).is_some())
+    usize::from(simhash::of_page(&entry.facts(), Some("text/html")).is_some())
+}
+
+fn sketch(entry: &Entry) -> usize {
+    usize::from(text_sketch::of_page(&entry.facts(), Some("text/html")).is_some())
 }
 
 fn visible(body: &[u8]) -> usize {

@@ -95,10 +95,14 @@ pub struct Summary {
 impl Summary {
     /// Whether nothing was lost.
     pub fn is_success(&self) -> bool {
-        let is_all_left_out = self.not_sent.without_content > 0 && self.delivered + self.skipped == 0;
         self.not_sent.unreadable + self.unread + self.dead + self.cut == 0
             && !self.is_nothing_read()
-            && !is_all_left_out
+            && !self.is_without_content()
+    }
+
+    /// Whether no page was written, because none has the content that the format demands.
+    pub(crate) fn is_without_content(&self) -> bool {
+        self.not_sent.without_content > 0 && self.delivered + self.skipped == 0
     }
 
     /// Whether nothing could be read. A file that a crawl has just started does not count as unreadable.

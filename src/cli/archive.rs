@@ -149,10 +149,13 @@ pub(super) struct TransferOutput {
 }
 
 impl TransferOutput {
-    /// The exit status. Prints a message if nothing could be read.
+    /// The exit status. Prints a message if nothing could be read, or written.
     pub(super) fn status(&self, summary: &Summary) -> ExitCode {
         if summary.is_nothing_read() && summary.unread + summary.not_sent.unreadable == 0 {
             self.ticker.screen.print(NOTHING_READ);
+        }
+        if summary.is_without_content() {
+            self.ticker.screen.print(NO_CONTENT);
         }
         if summary.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
@@ -204,6 +207,9 @@ pub(super) const ENDS_EARLY: &str =
 
 /// Not a single page could be read: the input is not an archive, or it is destroyed.
 pub(super) const NOTHING_READ: &str = "seine: no page could be read; check the name of the archive\n";
+
+const NO_CONTENT: &str = "seine: no page was written: this archive has no content, and the format needs it; \
+    give an archive of the same pages with their content\n";
 
 fn summary_text(summary: &Summary, to: &str, folder: &Path, took: Duration) -> String {
     let Summary { delivered, skipped, dead, not_sent, cut, before, .. } = summary;

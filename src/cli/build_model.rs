@@ -20,7 +20,8 @@ use crate::telemetry::progress::{Screen, grouped};
 /// The printed figures come from cross-validation: five times, a model made of four fifths is tested on the rest. If
 /// each class has at least ten sites, all pages of a site are in the same fifth; with fewer sites, the figures hold for
 /// these sites only. A relevance is a probability among pages like the examples. If relevant pages are rarer in the
-/// crawl, it is too high.
+/// crawl, it is too high. pageclassifier.yml has the relevance from which on a page is relevant. It is chosen for the
+/// best F1 among pages like the examples, so it is below 0.5 where relevant pages are hard to tell.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -53,18 +54,18 @@ pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let screen = Screen::new(false);
     let mut done = 0;
-    let Trained { model, judged, is_by_site } = examples.train(&mut || {
+    let Trained { model, judged, threshold, is_by_site } = examples.train(&mut || {
         done += 1;
         screen.now_and_then(|| format!("training, {done} of 6 parts done"));
     });
     screen.clear();
-    write(&args.output, &model)?;
+    write(&args.output, &model, threshold)?;
     let (positive, negative) = (grouped(positive as u64), grouped(negative as u64));
     let others = if is_by_site { "other sites' pages" } else { "other pages" };
     let heading =
         format!("{positive} relevant pages and {negative} others, each classified by a model made from {others}:\n\n");
     super::print(&format!("{heading}{}", report(&Figures::of(&judged), &calibration(&judged))))?;
-    super::print(&format!("\n{}\n{}\n", words(&model), written(&args.output, &model)))
+    super::print(&format!("\n{}\n{}\n", words(&model), written(&args.output, &model, threshold)))
 }
 
 /// Figures and calibration.
@@ -83,23 +84,27 @@ fn words(model: &Model) -> String {
     format!("  {:<47}{}\n{}", "speaks for", "speaks against", rows.map(row).collect::<String>())
 }
 
-fn written(folder: &Path, model: &Model) -> String {
+fn written(folder: &Path, model: &Model, threshold: f64) -> String {
     let (folder, features) = (folder.display(), grouped(model.features().len() as u64));
-    format!("  {folder}: {features} features\n  Use it: seine crawl -m {folder} …, or target_storage.model: {folder}")
+    format!(
+        "  {folder}: {features} features; relevant from {threshold:.3} on\n  Use it: seine crawl -m {folder} …, or target_storage.model: {folder}"
+    )
 }
 
 /// Writes the model before the file that names it.
-fn write(folder: &Path, model: &Model) -> anyhow::Result<()> {
-    const YML: &str = "\
+fn write(folder: &Path, model: &Model, threshold: f64) -> anyhow::Result<()> {
+    let yml = format!(
+        "\
 # A page classifier, made by seine build-model. ACHE's other types can stand here, too.
 type: trained
 parameters:
   model_file: model.json
-  # A page is relevant from this relevance on, 0 to 1: more finds less, and less that is wrong.
-  relevance_threshold: 0.5
-";
+  # A page is relevant from this relevance on, 0 to 1: more finds less, and less that is wrong. Chosen for the best F1.
+  relevance_threshold: {threshold:.3}
+"
+    );
     fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    for (name, text) in [("model.json", model.to_json().as_str()), ("pageclassifier.yml", YML)] {
+    for (name, text) in [("model.json", model.to_json().as_str()), ("pageclassifier.yml", yml.as_str())] {
         let path = folder.join(name);
         let put = folders::put(&path, text.as_bytes(), folders::EVERYBODYS);
         put.with_context(|| format!("cannot write {}; check free space and permissions", path.display()))?;

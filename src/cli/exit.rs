@@ -6,7 +6,7 @@ use crate::crawl::{CrawlError, Ended, Summary};
 pub const DONE: u8 = 0;
 /// An error says why.
 pub const FAILED: u8 = 1;
-/// No seed could be fetched.
+/// No seed could be fetched, or hard focus had no relevant page to follow.
 pub const NO_SEED: u8 = 3;
 /// All remaining URLs wait for hosts, DNS or the network.
 pub const WAITING: u8 = 4;
@@ -24,7 +24,7 @@ Exit status:
        with --stay: stopped by a signal
   1    failed; the error says why
   2    wrong arguments
-  3    no seed could be fetched
+  3    no seed could be fetched; with target_storage.hard_focus also: no page is relevant, so no link was followed
   4    all remaining URLs must wait longer than --patience; the same command continues and retries at once
   5    some pages are not delivered: a sink was stuck for --patience (the same command continues), or it has dead letters
        of this or an earlier run (replay or drop them: seine dead-letters)
@@ -42,6 +42,7 @@ pub fn status(summary: &Summary, stays: bool) -> u8 {
         _ if summary.is_pending() || summary.has_letters() => UNDELIVERED,
         Ended::LogFull => UNDELIVERED,
         Ended::Waiting(_) => WAITING,
+        Ended::Done if summary.has_no_relevant_page() => NO_SEED,
         Ended::Done if summary.left_deferred() > 0 => DEFERRED,
         Ended::Done | Ended::PageLimit | Ended::BudgetSpent(_) => DONE,
     }

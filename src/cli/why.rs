@@ -210,6 +210,9 @@ pub(super) fn describe_host(host: &HostStatus, now: u64) -> String {
         host.due_ms.filter(|due| *due > now).map(|due| format!("due {}", ago(due, now))),
         (host.urls_deferred > 0).then(|| format!("{} URLs deferred", host.urls_deferred)),
     ]);
+    if let Some(other) = &host.waits_for {
+        shown += &format!("\n  its robots.txt or tdmrep.json redirects to {other}, which is blocked");
+    }
     if let Some(round) = host.round_ms {
         shown += &format!(
             "\n  its URLs take {} at its delay: rechecks come later than link_storage.recrawl.max_interval",

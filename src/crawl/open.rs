@@ -55,9 +55,7 @@ pub(super) fn open(
     let ordered = ordered_limits(&frontier, &mut config)?;
     room.write(&frontier, || restart_sink::after_restore(&folder, &frontier))?;
     let scope = scope_with(seeds, &frontier, &config, room)?;
-    if frontier.rests_by_longer_delay() {
-        room.write(&frontier, || shorter_delays::bring_forward(&frontier, &config, None).map(|_| ()))?;
-    }
+    room.write(&frontier, || shorter_delays::bring_forward_at_start(&frontier, &config))?;
     let frontier: Arc<EmbeddedFrontier> = Arc::new(frontier);
     let pauses = Arc::new(open_pauses(&frontier, &folder)?);
     room.write(&frontier, || try_seeds_again(&frontier, seeds))?;

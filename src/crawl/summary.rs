@@ -46,6 +46,8 @@ pub struct Summary {
     pub deferred_per_host: u32,
     /// The crawl prefers some pages.
     pub is_focused: bool,
+    /// Only links of pages that the page classifier finds relevant are followed.
+    pub is_hard_focus: bool,
     /// How far the crawl's clock is ahead of the machine's.
     pub clock_ahead: Option<Duration>,
 }
@@ -112,7 +114,8 @@ impl Summary {
                 .map(|host| (host.record.origin.into(), host.record.deferred))
                 .collect(),
             deferred_per_host: config.frontier.deferred_per_host,
-            is_focused: running.config().is_focused(),
+            is_focused: config.is_focused(),
+            is_hard_focus: config.frontier.focus.hard && config.classifier.is_some(),
             clock_ahead: clock::ahead(),
         })
     }
@@ -218,6 +221,9 @@ impl Summary {
             Ended::Done | Ended::PageLimit if self.has_no_seed() => "Ended: no seed could be fetched.",
             Ended::Done if is_undelivered => "Ended: nothing is left to fetch, but some pages are not delivered.",
             Ended::PageLimit if is_undelivered => "Ended: the page limit is reached, but some pages are not delivered.",
+            Ended::Done if self.has_no_relevant_page() => {
+                "Ended: no page is relevant, and hard focus follows only links of relevant pages."
+            }
             Ended::Done if self.left_deferred() > 0 => {
                 "Ended: only deferred URLs are left. They look endless, but any number of pages may be behind them."
             }
@@ -238,6 +244,11 @@ impl Summary {
         Harvest { judged, relevant }.ratio().filter(|_| self.is_focused)
     }
 
+    /// No page was relevant, so hard focus followed no link of the seeds.
+    pub(crate) fn has_no_relevant_page(&self) -> bool {
+        self.is_hard_focus && self.ended == Ended::Done && self.counts.judged > 0 && self.counts.relevant == 0
+    }
+
     /// There were seeds, and all failed.
     pub(crate) fn has_no_seed(&self) -> bool {
         self.seeds > 0 && self.failed_seeds.len() as u64 == self.seeds
@@ -251,6 +262,14 @@ impl fmt::Display for Summary {
             writeln!(out, "  {}\n", clock_is_ahead(ahead))?;
         }
         self.write_failed_seeds(out)?;
+        if self.has_no_relevant_page() {
+            let folder = self.folder.display();
+            writeln!(
+                out,
+                "  seine why URL -o {folder} shows the relevance of a page, and seine test-model the reasons;"
+            )?;
+            writeln!(out, "  with target_storage.hard_focus: false the next run follows the links of all pages\n")?;
+        }
         self.write_attempts(out)?;
         self.write_tables(out)?;
         self.sinks.iter().try_for_each(|sink| self.write_sink(out, sink))
@@ -302,7 +321,7 @@ impl Summary {
             ("failed", counts.failed, "all attempts failed"),
             ("withheld", counts.withheld, "not delivered: noindex, opted out, or not relevant"),
             ("aliases", counts.alias, "delivered under another URL"),
-            ("to fetch", counts.work_proposed, "still queued"),
+            ("to fetch", counts.work_proposed - counts.given_up, "still queued"),
             ("deferred", counts.deferred, "of them: crawl traps and mirrors (seine host NAME, seine why URL)"),
             ("elsewhere", counts.deferred_elsewhere, "of these: the page exists under another URL"),
             ("hosts", counts.hosts, ""),

@@ -9,7 +9,9 @@ use http::StatusCode;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::response::Parts;
 use seine_delivery::large::{self, BodyRoom};
-use seine_parse::page::{EpochMs, Failure, FailureReason, Headers, Outcome, Response, Truncated, latin1_to_string};
+use seine_parse::page::{
+    EpochMs, Failure, FailureReason, Headers, Outcome, Response, Truncated, latin1_to_string, value_bytes,
+};
 use seine_simulation_hooks::outside::replacement;
 use seine_system::clock::now_ms;
 
@@ -249,16 +251,17 @@ impl Client {
 
     fn request_headers(&self, url: &url::Url, conditions: &Conditions) -> HeaderMap {
         let mut headers: HeaderMap = self.common.iter().cloned().collect();
-        let mut add = |name, value: &Option<String>| {
-            if let Some(value) = value.as_deref().and_then(|v| HeaderValue::from_str(v).ok()) {
+        let mut add = |name, value: Option<Vec<u8>>| {
+            if let Some(value) = value.and_then(|value| HeaderValue::try_from(value).ok()) {
                 headers.insert(name, value);
             }
         };
-        add(header::IF_NONE_MATCH, &conditions.etag);
-        add(header::IF_MODIFIED_SINCE, &conditions.last_modified);
+        // As the server sent them: its ETag may have any bytes from 0x80 on.
+        add(header::IF_NONE_MATCH, conditions.etag.as_deref().map(value_bytes));
+        add(header::IF_MODIFIED_SINCE, conditions.last_modified.as_deref().map(value_bytes));
         let mut cookies = cookies::configured(&self.cookies, url);
         cookies.extend(conditions.cookies.as_ref().map(Secret::expose));
-        add(header::COOKIE, &(!cookies.is_empty()).then(|| cookies.join("; ")));
+        add(header::COOKIE, (!cookies.is_empty()).then(|| cookies.join("; ").into_bytes()));
         headers
     }
 

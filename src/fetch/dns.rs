@@ -139,17 +139,16 @@ impl Dns {
 
     /// The addresses of a host name or a literal address; private ones are refused unless allowed.
     pub async fn resolve(&self, host: &str) -> Result<Arc<[IpAddr]>, DnsError> {
-        if let Ok(ip) = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+        if let Some(ip) = literal_address(host) {
             return self.judge(host, Arc::new([ip]));
         }
-        let name = host.trim_end_matches('.').to_ascii_lowercase();
-        let answer = self.cached(&name).await;
+        let answer = self.cached(&name_of(host)).await;
         answer.addresses.and_then(|addresses| self.judge(host, addresses))
     }
 
     /// The same for a name without address: ignores the negative cache.
     pub(crate) async fn resolve_again(&self, host: &str) -> Result<Arc<[IpAddr]>, DnsError> {
-        let name = host.trim_end_matches('.').to_ascii_lowercase();
+        let name = name_of(host);
         let is_denial = |answer: &Answer| answer.addresses.is_err() && answer.asked.elapsed() > RESOLVER_REST;
         self.0.cache.remove_if(&name, is_denial);
         self.resolve(host).await
@@ -158,7 +157,7 @@ impl Dns {
     /// Whether the DNS servers that deny `host` know other names. If their last answer is old, they are asked for a
     /// name that they knew. True if no server was asked.
     pub(crate) async fn knows_others_than(&self, host: &str) -> bool {
-        let name = host.trim_end_matches('.').to_ascii_lowercase();
+        let name = name_of(host);
         let (found, denied) = {
             let record = self.0.record.lock();
             (record.found.clone(), record.denied.clone())
@@ -175,8 +174,8 @@ impl Dns {
     /// Asks the DNS servers for a name again, whatever is cached. True if they fail or are silent; false for names that
     /// need no server.
     pub(crate) async fn are_servers_silent(&self, host: &str) -> bool {
-        let name = host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.').to_ascii_lowercase();
-        name.parse::<IpAddr>().is_err() && matches!(self.find(&name).await, Err((DnsError::Resolver { .. }, _)))
+        let is_name = literal_address(host).is_none();
+        is_name && matches!(self.find(&name_of(host)).await, Err((DnsError::Resolver { .. }, _)))
     }
 
     /// For connectors, which add the port themselves.
@@ -324,6 +323,16 @@ impl Dns {
         }
         Ok(public)
     }
+}
+
+/// The address that a URL has in place of a name: `192.0.2.1`, `[2001:db8::1]`.
+fn literal_address(host: &str) -> Option<IpAddr> {
+    host.trim_start_matches('[').trim_end_matches(']').parse().ok()
+}
+
+/// The name as the caches have it.
+fn name_of(host: &str) -> String {
+    host.trim_end_matches('.').to_ascii_lowercase()
 }
 
 /// Never exists (RFC 6761 §6.4).

@@ -23,14 +23,15 @@ pub(super) fn keep_validators(record: &mut PageRecord, event: &PageEvent, respon
         record.digest = Some(derived.digest).filter(|_| whole());
         // Nor must those of an empty body (204, say): if it is a mishap that has the page's ETag, a 304 would confirm it.
         let confirms = whole() && !response.body.is_empty();
-        let age = age_in_seconds(event, response);
+        let modified = date_of(response, "last-modified").map(|modified| modified / 1000);
+        let (first, last) = answered_between(event, response);
         let validator = |name, may_be_of_a_later_version: bool| {
             response.headers.get(name).filter(|_| confirms && !may_be_of_a_later_version).map(str::to_owned)
         };
         // A page may change again in the second of its answer. A later version then has the same `Last-Modified` (RFC 9110
         // §8.8.2.2), and the same tag where servers such as nginx make it of this time and the size.
-        record.etag = validator("etag", age.is_some_and(|age| (-1..=0).contains(&age)));
-        record.last_modified = validator("last-modified", age.is_some_and(|age| age <= 0));
+        record.etag = validator("etag", modified.is_some_and(|modified| (first..=last + 1).contains(&modified)));
+        record.last_modified = validator("last-modified", modified.is_some_and(|modified| modified >= first));
         record.must_refetch = false;
         record.judged = JudgedBy::of(event);
         record.final_url = Some(event.final_url.clone()).filter(|_| !event.hops.is_empty());
@@ -49,11 +50,11 @@ pub(super) fn refuses_conditions(event: &PageEvent) -> bool {
     event.response().is_some_and(|response| matches!(response.status, 400 | 412)) && has_condition()
 }
 
-/// The seconds from the last change (`Last-Modified`) to the answer, both by the server's clock, if it has told one.
-fn age_in_seconds(event: &PageEvent, response: &Response) -> Option<i64> {
-    let answered = date_of(response, "date").unwrap_or(event.ended_ms);
-    let modified = date_of(response, "last-modified")?;
-    Some((answered / 1000) as i64 - (modified / 1000) as i64)
+/// The first and the last second in which the server may have made its answer: by its own clock, if it has told one. Else it was
+/// at some time between the request and the end of the answer.
+fn answered_between(event: &PageEvent, response: &Response) -> (EpochMs, EpochMs) {
+    let (first, last) = date_of(response, "date").map_or((event.started_ms, event.ended_ms), |date| (date, date));
+    (first / 1000, last / 1000)
 }
 
 /// The page's changes so far, including this response. `tells`: number of other pages for which it gives dates.

@@ -1,11 +1,11 @@
 //! Reads from a page's body what the judge needs. Also: which pages must come whole, because a 304 has no body to read.
 
 use seine_frontier::Work;
-use seine_parse::Derived;
 use seine_parse::decode::DecodeProblem;
 use seine_parse::page::preferences::Statement;
-use seine_parse::page::{Kind, PageEvent, Relevance};
-use seine_parse::simhash::Simhash;
+use seine_parse::page::{Kind, PageEvent, Relevance, Response};
+use seine_parse::text_sketch::TextSketch;
+use seine_parse::{Derived, simhash, text_sketch};
 use seine_policies::focus;
 
 use super::Policy;
@@ -25,8 +25,10 @@ pub struct Reading {
     pub is_cut: bool,
     pub noindex: bool,
     pub preferences: Vec<Statement>,
-    /// Of its text, if it is needed and may have changed.
-    pub simhash: Option<Simhash>,
+    /// Of its text, if a destination wants the distance of changes and it may have changed.
+    pub simhash: Option<u64>,
+    /// Of its text, if near duplicates are looked for and it was not compared as it is.
+    pub sketch: Option<TextSketch>,
     /// Result of the page classifier, if it was asked.
     pub relevance: Option<Relevance>,
     pub canonical: Option<String>,
@@ -34,6 +36,7 @@ pub struct Reading {
 
 /// Reads the facts of a body. It may extract the main text, which takes milliseconds of CPU.
 pub fn read(event: &PageEvent, known: &Work, derived: &Derived, policy: &Policy) -> Reading {
+    let (simhash, sketch) = text(event, known, derived, policy);
     Reading {
         digest: derived.digest,
         is_html: derived.is_html,
@@ -41,7 +44,8 @@ pub fn read(event: &PageEvent, known: &Work, derived: &Derived, policy: &Policy)
         is_cut: matches!(derived.decode_problem, Some(DecodeProblem::Cut { .. })),
         noindex: derived.robots.noindex,
         preferences: derived.preferences.clone(),
-        simhash: simhash(event, known, derived, policy),
+        simhash,
+        sketch,
         relevance: relevance(event, known, derived, policy.config),
         canonical: derived.canonical.clone(),
     }
@@ -52,15 +56,17 @@ pub(crate) fn reads_text(policy: &Policy) -> bool {
     policy.config.classifier.is_some() || !policy.thresholds.is_empty() || looks_for_near_copies(policy.config)
 }
 
-/// The simhash of the text; none if nobody needs it, or the page is unchanged.
-fn simhash(event: &PageEvent, known: &Work, derived: &Derived, policy: &Policy) -> Option<Simhash> {
+/// The simhash and the sketch of the text; none if nobody needs it, or the page is unchanged.
+fn text(event: &PageEvent, known: &Work, derived: &Derived, policy: &Policy) -> (Option<u64>, Option<TextSketch>) {
     let is_as_it_was = !known.was_withheld() && known.known.digest == Some(derived.digest);
-    let wants_likeness = |within| within > 0 && !(is_as_it_was && is_compared(known, within));
-    let is_wanted = (!policy.thresholds.is_empty() && !is_as_it_was)
-        || policy.config.frontier.duplicates.is_some_and(wants_likeness);
-    let is_page = is_wanted && event.kind == Kind::Page;
-    let response = event.response().filter(|response| is_page && response.is_success())?;
-    seine_parse::simhash::of_page(derived, response.content_type(), looks_for_near_copies(policy.config))
+    let wants_distance = !policy.thresholds.is_empty() && !is_as_it_was;
+    let is_new = |within| within > 0 && !(is_as_it_was && is_compared(known, within));
+    let wants_likeness = policy.config.frontier.duplicates.is_some_and(is_new);
+    let is_wanted = event.kind == Kind::Page && (wants_distance || wants_likeness);
+    let response = event.response().filter(|response| is_wanted && response.is_success());
+    let Some(content_type) = response.map(Response::content_type) else { return (None, None) };
+    let simhash = wants_distance.then(|| simhash::of_page(derived, content_type)).flatten();
+    (simhash, wants_likeness.then(|| text_sketch::of_page(derived, content_type)).flatten())
 }
 
 /// None if no page classifier is asked.

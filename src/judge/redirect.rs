@@ -1,8 +1,11 @@
 //! Targets of redirects.
 
 use seine_frontier::scope::Scope;
-use seine_parse::page::{Failure, FailureReason, Outcome, string_to_latin1};
+use seine_parse::page::{EpochMs, Failure, FailureReason, Outcome, string_to_latin1};
 use url::Url;
+
+use super::retry;
+use crate::config::FrontierConfig;
 
 /// A redirect's target, as it is requested and as it is judged.
 pub(crate) struct Target {
@@ -38,6 +41,21 @@ pub(crate) fn target(from: &Url, location: &str) -> Option<Target> {
     url.set_password(None).ok()?;
     url.set_host(seine_parse::url::host(&normal)).ok()?;
     Some(Target { url, normal })
+}
+
+/// When a redirect may be followed at the earliest: its `Retry-After` is the least time before the redirected request (RFC
+/// 9110 §10.2.3). `waits_since`: when a redirect of the URL came first that had to wait. Each attempt gets it again, so the time
+/// counts from then.
+pub(crate) fn followed_from(
+    outcome: &Outcome,
+    ended_ms: EpochMs,
+    waits_since: Option<EpochMs>,
+    config: &FrontierConfig,
+) -> Option<EpochMs> {
+    let Outcome::Response(response) = outcome else { return None };
+    // The time of an earlier attempt is stored in whole seconds.
+    let since = waits_since.map_or(ended_ms, |since| since + 1_000).min(ended_ms);
+    retry::asked_wait(response, ended_ms, config).map(|wait| since + retry::millis(wait))
 }
 
 /// The failure of a redirect to what cannot be fetched.

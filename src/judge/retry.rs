@@ -108,11 +108,16 @@ pub(super) fn back_off(failures: u32, what: &str, config: &FrontierConfig) -> Du
     (wait + wait.mul_f64(share as f64 / 2000.0)).min(longest)
 }
 
-/// RFC 9110 §10.2.3: seconds, or a date by the server's clock. Absurd values are ignored.
+/// The pause that a 429 or 503 asks for.
 pub(super) fn retry_after(response: &Response, now: EpochMs, config: &FrontierConfig) -> Option<Duration> {
     if !matches!(response.status, 429 | 503) || planted::is("retry_after_ignored") {
         return None;
     }
+    asked_wait(response, now, config)
+}
+
+/// RFC 9110 §10.2.3: seconds, or a date by the server's clock. Absurd values are ignored.
+pub(super) fn asked_wait(response: &Response, now: EpochMs, config: &FrontierConfig) -> Option<Duration> {
     let value = response.headers.get("retry-after")?.trim();
     let wait = if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
         Duration::from_secs(value.parse().ok()?)

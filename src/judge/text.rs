@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use seine_frontier::Work;
 use seine_parse::page::{Kind, Likeness, PageChange, Relevance, Response, TextChange, TextsGiven, Withheld};
-use seine_parse::simhash::Simhash;
 use seine_policies::duplicates::Content;
 
 use super::{Answers, Case, Question};
@@ -32,7 +31,7 @@ pub(super) fn change(case: &Case, change: Option<PageChange>) -> Option<TextChan
         PageChange::Unchanged | PageChange::Gone => return None,
     };
     let is_whole = case.event.response().is_some_and(|response| !response.is_cut());
-    case.reading.simhash.filter(|_| is_whole).map(|now| TextChange::of(now.bits, given, thresholds))
+    case.reading.simhash.filter(|_| is_whole).map(|now| TextChange::of(now, given, thresholds))
 }
 
 /// None if duplicates are not detected, or the page is empty or truncated. All pages with the same beginning would
@@ -61,18 +60,18 @@ pub(super) fn likeness(
     if let Some(first) = before.filter(|before| before.of.is_none()) {
         return Ok(Some(first.clone()));
     }
-    let simhash = match before {
-        Some(before) => before.simhash,
-        None => reading.simhash.filter(|_| within > 0).and_then(Simhash::telling),
+    let sketch = match before {
+        Some(before) => before.sketch,
+        None => reading.sketch.filter(|_| within > 0),
     };
-    let ask = || Question::ContentSlot { content: Content::new(&reading.digest, simhash), within };
+    let ask = || Question::ContentSlot { content: Content::new(&reading.digest, sketch), within };
     let of = answers.content_slot.clone().ok_or_else(ask)?;
-    Ok(Some(Likeness { simhash, of, within }))
+    Ok(Some(Likeness::new(sketch, of, within)))
 }
 
-/// Whether the page was compared with others within the same distance.
+/// Whether the page was compared with others within the same distance, and as now.
 pub(super) fn is_compared(known: &Work, within: u8) -> bool {
-    known.known.likeness.as_ref().is_some_and(|likeness| likeness.within == within)
+    known.known.likeness.as_ref().is_some_and(|likeness| likeness.is_within(within))
 }
 
 pub(super) fn looks_for_near_copies(config: &Config) -> bool {

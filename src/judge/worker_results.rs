@@ -35,7 +35,7 @@ impl Sketch {
             media_type: response.content_type().map(media_type).unwrap_or_default().to_ascii_lowercase(),
             digest: page.digest,
             length: page.body.len() as u64,
-            text: simhash::of_page(page, response.content_type(), false).map(|text| text.bits),
+            text: simhash::of_page(page, response.content_type()),
             links,
         }
     }

@@ -86,7 +86,7 @@ struct PageLine<'a> {
     duplicate_of: Option<&'a str>,
     /// `exact`, `near`.
     duplicate_kind: Option<&'static str>,
-    /// Number of bits in which the simhashes of both texts differ.
+    /// About how many of 100 words differ.
     duplicate_distance: Option<u8>,
     crawler_id: &'a str,
     /// Number of links in the page.

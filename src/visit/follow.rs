@@ -1,10 +1,11 @@
 //! Fetches one URL, from its first request to its event. It follows redirects itself and judges each like a link.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use seine_delivery::large::BodyRoom;
 use seine_frontier::{TargetOwner, Work};
-use seine_parse::page::{Failure, FailureReason, Hop, Kind, Outcome, PageEvent};
+use seine_parse::page::{EpochMs, Failure, FailureReason, Hop, Kind, Outcome, PageEvent};
 use seine_system::blocking;
 use seine_system::clock::{event_id, now_ms};
 use url::Url;
@@ -24,6 +25,8 @@ use crate::judge::redirect::{self, Target};
 use crate::judge::{FetchContext, Owner, is_misnamed_page};
 
 const MAX_SITEMAP_BYTES: u64 = 50 << 20;
+/// The longest `Retry-After` of a redirect for which a worker waits.
+const REDIRECT_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The result of fetching a URL, before it is judged.
 pub(super) struct FetchedUrl<'v> {
@@ -94,7 +97,7 @@ impl Follower {
                 fetched.event.outcome = failed(FailureReason::Alias, message);
                 fetched.context.owner = Some(Owner { url: by, target: work.url.clone() });
             }
-            TargetOwner::Pending => put_off(&mut fetched),
+            TargetOwner::Pending => put_off_for_other(&mut fetched),
         }
         Ok(fetched)
     }
@@ -130,13 +133,7 @@ impl Follower {
         mut url: Url,
         mut given: Option<Exchange>,
     ) -> Result<(), Interrupted> {
-        let limits = match work.kind {
-            Kind::Page => self.services.client.limits(),
-            Kind::Requisite => Limits { is_wanted_only: false, ..self.services.client.limits() },
-            Kind::Sitemap => {
-                Limits { body_bytes: MAX_SITEMAP_BYTES, is_wanted_only: false, ..self.services.client.limits() }
-            }
-        };
+        let limits = self.limits(work.kind);
         let mut request = Request { work, conditions: Conditions::default(), limits, has_begun: false };
         let gave = work.known.final_url.clone().unwrap_or_else(|| url.as_str().to_owned());
         let mut trail = RedirectChain::default();
@@ -168,6 +165,9 @@ impl Follower {
             // The body of a redirect is not stored, so its bytes are counted here.
             event.bytes_beside += body_bytes(&event.outcome);
             let Some(target) = self.next_hop(event, &url, &location, &mut trail) else { break };
+            if !self.waited_for_redirect(fetched, work).await? {
+                break;
+            }
             match self.reserve(fetched, host, &target.normal).await? {
                 TargetOwner::Granted => url = target.url,
                 TargetOwner::Owned { by } => {
@@ -176,7 +176,7 @@ impl Follower {
                     break;
                 }
                 TargetOwner::Pending => {
-                    put_off(fetched);
+                    put_off_for_other(fetched);
                     break;
                 }
             }
@@ -187,6 +187,31 @@ impl Follower {
             response.wire = None; // no archive holds sitemaps
         }
         Ok(())
+    }
+
+    fn limits(&self, kind: Kind) -> Limits {
+        let limits = self.services.client.limits();
+        match kind {
+            Kind::Page => limits,
+            Kind::Requisite => Limits { is_wanted_only: false, ..limits },
+            Kind::Sitemap => Limits { body_bytes: MAX_SITEMAP_BYTES, is_wanted_only: false, ..limits },
+        }
+    }
+
+    /// Waits for the time that the last redirect asks for (`Retry-After`). False: that takes too long, so the URL is tried
+    /// again then.
+    async fn waited_for_redirect(&self, fetched: &mut FetchedUrl<'_>, work: &Work) -> Result<bool, Interrupted> {
+        let (event, config) = (&fetched.event, &self.services.config.frontier);
+        let from = redirect::followed_from(&event.outcome, event.ended_ms, work.redirect_waits_since, config);
+        let Some(from) = from else { return Ok(true) };
+        match self.requester.requests.slots.sleep_until(from, REDIRECT_PATIENCE).await {
+            Err(Interrupted::Resting(at)) => {
+                let seconds = at.saturating_sub(event.ended_ms).div_ceil(1000);
+                put_off(fetched, format!("its redirect is not to be followed for {seconds} s (Retry-After)"), at);
+                Ok(false)
+            }
+            waited => waited.map(|()| true),
+        }
     }
 
     /// A page that was named as a sitemap becomes a page, one link away from a seed, if pages of the host may be fetched there.
@@ -262,13 +287,18 @@ impl Follower {
     }
 }
 
-/// Sets the failure `HostBusy`: another URL is fetching this target, so this URL is tried later.
-fn put_off(fetched: &mut FetchedUrl<'_>) {
+/// Another URL is fetching this target, so this URL is tried later.
+fn put_off_for_other(fetched: &mut FetchedUrl<'_>) {
+    let message = format!("{} is being fetched for another URL", fetched.event.final_url);
+    put_off(fetched, message, now_ms());
+}
+
+/// Sets the failure `HostBusy`: the URL is tried again after `not_before`.
+fn put_off(fetched: &mut FetchedUrl<'_>, why: String, not_before: EpochMs) {
     let event = &mut fetched.event;
-    let message = format!("{} is being fetched for another URL", event.final_url);
-    event.outcome = failed(FailureReason::HostBusy, message);
+    event.outcome = failed(FailureReason::HostBusy, why);
     event.request_headers = Default::default(); // no request was sent for this outcome
-    (fetched.context.whose, fetched.context.not_before) = (ChargedTo::Host, now_ms());
+    (fetched.context.whose, fetched.context.not_before) = (ChargedTo::Host, not_before);
 }
 
 /// Another URL owns the target, so the redirect itself becomes the outcome. Takes back what `next_hop` has recorded.

@@ -55,6 +55,8 @@ pub(super) struct LeasedHost {
     pub(super) is_lent: bool,
     /// The remote worker is known to be done with it.
     pub(super) client_is_done: bool,
+    /// The blocked host to which its robots.txt redirects.
+    pub(super) waits_for: Option<String>,
     /// A budget of the host is used up.
     pub(super) spent: Option<Spent>,
     /// Bytes received from it that no event has counted yet ([`seine_parse::page::PageEvent::bytes_beside`]).
@@ -289,7 +291,7 @@ impl LeasedHost {
         let delay = self.delay(config);
         let now = self.trouble.map_or(Health::Well, Health::Troubled);
         let health = (self.trouble != self.lease.host.trouble).then_some(now);
-        let Self { lease, fetched, not_before, new_robots: robots, spent, client_is_done, .. } = self;
-        (lease, Release { fetched, not_before, robots, health, spent, delay, client_is_done })
+        let Self { lease, fetched, not_before, new_robots: robots, spent, waits_for, client_is_done, .. } = self;
+        (lease, Release { fetched, not_before, robots, health, spent, waits_for, delay, client_is_done })
     }
 }

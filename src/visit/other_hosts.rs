@@ -15,7 +15,7 @@ use super::borrow::{Borrowed, Hosts, RedirectWait};
 use super::leased_host::LeasedHost;
 use super::rules_cache::RulesCache;
 use super::slots::OUTAGE_REST_MS;
-use super::visitor::{Interrupted, Services};
+use super::visitor::{Interrupted, Services, ask_frontier};
 use crate::config::Config;
 use crate::judge::trouble;
 
@@ -25,8 +25,10 @@ const MOST_AT_ONE_HOST: usize = 4;
 const BUSY_REST_MS: u64 = 10_000;
 /// The hosts that wait for a busy host come back one by one, at least this far apart.
 const SHORTEST_STEP: Duration = Duration::from_secs(1);
-/// Longest pause (ms) of a host whose file is at a host that rests, backs off, or is blocked. The operator may end that.
+/// Longest pause (ms) of a host whose file is at a host that rests or backs off.
 const LONGEST_REST_MS: u64 = 600_000;
+/// Pause (ms) of a host whose file is at a blocked host. The operator's order ends it.
+const BLOCKED_REST_MS: u64 = 3_600_000;
 /// Above this number of busy hosts, those that nobody waits for are forgotten.
 const MOST_BUSY: usize = 1_000;
 
@@ -70,17 +72,21 @@ impl OtherHosts {
         OtherHosts { hosts: Hosts::new(services), rules, frontier, config, busy }
     }
 
-    /// Runs `fetch`, which borrows another host, for a file of `own`. Meanwhile other workers may borrow `own`, so hosts
+    /// Runs `fetch`, which borrows the host of `url`, for a file of `own`. Meanwhile other workers may borrow `own`, so hosts
     /// whose files redirect to each other do not block each other. If `own` is itself borrowed, it is not lent again.
     pub(super) async fn beside<T>(
         &self,
         own: &mut LeasedHost,
+        url: &Url,
         fetch: impl Future<Output = Result<T, Interrupted>>,
     ) -> Result<T, Interrupted> {
         let fetched = if own.may_be_parked() { self.hosts.parked(own, fetch).await } else { fetch.await };
         fetched.map_err(|why| match why {
             Interrupted::Resting(at) => own_rests(own, at.min(now_ms() + LONGEST_REST_MS)),
-            Interrupted::Recalled => own_rests(own, now_ms() + LONGEST_REST_MS),
+            Interrupted::Recalled => {
+                own.waits_for = Some(url.origin().ascii_serialization());
+                own_rests(own, now_ms() + BLOCKED_REST_MS)
+            }
             Interrupted::Outage => {
                 own.not_before = own.not_before.max(now_ms() + OUTAGE_REST_MS);
                 Interrupted::Outage
@@ -93,9 +99,6 @@ impl OtherHosts {
     /// come back.
     pub(super) async fn borrow(&self, url: &Url) -> Result<OtherHost<'_>, Interrupted> {
         let origin = url.origin().ascii_serialization();
-        if self.frontier.is_recalled(&origin) {
-            return Err(Interrupted::Recalled);
-        }
         let step = self.config.frontier.host_delay.max(SHORTEST_STEP);
         let fetch = self.busy.begin(&origin, step).map_err(Interrupted::Resting)?;
         let wait = RedirectWait { was_put_off: false, has_begun: false };
@@ -103,6 +106,10 @@ impl OtherHosts {
             Ok(mut host) => {
                 host.known_delay = self.rules.known_delay(&host.lease.host);
                 Ok(OtherHost { host, _fetch: fetch })
+            }
+            Err(Interrupted::Resting(at)) => {
+                let is_blocked = ask_frontier(&self.frontier, move |frontier| frontier.is_recalled(&origin)).await;
+                Err(if is_blocked { Interrupted::Recalled } else { Interrupted::Resting(at) })
             }
             Err(Interrupted::HostLeased) => Err(Interrupted::Resting(self.busy.comes_back(&origin, step))),
             Err(other) => Err(other),

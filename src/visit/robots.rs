@@ -183,7 +183,7 @@ impl RobotsFiles {
             let is_own = url.origin().ascii_serialization() == host.origin();
             let fetched = match is_own {
                 true => self.request_file(host, &url).await?,
-                false => self.other_hosts.beside(host, Box::pin(self.request_file_elsewhere(&url))).await?,
+                false => self.other_hosts.beside(host, &url, Box::pin(self.request_file_elsewhere(&url))).await?,
             };
             let exchange = match fetched {
                 Ok(exchange) => exchange,

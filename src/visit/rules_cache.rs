@@ -119,7 +119,8 @@ impl Rules {
     }
 
     /// Whether a URL's path and query may be fetched. A redirect target is judged both as requested and normalised,
-    /// because the server may treat them as one page.
+    /// because the server may treat them as one page. A normalised URL is judged in any order of its parameters, because
+    /// nobody knows in which order the site links it.
     pub fn allows(&self, url: &url::Url) -> bool {
         match self {
             Rules::AllowAll => true,
@@ -128,7 +129,10 @@ impl Rules {
                 let asked = &url[url::Position::BeforePath..url::Position::AfterQuery];
                 let normal = seine_parse::url::normalize(url);
                 let normal = normal.as_deref().map_or(asked, seine_parse::url::path_and_query);
-                file.allows(asked) && (normal == asked || file.allows(normal))
+                match normal == asked {
+                    true => file.allows_in_any_order(normal),
+                    false => file.allows(asked) && file.allows(normal),
+                }
             }
         }
     }

@@ -24,6 +24,14 @@ pub(crate) fn bring_forward(
     frontier.bring_forward(origin, &Delays { of_host: &of_host, of_address: &of_address }, now_ms())
 }
 
+/// The last run may have had longer delays.
+pub(crate) fn bring_forward_at_start(frontier: &EmbeddedFrontier, config: &Config) -> Result<(), FrontierError> {
+    if frontier.rests_by_longer_delay() {
+        bring_forward(frontier, config, None)?;
+    }
+    Ok(())
+}
+
 /// Whether a delay of `now` is shorter than before, so that resting hosts may come earlier.
 pub(crate) fn is_any_shorter(before: &Config, now: &Config) -> bool {
     let of = |config: &Config| {

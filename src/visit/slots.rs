@@ -170,7 +170,8 @@ impl Slots {
         Ok(())
     }
 
-    async fn sleep_until(&self, at: EpochMs, patience: Duration) -> Result<(), Interrupted> {
+    /// Waits if that takes no longer than `patience`.
+    pub(super) async fn sleep_until(&self, at: EpochMs, patience: Duration) -> Result<(), Interrupted> {
         if self.shutdown.is_finishing() {
             return Err(Interrupted::Stopping);
         }

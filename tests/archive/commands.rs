@@ -107,6 +107,11 @@ fn convert_says_what_it_fills_in_and_leaves_out_what_has_no_content() {
         .fails_naming(&["no content", "left out: the archive has no content for them"]);
     assert_eq!(ran.status.code(), Some(1));
     assert!(std::fs::read_dir(at("files")).unwrap().next().is_none() || pages(&at("files")).is_empty());
+    for format in ["WEB_INDEX", "CDR31"] {
+        let ran = seine(&["convert", text(&at("index")), text(&at(format)), "--to", format])
+            .fails_naming(&["no page was written", "give an archive of the same pages with their content"]);
+        assert_eq!(ran.status.code(), Some(1), "{format}: {}", ran.stderr);
+    }
     let dated = seine(&["cat", text(&at("html")), "--from", "1971-01-01"]).ok();
     assert_eq!(dated.stdout, "", "nobody knows when");
     assert_eq!(urls(&seine(&["cat", text(&at("html")), "--status", "200"]).ok()).len(), 10);

@@ -51,7 +51,7 @@ fn documents(folder: &Path, origin: &str) -> BTreeMap<String, Vec<Value>> {
 }
 
 fn bits(one: &Value, other: &Value) -> u32 {
-    let text = |document: &Value| simhash(document["text"].as_str().unwrap()).expect("an article has a text").bits;
+    let text = |document: &Value| simhash(document["text"].as_str().unwrap()).expect("an article has a text");
     (text(one) ^ text(other)).count_ones()
 }
 

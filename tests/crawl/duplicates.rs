@@ -139,6 +139,74 @@ fn lists_with_the_same_notice_are_no_copies() {
     assert_eq!((&stats["frontier"]["live"], &stats["frontier"]["duplicates"]), (&3.into(), &0.into()));
 }
 
+/// A text of 1,000 words. `edits`: so many words are others, at places that differ from text to text.
+fn text(number: usize, edits: usize) -> Answer {
+    let mut words: Vec<String> = (0..1000).map(|n| format!("w{}", (n * 7919 + number * 104_729) % 4001)).collect();
+    (0..edits).for_each(|edit| words[(number * 31 + edit * 97) % 1000] = format!("edited{number}x{edit}"));
+    let paragraphs: String = words.chunks(50).map(|words| format!("<p>{}.</p>", words.join(" "))).collect();
+    Answer::html(format!("<title>Text {number} - Site</title><body><h1>Text {number}</h1>{paragraphs}"))
+}
+
+#[test]
+fn copies_with_one_other_word_in_a_hundred_are_found() {
+    let paths: Vec<String> = (0..24).flat_map(|n| [format!("/text-{n}"), format!("/edited-{n}")]).collect();
+    let root = links(&paths.iter().map(String::as_str).collect::<Vec<_>>());
+    let site = Running::start(
+        1,
+        Arc::new(move |ask: &Ask| match ask.path().rsplit_once('-').map(|(kind, n)| (kind, n.parse())) {
+            Some(("/text", Ok(number))) => text(number, 0),
+            Some(("/edited", Ok(number))) => text(number, 10),
+            _ if ask.path() == "/" => Answer::html(root.clone()),
+            _ => Answer::text("").status(404),
+        }),
+    );
+    let place = Place::with("duplicates.enabled: true\ntarget_storage.sinks: [{name: all, format: ELASTIC}]\n");
+    Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
+    let mut found = 0;
+    for (path, document) in documents(&place, "all") {
+        let Some(of) = document.get("duplicateOf").and_then(Value::as_str) else { continue };
+        assert_eq!(path.rsplit_once('-').unwrap().1, of.rsplit_once('-').unwrap().1, "{path} is no copy of {of}");
+        found += 1;
+    }
+    assert!(found >= 22, "{found} of 24");
+}
+
+/// A product of a shop: nearly all of its text is on every page. `differs` says what is its own.
+fn product(differs: &str, number: usize) -> Answer {
+    let own = |what: &str| if what == differs { number } else { 0 };
+    let (name, size, price) = (own("title"), own("list"), own("number"));
+    let common: String =
+        (0..8).map(|p| (0..60).map(|n| format!("common{p}x{n} ")).collect::<String>() + "</p><p>").collect();
+    Answer::html(format!(
+        "<title>Chair model {name} | Shop</title><body><h1>Chair model {name}</h1>\
+         <ul><li>material: oak</li><li>colour: c{size}</li><li>cover: k{size}</li></ul>\
+         <p>It costs {} euros and weighs {} grams with everything that anybody may need to build it. {common}</p>",
+        1000 + price,
+        7000 + 3 * price
+    ))
+}
+
+#[test]
+fn products_of_one_shop_are_no_copies() {
+    for differs in ["title", "list", "number"] {
+        let paths: Vec<String> = (1..=40).map(|n| format!("/chair-{n}")).collect();
+        let root = links(&paths.iter().map(String::as_str).collect::<Vec<_>>());
+        let site = Running::start(
+            1,
+            Arc::new(move |ask: &Ask| match ask.path().strip_prefix("/chair-").map(str::parse) {
+                Some(Ok(number)) => product(differs, number),
+                _ if ask.path() == "/" => Answer::html(root.clone()),
+                _ => Answer::text("").status(404),
+            }),
+        );
+        let place = Place::with("duplicates.enabled: true\n");
+        Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
+        let stats = place.stats();
+        let counts = (&stats["frontier"]["live"], &stats["frontier"]["duplicates"]);
+        assert_eq!(counts, (&41.into(), &0.into()), "another {differs}");
+    }
+}
+
 #[test]
 fn what_is_left_out_comes_when_the_first_one_leaves_whatever_is_killed_meanwhile() {
     let (site, phase) = site();

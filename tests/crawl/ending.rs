@@ -1,8 +1,8 @@
 //! How a run ends, what it reports, and what the same command does then.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::support::server::{Answer, Ask};
@@ -139,6 +139,25 @@ fn urls_that_hang_do_not_keep_a_run_beyond_its_patience() {
     assert!(!ran.stderr.contains("next attempt now"), "{}", ran.stderr);
     let tries = site.visits.all().iter().filter(|visit| visit.path.starts_with("/h")).count();
     assert!((3..9).contains(&tries), "{tries} requests in {:?}", began.elapsed());
+}
+
+/// Each of five retries answers within the patience, and all together take twice as long. A page restarts the clock.
+#[test]
+fn the_patience_counts_from_the_last_page() {
+    let asked = Arc::new(Mutex::new(BTreeSet::new()));
+    let site = Running::start_with(1, |_| {
+        let asked = asked.clone();
+        Arc::new(move |ask: &Ask| match ask.path() {
+            "/" => Answer::html(links(&["/r0", "/r1", "/r2", "/r3", "/r4"])),
+            path if path.starts_with("/ro") => Answer::text("").status(404),
+            path if asked.lock().unwrap().insert(path.to_owned()) => Answer::text("").status(500),
+            path => Answer::html(format!("page {path}")).after(Duration::from_millis(900)),
+        })
+    });
+    let place = Place::with("link_storage.scheduler.backoff_base: 100ms");
+    let seeds = [site.origin(0) + "/", format!("http://{}/", nobody())];
+    let ran = Process::start(place.crawl(&seeds, &["--delay", "0", "--patience", "2s"])).wait().exits(4);
+    assert_eq!(place.kept().len(), 6, "{}", ran.stderr);
 }
 
 /// Many hang together, but the host answers all others. They fail when their attempts are used up, and the run ends.

@@ -52,6 +52,7 @@ mod resume;
 mod robots;
 mod secrets;
 mod service_manager;
+mod shorter_delays;
 mod signals;
 mod sinks;
 mod slow;

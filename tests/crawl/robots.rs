@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::support::server::Answer;
+use crate::support::server::{Answer, Ask};
 
 use crate::steering::{seine, status};
 use crate::support::program::{Place, Process, eventually};
@@ -158,6 +158,7 @@ fn a_dead_host_is_given_up_in_time() {
     let told = crawl(&site, &place, &["--delay", "0", "--scope", "any"]);
     println!("40 URLs of a dead host: {:?}", started.elapsed());
     assert!(told.contains("host_unreachable"), "{told}");
+    assert!(!told.contains("still queued"), "each URL is counted once, as failed: {told}");
     let stats = place.stats();
     assert_eq!((&stats["frontier"]["live"], &stats["frontier"]["failed"]), (&1.into(), &40.into()));
     assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
@@ -233,6 +234,33 @@ fn a_host_known_with_another_port_is_found_by_its_name() {
     seine(&place, &["host", "127.0.0.11"]).fails_naming(&["several hosts", &site.origin(0), &other.origin(0)]);
     seine(&place, &["host", "127.0.0.11", "block"]).fails_naming(&["several hosts"]);
     seine(&place, &["host", "127.0.0.99"]).fails_naming(&["https://127.0.0.99 is unknown"]);
+}
+
+#[test]
+fn a_host_whose_robots_txt_is_at_a_blocked_host_says_so_and_comes_when_that_is_unblocked() {
+    let site = Running::start_with(2, |port| {
+        Arc::new(move |ask: &Ask| match (ask.host.as_str(), ask.path()) {
+            (host, "/robots.txt") if host.starts_with("127.0.0.11") => {
+                Answer::redirect(301, &format!("http://127.0.0.12:{port}/rules"))
+            }
+            (_, "/sitemap.xml") => Answer::text("").status(404),
+            _ => Answer::html("a page"),
+        })
+    });
+    let (place, [seed, other]) = (Place::new(), [0, 1].map(|at| site.origin(at)));
+    Process::start(place.crawl(&[other.clone() + "/"], &["--delay", "0"])).wait().ok();
+    seine(&place, &["host", &other, "block"]).ok();
+    let process = Process::start(place.crawl(&[seed.clone() + "/"], &["--delay", "0", "--stay"]));
+    let named = format!("redirects to {other}, which is blocked");
+    let blocks = |words: &[&str]| seine(&place, words).ok().stdout.contains(&named);
+    eventually("the block is named", || place.data().join("api.sock").exists() && blocks(&["host", &seed]));
+    assert!(blocks(&["hosts"]) && blocks(&["why", &format!("{seed}/")]));
+    assert_eq!(requests(&site, "/rules"), 0);
+    seine(&place, &["host", &other, "unblock"]).ok();
+    eventually("it is fetched", || status(&place)["frontier"]["live"] == 2);
+    assert!(!blocks(&["host", &seed]));
+    process.signal("TERM");
+    process.wait().ok();
 }
 
 /// A site with this robots.txt (`ORIGIN` stands for its own), whose page and sitemap are known and due again.

@@ -202,10 +202,10 @@ fn what_is_withheld_takes_no_documents_place(node: &Node) {
 
 /// For other destinations they are new, changed or unchanged; here that does not matter.
 fn duplicates_have_no_document_where_they_are_skipped(node: &Node) {
-    let of = DuplicateOf { url: "http://a.example/first".into(), distance: 1, simhash: Some(7) };
+    let of = DuplicateOf { url: "http://a.example/first".into(), distance: 1, text: Some(7), ..DuplicateOf::default() };
     let judged = |event: PageEvent, is_duplicate: bool, was_duplicate| {
         let of = is_duplicate.then(|| of.clone());
-        PageEvent { likeness: Some(Likeness { simhash: Some(6), of, within: 3 }), was_duplicate, ..event }
+        PageEvent { likeness: Some(Likeness::new(None, of, 3)), was_duplicate, ..event }
     };
     let same = |after| look(after, PageChange::Unchanged, 200);
     let (no, yes, unknown) = (WasDuplicate::No, WasDuplicate::Yes, WasDuplicate::Unknown);

@@ -77,8 +77,8 @@ fn at(mut event: PageEvent, fetched: u64) -> PageEvent {
 /// An event whose document has every field.
 fn changed(event: PageEvent) -> PageEvent {
     let text = TextChange { distances: [(0, 3)].into(), ..TextChange::default() };
-    let of = DuplicateOf { url: "http://a.example/first".into(), distance: 2, simhash: Some(7) };
-    let likeness = Some(Likeness { simhash: Some(4), of: Some(of), within: 3 });
+    let of = DuplicateOf { url: "http://a.example/first".into(), distance: 2, text: Some(7), ..DuplicateOf::default() };
+    let likeness = Some(Likeness::new(None, Some(of), 3));
     let (says, terms) = (Says::one(Usage::Tdm, false), Some("http://a.example/policy".into()));
     let preferences = Some(vec![Statement { scheme: Scheme::Tdmrep, source: Source::TdmFile, line: 2, says, terms }]);
     PageEvent { change: Some(PageChange::Changed), text: Some(text), likeness, preferences, ..event }

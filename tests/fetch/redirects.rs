@@ -93,6 +93,34 @@ async fn locations_are_read_as_servers_write_them() {
     }
 }
 
+/// RFC 9110 §10.2.3: the least time before the redirected request. A short one is waited for at once. For a long one the
+/// URL waits, and the second answer does not make it wait again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redirect_is_not_followed_before_its_retry_after() {
+    let site = site(2, |ask, port| match ask.path() {
+        "/soon" => hop(302, "/soon/end").header("retry-after", "1"),
+        "/later" => hop(303, &format!("http://b.test:{port}/later/end")).header("retry-after", "3"),
+        "/bounded" => hop(302, "/bounded/end").header("retry-after", "86400"),
+        _ => Answer::html("page"),
+    });
+    let url = |path: &str| format!("http://a.test:{}{path}", site.port);
+    for (path, longest, least, attempts) in
+        [("/soon", 3600.0, 1.0, 1), ("/later", 3600.0, 3.0, 2), ("/bounded", 0.5, 0.5, 1)]
+    {
+        let mut config = config_for(&site);
+        config.frontier.retry_after_max = Duration::from_secs_f64(longest);
+        let events = MiniCrawl::new(config, &[&url(path)]).run(LIMIT).await;
+        assert_eq!(status_of(event_of(&events, &url(path))), 200, "{path}");
+        assert!(events.iter().all(|event| event.attempt == 0), "{path}: no attempt counts");
+        let visits = site.visits.all();
+        let asked: Vec<_> = visits.iter().filter(|visit| visit.path == path).collect();
+        let end = visits.iter().find(|visit| visit.path == format!("{path}/end")).unwrap();
+        assert_eq!(asked.len(), attempts, "{path}");
+        let waited = end.at - asked[0].at;
+        assert!(waited >= Duration::from_secs_f64(least - 0.005), "{path} was followed after {waited:?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn circles_and_endless_chains_end() {
     let site = site(1, |ask, _| match ask.path() {

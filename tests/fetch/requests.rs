@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use seine_frontier::{Fetching, Recheck};
 use seine_parse::page::FailureReason;
+use seine_system::clock::now_ms;
 
 use crate::sites::server::{Answer, Ask};
 use parking_lot::Mutex;
@@ -12,7 +14,7 @@ use seine::fetch::Client;
 use seine::fetch::client::Conditions;
 
 use crate::sites::Running;
-use crate::support::{failure, fetch_config, get_url, get_with, names, response, site};
+use crate::support::{MiniCrawl, config_for, failure, fetch_config, get_url, get_with, names, response, site};
 
 /// A site that remembers requests.
 fn listening_site() -> (Running, Arc<Mutex<Vec<Ask>>>) {
@@ -85,6 +87,26 @@ async fn conditions_are_asked_and_a_304_is_an_answer() {
     // A stored validator that no header can contain is omitted, without a failure.
     let conditions = Conditions { etag: Some("bad\r\nX-Evil: 1".into()), ..Conditions::default() };
     assert_eq!(self::response(client.get(&url, &conditions, client.limits()).await).status, 200);
+}
+
+/// RFC 9110 §8.8.3: an ETag may have bytes from 0x80 on. Here it is Latin-1, and in UTF-8 it would not match.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_etag_goes_back_byte_for_byte() {
+    const TAG: &[u8] = b"\"caf\xe9-\x80\xff\"";
+    let site = Running::start(
+        1,
+        Arc::new(|ask: &Ask| match ask.headers.get("if-none-match").map(|value| value.as_bytes()) {
+            Some(TAG) => Answer::new(304, ""),
+            Some(other) => Answer::html(format!("{other:x?} is another tag")),
+            None => Answer::html("page").header("etag", TAG),
+        }),
+    );
+    let url = format!("http://a.test:{}/", site.port);
+    let crawl = MiniCrawl::new(config_for(&site), &[&url]);
+    crawl.run(Duration::from_secs(10)).await;
+    crawl.frontier.recheck(None, now_ms(), &|_| Some(Recheck::First)).unwrap();
+    let events = crawl.run(Duration::from_secs(10)).await;
+    assert_eq!(events.last().unwrap().response().unwrap().status, 304, "{:?}", events.last().unwrap().outcome);
 }
 
 fn cookie(domain: &str, path: &str, cookie: &str) -> Cookie {

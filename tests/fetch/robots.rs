@@ -56,6 +56,24 @@ async fn rules_are_read_whatever_way_they_come() {
     }
 }
 
+/// Seine sorts the parameters of the link before it requests the URL.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_robots_txt_forbids_as_its_site_links_it_is_not_requested() {
+    let site = Running::start(
+        1,
+        Arc::new(|ask: &Ask| match ask.path_and_query.as_str() {
+            "/robots.txt" => Answer::text("User-agent: *\nDisallow: /a?session=\n"),
+            "/" => Answer::html("<a href='/a?session=1&b=2'>no</a> <a href='/a?b=2'>yes</a>"),
+            _ => Answer::html("page"),
+        }),
+    );
+    let url = |path: &str| format!("http://a.test:{}{path}", site.port);
+    let events = MiniCrawl::new(config_for(&site), &[&url("/")]).run(LIMIT).await;
+    assert_eq!(failure_of(event_of(&events, &url("/a?b=2&session=1"))).reason, FailureReason::RobotsDenied);
+    assert_eq!(status_of(event_of(&events, &url("/a?b=2"))), 200);
+    assert!(!site.visits.all().iter().any(|visit| visit.path.contains("session")));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_robots_txt_that_comes_short_is_none() {
     let rules = format!("User-agent: *\nDisallow: /private\n{}", "# why not\n".repeat(500));

@@ -116,3 +116,16 @@ fn pages_that_left_the_log_are_compared_by_their_keys() {
     send("old-pages", &[first_of("/17"), &Seen { is_tombstone: true, ..first_of("/leaving").clone() }]);
     audit().ok();
 }
+
+/// CDR31 holds HTML pages alone, and the frontier does not know which pages these are.
+#[test]
+fn a_topic_that_need_not_have_every_page_is_not_compared_by_page() {
+    BROKER.make_topic("html-only", &[]);
+    let site = site();
+    let place = Place::with("target_storage.data_format.kafka.format: CDR31\n");
+    let options = ["--delay", "0", "--sink", "kafka", "--kafka-topic", "html-only", "--kafka-servers", &BROKER.plain];
+    Process::start(place.crawl(&[site.origin(0) + "/"], &options)).wait().ok();
+    let ran = run(&["audit", place.data().to_str().unwrap(), "--destinations"]).ok();
+    assert!(!ran.stdout.contains("at kafka by page"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("at kafka, gone"), "{}", ran.stdout);
+}

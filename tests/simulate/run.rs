@@ -389,14 +389,20 @@ impl Episode {
             Order::Pause { .. } => Ordered::Pause {},
             Order::Block { origin, .. } => Ordered::BlockHost { host: origin },
             Order::Delay { origin, ms } => Ordered::SetHostDelay { host: origin, delay_ms: Some(ms) },
+            Order::Limit { origin, pages, .. } => Ordered::SetHostPages { host: origin, pages: Some(pages) },
             Order::Retry => Ordered::Retry(Retry::default()),
             Order::Forget { origin } => Ordered::Forget(Forget { hosts: vec![origin], urls: Vec::new() }),
             Order::PauseSink { sink, .. } => Ordered::PauseSink { sink },
+            Order::RemoveSink { sink } => Ordered::RemoveSink { sink },
             Order::Reload => return self.reload(),
         };
         if self.tell(ordered) {
             let now = self.now();
             self.web.state.lock().oracle.took(now, &order);
+        } else if matches!(order, Order::RemoveSink { .. }) {
+            // The operator hears why, and tries again.
+            let at = self.now() + HOUR;
+            self.note(at, Next::Begin(Event::Order(order)));
         }
     }
 
@@ -451,6 +457,7 @@ impl Episode {
         let is_taken = match order {
             Order::Pause { .. } => self.tell(Ordered::Resume {}),
             Order::Block { origin, .. } => self.tell(Ordered::UnblockHost { host: origin.clone() }),
+            Order::Limit { origin, .. } => self.tell(Ordered::SetHostPages { host: origin.clone(), pages: None }),
             Order::PauseSink { sink, .. } => self.tell(Ordered::ResumeSink { sink: sink.clone() }),
             _ => true,
         };

@@ -9,10 +9,13 @@ use crate::site::{links, text};
 
 pub const FRAME: &str = "<nav><a href=/>Home</a> <a href=/page/1>News</a></nav><p>The harbour town of Saltmere</p>";
 
+/// The page at a path and query.
+type Page = Box<dyn Fn(&str) -> Option<String>>;
+
 /// A site, and which of its paths are real pages.
 pub struct Made {
     pub name: &'static str,
-    pub page: Box<dyn Fn(&str) -> Option<String>>,
+    pub page: Page,
     /// The real page behind a path and query.
     pub real: fn(&str) -> Option<String>,
     /// Number of real pages.

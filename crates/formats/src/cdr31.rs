@@ -43,7 +43,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
         (Field::CrawlerId, Stored::Complete),
         (Field::Truncated, Stored::Complete),
     ],
-    demands: &[Field::FinalUrl, Field::Fetched],
+    demands: &[Field::FinalUrl, Field::Fetched, Field::Body],
     begins: |it| Confidence::sure_if(it.has_key(&["raw_content", "timestamp_crawl", "timestamp_index", "objects"])),
     reader: |input| Ok(of_lines(CdrReader::new(input.bytes), CdrRecord::into_event, |_, _| MissingFields::default())),
     encoder: |options| {

@@ -162,7 +162,7 @@ pub struct ElasticDocument<'a> {
     /// … `exact` or `near`; …
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate_kind: Option<Cow<'a, str>>,
-    /// … and the number of bits in which their simhashes differ.
+    /// … and about how many of 100 words differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate_distance: Option<u8>,
     /// The main text as Markdown, see [`seine_parse::readable`]; only if configured.

@@ -27,7 +27,8 @@ pub struct FormatSpec {
     pub schema: &'static str,
     /// The fields of a page that the format stores; no others.
     pub holds: &'static [(Field, Stored)],
-    /// Fields that every record must have. Content cannot be filled in, so a page without content cannot be written.
+    /// Fields that every record must have or is made of. Content cannot be filled in, so a page without content cannot be
+    /// written.
     pub demands: &'static [Field],
     /// Whether a file or a message has this format, judged by its first bytes.
     pub begins: fn(&Prefix) -> Confidence,

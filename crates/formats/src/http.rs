@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 use super::chunked::Dechunker;
 use seine_parse::page::wire::{Framing, Wire};
-use seine_parse::page::{Headers, HttpVersion, PageEvent, Response, latin1_to_string, string_to_latin1};
+use seine_parse::page::{Headers, HttpVersion, PageEvent, Response, latin1_to_string, string_to_latin1, value_bytes};
 
 /// Whether bytes are the ones received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,11 +124,9 @@ fn write_headers(headers: &Headers, without: &[&str], out: &mut Vec<u8>) {
     }
 }
 
-/// Replaces line ends in the value, which would start another header. A value with characters beyond Latin-1, as in
-/// archives of other programs, is written in UTF-8.
+/// Replaces line ends in the value, which would start another header.
 fn push_value(text: &str, out: &mut Vec<u8>) {
-    let is_latin1 = text.chars().all(|c| c <= '\u{ff}');
-    let bytes = if is_latin1 { string_to_latin1(text) } else { text.as_bytes().to_vec() };
+    let bytes = value_bytes(text);
     out.extend(bytes.into_iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte }));
 }
 

@@ -39,7 +39,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
         (Field::FinalUrl, Stored::Complete),
         (Field::Fetched, Stored::Partly(Reduction::Seconds)),
     ],
-    demands: &[Field::Url, Field::FinalUrl, Field::Fetched],
+    demands: &[Field::Url, Field::FinalUrl, Field::Fetched, Field::Body],
     begins: |beginning: &Prefix| {
         let is_cell = beginning.text().starts_with(b"\"{\"\"");
         Confidence::sure_if(is_cell && memchr::memmem::find(beginning.text(), b"\"\"original_url\"\"").is_some())

@@ -151,6 +151,8 @@ pub struct Release {
     /// Set if a budget of the host is used up: it is not leased before that ends. Not stored, because budgets may
     /// change with a restart.
     pub spent: Option<Spent>,
+    /// The blocked host to which its robots.txt redirects, so that nothing was fetched.
+    pub waits_for: Option<String>,
     /// The host's own delay (crawl-delay of robots.txt), stored so that a restart during a visit obeys it too. A delay
     /// below `FrontierOptions::default_delay` has no effect.
     pub delay: Duration,

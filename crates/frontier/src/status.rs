@@ -23,6 +23,10 @@ pub struct Counts {
     /// The part of `deferred` whose pages exist under another URL: without a session, or on the host that is mirrored.
     #[serde(default)]
     pub deferred_elsewhere: u64,
+    /// The part of `work_proposed` that waits because its host was given up. Their last fetch is counted in `page`. For the
+    /// summary; not reported.
+    #[serde(skip)]
+    pub given_up: u64,
     /// URLs in `page`, without sitemaps.
     pub page: u64,
     /// The part of `page` in each state.

@@ -116,6 +116,12 @@ impl Attempts {
         self.to_vec().iter().rev().take_while(|attempt| !attempt.counts).last().map(|attempt| attempt.at)
     }
 
+    /// The time of the oldest remembered attempt since when each ended with a redirect that had to wait.
+    pub(super) fn redirect_waits_since(&self) -> Option<EpochMs> {
+        let waited = |attempt: &&Attempt| attempt.outcome == Cause::Failure(FailureReason::HostBusy);
+        self.to_vec().iter().rev().take_while(waited).last().map(|attempt| attempt.at)
+    }
+
     /// The remembered attempts, oldest first.
     pub fn to_vec(&self) -> Vec<Attempt> {
         let mut bytes = self.0.get(2..).unwrap_or_default();

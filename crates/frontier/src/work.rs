@@ -56,6 +56,8 @@ pub struct Work {
     pub was_put_off: bool,
     /// Since when no attempt has counted, as far back as attempts are remembered. None if the last attempt counted.
     pub put_off_since: Option<EpochMs>,
+    /// Since when all of its attempts ended with a redirect that had to wait. None if the last one did not.
+    pub redirect_waits_since: Option<EpochMs>,
     /// The page was live at its last fetch.
     pub was_found: bool,
     /// Its page was complete once, but is not delivered now: the page is gone, or the URL is an alias.

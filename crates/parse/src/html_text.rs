@@ -22,6 +22,8 @@ pub struct PageFacts {
     /// Ranges in [`PageFacts::text`], with levels.
     headings: Vec<(u8, Range<usize>)>,
     link_texts: Vec<Range<usize>>,
+    /// The text of `<nav>`, `<aside>` and `<footer>`.
+    frames: Vec<Range<usize>>,
     /// The `alt` text of every visible image.
     pub image_alts: Vec<String>,
     /// Text with low weight in the word index: `alt`, `title` and `id` of images, and options of forms, visible or not.
@@ -55,6 +57,16 @@ impl PageFacts {
     /// Headings with their ranges in the text.
     pub(crate) fn heading_ranges(&self) -> &[(u8, Range<usize>)] {
         &self.headings
+    }
+
+    /// Where the text of links is, up to [`MAX_LINKS`], in document order.
+    pub(crate) fn link_ranges(&self) -> &[Range<usize>] {
+        &self.link_texts
+    }
+
+    /// Where the text of menus, asides and footers is, in document order and without overlaps.
+    pub(crate) fn frame_ranges(&self) -> &[Range<usize>] {
+        &self.frames
     }
 
     /// A part of the text as one line.
@@ -102,6 +114,8 @@ struct Reader {
     /// The outermost heading: its depth, its level, and where its text starts.
     heading: Option<(usize, u8, usize)>,
     link: Option<Link>,
+    /// The outermost menu, aside or footer: its depth, and where its text starts.
+    frame: Option<(usize, usize)>,
     /// A link whose parent was closed, and which continues with the next word: number of markers around it.
     left_open: Option<usize>,
 }
@@ -156,6 +170,9 @@ impl<'a> Visitor<'a> for Reader {
         if let Some(level) = name.heading().filter(|_| element.stays) {
             self.heading.get_or_insert((depth, level, self.facts.text.len()));
         }
+        if matches!(name, Name::Nav | Name::Aside | Name::Footer) && element.stays {
+            self.frame.get_or_insert((depth, self.facts.text.len()));
+        }
         if name == Name::A && element.attribute("href").is_some() {
             self.link.get_or_insert(Link { depth, start: self.facts.text.len(), goes_on: false });
         }
@@ -170,6 +187,12 @@ impl<'a> Visitor<'a> for Reader {
         }
         if self.option == Some(depth) {
             self.option = None;
+        }
+        if let Some((open, start)) = self.frame
+            && open == depth
+        {
+            self.frame = None;
+            self.facts.frames.extend(self.since(start));
         }
         if let Some((open, level, start)) = self.heading
             && open == depth
@@ -238,7 +261,7 @@ impl Reader {
     fn hide_all(&mut self) {
         let PageFacts { about, passing, links, .. } = std::mem::take(&mut self.facts);
         self.facts = PageFacts { about, passing, links, ..PageFacts::default() };
-        (self.heading, self.link, self.unseen) = (None, None, Some(usize::MAX));
+        (self.heading, self.link, self.frame, self.unseen) = (None, None, None, Some(usize::MAX));
     }
 
     fn image(&mut self, element: &Element) {

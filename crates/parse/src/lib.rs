@@ -37,10 +37,12 @@ mod query;
 pub mod readable;
 pub mod requisites;
 pub mod robots;
+pub mod set_sketch;
 mod short;
 pub mod simhash;
 pub mod sitemap;
 mod stretches;
+pub mod text_sketch;
 pub mod url;
 pub mod words;
 

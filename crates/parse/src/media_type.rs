@@ -48,3 +48,9 @@ fn looks_like_html(body: &[u8]) -> bool {
             && (*pattern == "<!--" || matches!(start.get(pattern.len()), Some(b' ' | b'>')))
     })
 }
+
+/// Whether it is `text/…`.
+pub(crate) fn is_text(content_type: Option<&str>) -> bool {
+    let kind = content_type.map(media_type).and_then(|essence| essence.get(..5));
+    kind.is_some_and(|kind| kind.eq_ignore_ascii_case("text/"))
+}

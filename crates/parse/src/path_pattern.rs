@@ -1,6 +1,6 @@
 //! Path patterns of robots.txt rules (RFC 9309 §2.2.2 and §2.2.3).
 
-use memchr::memmem;
+use memchr::{memchr2, memmem};
 
 use super::url::{hex, is_unreserved};
 
@@ -50,6 +50,38 @@ impl Pattern {
         }
         !self.anchored || before_dollar(rest).is_empty()
     }
+
+    /// Whether it says at which position of a query a parameter must be: `/a?b=`, `/*&b=`.
+    pub(super) fn orders_parameters(&self) -> bool {
+        memchr2(b'?', b'&', &self.bytes).is_some_and(|at| at + 1 < self.bytes.len())
+    }
+
+    /// A page with its parameters in the order that the pattern asks for: those that it names, at their positions, and
+    /// the others at its wildcard or at the end. None if it orders none, or the page lacks one.
+    pub(super) fn in_its_order(&self, page: &[u8], parameters: &[&[u8]]) -> Option<Vec<u8>> {
+        let (first, named) = self.bytes[memchr2(b'?', b'&', &self.bytes)?..].split_first()?;
+        let mut has_wildcard = *first == b'&';
+        let mut others = parameters.to_vec();
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        for text in named.split(|&b| b == b'&') {
+            let start = text.split(|&b| b == b'*').next().unwrap_or_default();
+            if start.is_empty() {
+                has_wildcard |= !text.is_empty();
+                continue;
+            }
+            let equal = others.iter().position(|parameter| *parameter == start);
+            let parameter = others.remove(equal.or_else(|| others.iter().position(|it| begins(it, start)))?);
+            // Normalisation has dropped the `=` of an empty value.
+            let parameter = if parameter.len() < start.len() { start } else { parameter };
+            if has_wildcard { after.push(parameter) } else { before.push(parameter) }
+        }
+        let ordered: Vec<&[u8]> = before.into_iter().chain(others).chain(after).collect();
+        Some([page, b"?", &ordered.join(&b'&')].concat())
+    }
+}
+
+fn begins(parameter: &[u8], start: &[u8]) -> bool {
+    parameter.starts_with(start) || start.strip_suffix(b"=") == Some(parameter)
 }
 
 /// A `$` at the end of a pattern also matches a literal `$` at the end of a path, as some authors intend.

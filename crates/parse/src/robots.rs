@@ -5,6 +5,9 @@
 //!
 //! Beyond the RFC, like large search engines, it supports `Crawl-delay`, known misspellings, a missing colon, and
 //! `Allow: /dir/index.html` as permission for `/dir/`.
+//!
+//! A normalised URL has its parameters in another order than the links of its site. So it is checked in any order
+//! ([`RobotsTxt::decision_in_any_order`]).
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -16,6 +19,12 @@ use crate::page::preferences::{Scheme, Statement};
 /// Bytes of a file that are read; the rest is ignored (RFC 9309 §2.5 requires at least 500 KiB).
 pub const MAX_BYTES: usize = 500 * 1024;
 
+/// Queries with more parameters are checked as they are.
+const MAX_PARAMETERS: usize = 100;
+
+/// Orders of a query that are checked, after those that do not fit their own rule.
+const MAX_ORDERS: usize = 16;
+
 /// Licences that are read from one source.
 pub(super) const MAX_LICENSES: usize = 8;
 
@@ -24,6 +33,8 @@ pub(super) const MAX_LICENSES: usize = 8;
 pub struct RobotsTxt {
     /// The first match decides: longest first, and `allow` first among equally long ones (§2.2.2).
     rules: Vec<Rule>,
+    /// A `disallow` says at which position a parameter must be.
+    orders_parameters: bool,
     crawl_delay: Option<Duration>,
     sitemaps: Vec<String>,
     usage: UsageRules,
@@ -74,8 +85,9 @@ impl RobotsTxt {
         }
         let Group { mut rules, crawl_delay, usage, .. } = if own.named { own } else { common };
         rules.sort_by_key(|rule| (std::cmp::Reverse(rule.pattern.length()), !rule.allow));
+        let orders_parameters = rules.iter().any(|rule| !rule.allow && rule.pattern.orders_parameters());
         let usage = UsageRules::new(&usage);
-        RobotsTxt { rules, crawl_delay, sitemaps, usage, licenses }
+        RobotsTxt { rules, orders_parameters, crawl_delay, sitemaps, usage, licenses }
     }
 
     /// Whether the URL with this path and query (`/a?b=c`) may be fetched. robots.txt itself always may (§2.2.2).
@@ -88,8 +100,39 @@ impl RobotsTxt {
         if path_and_query == "/robots.txt" || self.rules.is_empty() {
             return None;
         }
+        self.first_match(&canonical(path_and_query, false))
+    }
+
+    fn first_match(&self, path: &[u8]) -> Option<&Rule> {
+        self.rules.iter().find(|rule| rule.pattern.matches(path))
+    }
+
+    /// As [`RobotsTxt::allows`], for a normalised URL.
+    pub fn allows_in_any_order(&self, path_and_query: &str) -> bool {
+        self.decision_in_any_order(path_and_query).is_none_or(|decision| decision.allow)
+    }
+
+    /// The rule that decides about a normalised URL. Normalisation sorts parameters, so it is unknown in which order the
+    /// site links the URL. A rule that forbids it in any order forbids it; `Disallow: /a?session=` also forbids
+    /// `/a?b=1&session=2`. Removed parameters do not count, because Seine requests the URL without them.
+    pub fn decision_in_any_order(&self, path_and_query: &str) -> Option<&Rule> {
+        let decision = self.decision(path_and_query);
+        if !self.orders_parameters || decision.is_some_and(|decision| !decision.allow) {
+            return decision;
+        }
         let path = canonical(path_and_query, false);
-        self.rules.iter().find(|rule| rule.pattern.matches(&path))
+        let Some(at) = memchr::memchr(b'?', &path) else { return decision };
+        let parameters: Vec<&[u8]> = path[at + 1..].split(|&byte| byte == b'&').collect();
+        if parameters.len() > MAX_PARAMETERS {
+            return decision;
+        }
+        let forbidding = self.rules.iter().filter(|rule| !rule.allow);
+        let orders = forbidding.filter_map(|rule| {
+            let ordered = rule.pattern.in_its_order(&path[..at], &parameters)?;
+            rule.pattern.matches(&ordered).then_some(ordered)
+        });
+        let mut decisions = orders.take(MAX_ORDERS).filter_map(|ordered| self.first_match(&ordered));
+        decisions.find(|decision| !decision.allow).or(decision)
     }
 
     /// The statements about the use of a path that may be fetched, and its terms.

@@ -1,8 +1,8 @@
 //! Simhash of a text: 64 bits, of which few differ for similar texts, and about half for unrelated ones.
 //!
 //! Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (STOC 2002). Manku, Jain and Das Sarma,
-//! "Detecting Near-Duplicates for Web Crawling" (WWW 2007), count texts within 3 of 64 bits as near-duplicates. Two
-//! texts differ in about 64/π · arccos(c) bits, where c is the cosine of their features. That is 1.6 bits if 3 of 1000
+//! "Detecting Near-Duplicates for Web Crawling" (WWW 2007), count texts within 3 of 64 bits as near-duplicates. Seine
+//! measures with it how far a page has changed; duplicates have a [sketch](super::text_sketch). Two texts differ in about 64/π · arccos(c) bits, where c is the cosine of their features. That is 1.6 bits if 3 of 1000
 //! features differ, and 9 bits if a tenth differs.
 //!
 //! Features are pairs of neighbouring words, and the first word alone. Each distinct pair counts once, so that neither
@@ -13,72 +13,51 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::Derived;
 use super::html_text::visible_text;
 use super::main_text::main_text;
+use super::media_type::is_text;
 use super::words::{lower_case, runs};
-use super::{Derived, media_type};
 
 /// Pairs that are counted together. In longer texts a pair counts once per part of this size.
 const MAX_PAIRS: usize = 200_000;
 
-/// A main text that is shorter than this fraction (one in four) of the visible text does not identify the page. It may
-/// be a notice below a list that all pages of the site have.
-const MAIN_PART: usize = 4;
-/// With fewer pairs, a small difference may be the topic of the page.
-const MIN_PAIRS: u32 = 32;
-
-/// The simhash of a text, and how reliable it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Simhash {
-    pub bits: u64,
-    /// Number of distinct pairs of neighbouring words.
-    pairs: u32,
-    /// The page has much more text than this, or may have.
-    is_of_part: bool,
-}
-
-impl Simhash {
-    /// The bits, if they are reliable enough to tell the page from others.
-    pub fn telling(self) -> Option<u64> {
-        (self.pairs >= MIN_PAIRS && !self.is_of_part).then_some(self.bits)
-    }
-}
-
 /// None for a text without words.
-pub fn simhash(text: &str) -> Option<Simhash> {
-    let mut features = Features { last: 0, pairs: Vec::new(), count: 0, with_bit: [0; 64] };
-    let mut lower = String::new();
-    for run in runs(text) {
-        lower_case(run, &mut lower);
-        each_word(&lower, |word| features.add(word));
-    }
+pub fn simhash(text: &str) -> Option<u64> {
+    let mut features = Features { pairs: Vec::new(), count: 0, with_bit: [0; 64] };
+    each_pair(text, |pair| features.add(pair));
     features.simhash()
 }
 
 /// The simhash of a page: of its main text; of its visible text if no block looks like main text, as in short pages; of
 /// the whole text if it is not HTML. None if there are no words, and for bodies that are not text.
-///
-/// `is_to_tell`: whether it must tell the page from others ([`Simhash::telling`]), which needs the visible text as
-/// well.
-pub fn of_page(page: &Derived, content_type: Option<&str>, is_to_tell: bool) -> Option<Simhash> {
+pub fn of_page(page: &Derived, content_type: Option<&str>) -> Option<u64> {
     if page.is_html {
         let text = page.text();
-        let main = main_text(&text);
-        let simhash_of_main = simhash(&main);
-        if simhash_of_main.is_some() && !is_to_tell {
-            return simhash_of_main.map(|simhash| Simhash { is_of_part: true, ..simhash });
-        }
-        let visible = visible_text(&text);
-        let is_of_part = main.len() * MAIN_PART < visible.len();
-        return simhash_of_main.or_else(|| simhash(&visible)).map(|simhash| Simhash { is_of_part, ..simhash });
+        return simhash(&main_text(&text)).or_else(|| simhash(&visible_text(&text)));
     }
-    let kind = content_type.map(media_type).and_then(|essence| essence.get(..5));
-    kind.filter(|kind| kind.eq_ignore_ascii_case("text/")).and_then(|_| simhash(&page.text()))
+    is_text(content_type).then(|| simhash(&page.text())).flatten()
+}
+
+/// The hashes of the pairs of neighbouring words in a text.
+pub(crate) fn each_pair(text: &str, mut each: impl FnMut(u64)) {
+    // Hash of the last word; 0 before the first.
+    let mut last = 0;
+    let mut lower = String::new();
+    for run in runs(text) {
+        lower_case(run, &mut lower);
+        each_word(&lower, |word| {
+            let word = xxh3_64(word.as_bytes());
+            let mut pair = [0; 16];
+            pair[..8].copy_from_slice(&u64::to_le_bytes(last));
+            pair[8..].copy_from_slice(&word.to_le_bytes());
+            last = word;
+            each(xxh3_64(&pair));
+        });
+    }
 }
 
 struct Features {
-    /// Hash of the last word; 0 before the first.
-    last: u64,
     /// Hashes of pairs that are counted together, once each.
     pairs: Vec<u64>,
     /// Number of pairs counted, and how many of them have each bit.
@@ -87,13 +66,8 @@ struct Features {
 }
 
 impl Features {
-    fn add(&mut self, word: &str) {
-        let word = xxh3_64(word.as_bytes());
-        let mut pair = [0; 16];
-        pair[..8].copy_from_slice(&self.last.to_le_bytes());
-        pair[8..].copy_from_slice(&word.to_le_bytes());
-        self.last = word;
-        self.pairs.push(xxh3_64(&pair));
+    fn add(&mut self, pair: u64) {
+        self.pairs.push(pair);
         if self.pairs.len() == MAX_PAIRS {
             self.count_pairs();
         }
@@ -117,10 +91,10 @@ impl Features {
     }
 
     /// The bits set in more than half of the features.
-    fn simhash(mut self) -> Option<Simhash> {
+    fn simhash(mut self) -> Option<u64> {
         self.count_pairs();
         let has = |bit: usize| u64::from(self.with_bit[bit] > self.count / 2) << bit;
-        (self.count > 0).then(|| Simhash { bits: (0..64).map(has).sum(), pairs: self.count, is_of_part: false })
+        (self.count > 0).then(|| (0..64).map(has).sum())
     }
 }
 

@@ -11,6 +11,7 @@ use seine_parse::page::codec::{body, decode, encode, encode_head};
 use seine_parse::page::preferences::{OptedOut, Purpose, Says, Scheme, Source, Statement, Usage};
 use seine_parse::page::wire::{Framing, Wire};
 use seine_parse::page::*;
+use seine_parse::text_sketch::TextSketch;
 
 fn event(n: u64, body: usize) -> PageEvent {
     let page = made::page(format!("http://example.com/{n}"), &[("content-type", "text/html")], vec![n as u8; body]);
@@ -60,6 +61,14 @@ fn failure() -> impl Strategy<Value = Failure> {
         .prop_map(|(reason, message)| Failure { reason, message })
 }
 
+fn likeness() -> impl Strategy<Value = Likeness> {
+    let of = (any::<String>(), 0..=3u8, option::of(any::<u64>()), option::of(any::<u64>()));
+    let of = option::of(of.prop_map(|(url, distance, simhash, text)| DuplicateOf { url, distance, simhash, text }));
+    let sketch = any::<[u8; TextSketch::BYTES]>().prop_map(|bytes| TextSketch::from_bytes(&bytes).unwrap());
+    let likeness = (option::of(any::<u64>()), of, 0..=3u8, option::of(sketch), any::<u8>());
+    likeness.prop_map(|(simhash, of, within, sketch, method)| Likeness { simhash, of, within, sketch, method })
+}
+
 fn page_event() -> impl Strategy<Value = PageEvent> {
     let texts = (any::<String>(), any::<String>(), any::<String>(), any::<String>(), any::<String>());
     let numbers = (any::<u16>(), any::<u16>(), any::<u64>(), any::<u64>());
@@ -83,10 +92,7 @@ fn page_event() -> impl Strategy<Value = PageEvent> {
     let text = (btree_map(0..=64u8, any::<u64>(), 0..3), bits);
     let text = option::of(text.prop_map(|(given, distances)| TextChange { given, distances }));
     let text = (text, option::of(vec(asked(), 0..3)));
-    let of = (any::<String>(), 0..=3u8, option::of(any::<u64>()));
-    let of = option::of(of.prop_map(|(url, distance, simhash)| DuplicateOf { url, distance, simhash }));
-    let likeness = (option::of(any::<u64>()), of, 0..=3u8);
-    let likeness = option::of(likeness.prop_map(|(simhash, of, within)| Likeness { simhash, of, within }));
+    let likeness = option::of(likeness());
     let was = prop_oneof![Just(WasDuplicate::No), Just(WasDuplicate::Yes), Just(WasDuplicate::Unknown)];
     let ip = option::of(any::<std::net::IpAddr>());
     let rest = (kind, relevance, ip, change, again, withheld, text, likeness, was);

@@ -174,6 +174,9 @@ pub struct HostStatus {
     /// are late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_ms: Option<u64>,
+    /// The blocked host to which its robots.txt or tdmrep.json redirects. Nothing is fetched until that is unblocked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<String>,
     /// Deferred patterns and parameters removed from links, a sentence each. Only for a single host, not in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traps: Vec<String>,

@@ -184,7 +184,7 @@ pub struct PageStory {
     pub duplicate_of: Option<String>,
     /// … `exact` or `near` …
     pub duplicate_kind: Option<String>,
-    /// … and the number of bits in which the simhashes of both texts differ.
+    /// … and about how many of 100 words differ.
     pub duplicate_distance: Option<u8>,
 }
 

@@ -112,9 +112,10 @@ pub(super) fn compare_whole(
     config: &SinkConfig,
     passed: &Passed<'_>,
 ) -> Result<Compared, CrawlError> {
-    // Other formats leave out pages of some types, which the frontier does not know.
-    let holds_each = config.format.is_some_and(|format| format.holds(Field::OtherTypes) == Stored::Complete);
+    let holds_each = holds_each_page(config);
     let removes = config.destination.is_server() && config.upkeep.removed != Removed::Keep;
+    // An archive that starts again has what the log still held, and its older files are elsewhere.
+    let passed = &Passed { anew: passed.anew && config.destination.is_server(), ..*passed };
     let (mut compared, mut missing, mut left_over) = (Compared::default(), Vec::new(), Vec::new());
     let mut pass = Some(LiveKeys::new(KEYS_AT_ONCE));
     while let Some(mut keys) = pass {
@@ -144,6 +145,12 @@ pub(super) fn compare_whole(
     compared.note(&format!("{name}: live pages that are not there"), &missing);
     compared.note(&format!("{name}: pages that have left, and are still there"), &left_over);
     Ok(compared)
+}
+
+/// Whether the destination must have every live page. Other formats leave out pages of some types, which the frontier does
+/// not know.
+pub(super) fn holds_each_page(config: &SinkConfig) -> bool {
+    config.format.is_some_and(|format| format.holds(Field::OtherTypes) == Stored::Complete)
 }
 
 /// The page's last event was delivered.

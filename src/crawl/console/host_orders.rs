@@ -9,7 +9,7 @@ use seine_system::clock::now_ms;
 
 use super::hosts::HostList;
 use crate::api::Refusal;
-use crate::telemetry::progress::grouped;
+use crate::telemetry::progress::{grouped, some};
 use crate::visit::shorter_delays;
 
 /// How long to wait for the request in progress of a blocked host.
@@ -79,6 +79,22 @@ impl HostOrders {
             }
         }
         Ok(full)
+    }
+
+    /// URLs that redirect to the host are due at once, as are hosts whose robots.txt does.
+    pub(super) fn unblock(&self, host: &str) -> Result<String, Refusal> {
+        let done = self.give(host, HostOrder::Unblock)?;
+        for origin in self.hosts.origins_of(host)? {
+            for waiting in self.frontier.hosts_waiting_for(&origin) {
+                shorter_delays::bring_forward(&self.frontier, &self.hosts.config, Some(&waiting))?;
+            }
+        }
+        let config = &self.hosts.config.frontier;
+        let longest = config.backoff_max + config.host_delay.max(config.backoff_base);
+        Ok(match self.frontier.follow_redirects(longest, now_ms())? {
+            0 => done,
+            urls => format!("{done}; {} with a redirect that had to wait: due now", some(urls, "URL")),
+        })
     }
 
     pub(super) fn give(&self, host: &str, order: HostOrder) -> Result<String, Refusal> {

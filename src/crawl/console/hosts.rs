@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use seine_frontier::deferred::DEFERRED;
 use seine_frontier::{
-    EmbeddedFrontier, FrontierError, HostRecord, HostSnapshot, Robots, RobotsAccess, Scheduler, Trouble, Validation,
-    Verdicts, WhichHosts,
+    EmbeddedFrontier, Fetching, FrontierError, HostRecord, HostSnapshot, Robots, RobotsAccess, Scheduler, Trouble,
+    Validation, Verdicts, WhichHosts,
 };
 use seine_parse::page::EpochMs;
 use seine_parse::robots::RobotsTxt;
@@ -42,7 +42,7 @@ impl HostList {
             known: counts.hosts,
             troubled: troubled.collect(),
             blocked: waiting.blocked,
-            hosts: snapshots.iter().map(|snapshot| host_status(snapshot, now, &self.config)).collect(),
+            hosts: snapshots.iter().map(|snapshot| self.status(snapshot, now)).collect(),
         }
     }
 
@@ -53,7 +53,7 @@ impl HostList {
             Some(snapshot) => Ok(HostStatus {
                 traps: self.trap_lines(&origin)?,
                 robots: self.robots_status(snapshot.robots.as_ref()),
-                ..host_status(&snapshot, now_ms(), &self.config)
+                ..self.status(&snapshot, now_ms())
             }),
             None => Err(Refusal::NotFound(format!("{origin} is unknown: no link has led to it so far"))),
         }
@@ -97,6 +97,18 @@ impl HostList {
         }
     }
 
+    /// The same for every list: without traps and robots.txt.
+    pub(super) fn status(&self, snapshot: &HostSnapshot, now: EpochMs) -> HostStatus {
+        HostStatus { waits_for: self.waits_for(snapshot), ..host_status(snapshot, now, &self.config) }
+    }
+
+    /// The host to which its robots.txt redirects, if that is still blocked.
+    pub(super) fn waits_for(&self, snapshot: &HostSnapshot) -> Option<String> {
+        let other = snapshot.record.waits_for.as_deref()?;
+        let is_blocked = self.frontier.is_recalled(other);
+        is_blocked.then(|| other.to_owned())
+    }
+
     fn robots_status(&self, robots: Option<&Robots>) -> Option<HostRobots> {
         let robots = robots.filter(|_| self.config.fetch.obey_robots)?;
         let forbids_all = match &robots.access {
@@ -120,7 +132,7 @@ impl HostList {
     }
 }
 
-pub(super) fn host_status(snapshot: &HostSnapshot, now: EpochMs, config: &Config) -> HostStatus {
+fn host_status(snapshot: &HostSnapshot, now: EpochMs, config: &Config) -> HostStatus {
     let trouble = snapshot.record.trouble.filter(Trouble::is_troubled).map(|trouble| HostTrouble {
         cause: trouble.cause.to_string(),
         since_ms: trouble.since,
@@ -138,6 +150,7 @@ pub(super) fn host_status(snapshot: &HostSnapshot, now: EpochMs, config: &Config
         ordered_pages: snapshot.record.ordered_pages,
         urls_deferred: snapshot.record.deferred,
         round_ms: too_long_a_round(&snapshot.record, config),
+        waits_for: None,
         traps: Vec::new(),
         robots: None,
         trouble,

@@ -52,7 +52,7 @@ impl Orders {
             Order::RemoveSink { sink } => self.sinks.remove(sink)?,
             Order::RefillSink { sink, archives, refetch } => self.sinks.refill(sink, archives, *refetch)?,
             Order::BlockHost { host } => self.hosts.give(host, HostOrder::Block)?,
-            Order::UnblockHost { host } => self.hosts.give(host, HostOrder::Unblock)?,
+            Order::UnblockHost { host } => self.hosts.unblock(host)?,
             Order::SetHostDelay { host, delay_ms } => self.hosts.set_delay(host, *delay_ms)?,
             Order::SetHostPages { host, pages } => self.hosts.set_pages(host, *pages)?,
             Order::SetLimit { limit, most } => {

@@ -15,7 +15,7 @@ use seine_system::clock::now_ms;
 
 use super::deliveries::Deliveries;
 use super::history::{attempts, discovery};
-use super::hosts::{HostList, host_status};
+use super::hosts::HostList;
 use super::order_log::OrderLog;
 use crate::api::Refusal;
 use crate::api::schema::{DoubtStory, HostStatus, PageStory, QueueStory, RobotsVerdict, ScopeVerdict, Why};
@@ -77,7 +77,7 @@ impl Explainer {
             host: match &known.host {
                 Some(host) => Some(HostStatus {
                     traps: self.hosts.trap_lines(&host.record.origin)?,
-                    ..host_status(host, known.now, &self.config)
+                    ..self.hosts.status(host, known.now)
                 }),
                 None => None,
             },
@@ -209,6 +209,9 @@ impl Known<'_> {
         if host.record.is_blocked {
             reason += "; its host is blocked";
         }
+        if let Some(other) = self.explainer.hosts.waits_for(host) {
+            reason += &format!("; its host's robots.txt or tdmrep.json redirects to {other}, which is blocked");
+        }
         if let Some(trouble) = host.record.waits_for() {
             reason += &match trouble.failures {
                 0 => format!("; many URLs of its host fail together ({})", trouble.cause),
@@ -261,7 +264,7 @@ impl Known<'_> {
             }
             Some(RobotsAccess::Rules(text)) => {
                 let rules = RobotsTxt::parse(text.as_bytes(), &config.user_agent.name);
-                match rules.decision(seine_parse::url::path_and_query(self.url)) {
+                match rules.decision_in_any_order(seine_parse::url::path_and_query(self.url)) {
                     None => verdict_of("allowed", None),
                     Some(decision) => {
                         let line = line_of(text.as_bytes(), decision.line).map(|line| (decision.line, line));
@@ -335,9 +338,10 @@ pub(super) fn withheld_because(page: &PageRecord) -> String {
 }
 
 pub(super) fn duplicate_because(of: &DuplicateOf) -> String {
-    match of.simhash {
-        None => format!("identical to {}", of.url),
-        Some(_) => format!("nearly the same as {}, with {} of 64 bits different", of.url, of.distance),
+    match (of.text, of.simhash) {
+        (None, None) => format!("identical to {}", of.url),
+        (Some(_), _) => format!("nearly the same as {}, with about {} of 100 words different", of.url, of.distance),
+        (None, Some(_)) => format!("nearly the same as {}, with {} of 64 bits different", of.url, of.distance),
     }
 }
 

@@ -125,6 +125,7 @@ impl Oracle {
         let is_of_it = |other: &Order| match (order, other) {
             (Order::Pause { .. }, Order::Pause { .. }) => true,
             (Order::Block { origin: one, .. }, Order::Block { origin: other, .. }) => one == other,
+            (Order::Limit { origin: one, .. }, Order::Limit { origin: other, .. }) => one == other,
             (Order::PauseSink { sink: one, .. }, Order::PauseSink { sink: other, .. }) => one == other,
             _ => false,
         };

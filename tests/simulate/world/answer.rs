@@ -211,7 +211,7 @@ impl World {
             What::Tls if host.is_some_and(|host| host.is_https) => return nothing(Reply::Tls),
             What::Reset | What::Tls => return nothing(Reply::Reset),
             What::NoRoute => return nothing(Reply::NoRoute),
-            What::Hang => return nothing(Reply::Hang),
+            What::Hang | What::Robots(WrongRobots::Hang) => return nothing(Reply::Hang),
             What::Status(status, after) => {
                 let mut draft = Draft::status(*status);
                 draft.headers.extend(after.map(|seconds| ("retry-after".to_owned(), seconds.to_string())));
@@ -264,7 +264,8 @@ impl World {
             }
             WrongRobots::Delay(seconds) => Draft::robots(Rules { delay: Some(seconds * 1000), ..usual() }, origin),
             WrongRobots::Status(status) => Draft::status(status),
-            WrongRobots::Cut => Draft::robots(usual(), origin),
+            WrongRobots::Cut | WrongRobots::Hang => Draft::robots(usual(), origin),
+            WrongRobots::Redirect => Draft::redirect(302, format!("{origin}/login")),
             WrongRobots::Html => Draft {
                 says: Says::Rules(Rules::default()),
                 ..Draft::found("text/html", wrong("welcome", None), None, false)
@@ -356,6 +357,9 @@ impl Draft {
         let host = world.host_of(&request.url);
         if self.status != 304 {
             self.headers.push(("content-length".to_owned(), self.body.len().to_string()));
+        }
+        if host.is_some_and(|host| host.has_date) {
+            self.headers.push(("date".to_owned(), date(request.at_ms)));
         }
         let retry_after = self.headers.iter().find(|(name, _)| name == "retry-after");
         let retry_after = retry_after.and_then(|(_, value)| value.parse().ok()).map(|seconds: u64| seconds * 1000);

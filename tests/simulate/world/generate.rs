@@ -87,6 +87,7 @@ impl World {
             forwards: None,
             trap: None,
             missing: if rng.u32(..5) == 0 { 410 } else { 404 },
+            has_date: id % 4 != 3,
             latency: [5, 20, 60, 150, 400, 1500][rng.usize(..6)],
             bytes_per_second: [None, None, Some(100_000), Some(20_000)][rng.usize(..4)],
             pages,

@@ -78,6 +78,9 @@ pub enum WrongRobots {
     Cut,
     /// An HTML page is answered instead.
     Html,
+    /// A redirect to `/login`.
+    Redirect,
+    Hang,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,9 +145,11 @@ impl Mishap {
         let may = |status: u16| status == 429 || status >= 500;
         match self.what {
             What::Status(status, _) | What::Robots(WrongRobots::Status(status)) => may(status),
-            What::Robots(WrongRobots::Cut) | What::Cut(_) | What::Part(_) | What::SlowHead(_) | What::SlowBody(_) => {
-                true
-            }
+            What::Robots(WrongRobots::Cut | WrongRobots::Hang)
+            | What::Cut(_)
+            | What::Part(_)
+            | What::SlowHead(_)
+            | What::SlowBody(_) => true,
             What::Headers(headers) => headers == WrongHeaders::NotGzip,
             _ => self.is_of_connection(),
         }
@@ -364,6 +369,8 @@ impl fmt::Display for What {
             What::Robots(WrongRobots::Status(status)) => write!(out, "robots.txt answers {status}"),
             What::Robots(WrongRobots::Cut) => write!(out, "robots.txt breaks off"),
             What::Robots(WrongRobots::Html) => write!(out, "robots.txt is an HTML page"),
+            What::Robots(WrongRobots::Redirect) => write!(out, "robots.txt redirects to /login"),
+            What::Robots(WrongRobots::Hang) => write!(out, "no answer comes for robots.txt"),
             What::Noindex => write!(out, "every page says X-Robots-Tag: noindex"),
             What::NxDomain => write!(out, "the name does not exist"),
             What::ServFail => write!(out, "the name servers answer SERVFAIL"),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::settings::{Kind, Scope, Settings, Sink};
+use super::settings::{Kind, Scope, Settings, Sink, Unchanged};
 use super::{DAY, HOUR, MINUTE, SECOND, World, span};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -59,6 +59,10 @@ pub enum NewSettings {
     Delay(u64),
     /// Depth and pages of a host are not limited any more.
     NoLimits,
+    /// The destination of this name is not in the configuration any more.
+    WithoutSink(String),
+    /// What the destination of this name gets of unchanged pages.
+    Unchanged(String, Unchanged),
 }
 
 /// An order of the operator.
@@ -77,6 +81,12 @@ pub enum Order {
         origin: String,
         ms: u64,
     },
+    /// The host may have this number of pages for this time.
+    Limit {
+        origin: String,
+        pages: u64,
+        lasts: u64,
+    },
     Retry,
     /// The URLs of a host are forgotten.
     Forget {
@@ -84,6 +94,10 @@ pub enum Order {
     },
     /// The crawl reads its configuration again; nothing in it is new.
     Reload,
+    /// A sink that is not in the configuration any more is given up.
+    RemoveSink {
+        sink: String,
+    },
     /// A sink is paused for this time.
     PauseSink {
         sink: String,
@@ -167,6 +181,11 @@ impl Settings {
             }
             NewSettings::Delay(ms) => self.host_delay = *ms,
             NewSettings::NoLimits => (self.max_depth, self.most_pages) = (None, None),
+            NewSettings::WithoutSink(name) => self.sinks.retain(|sink| sink.name != *name),
+            NewSettings::Unchanged(name, unchanged) => {
+                let its = self.sinks.iter_mut().filter(|sink| sink.name == *name);
+                its.for_each(|sink| sink.unchanged = *unchanged);
+            }
         }
     }
 }
@@ -297,9 +316,12 @@ impl Event {
             | Event::NoFiles { lasts }
             | Event::NoResolver { lasts }
             | Event::NoNetwork { lasts }
-            | Event::Order(Order::Pause { lasts } | Order::Block { lasts, .. } | Order::PauseSink { lasts, .. }) => {
-                *lasts
-            }
+            | Event::Order(
+                Order::Pause { lasts }
+                | Order::Block { lasts, .. }
+                | Order::Limit { lasts, .. }
+                | Order::PauseSink { lasts, .. },
+            ) => *lasts,
             Event::Destination(it) => it.what.lasts(),
             _ => 0,
         }
@@ -349,9 +371,13 @@ impl fmt::Display for Order {
             Order::Pause { lasts } => write!(out, "a pause of {}", span(*lasts)),
             Order::Block { origin, lasts } => write!(out, "{origin} to be blocked for {}", span(*lasts)),
             Order::Delay { origin, ms } => write!(out, "a delay of {ms} ms for {origin}"),
+            Order::Limit { origin, pages, lasts } => {
+                write!(out, "a limit of {pages} pages for {origin} for {}", span(*lasts))
+            }
             Order::Retry => write!(out, "a retry of what failed"),
             Order::Forget { origin } => write!(out, "{origin} to be forgotten"),
             Order::Reload => write!(out, "a reload of the configuration"),
+            Order::RemoveSink { sink } => write!(out, "the sink {sink} to be given up"),
             Order::PauseSink { sink, lasts } => write!(out, "the sink {sink} to pause for {}", span(*lasts)),
         }
     }

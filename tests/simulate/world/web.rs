@@ -25,6 +25,8 @@ pub struct Host {
     pub missing: u16,
     /// From the request to the first byte of the answer, in milliseconds.
     pub latency: u64,
+    /// Its answers say when they were made.
+    pub has_date: bool,
     /// None: bodies come at once.
     pub bytes_per_second: Option<u64>,
 }

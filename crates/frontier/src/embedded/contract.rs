@@ -88,7 +88,10 @@ impl Fetching for EmbeddedFrontier {
     }
 
     fn is_recalled(&self, origin: &str) -> bool {
-        self.memory.schedule.lock().is_recalled(self.memory.keys.host(origin))
+        let host = self.memory.keys.host(origin);
+        let is_recalled = self.memory.schedule.lock().is_recalled(host);
+        // The schedule does not have a host without queued URLs.
+        is_recalled || self.recorded(host, |record| record.is_blocked).is_ok_and(|blocked| blocked == Some(true))
     }
 
     /// The latest live page among the host's first pages.

@@ -34,6 +34,7 @@ mod shorter_delays;
 mod snapshot;
 mod survey;
 mod verdicts;
+mod waiting_redirects;
 
 pub use changes::rechecks::Recheck;
 pub use copy::{CopiedRecord, FrontierCopy};

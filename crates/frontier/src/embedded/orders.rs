@@ -87,6 +87,11 @@ impl EmbeddedFrontier {
         self.flush()
     }
 
+    /// The hosts whose robots.txt redirected to this host while it was blocked.
+    pub fn hosts_waiting_for(&self, origin: &str) -> Vec<String> {
+        self.memory.schedule.lock().waiting_for(origin)
+    }
+
     /// Writes everything to disk (fsync), for a clean end.
     pub fn flush(&self) -> Result<(), FrontierError> {
         self.memory.visits.write_all()?;

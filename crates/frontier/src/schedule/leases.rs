@@ -14,7 +14,7 @@ use crate::share::shared;
 use seine_parse::page::EpochMs;
 
 /// Pause before a redirect to a blocked host is tried again.
-const BLOCKED_REST_MS: EpochMs = 3_600_000;
+pub(crate) const BLOCKED_REST_MS: EpochMs = 3_600_000;
 
 /// The result of asking for one host by its key.
 #[derive(Debug)]
@@ -192,6 +192,7 @@ impl Schedule {
         }
         record.delay_ms = u64::try_from(release.delay.as_millis()).unwrap_or(u64::MAX);
         record.has_robots |= release.robots.is_some();
+        record.waits_for = release.waits_for.as_deref().map(Into::into);
         self.count(host, Some(record.counted()));
         let state = self.hosts.get_mut(&host)?;
         if record.parked_due() != state.record.parked_due() {

@@ -18,7 +18,7 @@ mod snapshot;
 mod state;
 mod totals;
 
-pub(crate) use leases::HostChoice;
+pub(crate) use leases::{BLOCKED_REST_MS, HostChoice};
 pub(crate) use queue::{Candidate, ChosenHost, Found, Queue};
 pub use record::HostRecord;
 pub(crate) use record::NEVER;

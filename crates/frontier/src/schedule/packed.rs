@@ -32,6 +32,7 @@ struct Rare {
     ordered_delay_ms: Option<u64>,
     ordered_pages: Option<u64>,
     deferred: u64,
+    waits_for: Option<Box<str>>,
     /// The part above `delay_ms`, which ends at 49 days.
     more_delay_ms: u64,
 }
@@ -41,11 +42,20 @@ impl From<HostRecord> for Packed {
         // Destructured by name, so that a new field must be handled here.
         let HostRecord { number, origin, not_before, delay_ms, ready, later, pages, head, later_first, .. } = record;
         let HostRecord { has_robots, trouble, parked, trust, .. } = record;
-        let HostRecord { is_blocked, ordered_delay_ms, ordered_pages, deferred: held, .. } = record;
+        let HostRecord { is_blocked, ordered_delay_ms, ordered_pages, deferred: held, waits_for, .. } = record;
         let short_delay = u32::try_from(delay_ms).unwrap_or(u32::MAX);
         let more_delay_ms = delay_ms - u64::from(short_delay);
-        let rare =
-            Rare { trouble, parked, trust, is_blocked, ordered_delay_ms, ordered_pages, deferred: held, more_delay_ms };
+        let rare = Rare {
+            trouble,
+            parked,
+            trust,
+            is_blocked,
+            ordered_delay_ms,
+            ordered_pages,
+            deferred: held,
+            waits_for,
+            more_delay_ms,
+        };
         let rare = (rare != Rare::default()).then(|| Box::new(rare));
         let delay_ms = short_delay;
         Packed { number, origin, not_before, delay_ms, ready, later, pages, head, later_first, has_robots, rare }
@@ -55,8 +65,9 @@ impl From<HostRecord> for Packed {
 impl Packed {
     pub(super) fn record(&self) -> HostRecord {
         let none = Rare::default();
-        let Rare { trouble, parked, trust, is_blocked, ordered_delay_ms, ordered_pages, deferred: held, more_delay_ms } =
-            self.rare.as_deref().unwrap_or(&none);
+        let rare = self.rare.as_deref().unwrap_or(&none);
+        let Rare { trouble, parked, trust, is_blocked, ordered_delay_ms, ordered_pages, .. } = rare;
+        let Rare { deferred: held, waits_for, more_delay_ms, .. } = rare;
         HostRecord {
             number: self.number,
             origin: self.origin.clone(),
@@ -75,7 +86,12 @@ impl Packed {
             ordered_delay_ms: *ordered_delay_ms,
             ordered_pages: *ordered_pages,
             deferred: *held,
+            waits_for: waits_for.clone(),
         }
+    }
+
+    pub(super) fn waits_for(&self) -> Option<&str> {
+        self.rare.as_ref()?.waits_for.as_deref()
     }
 
     pub(super) fn work(&self) -> u64 {
@@ -115,6 +131,7 @@ impl Packed {
             ready: self.ready,
             trouble: self.trouble(),
             is_blocked: self.is_blocked(),
+            parked: self.rare.as_ref().map_or(0, |rare| rare.parked),
             has_deferred: self.deferred() > 0,
         }
     }

@@ -59,6 +59,9 @@ pub struct HostRecord {
     /// The deferred part of `later` ([`crate::deferred`]).
     #[cbor(n(16), default, skip_if = "is_none")]
     pub deferred: u64,
+    /// The blocked host to which its robots.txt redirected at the last visit.
+    #[n(17)]
+    pub waits_for: Option<Box<str>>,
 }
 
 fn is_none(count: &u64) -> bool {
@@ -81,6 +84,7 @@ impl HostRecord {
         self.trouble = now.trouble;
         self.delay_ms = now.delay_ms;
         self.has_robots = now.has_robots;
+        self.waits_for = now.waits_for.clone();
     }
 
     /// See [`Counted::waits_for`].
@@ -108,6 +112,7 @@ impl HostRecord {
             ready: self.ready,
             trouble: self.trouble,
             is_blocked: self.is_blocked,
+            parked: self.parked,
             has_deferred: self.deferred > 0,
         }
     }
@@ -125,6 +130,7 @@ pub(super) struct Counted {
     pub ready: u64,
     pub trouble: Option<Trouble>,
     pub is_blocked: bool,
+    pub parked: u64,
     pub has_deferred: bool,
 }
 
@@ -132,6 +138,11 @@ impl Counted {
     /// It has URLs that were never requested, and nothing but its delay keeps them waiting.
     pub(super) fn is_fresh(self) -> bool {
         self.ready > 0 && !self.is_blocked && self.waits_for().is_none()
+    }
+
+    /// URLs that wait because the host is given up.
+    pub(super) fn given_up(self) -> u64 {
+        if self.trouble.is_some_and(|trouble| trouble.given_up) { self.parked } else { 0 }
     }
 
     /// The trouble that the host's URLs wait for, apart from its delay: the host is in trouble, or many of its URLs

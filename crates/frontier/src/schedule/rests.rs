@@ -11,6 +11,12 @@ impl Schedule {
         self.hosts.keys().copied().filter(|host| self.rests(*host, now)).collect()
     }
 
+    /// The hosts that rest because their robots.txt is at this host, which is blocked.
+    pub(crate) fn waiting_for(&self, origin: &str) -> Vec<String> {
+        let hosts = self.hosts.values().filter(|state| state.record.waits_for() == Some(origin));
+        hosts.map(|state| state.record.origin.to_string()).collect()
+    }
+
     /// Lets a resting host come at `at`, if it would come later. Returns its changed record.
     pub(crate) fn bring_forward(&mut self, host: HostKey, at: EpochMs, now: EpochMs) -> Option<HostRecord> {
         if !self.rests(host, now) {

@@ -37,6 +37,8 @@ pub(crate) struct Schedule {
     pub(super) hosts_with_work: u64,
     /// See [`Counts::hosts_fresh`].
     pub(super) hosts_fresh: u64,
+    /// See [`Counts::given_up`].
+    pub(super) urls_given_up: u64,
     /// Hosts in trouble with queued URLs, and the number of these.
     pub(super) troubled: BTreeMap<Cause, (u64, u64)>,
     pub(super) given_up: BTreeSet<HostKey>,
@@ -98,6 +100,7 @@ impl Schedule {
             first_time: self.totals.first_time,
             deferred: self.totals.deferred,
             deferred_elsewhere: self.totals.deferred_elsewhere,
+            given_up: self.urls_given_up,
             page: live + gone + refused + failed + withheld + alias,
             live,
             gone,
@@ -235,6 +238,8 @@ impl Schedule {
         self.hosts_with_work -= u64::from(before.is_some());
         self.hosts_fresh += u64::from(now.is_some_and(Counted::is_fresh));
         self.hosts_fresh -= u64::from(before.is_some_and(Counted::is_fresh));
+        self.urls_given_up += now.map_or(0, Counted::given_up);
+        self.urls_given_up -= before.map_or(0, Counted::given_up);
         let troubled = |record: Counted| {
             // A blocked host waits for the operator, whatever its trouble.
             let trouble = record.waits_for().filter(|_| !record.is_blocked)?;
@@ -264,6 +269,12 @@ impl Schedule {
                 false => hosts.remove(&host),
             };
         }
+    }
+
+    /// Hosts with URLs that wait for a retry or recheck.
+    pub(crate) fn hosts_with_later(&self) -> Vec<(HostKey, Box<str>)> {
+        let hosts = self.hosts.iter().filter(|(_, state)| state.record.later > 0);
+        hosts.map(|(host, state)| (*host, state.record.origin.clone())).collect()
     }
 
     /// Those of `hosts` that are given up.

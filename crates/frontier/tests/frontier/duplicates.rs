@@ -1,11 +1,13 @@
 //! Pages with the same content or nearly the same text: which one is first, and which are rechecked when it is removed.
 
-use proptest::prelude::*;
 use seine_frontier::{
-    Batch, Change, FrontierOptions, HostLeases, LeaseLimits, PageRecord, PageState, Scheduler, Verdict, Verdicts,
+    Batch, Change, EmbeddedFrontier, FrontierOptions, HostLeases, LeaseLimits, PageRecord, PageState, Scheduler,
+    Verdict, Verdicts,
 };
 use seine_parse::page::{DuplicateOf, EpochMs, Likeness};
-use seine_policies::duplicates::{Content, Table, distance};
+use seine_parse::set_sketch::SetSketch;
+use seine_parse::text_sketch::{BodySketch, TextSketch};
+use seine_policies::duplicates::Content;
 
 use crate::support::{Disk, at, embedded, fetched, page, plain, record};
 
@@ -19,8 +21,13 @@ fn store() -> Disk {
     embedded(FrontierOptions { wakes_duplicates: true, ..plain() })
 }
 
-fn content(digest: u8, simhash: u64) -> Content {
-    Content::new(&[digest; 32], Some(simhash))
+/// Texts differ as far as the bits of their numbers.
+fn sketch(text: u64) -> TextSketch {
+    TextSketch { bands: [1, 2], body: BodySketch { minima: text, ..BodySketch::default() } }
+}
+
+fn content(digest: u8, text: u64) -> Content {
+    Content::new(&[digest; 32], Some(sketch(text)))
 }
 
 /// Asks as a worker does.
@@ -28,17 +35,17 @@ fn claim(frontier: &Disk, name: &str, content: Content) -> Option<DuplicateOf> {
     frontier.claim_content(content, 3, &url(name))
 }
 
-fn near(name: &str, distance: u8, simhash: u64) -> Option<DuplicateOf> {
-    Some(DuplicateOf { url: url(name), distance, simhash: Some(simhash) })
+fn near(name: &str, distance: u8, text: u64) -> Option<DuplicateOf> {
+    Some(DuplicateOf { url: url(name), distance, text: Some(sketch(text).id()), ..DuplicateOf::default() })
 }
 
 fn exact(name: &str) -> Option<DuplicateOf> {
-    Some(DuplicateOf { url: url(name), distance: 0, simhash: None })
+    Some(DuplicateOf { url: url(name), ..DuplicateOf::default() })
 }
 
 /// The verdict for a page with this content. It is rechecked in a day.
-fn judged(name: &str, event: u64, (digest, simhash): (u8, u64), of: Option<DuplicateOf>) -> Verdict {
-    let likeness = Some(Likeness { simhash: Some(simhash), of, within: 3 });
+fn judged(name: &str, event: u64, (digest, text): (u8, u64), of: Option<DuplicateOf>) -> Verdict {
+    let likeness = Some(Likeness::new(Some(sketch(text)), of, 3));
     with(PageRecord { digest: Some([digest; 32]), likeness, ..record(&url(name), event) }, event)
 }
 
@@ -58,9 +65,9 @@ fn apply(frontier: &Disk, cursor: u64, verdicts: Vec<Verdict>, now: EpochMs) {
 }
 
 /// Fetches a page, and asks about its content first.
-fn bring(frontier: &Disk, cursor: u64, name: &str, (digest, simhash): (u8, u64)) -> Option<DuplicateOf> {
-    let of = claim(frontier, name, content(digest, simhash));
-    apply(frontier, cursor, vec![judged(name, cursor, (digest, simhash), of.clone())], NOW);
+fn bring(frontier: &Disk, cursor: u64, name: &str, (digest, text): (u8, u64)) -> Option<DuplicateOf> {
+    let of = claim(frontier, name, content(digest, text));
+    apply(frontier, cursor, vec![judged(name, cursor, (digest, text), of.clone())], NOW);
     of
 }
 
@@ -76,21 +83,38 @@ fn awake(frontier: &Disk) -> Vec<String> {
     awake
 }
 
-proptest! {
-    /// Similar simhashes are adjacent in at least one table.
-    #[test]
-    fn near_fingerprints_stand_together_in_a_table(
-        fingerprint: u64, bits in proptest::collection::vec(0..64_u32, 0..=3),
-    ) {
-        let other = bits.iter().fold(fingerprint, |other, bit| other ^ 1 << bit);
-        for tables in [Table::chosen(), Table::all(4, 1), Table::all(6, 3)] {
-            prop_assert!(tables.iter().any(|table| table.range(fingerprint).contains(&table.permute(other))));
-            for table in &tables {
-                prop_assert_eq!(table.restore(table.permute(fingerprint)), fingerprint);
-                prop_assert!(table.range(fingerprint).contains(&table.permute(fingerprint)));
-            }
+/// Texts that differ in title or details are not near, however similar they are.
+#[test]
+fn one_band_in_common_and_the_same_details_make_a_near_duplicate() {
+    let mut frontier = store();
+    let details = |elements: &[u64], detail_count| {
+        let mut details = SetSketch::default();
+        elements.iter().for_each(|element| details.toggle(element << 48));
+        TextSketch { bands: [1, 2], body: BodySketch { minima: TEXT, details, detail_count } }
+    };
+    let digest = &[1; 32];
+    let first = Content::new(digest, Some(details(&[1, 2, 3], 20)));
+    assert_eq!(claim(&frontier, "a", first), None);
+    let likeness = Some(Likeness::new(first.sketch, None, 3));
+    let judged = with(PageRecord { digest: Some(*digest), likeness, ..record(&url("a"), 1) }, 1);
+    for is_stored in [false, true] {
+        if is_stored {
+            apply(&frontier, 1, vec![judged.clone()], NOW);
+            frontier.reopen(NOW);
         }
-        prop_assert!(distance(fingerprint, other) <= 3);
+        let is_near = |sketch| {
+            let of = claim(&frontier, "b", Content::new(&[2; 32], Some(sketch)));
+            frontier.give_up(&url("b"));
+            of.is_some()
+        };
+        let in_bands = |bands| is_near(TextSketch { bands, ..details(&[1, 2, 3], 20) });
+        assert!(in_bands([9, 2]) && in_bands([1, 9]));
+        assert!(!in_bands([2, 1]), "the same numbers in other bands");
+        assert!(is_near(details(&[1, 2, 4], 20)), "one detail was replaced");
+        assert!(!is_near(details(&[1, 4, 5], 20)));
+        assert!(is_near(details(&[1, 4, 5], 50)));
+        assert!(!is_near(details(&[4, 5, 6], 50)));
+        assert!(is_near(details(&[], 101)), "too many to be compared");
     }
 }
 
@@ -100,19 +124,15 @@ fn the_first_with_a_content_is_the_one_that_others_are_duplicates_of() {
     assert_eq!(bring(&frontier, 1, "a", (1, TEXT)), None);
     assert_eq!(bring(&frontier, 2, "b", (1, TEXT)), exact("a"));
     assert_eq!(bring(&frontier, 3, "c", (2, TEXT)), near("a", 0, TEXT));
-    assert_eq!(bring(&frontier, 4, "d", (3, TEXT ^ 0b111)), near("a", 3, TEXT));
+    assert_eq!(bring(&frontier, 4, "d", (3, TEXT ^ 0b111)), near("a", 2, TEXT));
     assert_eq!(
-        bring(&frontier, 5, "e", (4, TEXT ^ 0b1111)),
+        bring(&frontier, 5, "e", (4, TEXT ^ 0b111111)),
         None,
         "too far from the first, though near to a duplicate"
     );
-    assert_eq!(
-        bring(&frontier, 6, "f", (5, TEXT ^ 0b11)),
-        near("e", 2, TEXT ^ 0b1111),
-        "both are as near, and this one is lower"
-    );
+    assert_eq!(bring(&frontier, 6, "f", (5, TEXT ^ 0b1111)), near("e", 1, TEXT ^ 0b111111), "the nearest");
     frontier.reopen(NOW);
-    assert_eq!(claim(&frontier, "g", content(6, TEXT ^ 0b0111)), near("e", 1, TEXT ^ 0b1111), "the nearest");
+    assert_eq!(claim(&frontier, "g", content(6, TEXT ^ 0b11111)), near("e", 1, TEXT ^ 0b111111), "the nearest");
     assert_eq!(claim(&frontier, "a", content(1, TEXT)), None, "itself");
     assert_eq!(frontier.counts().duplicates, 4);
     assert_eq!(frontier.claim_content(content(2, TEXT ^ 1), 0, &url("h")), None, "no text counts");
@@ -233,4 +253,54 @@ fn nobody_wakes_where_no_destination_leaves_duplicates_out() {
     apply(&frontier, 3, vec![gone("a", 103)], NOW);
     assert_eq!(awake(&frontier), [""; 0]);
     assert_eq!(claim(&frontier, "b", content(1, TEXT)), None, "it finds out at its own time");
+}
+
+/// 0.2.0 compared simhashes, and had them in `near`.
+#[test]
+fn a_page_that_was_compared_by_simhashes_has_its_slot_until_it_is_compared_again() {
+    let mut frontier = store();
+    let old = |name: &str, event: u64, of: Option<DuplicateOf>| {
+        let likeness = Likeness { simhash: Some(TEXT), of, within: 3, ..Likeness::default() };
+        assert!(!likeness.is_within(3), "it is compared again");
+        with(
+            PageRecord { digest: Some([event as u8; 32]), likeness: Some(likeness), ..record(&url(name), event) },
+            event,
+        )
+    };
+    let of = DuplicateOf { url: url("a"), distance: 1, simhash: Some(TEXT), ..DuplicateOf::default() };
+    apply(&frontier, 1, vec![old("a", 1, None), old("b", 2, Some(of))], NOW);
+    frontier.reopen(NOW);
+    assert_eq!((frontier.counts().duplicates, awake(&frontier).len()), (1, 0));
+    assert_eq!(claim(&frontier, "c", content(3, TEXT)), None, "texts are not compared with simhashes");
+    assert_eq!(claim(&frontier, "c", content(1, !TEXT)), exact("a"), "but bytes are");
+    frontier.give_up(&url("c"));
+    assert_eq!(bring(&frontier, 2, "a", (1, TEXT)), None);
+    assert_eq!(awake(&frontier), [url("b")], "the slot of the simhash has no owner any more");
+    assert_eq!(bring(&frontier, 3, "b", (2, TEXT ^ 1)), near("a", 1, TEXT));
+    frontier.reopen(NOW);
+    assert_eq!((frontier.counts().duplicates, awake(&frontier).len()), (1, 0));
+}
+
+#[test]
+fn the_tables_of_simhashes_are_emptied_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = || EmbeddedFrontier::open(dir.path(), plain(), 0).unwrap();
+    let entries = |change: &dyn Fn(&fjall::Keyspace, &fjall::Keyspace)| {
+        let db = fjall::Database::builder(dir.path().join("store")).open().unwrap();
+        let keyspace = |name| db.keyspace(name, fjall::KeyspaceCreateOptions::default).unwrap();
+        let near = keyspace("near");
+        change(&near, &keyspace("notes"));
+        near.iter().count()
+    };
+    drop(open());
+    // As 0.2.0 left them.
+    let old = entries(&|near, notes| {
+        (1..10_u8).for_each(|table| near.insert([table; 9], []).unwrap());
+        notes.remove("near").unwrap();
+    });
+    drop(open());
+    assert_eq!((old, entries(&|_, _| ())), (9, 0));
+    let new = entries(&|near, _| near.insert([0; 13], []).unwrap());
+    drop(open());
+    assert_eq!((new, entries(&|_, _| ())), (1, 1), "sketches stay");
 }

@@ -1,6 +1,8 @@
 //! Which host is leased, with many domains, and with domains of many hosts. The test controls the time.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
 
 use seine_frontier::*;
 use seine_parse::page::EpochMs;
@@ -177,4 +179,61 @@ fn keeps_to_the_limit_of_hosts_of_a_domain(make: Make) {
     let applied = frontier.apply(&batch(1, vec![], links.map(link).to_vec()), 1).unwrap();
     assert_eq!(applied.proposed, Proposed { known: 3, over_hosts: 1, ..Proposed::default() });
     assert_eq!((frontier.counts().hosts, frontier.counts().over_hosts), (4, 2));
+}
+
+/// The address of many domains.
+const SHARED: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
+const LIMIT: AddressLimit = AddressLimit { delay: Duration::from_millis(DELAY), at_once: 1 };
+/// A visit that looks its host's address up, and must then wait for the address (`src/visit/leased_host.rs`).
+const IN_LINE: EpochMs = 100;
+
+/// Pages of ten hosts in a minute, beside so many domains of one host at one address.
+fn pages_beside_an_address_of(domains: u64) -> u64 {
+    let mut crawl = Crawl::new(10, 0, 200);
+    let urls =
+        (0..domains).flat_map(|n| (0..3).map(move |url| page(&format!("https://many-{n}.wildcard-{n}.com/{url}"))));
+    crawl.frontier.propose(&urls.collect::<Vec<_>>(), 0).unwrap();
+    let mut turns = BTreeMap::new();
+    while crawl.now < 60_000 {
+        while let Some(entry) = crawl.visits.first_entry().filter(|entry| entry.key().0 <= crawl.now) {
+            let lease = entry.remove();
+            match turns.remove(&lease.id) {
+                // It gives its URLs back until its turn comes.
+                Some(PolitenessSlot::At(turn)) => {
+                    let release = Release { not_before: turn, ..Release::default() };
+                    crawl.frontier.release(lease, release).unwrap();
+                }
+                Some(_) => {
+                    crawl.frontier.end_politeness_slot(SHARED, LIMIT, crawl.now - crawl.slow, crawl.now);
+                    crawl.end(lease);
+                }
+                None => crawl.end(lease),
+            }
+        }
+        let limits = LeaseLimits { hosts: WORKERS - crawl.visits.len(), urls: 1, spared: SPARED };
+        for lease in crawl.frontier.lease(crawl.now, limits).unwrap() {
+            let takes = if is_subdomain(&lease.host.origin) {
+                let slot = crawl.frontier.take_politeness_slot(&lease, SHARED, LIMIT, crawl.now);
+                turns.insert(lease.id, slot);
+                if slot == PolitenessSlot::Now { crawl.slow } else { IN_LINE }
+            } else {
+                50
+            };
+            crawl.visits.insert((crawl.now + takes, lease.id), lease);
+        }
+        crawl.now += 10;
+    }
+    assert!(domains == 0 || crawl.subdomains > 30, "the address is used: {}", crawl.subdomains);
+    crawl.good_pages()
+}
+
+/// Each of these domains is a host that must wait for the address, which answers once a second. Only its first visit costs
+/// the others something: with 3,000 domains, ten seconds.
+#[test]
+fn nor_do_many_domains_at_one_address() {
+    let alone = pages_beside_an_address_of(0);
+    for domains in [40, 1_000] {
+        let beside = pages_beside_an_address_of(domains);
+        assert!(beside * 10 >= alone * 9, "{domains} domains: good hosts have {beside} pages, {alone} alone");
+    }
 }

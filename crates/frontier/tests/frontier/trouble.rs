@@ -72,15 +72,18 @@ fn wakes_every_url_of_a_host_that_is_met_again(make: Make) {
     let names = given_up_host(&*frontier, 3);
     let counts = frontier.counts();
     assert_eq!((counts.failed, counts.first_time, counts.hosts_with_work), (3, 0, 1));
+    assert_eq!((counts.work_proposed, counts.given_up), (3, 3));
     let tried_again = given_up().tried_again_at();
     assert!(!frontier.has_work(tried_again - 1), "nothing is left to do until it is tried again");
     assert_eq!(frontier.next_due(), Some(tried_again));
     frontier.reopen(10);
+    assert_eq!(frontier.counts().given_up, 3);
     assert!(frontier.lease(tried_again - 1, LeaseLimits::new(9, 9)).unwrap().is_empty());
 
     // Any link to the host is enough, even to a known URL.
     assert_eq!(frontier.propose(&[page(&names[1])], 20).unwrap().known, 1);
     assert!(frontier.has_work(20));
+    assert_eq!(frontier.counts().given_up, 0);
     let lease = lease_one(&*frontier, 20, 9);
     assert_eq!(urls(&lease), names);
     assert_eq!(lease.host.trouble, None, "it is as good as new");

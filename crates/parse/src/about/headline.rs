@@ -34,7 +34,7 @@ fn find(page: &PageFacts) -> Option<(Range<usize>, Range<usize>)> {
 }
 
 /// The heading that the title has, or else the only `<h1>`.
-fn headline(page: &PageFacts) -> Option<Range<usize>> {
+pub(crate) fn headline(page: &PageFacts) -> Option<Range<usize>> {
     let titles = titles(&page.about);
     let headings = || page.heading_ranges().iter().filter(|(level, _)| *level <= 2).take(MAX_HEADINGS);
     let is_title = |at: &Range<usize>| {
@@ -54,6 +54,6 @@ fn titles(about: &About) -> Vec<String> {
 }
 
 /// Only the letters and digits, in lower case.
-fn letters(text: &str) -> String {
+pub(crate) fn letters(text: &str) -> String {
     text.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

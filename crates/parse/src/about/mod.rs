@@ -13,7 +13,7 @@ pub use origin::{Found, Origin};
 
 mod authors;
 mod dates;
-mod headline;
+pub(crate) mod headline;
 mod json_ld;
 pub(crate) mod marks;
 mod origin;
@@ -47,7 +47,7 @@ pub struct About {
     /// The first `<base href>`.
     pub base: Option<String>,
     /// The first `<title>`.
-    title: String,
+    pub(crate) title: String,
     /// The items of its JSON-LD, articles first.
     items: Vec<Item>,
     json_bytes: usize,

@@ -4,12 +4,12 @@ use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
 use super::{PageChange, PageEvent};
+use crate::text_sketch::{METHOD, TextSketch};
 
 /// How a page relates to the other pages with its content.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Encode, Decode)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Encode, Decode)]
 pub struct Likeness {
-    /// Simhash of the main text (`parse::simhash`). None if near duplicates are not looked for, or the text is too
-    /// short.
+    /// Written by 0.2.0: simhash of the main text. Its content slot still has this key.
     #[n(0)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simhash: Option<u64>,
@@ -17,30 +17,57 @@ pub struct Likeness {
     #[n(1)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<DuplicateOf>,
-    /// The largest simhash distance (bits) that counted as a near duplicate when this page was compared. 0: only
-    /// identical bytes counted.
+    /// The largest distance that counted as a near duplicate when this page was compared. 0: only identical bytes
+    /// counted.
     #[n(2)]
     pub within: u8,
+    /// None if near duplicates are not looked for, or the text is too short.
+    #[n(3)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sketch: Option<TextSketch>,
+    /// How texts were compared: [`METHOD`] at that time.
+    #[cbor(n(4), default)]
+    #[serde(default)]
+    pub method: u8,
+}
+
+impl Likeness {
+    pub fn new(sketch: Option<TextSketch>, of: Option<DuplicateOf>, within: u8) -> Likeness {
+        Likeness { simhash: None, of, within, sketch, method: METHOD }
+    }
+
+    /// Whether the page was compared as it would be now.
+    pub fn is_within(&self, within: u8) -> bool {
+        self.within == within && (within == 0 || self.method == METHOD)
+    }
 }
 
 /// An earlier page with the same or nearly the same content.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Encode, Decode)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Encode, Decode)]
 pub struct DuplicateOf {
     #[n(0)]
     pub url: String,
-    /// In how many bits the simhashes of the two main texts differ: 0 to 3.
+    /// About how many of 100 words differ, 0 to 3. As written by 0.2.0: in how many bits the simhashes differ.
     #[n(1)]
     pub distance: u8,
-    /// Simhash of the earlier page's main text. None if both pages have identical bytes.
+    /// Written by 0.2.0: simhash of the earlier page's main text.
     #[n(2)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simhash: Option<u64>,
+    /// [`TextSketch::id`] of the earlier page. None if both pages have identical bytes.
+    #[n(3)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<u64>,
 }
 
 impl DuplicateOf {
-    /// `exact`: identical bytes. `near`: nearly the same main text, or the same main text on a different page frame.
+    /// `exact`: identical bytes. `near`: nearly the same text, or the same text on a different page frame.
     pub fn kind(&self) -> &'static str {
-        if self.simhash.is_some() { "near" } else { "exact" }
+        if self.is_near() { "near" } else { "exact" }
+    }
+
+    pub fn is_near(&self) -> bool {
+        self.text.is_some() || self.simhash.is_some()
     }
 }
 

@@ -333,6 +333,15 @@ pub fn latin1_to_string(bytes: &[u8]) -> String {
     }
 }
 
+/// The bytes of a header's value as they were sent. A value with characters beyond Latin-1, as in archives of other
+/// programs, is written in UTF-8.
+pub fn value_bytes(value: &str) -> Vec<u8> {
+    match value.chars().all(|c| c <= '\u{ff}') {
+        true => string_to_latin1(value),
+        false => value.as_bytes().to_vec(),
+    }
+}
+
 /// The inverse of [`latin1_to_string`]; a character beyond U+00FF becomes `?`.
 pub fn string_to_latin1(text: &str) -> Vec<u8> {
     text.chars().map(|c| u8::try_from(c as u32).unwrap_or(b'?')).collect()

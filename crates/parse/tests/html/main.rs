@@ -17,6 +17,7 @@ mod readable_markdown;
 mod requisites;
 mod simhash;
 mod text_and_robots;
+mod text_sketch;
 #[path = "../support/tree/mod.rs"]
 mod tree;
 

@@ -1,21 +1,35 @@
-//! Near duplicates: finds fingerprints that differ in few bits among very many. Arithmetic only; the frontier stores
-//! the tables (`seine-frontier`).
+//! Near duplicates: how much the sketches of two pages differ ([`seine_parse::text_sketch`]). Arithmetic only; the
+//! frontier stores the sketches by their bands (`seine-frontier`) and compares those that have a band in common.
 //!
-//! The method is that of Manku, Jain and Das Sarma, "Detecting Near-Duplicates for Web Crawling" (WWW 2007). A
-//! fingerprint has 64 bits in five blocks. Two fingerprints that differ in at most three bits have at least two blocks
-//! in common. So there are ten tables, one for each pair of blocks. Each table stores every fingerprint permuted so
-//! that its two blocks come first (25 or 26 bits). A near duplicate has the same first bits in one of the tables. Among
-//! 100 million fingerprints, one or two others have the same first bits. Four tables with one block of 16 bits each
-//! would be smaller but give 1,500 candidates ([docs/benchmarks.md](../../../../docs/benchmarks.md) has both).
+//! Before, simhashes were compared (Manku, Jain and Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007).
+//! They need ten tables, and three bits miss most texts in which one word of 100 differs
+//! ([docs/benchmarks.md](../../../../docs/benchmarks.md#duplicates) has both).
 
-use std::ops::RangeInclusive;
+use seine_parse::text_sketch::{BodySketch, MAX_DETAILS, TextSketch};
 
-/// Largest distance in bits that the tables find.
+/// Largest distance that is looked for.
 pub const MAX_DISTANCE: u8 = 3;
 
-/// Number of bits in which two fingerprints differ.
-pub fn distance(one: u64, other: u64) -> u8 {
-    (one ^ other).count_ones() as u8
+/// Number of different minima → about how many of 100 words differ. Of 64 minima 1.3 differ if one word of 100 does: it
+/// is in two pairs, so that 4 % of all pairs are in one text alone, and the bits of different minima are equal half
+/// the time.
+const PERCENT: [u8; 6] = [0, 1, 1, 2, 3, 3];
+/// One detail may differ, and in pages with this many another one.
+const MANY_DETAILS: u8 = 30;
+
+/// About how many of 100 words differ in pages with a band in common. None if they are too many, or if too many details
+/// differ.
+pub fn distance(one: &BodySketch, other: &BodySketch) -> Option<u8> {
+    let minima = (one.minima ^ other.minima).count_ones() as usize;
+    let percent = PERCENT.get(minima).copied()?;
+    has_same_details(one, other).then_some(percent)
+}
+
+fn has_same_details(one: &BodySketch, other: &BodySketch) -> bool {
+    let count = one.detail_count.max(other.detail_count);
+    // A detail that was replaced is missing on both sides.
+    let allowed = if count < MANY_DETAILS { 2 } else { 4 };
+    count > MAX_DETAILS || one.details.differences(&other.details) <= allowed
 }
 
 /// The values by which duplicates of a page are found.
@@ -23,18 +37,20 @@ pub fn distance(one: u64, other: u64) -> u8 {
 pub struct Content {
     /// The first 64 bits of its SHA-256.
     pub digest: u64,
-    /// Simhash of the main text, if that is long enough.
-    pub simhash: Option<u64>,
+    /// None if its text is too short.
+    pub sketch: Option<TextSketch>,
 }
 
 impl Content {
-    pub fn new(digest: &[u8; 32], simhash: Option<u64>) -> Content {
-        Content { digest: beginning(digest), simhash }
+    pub fn new(digest: &[u8; 32], sketch: Option<TextSketch>) -> Content {
+        Content { digest: beginning(digest), sketch }
     }
 
-    /// Number of bits in which the main texts differ, if both are known.
+    /// [`distance`] of the texts, if both are known.
     pub fn distance(&self, other: &Content) -> Option<u8> {
-        Some(distance(self.simhash?, other.simhash?))
+        let (one, other): (TextSketch, TextSketch) = (self.sketch?, other.sketch?);
+        let has_common_band = one.bands.iter().zip(other.bands).any(|(one, other)| *one == other);
+        distance(&one.body, &other.body).filter(|_| has_common_band)
     }
 }
 
@@ -42,57 +58,4 @@ impl Content {
 /// pages with the same bits.
 pub fn beginning(digest: &[u8; 32]) -> u64 {
     digest.first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
-}
-
-/// An order of a fingerprint's blocks. Bits are counted from the highest.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Table {
-    /// Start and width of each block.
-    blocks: Vec<(u32, u32)>,
-    /// Width of the common blocks.
-    leading: u32,
-}
-
-impl Table {
-    /// The tables in use.
-    pub fn chosen() -> Vec<Table> {
-        Table::all(5, 2)
-    }
-
-    /// All tables for a number of blocks of which `common` come first. The first table keeps the blocks in order.
-    pub fn all(blocks: u32, common: u32) -> Vec<Table> {
-        let begins = |block: u32| 64 * block / blocks;
-        let choices = (0_u32..1 << blocks).filter(|choice| choice.count_ones() == common);
-        choices
-            .map(|choice| {
-                let (first, rest): (Vec<u32>, Vec<u32>) = (0..blocks).partition(|block| choice >> block & 1 == 1);
-                let place = |block: &u32| (begins(*block), begins(block + 1) - begins(*block));
-                let leading = first.iter().map(|block| place(block).1).sum();
-                Table { blocks: first.iter().chain(&rest).map(place).collect(), leading }
-            })
-            .collect()
-    }
-
-    /// A fingerprint as stored in this table.
-    pub fn permute(&self, fingerprint: u64) -> u64 {
-        let cut = |(begin, width): &(u32, u32)| fingerprint << begin >> (64 - width);
-        self.blocks.iter().fold(0, |permuted, block| permuted << block.1 | cut(block))
-    }
-
-    /// The inverse of [`permute`](Table::permute).
-    pub fn restore(&self, permuted: u64) -> u64 {
-        let mut left = permuted;
-        self.blocks.iter().fold(0, |fingerprint, (begin, width)| {
-            let block = left >> (64 - width);
-            left <<= width;
-            fingerprint | block << (64 - width - begin)
-        })
-    }
-
-    /// The range of this table with the same leading bits as `fingerprint`.
-    pub fn range(&self, fingerprint: u64) -> RangeInclusive<u64> {
-        let rest = u64::MAX >> self.leading;
-        let permuted = self.permute(fingerprint);
-        permuted & !rest..=permuted | rest
-    }
 }

@@ -1,11 +1,9 @@
 //! The features by which a trained classifier judges a page: words, named by where they are.
 //!
-//! `word` and `two words` come from the text, `title:word` from the title, `url:word` from an http URL. Long lines of
-//! the text count. Short lines, mostly menus and buttons, count only if there is hardly any other text. Lines of links
-//! never count: they identify the site, and a model that relies on them fails on other sites. Words are those of
-//! [`words`](seine_parse::words). In scripts without spaces each character is a word, so a pair of characters is
-//! usually a real word. **Models contain these names. Splitting words differently needs a new version of the model
-//! file.**
+//! `word` and `two words` come from the title and the text, `link:word` from lines of links, mostly menus, `title:word`
+//! from the title, `url:word` from an http URL. Words are those of
+//! [`words`](seine_parse::words). In scripts without spaces each character is a word, so a pair of characters is usually a
+//! real word. **Models contain these names. Splitting words differently needs a new version of the model file.**
 
 use std::ops::ControlFlow;
 
@@ -24,6 +22,15 @@ const LONG_LINE: usize = 48;
 /// If a page has fewer words than this in long lines, its short lines count as well.
 const FEW_WORDS: usize = 50;
 
+/// Which lines of the text count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// All. Menus and links tell the kind of a page, and examples of many sites keep a model from relying on one site.
+    AllLines,
+    /// Long ones; short ones only if there is hardly any other text; lines of links never. For models of version 1.
+    LongLines,
+}
+
 /// The parts of a page that classifiers use.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PageView<'a> {
@@ -38,7 +45,7 @@ pub struct PageView<'a> {
 
 impl PageView<'_> {
     /// Calls `each` for every feature, as often as it occurs.
-    pub(super) fn each_feature(&self, each: &mut dyn FnMut(&str)) {
+    pub(super) fn each_feature(&self, reading: Reading, each: &mut dyn FnMut(&str)) {
         let mut reader = Reader { each, name: String::new(), previous: String::new(), words_left: MAX_WORDS };
         let mut lower = String::new();
         reader.take(self.title.unwrap_or_default(), "title:", &mut lower);
@@ -46,23 +53,17 @@ impl PageView<'_> {
             let address = percent_decode_str(address).decode_utf8_lossy().replace(['-', '_'], " ");
             reader.take(&address, "url:", &mut lower);
         }
-        let enough = reader.words_left.saturating_sub(FEW_WORDS);
-        let mut short = String::new();
-        plain::each_line(&self.content[..self.content.floor_char_boundary(MAX_BYTES)], |line, linked| {
-            let line = line.trim();
-            match (linked * 2 > line.len(), line.len() >= LONG_LINE) {
-                (true, _) => {}
-                (false, true) => reader.take(line, "", &mut lower),
-                (false, false) if reader.words_left > enough => {
-                    short.push_str(line);
-                    short.push('\n');
-                }
-                (false, false) => {}
+        let content = &self.content[..self.content.floor_char_boundary(MAX_BYTES)];
+        match reading {
+            Reading::AllLines => {
+                reader.take(self.title.unwrap_or_default(), "", &mut lower);
+                plain::each_line(content, |line, linked| {
+                    let prefix = if linked * 2 > line.trim().len() { "link:" } else { "" };
+                    reader.take(line, prefix, &mut lower);
+                    if reader.words_left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                });
             }
-            if reader.words_left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
-        if reader.words_left > enough {
-            short.lines().for_each(|line| reader.take(line, "", &mut lower));
+            Reading::LongLines => reader.long_lines(content, &mut lower),
         }
     }
 }
@@ -76,6 +77,27 @@ struct Reader<'e> {
 }
 
 impl Reader<'_> {
+    fn long_lines(&mut self, content: &str, lower: &mut String) {
+        let enough = self.words_left.saturating_sub(FEW_WORDS);
+        let mut short = String::new();
+        plain::each_line(content, |line, linked| {
+            let line = line.trim();
+            match (linked * 2 > line.len(), line.len() >= LONG_LINE) {
+                (true, _) => {}
+                (false, true) => self.take(line, "", lower),
+                (false, false) if self.words_left > enough => {
+                    short.push_str(line);
+                    short.push('\n');
+                }
+                (false, false) => {}
+            }
+            if self.words_left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if self.words_left > enough {
+            short.lines().for_each(|line| self.take(line, "", lower));
+        }
+    }
+
     fn take(&mut self, text: &str, prefix: &str, lower: &mut String) {
         self.previous.clear();
         for run in runs(text).filter(|run| run.len() <= MAX_WORD_CHARS || run.chars().nth(MAX_WORD_CHARS).is_none()) {

@@ -3,7 +3,9 @@
 //!
 //! Pure functions: facts of a page in, relevance out. The folder of a model is read by the configuration of `seine`.
 
+mod calibrate;
 mod features;
+mod machine;
 mod measure;
 mod model;
 mod rules;

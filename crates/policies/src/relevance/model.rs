@@ -11,11 +11,13 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::features::PageView;
+use super::calibrate::Calibration;
+use super::features::{PageView, Reading};
 use super::measure::{Figures, rounded};
 
-/// Version of the file format. Raise it when features or arithmetic change.
-const VERSION: u64 = 1;
+/// Version of the file format. Raise it when features or arithmetic change. Version 1 reads fewer lines of a page.
+const VERSION: u64 = 2;
+const OLDEST_VERSION: u64 = 1;
 const FORMAT: &str = "seine page classifier";
 /// Largest model file that is read.
 pub const MAX_MODEL_BYTES: u64 = 64 << 20;
@@ -57,7 +59,7 @@ pub struct Head {
 pub struct ModelError(pub String);
 
 impl Head {
-    pub(super) fn new(examples: (u64, u64), figures: Figures, bias: f64, (slope, intercept): (f64, f64)) -> Head {
+    pub(super) fn new(examples: (u64, u64), figures: Figures, bias: f64, calibration: Calibration) -> Head {
         Head {
             format: FORMAT.into(),
             version: VERSION,
@@ -65,8 +67,8 @@ impl Head {
             negative: examples.1,
             cross_validation: figures,
             bias: rounded(bias),
-            slope: rounded(slope),
-            intercept: rounded(intercept),
+            slope: rounded(calibration.slope),
+            intercept: rounded(calibration.intercept),
         }
     }
 }
@@ -116,10 +118,10 @@ impl Model {
         if format.as_deref() != Some(FORMAT) {
             return wrong(format!("it does not say that its format is {FORMAT:?}; {REMEDY}"));
         }
-        if version != Some(VERSION) {
+        if !version.is_some_and(|version| (OLDEST_VERSION..=VERSION).contains(&version)) {
             let version = version.map_or("no version".to_owned(), |version| format!("version {version}"));
             return wrong(format!(
-                "it has {version}, and this seine reads version {VERSION}; use another seine, or {REMEDY}"
+                "it has {version}, and this seine reads version {OLDEST_VERSION} to {VERSION}; use another seine, or {REMEDY}"
             ));
         }
         let File { model, features } = serde_json::from_slice(bytes).map_err(broken)?;
@@ -163,7 +165,8 @@ impl Model {
     /// The page's features with what each adds to the score, in the order of the file.
     fn parts(&self, page: &PageView) -> Vec<(u32, f64)> {
         let mut counts = vec![0_u32; self.features.len()];
-        page.each_feature(&mut |name| {
+        let reading = if self.head.version == 1 { Reading::LongLines } else { Reading::AllLines };
+        page.each_feature(reading, &mut |name| {
             if let Some(index) = self.indices.get(&xxh3_64(name.as_bytes())) {
                 counts[*index as usize] += 1;
             }

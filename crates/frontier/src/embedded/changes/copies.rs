@@ -7,15 +7,16 @@ use fjall::OwnedWriteBatch;
 use super::answer::{Answer, Consequences, Heirs};
 use super::entries::Entries;
 use crate::FrontierError;
-use crate::embedded::disk::content_slots::{ContentRole, ContentSlot, TABLES};
+use crate::embedded::disk::content_slots::{ContentRole, ContentSlot, near_keys, owner_bytes};
 use crate::embedded::disk::store::{Store, put};
-use crate::keys::{UrlKey, tagged};
+use crate::keys::UrlKey;
+use seine_parse::text_sketch::TextSketch;
 
 /// Changes of `copies` and `near`.
 pub(super) struct Copies<'a> {
     store: &'a Store,
     entries: Entries,
-    near: BTreeMap<[u8; 9], bool>,
+    near: BTreeMap<[u8; 13], bool>,
     /// See [`crate::FrontierOptions::wakes_duplicates`].
     wakes_duplicates: bool,
     /// The number of live pages that are duplicates, after this batch.
@@ -44,7 +45,7 @@ impl<'a> Copies<'a> {
         for slot in &left {
             match was.shared {
                 Some(_) => self.entries.delete(slot.member(url)),
-                None if self.first(*slot)? == Some(url) => self.put_first(*slot, None),
+                None if self.first(*slot)? == Some(url) => self.put_first(*slot, None, was.sketch),
                 None => {}
             }
         }
@@ -52,7 +53,7 @@ impl<'a> Copies<'a> {
         for slot in &is.slots {
             match self.first(*slot)? {
                 Some(first) if first != url => is_anothers = true,
-                _ => self.put_first(*slot, Some(url)),
+                _ => self.put_first(*slot, Some(url), is.sketch),
             }
         }
         if let Some(slot) = is.shared {
@@ -86,14 +87,15 @@ impl<'a> Copies<'a> {
         }
     }
 
-    fn put_first(&mut self, slot: ContentSlot, first: Option<UrlKey>) {
+    /// `sketch`: of the page that takes or leaves the slot.
+    fn put_first(&mut self, slot: ContentSlot, first: Option<UrlKey>, sketch: Option<TextSketch>) {
+        let sketch = sketch.filter(|_| matches!(slot, ContentSlot::Text(_)));
         match first {
-            Some(first) => self.entries.put(slot.key(), first.to_bytes().to_vec()),
+            Some(first) => self.entries.put(slot.key(), owner_bytes(first, sketch.as_ref())),
             None => self.entries.delete(slot.key()),
         }
-        if let ContentSlot::Simhash(simhash) = slot {
-            let others = (0_u8..).zip(&*TABLES).skip(1);
-            self.near.extend(others.map(|(number, table)| (tagged(number, table.permute(simhash)), first.is_some())));
+        if let Some(sketch) = sketch {
+            self.near.extend(near_keys(&sketch).map(|key| (key, first.is_some())));
         }
     }
 

@@ -171,6 +171,17 @@ pub(crate) fn try_again(urls: &mut Urls, address: &str) -> Result<bool, Frontier
     Ok(true)
 }
 
+/// Makes a URL due whose redirect waits for another host. Its attempts stay.
+pub(crate) fn hasten_redirect(urls: &mut Urls, address: &str) -> Result<bool, FrontierError> {
+    let KeyedUrl { key: url, origin, .. } = urls.keys.of(address)?;
+    let Some(state @ UrlState::Later { due, rank }) = urls.queues.state_of(url)? else { return Ok(false) };
+    let item = urls.queues.entry(url, state)?.filter(QueuedUrl::waits_for_redirect);
+    let Some(item) = item.filter(|_| due > urls.now && !urls.hosts.is_in_flight(url)) else { return Ok(false) };
+    urls.dequeue((url, origin), state)?;
+    urls.enqueue_later((url, origin), urls.now, rank, &item)?;
+    Ok(true)
+}
+
 /// Makes a failed URL as it was before its first fetch.
 fn forget(urls: &mut Urls, url: UrlKey, page: &PageRecord, kind: Kind) {
     if kind.is_delivered() {

@@ -1,47 +1,56 @@
-//! Duplicates: pages with the same content or nearly the same main text ([`seine_policies::duplicates`]). The first page
-//! with a content has its content slot, and the others are duplicates of it. A page is only compared with pages that have
-//! a slot. So two duplicates of one page differ by at most twice the distance, and there are no chains of similar pages.
+//! Duplicates: pages with the same content or nearly the same text ([`seine_policies::duplicates`]). The first page with a
+//! content has its content slot, and the others are duplicates of it. A page is only compared with pages that have a
+//! slot. So two duplicates of one page differ by at most twice the distance, and there are no chains of similar pages.
 //!
-//! In `copies`, each key begins with a kind. 0 and the beginning of a digest, or 1 and a simhash: the owner of that
-//! slot. The same with 2 and a duplicate's key: no value. `near` has the simhashes of the owners in the order of
-//! further tables.
+//! In `copies`, each key begins with a kind. 0 and the beginning of a digest, or 3 and the id of a sketch: the owner of
+//! that slot, and for a sketch also what it is compared by. The same with 2 and a duplicate's key: no value. 1 is the
+//! kind of the simhashes of 0.2.0. No page is compared with these, and each leaves with the next fetch of its page.
+//! `near` has the bands of the owners' sketches, each with the sketch's id.
 //!
 //! A slot belongs to a content and not to a URL. When its owner leaves, another page with exactly the same content
 //! takes it, and no other page is affected.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
-use std::sync::LazyLock;
 
 use super::store::Store;
 use crate::keys::{UrlKey, tagged};
 use crate::{FrontierError, PageRecord, Work};
 use seine_parse::page::{DuplicateOf, Likeness};
-use seine_policies::duplicates::{Content, Table, beginning, distance};
+use seine_parse::text_sketch::{BANDS, BodySketch, METHOD, TextSketch};
+use seine_policies::duplicates::{Content, beginning, distance};
 
-/// Maximum number of simhashes compared per table. If this many are similar, they are from a crawl trap, and a
-/// duplicate may be missed.
-const COMPARED: usize = 16 << 10;
-
-/// The tables of `near` by their number; the first is `copies` itself.
-pub(crate) static TABLES: LazyLock<Vec<Table>> = LazyLock::new(Table::chosen);
+/// Maximum number of sketches compared per band. If this many have the same title and similar texts, they are from a
+/// crawl trap, and a duplicate may be missed.
+const COMPARED: usize = 256;
+/// The note with the method by which `near` was written. 0.2.0 had none.
+const METHOD_NOTE: &str = "near";
 
 /// A content slot: the key of equal or similar contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContentSlot {
     Digest(u64),
+    /// The id of a sketch.
+    Text(u64),
+    /// Of a page that 0.2.0 fetched last.
     Simhash(u64),
 }
 
 impl ContentSlot {
     /// The slot that a duplicate belongs to.
     fn shared(of: &DuplicateOf, digest: u64) -> ContentSlot {
-        of.simhash.map_or(ContentSlot::Digest(digest), ContentSlot::Simhash)
+        match (of.text, of.simhash) {
+            (Some(text), _) => ContentSlot::Text(text),
+            (None, Some(simhash)) => ContentSlot::Simhash(simhash),
+            (None, None) => ContentSlot::Digest(digest),
+        }
     }
 
     pub fn is_of(self, content: &Content) -> bool {
         match self {
             ContentSlot::Digest(digest) => content.digest == digest,
-            ContentSlot::Simhash(simhash) => content.simhash == Some(simhash),
+            ContentSlot::Text(text) => content.sketch.is_some_and(|sketch| sketch.id() == text),
+            ContentSlot::Simhash(_) => false,
         }
     }
 
@@ -49,6 +58,7 @@ impl ContentSlot {
         match self {
             ContentSlot::Digest(digest) => tagged(0, digest),
             ContentSlot::Simhash(simhash) => tagged(1, simhash),
+            ContentSlot::Text(text) => tagged(3, text),
         }
     }
 
@@ -67,8 +77,35 @@ impl ContentSlot {
 pub(crate) struct ContentRole {
     /// The slots of a page that is first.
     pub slots: Vec<ContentSlot>,
+    /// The sketch of which it has the slot.
+    pub sketch: Option<TextSketch>,
     /// The slot of which it is a duplicate.
     pub shared: Option<ContentSlot>,
+}
+
+/// The keys of a sketch in `near`: number and value of a band, then its id.
+pub(crate) fn near_keys(sketch: &TextSketch) -> [[u8; 13]; BANDS] {
+    let prefixes = near_prefixes(sketch);
+    prefixes.map(|prefix| {
+        let mut key = [0; 13];
+        key[..5].copy_from_slice(&prefix);
+        key[5..].copy_from_slice(&sketch.id().to_be_bytes());
+        key
+    })
+}
+
+fn near_prefixes(sketch: &TextSketch) -> [[u8; 5]; BANDS] {
+    std::array::from_fn(|band| {
+        let [a, b, c, d] = sketch.bands[band].to_be_bytes();
+        [band as u8, a, b, c, d]
+    })
+}
+
+/// The value of a sketch's slot.
+pub(crate) fn owner_bytes(owner: UrlKey, sketch: Option<&TextSketch>) -> Vec<u8> {
+    let mut value = owner.to_bytes().to_vec();
+    value.extend(sketch.into_iter().flat_map(|sketch| sketch.body.to_bytes()));
+    value
 }
 
 impl ContentRole {
@@ -79,39 +116,54 @@ impl ContentRole {
         };
         let digest = beginning(digest);
         match &likeness.of {
-            Some(of) => ContentRole { slots: Vec::new(), shared: Some(ContentSlot::shared(of, digest)) },
+            Some(of) => ContentRole { shared: Some(ContentSlot::shared(of, digest)), ..ContentRole::default() },
             None => {
-                let simhash = likeness.simhash.map(ContentSlot::Simhash);
-                ContentRole { slots: [ContentSlot::Digest(digest)].into_iter().chain(simhash).collect(), shared: None }
+                let text = likeness.sketch.map(|sketch| ContentSlot::Text(sketch.id()));
+                let text = text.or(likeness.simhash.map(ContentSlot::Simhash));
+                let slots = [ContentSlot::Digest(digest)].into_iter().chain(text).collect();
+                ContentRole { slots, sketch: likeness.sketch, shared: None }
             }
         }
     }
 }
 
 impl Store {
+    /// Empties `near` if it was written by another method of comparison. The slots in `copies` leave with the next fetch
+    /// of their pages.
+    pub(crate) fn clear_old_bands(&self) -> Result<(), FrontierError> {
+        let now = METHOD.to_string();
+        if self.note_bytes(METHOD_NOTE)?.is_some_and(|method| method == now.as_bytes()) {
+            return Ok(());
+        }
+        self.near.clear().map_err(|source| self.failed(source))?;
+        self.notes.insert(METHOD_NOTE, now).map_err(|source| self.failed(source))
+    }
+
     pub fn first(&self, slot: ContentSlot) -> Result<Option<UrlKey>, FrontierError> {
         let first = self.get(&self.copies, &slot.key())?;
         first.map(|first| UrlKey::from_bytes(&first).ok_or_else(|| self.unreadable("copies"))).transpose()
     }
 
-    /// Simhashes of slot owners within `within` bits, nearest first.
-    pub fn near(&self, simhash: u64, within: u8) -> Result<Vec<u64>, FrontierError> {
-        let mut found = Vec::new();
-        for (number, table) in (0_u8..).zip(&*TABLES) {
-            // The order of the first table is that of the simhashes themselves.
-            let (keyspace, prefix) = if number == 0 { (&self.copies, 1) } else { (&self.near, number) };
-            let range = table.range(simhash);
-            for entry in keyspace.range(tagged(prefix, *range.start())..=tagged(prefix, *range.end())).take(COMPARED) {
+    /// Distances and ids of slot owners' sketches within `within`, nearest first.
+    pub fn near(&self, sketch: &TextSketch, within: u8) -> Result<Vec<(u8, u64)>, FrontierError> {
+        let mut ids = BTreeSet::new();
+        for prefix in near_prefixes(sketch) {
+            for entry in self.near.prefix(prefix).take(COMPARED) {
                 let key = entry.key().map_err(|source| self.failed(source))?;
-                let permuted = key.get(1..).and_then(|rest| rest.first_chunk()).map(|rest| u64::from_be_bytes(*rest));
-                let other = table.restore(permuted.ok_or_else(|| self.unreadable(keyspace.name()))?);
-                if distance(simhash, other) <= within {
-                    found.push(other);
-                }
+                let id = key.last_chunk().map(|id| u64::from_be_bytes(*id));
+                ids.insert(id.ok_or_else(|| self.unreadable(self.near.name()))?);
             }
         }
-        found.sort_unstable_by_key(|other| (distance(simhash, *other), *other));
-        found.dedup();
+        let mut found = Vec::new();
+        for id in ids {
+            let Some(owner) = self.get(&self.copies, &ContentSlot::Text(id).key())? else { continue };
+            let other = owner.get(16..).and_then(BodySketch::from_bytes);
+            let other = other.ok_or_else(|| self.unreadable(self.copies.name()))?;
+            found.extend(
+                distance(&sketch.body, &other).filter(|distance| *distance <= within).map(|distance| (distance, id)),
+            );
+        }
+        found.sort_unstable();
         Ok(found)
     }
 

@@ -96,6 +96,7 @@ pub(crate) fn attach(dir: &Path, cache_bytes: u64) -> Result<Store, FrontierErro
     }
     let seed = store.note_bytes("seed")?.and_then(|bytes| Some(u64::from_be_bytes(bytes.try_into().ok()?)));
     let seed = seed.ok_or_else(|| store.unreadable("notes"))?;
+    store.clear_old_bands()?;
     Ok(Store { keys: Keys { seed }, ..store })
 }
 

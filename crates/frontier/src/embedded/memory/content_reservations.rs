@@ -11,7 +11,7 @@ use crate::embedded::disk::reopenable_store::ReopenableStore;
 use crate::embedded::disk::store::Store;
 use crate::keys::UrlKey;
 use seine_parse::page::DuplicateOf;
-use seine_policies::duplicates::{Content, distance};
+use seine_policies::duplicates::Content;
 
 /// Decisions for workers, until the verdict on the event that says so.
 type Contents = HashMap<UrlKey, ContentDecision>;
@@ -62,12 +62,12 @@ impl ContentReservations {
     fn known_copy(&self, content: &Content, within: u8, by: UrlKey) -> Result<Option<DuplicateOf>, FrontierError> {
         let store = &*self.store_handle.store()?;
         if let Some(url) = self.first_but(store, ContentSlot::Digest(content.digest), by)? {
-            return Ok(Some(DuplicateOf { url, distance: 0, simhash: None }));
+            return Ok(Some(DuplicateOf { url, ..DuplicateOf::default() }));
         }
-        let Some(simhash) = content.simhash.filter(|_| within > 0) else { return Ok(None) };
-        for other in store.near(simhash, within)? {
-            if let Some(url) = self.first_but(store, ContentSlot::Simhash(other), by)? {
-                return Ok(Some(DuplicateOf { url, distance: distance(simhash, other), simhash: Some(other) }));
+        let Some(sketch) = content.sketch.filter(|_| within > 0) else { return Ok(None) };
+        for (distance, other) in store.near(&sketch, within)? {
+            if let Some(url) = self.first_but(store, ContentSlot::Text(other), by)? {
+                return Ok(Some(DuplicateOf { url, distance, text: Some(other), ..DuplicateOf::default() }));
             }
         }
         Ok(None)
@@ -93,10 +93,11 @@ impl ContentReservations {
 fn nearest(contents: &Contents, content: &Content, within: u8) -> Option<DuplicateOf> {
     let judged = contents.values().filter(|decision| decision.is_first).filter_map(|decision| {
         if decision.content.digest == content.digest {
-            return Some(DuplicateOf { url: decision.url.clone(), distance: 0, simhash: None });
+            return Some(DuplicateOf { url: decision.url.clone(), ..DuplicateOf::default() });
         }
         let distance = decision.content.distance(content).filter(|distance| within > 0 && *distance <= within)?;
-        Some(DuplicateOf { url: decision.url.clone(), distance, simhash: decision.content.simhash })
+        let text = decision.content.sketch.map(|sketch| sketch.id());
+        Some(DuplicateOf { url: decision.url.clone(), distance, text, ..DuplicateOf::default() })
     });
-    judged.min_by_key(|of| (of.simhash.is_some(), of.distance))
+    judged.min_by_key(|of| (of.is_near(), of.distance))
 }

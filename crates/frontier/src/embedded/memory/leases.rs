@@ -132,8 +132,9 @@ impl Leases {
             let known = Work::new(address, item.kind, item.depth, item.attempt, page);
             let is_orphan = store.is_orphan(&known)?;
             let put_off_since = item.attempts.put_off_since().filter(|_| item.put_off);
-            let priority = rank.priority();
-            work.push(Work { priority, was_put_off: item.put_off, put_off_since, is_orphan, ..known });
+            let redirect_waits_since = item.attempts.redirect_waits_since().filter(|_| item.put_off);
+            let (priority, was_put_off) = (rank.priority(), item.put_off);
+            work.push(Work { priority, was_put_off, put_off_since, redirect_waits_since, is_orphan, ..known });
         }
         let host = host_of(record, robots);
         Ok(Some(Lease { id: chosen_host.lease, host, work }))

@@ -64,6 +64,10 @@ pub(super) struct KeptHost {
 }
 
 impl Kept {
+    pub fn waits_for_given_up(&self, url: &Url) -> bool {
+        url.queue == Queue::Later(WHEN_LINKED_AGAIN) && self.hosts.get(&url.origin).is_some_and(KeptHost::is_given_up)
+    }
+
     /// `deferred`: see [`seine_frontier::deferred::Traps::deferred`].
     pub fn propose(
         &mut self,
@@ -295,6 +299,7 @@ impl Url {
             attempt: self.attempt,
             was_put_off: self.was_put_off,
             put_off_since: None, // the model's attempts all count
+            redirect_waits_since: None,
             was_found: page.is_some(),
             had_page: self.page.as_ref().is_some_and(PageRecord::had_page),
             known: PageRecord {

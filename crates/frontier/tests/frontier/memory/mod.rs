@@ -251,6 +251,7 @@ impl Verdicts for MemoryFrontier {
         let in_state = |wanted: fn(PageState) -> bool| pages().filter(|page| wanted(page.state)).count() as u64;
         Counts {
             deferred: queued().filter(|url| url.is_deferred()).count() as u64,
+            given_up: queued().filter(|url| kept.waits_for_given_up(url)).count() as u64,
             work_proposed: queued().count() as u64,
             first_time: queued().filter(|url| url.page.is_none()).count() as u64,
             page: pages().count() as u64,

@@ -8,7 +8,7 @@ use minicbor::{Decode, Encode};
 
 use crate::keys::{Rank, UrlKey};
 use crate::{Attempts, Cause, FoundBy, PageRecord};
-use seine_parse::page::{EpochMs, Kind};
+use seine_parse::page::{EpochMs, FailureReason, Kind};
 use seine_policies::focus::Lead;
 use seine_policies::revisit::History;
 
@@ -78,6 +78,11 @@ impl QueuedUrl {
     /// A URL with a final answer, queued for a recheck.
     pub fn revisit(path: &str, kind: Kind, depth: u16) -> QueuedUrl {
         QueuedUrl { path: path.to_owned(), kind, depth, revisit: true, ..QueuedUrl::default() }
+    }
+
+    /// Its redirect leads to a host that could not be visited.
+    pub fn waits_for_redirect(&self) -> bool {
+        self.put_off && self.cause == Some(Cause::Failure(FailureReason::HostBusy))
     }
 }
 
