@@ -19,6 +19,7 @@ use crate::telemetry::progress::Screen;
 const MAX_PAGES: &str = "target_storage.visited_page_limit";
 const MAX_DEPTH: &str = "link_storage.link_classifier.max_depth";
 pub(super) const MODEL: &str = "target_storage.model";
+pub(super) const DEFERRED: &str = "link_storage.link_strategy.deferred_per_host";
 const DELAY: &str = "link_storage.scheduler.host_min_access_interval";
 pub(super) const ALLOW_PRIVATE: &str = "crawler_manager.downloader.allow_private_addresses";
 pub(super) const CONCURRENCY: &str = "crawler_manager.downloader.download_thread_pool_size";
@@ -73,6 +74,9 @@ pub(super) struct Args {
     /// Maximum number of links between a seed and a page; a seed has depth 0.
     #[arg(long, value_name = "N", value_parser = of_key(MAX_DEPTH))]
     max_depth: Option<String>,
+    /// Fetch up to this many deferred URLs of each host, which look endless. Default: 512.
+    #[arg(long, value_name = "N", value_parser = of_key(DEFERRED))]
+    deferred: Option<String>,
     /// Delay between requests to one host, such as 1s or 500ms; a bare number is milliseconds. robots.txt can ask for
     /// more.
     #[arg(long, value_name = "TIME", value_parser = of_key(DELAY))]
@@ -111,6 +115,8 @@ pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 const PATIENCE: &str = "1m";
+/// How many times as many deferred URLs the next run is advised to fetch.
+const MORE_DEFERRED: u32 = 8;
 
 /// The default, for commands without this option.
 pub(super) fn patience() -> Duration {
@@ -149,9 +155,18 @@ fn run_with(crawl: Crawl) -> anyhow::Result<ExitCode> {
         };
         if let Some(goes_on) = goes_on {
             screen.print(&format!("\n  This {goes_on}:\n    {}\n", exit::this_command()));
+        } else if summary.left_deferred() > 0 {
+            screen.print(&deferred_hint(summary.deferred_per_host));
         }
     }
     Ok(exit::status(&summary, stays).into())
+}
+
+/// How to fetch the deferred URLs that a run has left.
+fn deferred_hint(allowed: u32) -> String {
+    let more = allowed.saturating_mul(MORE_DEFERRED);
+    let command = exit::this_command_with_deferred(more);
+    format!("\n  This fetches up to {more} deferred URLs of each host, instead of {allowed}:\n    {command}\n")
 }
 
 /// Seeds from the command line and from a file, normalised.
@@ -178,6 +193,7 @@ impl Args {
             (MODEL, &self.model),
             (MAX_PAGES, &self.max_pages),
             (MAX_DEPTH, &self.max_depth),
+            (DEFERRED, &self.deferred),
             (DELAY, &self.delay),
             (CONCURRENCY, &self.concurrency),
         ]);
@@ -228,7 +244,7 @@ impl Args {
 }
 
 /// Checks a value as its key does, so that the error names the option.
-fn of_key(key: &'static str) -> impl Fn(&str) -> Result<String, String> + Clone {
+pub(super) fn of_key(key: &'static str) -> impl Fn(&str) -> Result<String, String> + Clone {
     move |text| config::check_value(key, text).map(|()| text.to_owned())
 }
 

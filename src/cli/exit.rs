@@ -12,6 +12,8 @@ pub const NO_SEED: u8 = 3;
 pub const WAITING: u8 = 4;
 /// Some pages are not delivered: pending or dead letters.
 pub const UNDELIVERED: u8 = 5;
+/// Only deferred URLs are left, and pages may be behind them.
+pub const DEFERRED: u8 = 7;
 /// Stopped before the end, by a signal or because standard output was closed.
 pub const STOPPED: u8 = 6;
 
@@ -27,6 +29,8 @@ Exit status:
   5    some pages are not delivered: a sink was stuck for --patience (the same command continues), or it has dead letters
        of this or an earlier run (replay or drop them: seine dead-letters)
   6    stopped by a signal, or standard output was closed; the same command continues
+  7    only deferred URLs are left: they look endless, but pages may be behind them; --deferred with a larger number
+       continues with them
   130  stopped at once by a second signal; the same command continues";
 
 /// `stays`: the crawl was started with `--stay`, so only a signal can end it.
@@ -39,6 +43,7 @@ pub fn status(summary: &Summary, stays: bool) -> u8 {
         Ended::LogFull => UNDELIVERED,
         Ended::Waiting(_) => WAITING,
         Ended::Done if summary.has_no_relevant_page() => NO_SEED,
+        Ended::Done if summary.left_deferred() > 0 => DEFERRED,
         Ended::Done | Ended::PageLimit | Ended::BudgetSpent(_) => DONE,
     }
 }
@@ -59,6 +64,21 @@ fn stopped(stays: bool) -> u8 {
 /// The command line of this process, quoted for a shell.
 pub(crate) fn this_command() -> String {
     let words: Vec<String> = std::env::args().map(|word| shown(&word)).collect();
+    words.join(" ")
+}
+
+/// The command line of this process with another value of `--deferred`.
+pub(crate) fn this_command_with_deferred(urls: u32) -> String {
+    let mut words = Vec::new();
+    let mut args = std::env::args();
+    while let Some(word) = args.next() {
+        match word.as_str() {
+            "--deferred" => drop(args.next()),
+            other if other.starts_with("--deferred=") => {}
+            other => words.push(shown(other)),
+        }
+    }
+    words.extend(["--deferred".to_owned(), urls.to_string()]);
     words.join(" ")
 }
 

@@ -82,7 +82,7 @@ To continue a crawl that was stopped or killed, start it again with the same -o.
 
 #[derive(Subcommand)]
 enum Command {
-    Crawl(crawl::Args),
+    Crawl(Box<crawl::Args>),
     #[command(name = "startCrawl")]
     StartCrawl(start_crawl::Args),
     Demo(demo::Args),
@@ -143,7 +143,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         progress::speak_json();
     }
     let result = match seine.command {
-        Command::Crawl(args) => crawl::run(args),
+        Command::Crawl(args) => crawl::run(*args),
         Command::StartCrawl(args) => start_crawl::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Cat(args) => cat::run(args),

@@ -35,6 +35,9 @@ pub(super) struct Args {
     /// Crawler id (-cid).
     #[arg(long = "crawlerId", value_name = "ID")]
     crawler_id: Option<String>,
+    /// Fetch up to this many deferred URLs of each host, which look endless. Default: 512.
+    #[arg(long, value_name = "N", value_parser = crawl::of_key(crawl::DEFERRED))]
+    deferred: Option<String>,
     /// Also fetch from loopback and private addresses.
     #[arg(long)]
     allow_private: bool,
@@ -51,6 +54,7 @@ pub(super) fn run(args: Args) -> anyhow::Result<ExitCode> {
         (TYPE, &args.elastic_type),
         (MODEL, &args.model),
         ("crawler_id", &args.crawler_id),
+        (crawl::DEFERRED, &args.deferred),
     ]);
     if args.allow_private {
         options.push(("crawler_manager.downloader.allow_private_addresses".to_owned(), "true".to_owned()));

@@ -46,6 +46,7 @@ pub(super) fn as_table(status: &Status) -> String {
         ("work_proposed", counts.work_proposed, "URLs to fetch"),
         ("  first time", counts.first_time, "never fetched yet"),
         ("  deferred", counts.deferred, "belong to crawl traps or mirrors"),
+        ("    elsewhere", counts.deferred_elsewhere, "of these: the page exists under another URL"),
         ("page_proposed", *page_proposed, "accepted, not yet validated"),
         ("page", counts.page, "validated"),
         ("  live", counts.live, "answered with a page at the last fetch"),

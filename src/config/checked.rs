@@ -76,6 +76,8 @@ pub struct FrontierConfig {
     pub sitemaps: bool,
     /// Detect crawl traps and defer their URLs.
     pub traps: bool,
+    /// How many deferred URLs of a host are fetched though they lead to as many again.
+    pub deferred_per_host: u32,
     /// Bytes of memory for the store's block cache.
     pub cache_bytes: u64,
 }

@@ -51,6 +51,7 @@ use crate::supervisor::Phase;
 use crate::telemetry::fetch_log::FetchLog;
 use crate::telemetry::manager::Manager;
 use crate::telemetry::progress::{Progress, Screen};
+use crate::validate::release_by_larger_allowance;
 use api_service::CrawlService;
 use ending::Shown;
 use service_manager::Opening;
@@ -105,6 +106,8 @@ impl Crawl {
             let socket = serve(&running)?;
             (running, room.into_signals(), socket)
         };
+        // Before the crawl is found to be done.
+        release_by_larger_allowance(&running.frontier, &running.config().frontier)?;
         let started = Instant::now();
         parts::start(&running, runtime.handle());
         let shown = Shown::new(&running, Progress::new(screen.clone()), manager);

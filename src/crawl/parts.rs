@@ -19,7 +19,7 @@ use crate::config::SinkConfig;
 use crate::sinks::pump::{BATCH_BYTES, BATCH_EVENTS, Feed, Step, pump};
 use crate::sinks::{SinkContext, SinkError};
 use crate::supervisor::Beat;
-use crate::validate::{Validator, release_deferred};
+use crate::validate::{Validator, release_by_larger_allowance, release_deferred};
 
 /// Writes the page log.
 pub(super) const LOG: &str = "log";
@@ -50,6 +50,7 @@ pub(super) fn start(running: &Arc<Running>, handle: &Handle) {
             if !config.traps {
                 release_deferred(&at.frontier)?;
             }
+            release_by_larger_allowance(&at.frontier, &config)?;
             let validator = Validator::new(at.frontier.clone(), scope, config, at.metrics.clone())?;
             let is_old = || !Arc::ptr_eq(&visitor.services.config, &at.config());
             validator.run(&mut reader, beat, &is_old, &|| visitor.services.changed.send_replace(()))?;

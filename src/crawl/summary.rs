@@ -42,6 +42,8 @@ pub struct Summary {
     pub failed_seeds: Vec<(String, String)>,
     /// Hosts with the most deferred URLs, and how many.
     pub deferred_at: Vec<(String, u64)>,
+    /// The allowance of each host ([`crate::config::FrontierConfig::deferred_per_host`]).
+    pub deferred_per_host: u32,
     /// The crawl prefers some pages.
     pub is_focused: bool,
     /// Only links of pages that the page classifier finds relevant are followed.
@@ -111,6 +113,7 @@ impl Summary {
                 .into_iter()
                 .map(|host| (host.record.origin.into(), host.record.deferred))
                 .collect(),
+            deferred_per_host: config.frontier.deferred_per_host,
             is_focused: config.is_focused(),
             is_hard_focus: config.frontier.focus.hard && config.classifier.is_some(),
             clock_ahead: clock::ahead(),
@@ -120,6 +123,11 @@ impl Summary {
     /// Events are pending for a sink of this run; the same command continues.
     pub fn is_pending(&self) -> bool {
         self.sinks.iter().any(|sink| sink.of_this_run && (sink.counters.pending > 0 || sink.is_backfilling))
+    }
+
+    /// Deferred URLs whose pages do not exist under another URL. Each may lead to any number of pages.
+    pub fn left_deferred(&self) -> u64 {
+        self.counts.deferred.saturating_sub(self.counts.deferred_elsewhere)
     }
 
     /// A sink of this run has dead letters, which need attention.
@@ -192,6 +200,7 @@ impl Summary {
             "failed": self.counts.failed,
             "work_proposed": self.counts.work_proposed,
             "deferred": self.counts.deferred,
+            "deferred_elsewhere": self.counts.deferred_elsewhere,
             "deferred_at": self.deferred_at.iter().map(|(host, urls)| json!({"host": host, "urls": urls})).collect::<Vec<_>>(),
             "hosts": self.counts.hosts,
             "over_hosts": self.counts.over_hosts,
@@ -214,6 +223,9 @@ impl Summary {
             Ended::PageLimit if is_undelivered => "Ended: the page limit is reached, but some pages are not delivered.",
             Ended::Done if self.has_no_relevant_page() => {
                 "Ended: no page is relevant, and hard focus follows only links of relevant pages."
+            }
+            Ended::Done if self.left_deferred() > 0 => {
+                "Ended: only deferred URLs are left. They look endless, but any number of pages may be behind them."
             }
             Ended::Done => "Done: nothing is left to fetch.",
             Ended::PageLimit => "Done: the page limit is reached.",
@@ -310,7 +322,8 @@ impl Summary {
             ("withheld", counts.withheld, "not delivered: noindex, opted out, or not relevant"),
             ("aliases", counts.alias, "delivered under another URL"),
             ("to fetch", counts.work_proposed - counts.given_up, "still queued"),
-            ("deferred", counts.deferred, "of them: crawl traps and mirrors (seine host NAME, seine why URL), most at"),
+            ("deferred", counts.deferred, "of them: crawl traps and mirrors (seine host NAME, seine why URL)"),
+            ("elsewhere", counts.deferred_elsewhere, "of these: the page exists under another URL"),
             ("hosts", counts.hosts, ""),
             (
                 "over hosts",
@@ -324,9 +337,6 @@ impl Summary {
         }
         for (host, held) in &self.deferred_at {
             writeln!(out, "    {:<18} {:>9}", host, grouped(*held))?;
-        }
-        if !self.deferred_at.is_empty() {
-            writeln!(out, "    with link_storage.link_strategy.traps: false the next run fetches them")?;
         }
         if let Some(ratio) = self.harvest() {
             let (relevant, judged) = (grouped(counts.relevant), grouped(counts.judged));

@@ -2,6 +2,7 @@
 //! writes the new record, the links and the next due time (see ARCHITECTURE.md). A batch, its links and its offset
 //! are applied atomically.
 
+mod deferred;
 mod faults;
 mod focus;
 mod history;
@@ -14,6 +15,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use deferred::{release_by_larger_allowance, release_deferred};
 use faults::Lost;
 use focus::Focus;
 pub use focus::{load_model, rank_again};
@@ -29,7 +31,6 @@ use seine_policies::budgets::Amounts;
 use seine_system::blocking::Idle;
 use seine_system::clock::{self, now_ms};
 use traps::Watch;
-pub use traps::release_deferred;
 
 use crate::config::FrontierConfig;
 use crate::judge::alias::{may_have_new_links, reached};
@@ -74,7 +75,7 @@ impl Validator {
     ) -> Result<Validator, FrontierError> {
         let recheck_times = RecheckTimes::open(&*frontier, &config, now_ms())?;
         let focus = Focus::open(&*frontier, config.focus)?;
-        let watch = Mutex::new(Watch::new(config.traps, config.revisit.interval));
+        let watch = Mutex::new(Watch::new(&config));
         Ok(Validator { frontier, scope, config, metrics, recheck_times, focus, watch, lost: Mutex::default() })
     }
 

@@ -7,19 +7,19 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use seine_frontier::deferred::{Drain, HostTrapsChange, LAST_OF_ALL, Traps, TrapsDone};
-use seine_frontier::{Change, EmbeddedFrontier, FrontierError, PageState, Proposal, Validation};
+use seine_frontier::{Change, FrontierError, PageState, Proposal, Validation};
 use seine_parse::page::{Kind, PageEvent, Withheld};
 use seine_parse::url::{origin, path_and_query};
 use seine_parse::{Derived, media_type};
 use seine_policies::traps::{FetchOrder, Fetched, HostTraps, PageWords, Worth, page_words, parameters};
-use seine_system::clock::now_ms;
 
 use super::Validator;
 use super::mirrors::{self, Comparison};
+use crate::config::FrontierConfig;
 use crate::judge::record::Seen;
 
 /// A host is watched when it has this many known URLs.
-const WATCHED_FROM: u64 = 256;
+const WATCHED_FROM: u64 = 168;
 /// Hosts in memory; the one visited longest ago is removed first.
 const HOSTS: usize = 2048;
 /// The statistics of a host are stored after this many pages.
@@ -34,6 +34,8 @@ pub(super) struct Watch {
     is_on: bool,
     /// The average interval of rechecks; none: pages are not rechecked.
     every: Option<Duration>,
+    /// How many deferred URLs of a host may be fetched though they lead to as many again.
+    deferred_per_host: u32,
     hosts: HashMap<String, Watched>,
     visits: u64,
     pages: mirrors::Pages,
@@ -82,23 +84,17 @@ impl Watched {
     }
 }
 
-/// Releases all deferred URLs, because traps are switched off.
-pub fn release_deferred(frontier: &EmbeddedFrontier) -> Result<(), FrontierError> {
-    /// URLs of each host per batch.
-    const BATCH: usize = 1024;
-    while frontier.release_deferred(BATCH, now_ms())? > 0 {}
-    Ok(())
-}
-
 impl Watch {
-    pub(super) fn new(is_on: bool, every: Option<Duration>) -> Watch {
-        Watch { is_on, every, ..Watch::default() }
+    pub(super) fn new(config: &FrontierConfig) -> Watch {
+        let FrontierConfig { traps, deferred_per_host, revisit, .. } = config;
+        Watch { is_on: *traps, every: revisit.interval, deferred_per_host: *deferred_per_host, ..Watch::default() }
     }
 
     /// Before a batch. If the last batch was not applied, the whole memory is dropped.
     pub(super) fn begin(&mut self) {
         if !self.batch.visits.is_empty() || !self.batch.barren.is_empty() || !self.batch.deferred.is_empty() {
-            *self = Watch::new(self.is_on, self.every);
+            let Watch { is_on, every, deferred_per_host, .. } = *self;
+            *self = Watch { is_on, every, deferred_per_host, ..Watch::default() };
         }
     }
 
@@ -109,7 +105,8 @@ impl Watch {
             }
             let stored = frontier.traps(origin)?;
             // Unreadable statistics count as missing.
-            let traps = stored.statistics.and_then(|statistics| HostTraps::from_bytes(&statistics));
+            let mut traps = stored.statistics.and_then(|statistics| HostTraps::from_bytes(&statistics));
+            traps.iter_mut().for_each(|traps| traps.allow(self.deferred_per_host));
             let watched = Watched { traps, known: stored.pages, visited: 0, unkept: 0, is_changed: false };
             self.hosts.insert(origin.to_owned(), watched);
         }
@@ -146,6 +143,7 @@ impl Watch {
     ) -> Result<Option<Worth>, FrontierError> {
         let Some(host) = origin(&event.url) else { return Ok(None) };
         let Some(response) = event.response().filter(|response| response.status < 500) else { return Ok(None) };
+        let allowed = self.deferred_per_host;
         let watched = self.host(frontier, host)?;
         if watched.traps.is_none() {
             if watched.unkept > 0 && watched.unkept.is_multiple_of(KEPT_EVERY) {
@@ -155,7 +153,9 @@ impl Watch {
             if watched.known < WATCHED_FROM {
                 return Ok(None);
             }
-            watched.traps = Some(HostTraps::default());
+            let mut traps = HostTraps::default();
+            traps.allow(allowed);
+            watched.traps = Some(traps);
         }
         let Some(traps) = &mut watched.traps else { return Ok(None) };
         let is_page = response.is_success() && !matches!(event.withheld, Some(Withheld::Alias { .. }));
@@ -217,7 +217,7 @@ impl Watch {
         &mut self,
         frontier: &dyn Validation,
         url: &'u str,
-        on: Option<Worth>,
+        (from, on): (&str, Option<Worth>),
     ) -> Result<(Cow<'u, str>, FetchOrder), FrontierError> {
         let Some(host) = origin(url) else { return Ok((Cow::Borrowed(url), FetchOrder::InOrder)) };
         // The host is not in memory, so nothing was fetched from it recently.
@@ -232,7 +232,8 @@ impl Watch {
             Some(path) => Cow::Owned(format!("{host}{path}")),
             None => Cow::Borrowed(url),
         };
-        let order = if is_on { traps.order(path_and_query(&url), on) } else { FetchOrder::InOrder };
+        let from = (origin(from) == Some(host)).then(|| path_and_query(from));
+        let order = if is_on { traps.order(path_and_query(&url), from, on) } else { FetchOrder::InOrder };
         Ok((url, order))
     }
 
@@ -332,6 +333,26 @@ impl Validator {
         }
     }
 
+    /// A page of a trap that leads out of it, to a page that was never fetched, brings something.
+    fn with_way_out(
+        &self,
+        watch: &mut Watch,
+        event: &PageEvent,
+        worth: Worth,
+        links: &[Proposal],
+    ) -> Result<Worth, FrontierError> {
+        let Some(host) = origin(&event.url).filter(|_| worth.is_barren && worth.feeds_itself) else { return Ok(worth) };
+        let Some(traps) = &watch.host(&*self.frontier, host)?.traps else { return Ok(worth) };
+        for Proposal { url, kind, .. } in links {
+            let is_out =
+                *kind == Kind::Page && origin(url) == Some(host) && traps.leads_out(path_and_query(url), worth);
+            if is_out && self.frontier.page(url)?.is_none() {
+                return Ok(worth.with_way_out());
+            }
+        }
+        Ok(worth)
+    }
+
     /// Processes the links of a page, in the proposals from `begun` on.
     pub(super) fn defer_links(
         &self,
@@ -341,11 +362,13 @@ impl Validator {
         begun: usize,
     ) -> Result<(), FrontierError> {
         let mut watch = self.watch.lock();
+        let found_on =
+            worth.map(|worth| self.with_way_out(&mut watch, event, worth, &proposals[begun..])).transpose()?;
         for (number, proposal) in proposals.iter_mut().enumerate().skip(begun) {
             if proposal.kind != Kind::Page {
                 continue;
             }
-            let (url, order) = watch.link(&*self.frontier, &proposal.url, worth)?;
+            let (url, order) = watch.link(&*self.frontier, &proposal.url, (&event.url, found_on))?;
             if let Cow::Owned(url) = url {
                 proposal.url = url;
             }

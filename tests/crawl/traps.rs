@@ -35,11 +35,16 @@ fn asked(site: &Running) -> (usize, usize) {
     (paths.len() - traps, traps)
 }
 
+/// Crawls to the end. An endless trap leaves deferred URLs, so the exit status is 7.
 #[track_caller]
 fn crawl(place: &Place, site: &Running, more: &[&str]) -> Ran {
     let seeds = [site.origin(0) + "/"];
     let delay: &[&str] = if more.contains(&"--delay") { &[] } else { &["--delay", "0"] };
-    Process::start(place.crawl(&seeds, &[delay, more].concat())).wait().ok()
+    Process::start(place.crawl(&seeds, &[delay, more].concat())).wait().exits(if has_limit(more) { 0 } else { 7 })
+}
+
+fn has_limit(arguments: &[&str]) -> bool {
+    arguments.contains(&"--max-pages")
 }
 
 #[track_caller]
@@ -55,7 +60,7 @@ fn endless_traps_have_a_bounded_share_and_what_is_worth_it_is_complete() {
     let place = Place::new();
     // Slowly enough that answers are judged before more is requested.
     let ran = crawl(&place, &site, &["--delay", "2ms"]);
-    assert!(ran.stderr.contains("Done: nothing is left to fetch."), "{}", ran.stderr);
+    assert!(ran.stderr.contains("Ended: only deferred URLs are left."), "{}", ran.stderr);
     let (worth, traps) = asked(&site);
     let kept: BTreeSet<String> = place.kept().into_keys().filter(|url| url.contains("/page/")).collect();
     assert_eq!(kept, pages(&site));
@@ -76,6 +81,32 @@ fn endless_traps_have_a_bounded_share_and_what_is_worth_it_is_complete() {
     let before = site.visits.all().len();
     crawl(&place, &site, &[]);
     assert!(site.visits.all().len() <= before + 3);
+}
+
+/// Nothing tells a long gallery without texts from an endless one, so the run says that it left something.
+#[test]
+fn a_run_that_leaves_deferred_urls_has_a_status_of_its_own_and_names_the_command_that_continues() {
+    const PHOTOS: usize = 1500;
+    let answer = |ask: &Ask| match ask.path().trim_start_matches("/photo/").parse::<usize>() {
+        Ok(photo) if photo < PHOTOS => {
+            let next = format!("/photo/{}", (photo + 1).min(PHOTOS - 1));
+            Answer::html(format!("{NAVIGATION}<p>Photo {photo}</p>{}", links(&[&next])))
+        }
+        _ => Answer::text("").status(404),
+    };
+    let site = Running::start(1, Arc::new(answer));
+    let place = Place::new();
+    let seeds = [site.origin(0) + "/photo/0"];
+    let photos = || place.kept().into_keys().filter(|url| url.contains("/photo/")).count();
+    let ran = Process::start(place.crawl(&seeds, &["--delay", "0"])).wait().exits(7);
+    assert!(ran.stderr.contains("Ended: only deferred URLs are left."), "{}", ran.stderr);
+    assert!(photos() < 1000, "{} photos", photos());
+    let command = ran.stderr.lines().find(|line| line.ends_with("--deferred 4096"));
+    let command: Vec<&str> = command.expect("the command that continues").split_whitespace().skip(1).collect();
+    let ran = crate::support::program::run(&command).ok();
+    assert!(ran.stderr.contains("Done: nothing is left to fetch."), "{}", ran.stderr);
+    assert_eq!(photos(), PHOTOS);
+    seine(&place, &["audit"]);
 }
 
 /// Killed again and again, it has the same result. Deferred URLs are fetched when trap detection is turned off.

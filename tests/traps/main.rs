@@ -2,6 +2,8 @@
 
 #[path = "../../crates/parse/tests/support/event.rs"]
 mod event;
+mod made;
+mod made_sites;
 #[path = "../support/traps.rs"]
 mod site;
 mod sites;

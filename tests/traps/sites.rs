@@ -41,6 +41,8 @@ struct Bench {
     asked: Vec<String>,
     /// Every page is fetched again this long after its last fetch.
     every: Option<Duration>,
+    /// It stops after this many requests.
+    most: usize,
     _folder: TempDir,
 }
 
@@ -55,6 +57,7 @@ impl Bench {
             now: seine_system::clock::now_ms(),
             asked: Vec::new(),
             every: None,
+            most: usize::MAX,
             _folder: folder,
         }
     }
@@ -83,6 +86,9 @@ impl Bench {
                 }
             }
             assert!(self.asked.len() < 30_000, "it does not end");
+            if self.asked.len() >= self.most {
+                break;
+            }
         }
     }
 
@@ -107,14 +113,20 @@ impl Bench {
 }
 
 /// Paths in the order of their requests, and the number of URLs deferred at the end.
-struct Crawled {
-    asked: Vec<String>,
-    held: u64,
+pub struct Crawled {
+    pub asked: Vec<String>,
+    pub held: u64,
 }
 
 /// Crawls one host, from `/` on.
 fn crawl(site: &dyn Fn(&str) -> Option<String>, behind: usize) -> Crawled {
+    crawl_up_to(usize::MAX, site, behind)
+}
+
+/// The same, up to a number of requests.
+pub fn crawl_up_to(most: usize, site: &dyn Fn(&str) -> Option<String>, behind: usize) -> Crawled {
     let mut bench = Bench::new();
+    bench.most = most;
     bench.crawl(&[format!("{ORIGIN}/")], true, behind, &|url| site(&url[ORIGIN.len()..]));
     let asked = bench.asked.iter().map(|url| url[ORIGIN.len()..].to_owned()).collect();
     Crawled { asked, held: bench.frontier.counts().deferred }

@@ -20,6 +20,9 @@ pub struct Counts {
     /// The part of `first_time` that is deferred ([`super::deferred`]). No run waits for these URLs.
     #[serde(default)]
     pub deferred: u64,
+    /// The part of `deferred` whose pages exist under another URL: without a session, or on the host that is mirrored.
+    #[serde(default)]
+    pub deferred_elsewhere: u64,
     /// The part of `work_proposed` that waits because its host was given up. Their last fetch is counted in `page`. For the
     /// summary; not reported.
     #[serde(skip)]

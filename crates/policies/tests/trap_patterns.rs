@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use seine_policies::traps::parameters::{Parameters, without};
-use seine_policies::traps::{FetchOrder, Fetched, HostTraps, Worth, page_words, pattern};
+use seine_policies::traps::{FetchOrder, Fetched, HostTraps, PageWords, Worth, page_words, pattern};
 
 #[test]
 fn a_pattern_keeps_words_and_makes_classes_of_the_rest() {
@@ -70,7 +70,8 @@ fn learned(pages: usize, values: usize, text_of: impl Fn(usize, usize) -> u64) -
     let mut parameters = Parameters::default();
     for value in 0..values {
         for page in 0..pages {
-            parameters.see(&format!("/p{page}?id=1&token={value}"), text_of(page, value));
+            let said = PageWords { mark: text_of(page, value), ..PageWords::default() };
+            parameters.see(&format!("/p{page}?id=1&token={value}"), &said);
         }
     }
     parameters.learned().to_vec()
@@ -103,7 +104,9 @@ fn a_pattern_cools_down_by_what_it_brings_and_is_warm_again_when_it_brings_somet
             (0..5).map(|at| char::from(b'a' + (number * salt / 7_usize.pow(at) % 26) as u8)).collect::<String>()
         };
         let words: Vec<String> = [31, 37, 41, 43, 47, 53].map(word).to_vec();
-        let worth = see(&mut traps, &format!("/news/{number}"), &format!("an article about {}", words.join(" ")));
+        // A real text repeats most of its words.
+        let frame = "an article of this week about what the people of the harbour heard and saw";
+        let worth = see(&mut traps, &format!("/news/{number}"), &format!("{frame} {}", words.join(" ")));
         assert!(!worth.feeds_itself);
     }
     let list = Some(see(&mut traps, "/all/news", "an overview of what was said"));
@@ -112,14 +115,14 @@ fn a_pattern_cools_down_by_what_it_brings_and_is_warm_again_when_it_brings_somet
     }
     let copy = Some(see(&mut traps, "/copy/98", "always the same"));
     assert!(
-        matches!(traps.order("/copy/99", copy), FetchOrder::Deferred(_))
-            && traps.order("/news/9", copy) == FetchOrder::InOrder
+        matches!(traps.order("/copy/99", None, copy), FetchOrder::Deferred(_))
+            && traps.order("/news/9", None, copy) == FetchOrder::InOrder
     );
     for number in 0..=seine_policies::traps::STALE {
         see(&mut traps, &format!("/count/{number}"), &format!("page number {number}"));
     }
-    assert!(matches!(traps.order("/count/99", copy), FetchOrder::Deferred(_)), "found on what is cool it waits");
-    assert!(traps.order("/count/99", list) == FetchOrder::Last, "found elsewhere it comes last");
+    assert!(matches!(traps.order("/count/99", None, copy), FetchOrder::Deferred(_)), "found on what is cool it waits");
+    assert!(traps.order("/count/99", None, list) == FetchOrder::Last, "found elsewhere it comes last");
     let lines = traps.lines();
     assert!(lines.iter().any(|line| line.starts_with("/copy/# is deferred")), "{lines:?}");
     // The state survives being stored.
@@ -128,7 +131,7 @@ fn a_pattern_cools_down_by_what_it_brings_and_is_warm_again_when_it_brings_somet
     for word in ["alpha", "beta", "gamma", "delta"] {
         see(&mut traps, "/copy/1", word);
     }
-    assert_eq!(traps.order("/copy/99", copy), FetchOrder::InOrder);
+    assert_eq!(traps.order("/copy/99", None, copy), FetchOrder::InOrder);
     assert!(traps.visited().iter().any(|(_, count)| *count > 1), "what waited is released");
 }
 
@@ -142,7 +145,7 @@ fn a_pattern_is_warm_again_when_its_known_pages_no_longer_say_the_same() {
     for number in 0..30 {
         last = Some(see(&mut traps, &format!("/copy/{number}"), "five four three"));
     }
-    assert!(matches!(traps.order("/copy/99", last), FetchOrder::Deferred(_)));
+    assert!(matches!(traps.order("/copy/99", None, last), FetchOrder::Deferred(_)));
     let again = |traps: &mut HostTraps, url: &str, text: &str| {
         let words = page_words(text.as_bytes(), false);
         let fetched = Fetched { path_and_query: url, words: Some(&words), digest: &[0; 32], is_text: true };
@@ -153,11 +156,11 @@ fn a_pattern_is_warm_again_when_its_known_pages_no_longer_say_the_same() {
     for number in 0..30 {
         assert!(again(&mut traps, &format!("/copy/{number}"), "five four three").is_empty(), "the same as ever");
     }
-    assert!(matches!(traps.order("/copy/99", last), FetchOrder::Deferred(_)));
+    assert!(matches!(traps.order("/copy/99", None, last), FetchOrder::Deferred(_)));
     let news: Vec<String> =
         (0..30).flat_map(|number| again(&mut traps, &format!("/copy/{number}"), &format!("two {number}"))).collect();
     assert_eq!(news, ["/copy/# is no longer deferred: known pages have new texts"]);
-    assert_eq!(traps.order("/copy/99", last), FetchOrder::InOrder);
+    assert_eq!(traps.order("/copy/99", None, last), FetchOrder::InOrder);
     assert!(traps.visited().iter().any(|(_, count)| *count > 1), "what was deferred is released");
 }
 
@@ -175,7 +178,7 @@ fn new_numbers_on_known_pages_of_a_trap_do_not_release_it() {
         let fetched = Fetched { path_and_query: "/count/1", words: Some(&words), digest: &[0; 32], is_text: true };
         traps.see_again(&fetched, &mut Vec::new());
     }
-    assert!(matches!(traps.order("/count/99", last), FetchOrder::Deferred(_)));
+    assert!(matches!(traps.order("/count/99", None, last), FetchOrder::Deferred(_)));
 }
 
 /// The allowance of a host that is nothing but a trap, over many intervals.
@@ -183,6 +186,7 @@ fn new_numbers_on_known_pages_of_a_trap_do_not_release_it() {
 fn an_allowance_is_renewed_once_per_interval() {
     const DAY: Duration = Duration::from_secs(86_400);
     let mut traps = HostTraps::default();
+    traps.allow(512);
     for number in 0..600 {
         see(&mut traps, &format!("/count/{number}"), &format!("page number {number}"));
     }
@@ -221,4 +225,51 @@ fn what_is_kept_of_a_host_is_bounded() {
     }
     assert!(traps.to_bytes().len() < 16 << 10, "{}", traps.to_bytes().len());
     assert!(HostTraps::from_bytes(b"nonsense").is_none());
+}
+
+fn made_up(number: usize) -> String {
+    let word = |at: usize| {
+        let seed = (number * 8 + at) as u64;
+        let hash = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (0..7).map(|letter| char::from(b'a' + (hash >> (8 + letter * 7)) as u8 % 26)).collect::<String>()
+    };
+    (0..8).map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// A search that repeats what it was asked for, and a maze: in both, each page has words that no other page has.
+#[test]
+fn words_of_the_own_url_and_made_up_words_are_nothing_new() {
+    let mut traps = HostTraps::default();
+    for number in 0..60 {
+        let words = made_up(number);
+        see(&mut traps, &format!("/search?q={}", words.replace(' ', "+")), &format!("nothing about {words}"));
+    }
+    let lines = traps.lines();
+    assert!(lines.iter().any(|line| line.starts_with("/search?q=~ is deferred")), "{lines:?}");
+    let mut traps = HostTraps::default();
+    for number in 0..400 {
+        let path = format!("/maze/{}/{}", made_up(number * 3).replace(' ', ""), made_up(number * 7).replace(' ', ""));
+        see(&mut traps, &path, &format!("welcome to {}", made_up(1000 + number)));
+    }
+    let lines = traps.lines();
+    assert!(lines.iter().any(|line| line.starts_with("/maze/*… is deferred")), "{lines:?}");
+}
+
+/// The same few words, and a picture of its own on each page.
+#[test]
+fn pages_with_a_new_picture_bring_something_new_and_link_texts_do_not() {
+    let of = |page: &dyn Fn(usize) -> String| {
+        let mut traps = HostTraps::default();
+        for number in 0..100 {
+            let said = page_words(page(number).as_bytes(), true);
+            let path = format!("/photo/{number}");
+            let fetched = Fetched { path_and_query: &path, words: Some(&said), digest: &[0; 32], is_text: true };
+            traps.see(&fetched, &mut Vec::new());
+        }
+        !traps.lines().is_empty()
+    };
+    assert!(!of(&|number| format!("<p>Photo {number}<img class=x src='/big/{number}.jpg?w=9'>")));
+    assert!(of(&|number| format!("<p>Photo {number}<img src=/logo.png?visit={number}>")), "a counter is no picture");
+    assert!(of(&|number| format!("<p>Photo {number}<a href=/photo/{}>{}</a>", number + 1, made_up(number))));
+    assert!(!of(&|number| format!("<p>Photo {number}<a href=/photo/1>Next</a> {}", &made_up(number)[..7])));
 }

@@ -38,6 +38,10 @@ pub(super) const SCOPE: &[Key] = &[
     key("link_storage.link_strategy.forms", Bool(|d, v| d.config.scope.forms = v)),
     key(crate::config::DROP_PARAMETERS, List(draft::set_drop_parameters)),
     live("link_storage.link_strategy.traps", Bool(|d, v| d.config.frontier.traps = v)),
+    live(
+        "link_storage.link_strategy.deferred_per_host",
+        Count(1, u32::MAX as u64, |d, v| d.config.frontier.deferred_per_host = v as u32),
+    ),
     live("link_storage.link_strategy.outlinks", Bool(|d, v| d.outlinks = v)),
     live(
         "link_storage.link_classifier.max_depth",

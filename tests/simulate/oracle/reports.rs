@@ -12,6 +12,7 @@ use crate::world::{Order, Trouble};
 const DONE: u8 = 0;
 const NO_SEED: u8 = 3;
 const UNDELIVERED: u8 = 5;
+const DEFERRED: u8 = 7;
 
 pub fn stories(case: &Case) -> Vec<String> {
     let (ran_out, stopped) = (case.ends.ran_out.as_ref(), case.ends.stopped.as_ref());
@@ -56,6 +57,7 @@ fn status(report: &Report) -> Option<String> {
     let letters = report.letters.values().sum::<u64>();
     let right = match letters {
         _ if report.seeds > 0 && report.failed_seeds.len() as u64 == report.seeds => NO_SEED,
+        0 if report.deferred > 0 => DEFERRED,
         0 => DONE,
         _ => UNDELIVERED,
     };

@@ -67,13 +67,15 @@ impl Said {
 /// The end of a process: its exit status, and what its summary says.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
-    /// 0 to 6, as the command line ends; 1: it failed.
+    /// 0 to 7, as the command line ends; 1: it failed.
     pub status: u8,
     /// How it ended, in the words of the summary, or the error.
     pub how: String,
     pub books: Vec<Books>,
     /// Dead letters on disk, by sink.
     pub letters: BTreeMap<String, u64>,
+    /// Deferred URLs, without those whose pages exist under another URL.
+    pub deferred: u64,
     /// Number of live pages.
     pub live: u64,
     /// Attempts of this process by outcome: a class of statuses (`2xx`), or a reason of a failure.
@@ -91,6 +93,7 @@ impl Report {
             how: summary.how(),
             books: summary.sinks.iter().map(|sink| Books::in_the_end(&sink.name, &sink.counters)).collect(),
             letters: letters.collect(),
+            deferred: summary.left_deferred(),
             live: summary.counts.live,
             attempts: summary.outcomes.iter().map(|(outcome, count)| ((*outcome).to_owned(), *count)).collect(),
             seeds: summary.seeds,

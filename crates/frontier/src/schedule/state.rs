@@ -99,6 +99,7 @@ impl Schedule {
             work_proposed: self.totals.work,
             first_time: self.totals.first_time,
             deferred: self.totals.deferred,
+            deferred_elsewhere: self.totals.deferred_elsewhere,
             given_up: self.urls_given_up,
             page: live + gone + refused + failed + withheld + alias,
             live,

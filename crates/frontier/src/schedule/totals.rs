@@ -48,6 +48,9 @@ pub struct Totals {
     /// Links left out because they lead to new hosts of a domain at its limit.
     #[cbor(n(17), default)]
     pub over_hosts: u64,
+    /// The part of `deferred` whose pages exist under another URL. Older stores have not counted them.
+    #[cbor(n(18), default)]
+    pub deferred_elsewhere: u64,
 }
 
 impl Totals {

@@ -15,9 +15,8 @@ use std::time::Duration;
 use minicbor::{Decode, Encode};
 use seine_parse::page::EpochMs;
 
-/// The allowance of a host: `LEAST` URLs, or for a large host one in `ONE_OF` of its fetches. The fetches it took to
-/// detect an unproductive pattern are charged as well.
-const LEAST: u32 = 512;
+/// The allowance of a host: the configured number of URLs, or for a large host one in `ONE_OF` of its fetches. The
+/// fetches it took to detect an unproductive pattern are charged as well.
 const ONE_OF: u32 = 12;
 /// Number of URLs released at once.
 const PORTION: u32 = 64;
@@ -45,6 +44,9 @@ pub(super) struct Allowance {
     fewest: u64,
     #[cbor(n(6), default)]
     interval: Interval,
+    /// The configured number of URLs.
+    #[cbor(n(7), default)]
+    pub(super) least: u32,
 }
 
 /// The requests since the allowance was last renewed.
@@ -62,7 +64,7 @@ struct Interval {
 
 impl Allowance {
     fn whole(&self) -> u32 {
-        LEAST.max(self.fetches / ONE_OF)
+        self.least.max(self.fetches / ONE_OF)
     }
 
     pub(super) fn left(&self) -> u32 {

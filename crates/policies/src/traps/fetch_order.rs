@@ -1,6 +1,7 @@
 //! When to fetch a URL, and how queued URLs are re-evaluated.
 
-use super::{HostTraps, MIRROR, SESSIONS, parameters, pattern};
+use super::pattern_stats::PatternStats;
+use super::{HostTraps, MIRROR, SESSIONS, SILENT, Worth, parameters, pattern};
 
 /// When to fetch a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,12 +23,47 @@ pub enum Swept {
 }
 
 impl HostTraps {
+    /// When to fetch a link of this host that was found on a page `from` it (none: of another host) of worth `on`. None:
+    /// a seed, or a URL that was known before.
+    pub fn order(&self, path_and_query: &str, from: Option<&str>, on: Option<Worth>) -> FetchOrder {
+        if self.is_mirror() {
+            return FetchOrder::Deferred(MIRROR);
+        }
+        let Some(on) = on else { return FetchOrder::InOrder };
+        match self.cool_target(path_and_query) {
+            None => FetchOrder::InOrder,
+            // News on a page of a cool pattern leads on to the next pages of this pattern, and to no others of the trap.
+            Some(cool) if on.feeds_itself && !on.is_barren && on.marks.has(cool.mark) && cool.leads_on() => {
+                FetchOrder::InOrder
+            }
+            Some(cool) if on.feeds_itself => FetchOrder::Deferred(cool.mark),
+            Some(cool) if from.is_some_and(|from| is_variant(path_and_query, from)) => FetchOrder::Deferred(cool.mark),
+            Some(_) => FetchOrder::Last,
+        }
+    }
+
+    /// Whether a link leads out of the trap that its page belongs to, to a pattern that brings something new.
+    pub fn leads_out(&self, path_and_query: &str, on: Worth) -> bool {
+        let marks = self.marks(&pattern::of(path_and_query));
+        let is_news = self.pattern(marks.own).is_some_and(|target| target.silent < SILENT);
+        is_news && !on.marks.has(marks.own) && self.cool(marks).is_none()
+    }
+
+    /// The cool pattern of a URL.
+    fn cool_target(&self, path_and_query: &str) -> Option<&PatternStats> {
+        let has_cool = self.patterns.iter().any(|stats| stats.is_cool);
+        has_cool.then(|| self.cool(self.marks(&pattern::of(path_and_query)))).flatten()
+    }
+
     /// Re-evaluates a queued URL, given its path and query.
     pub fn judge(&self, path_and_query: &str) -> Swept {
         match parameters::without(path_and_query, self.sessions()) {
             Some(page) => Swept::Renamed(SESSIONS, page),
             None if self.is_mirror() => Swept::Order(FetchOrder::Deferred(MIRROR)),
-            None => Swept::Order(self.order_on(path_and_query, false)),
+            None => {
+                let is_cool = self.cool_target(path_and_query).is_some();
+                Swept::Order(if is_cool { FetchOrder::Last } else { FetchOrder::InOrder })
+            }
         }
     }
 
@@ -35,9 +71,14 @@ impl HostTraps {
     /// pattern was fetched, as for a front page, the URL is fetched in order.
     pub fn judge_on(&self, path_and_query: &str, on: &str) -> FetchOrder {
         let marks = self.marks(&pattern::of(on));
-        match self.pattern(marks.own) {
-            None => FetchOrder::InOrder,
-            Some(_) => self.order_on(path_and_query, self.cool(marks).is_some()),
+        // Without statistics of its own, the page's directory decides.
+        let stats = self.pattern(marks.own).or_else(|| self.pattern(marks.directory));
+        match (stats, self.cool_target(path_and_query)) {
+            (None, _) | (_, None) => FetchOrder::InOrder,
+            (_, Some(cool)) if self.cool(marks).is_some() || is_variant(path_and_query, on) => {
+                FetchOrder::Deferred(cool.mark)
+            }
+            (_, Some(_)) => FetchOrder::Last,
         }
     }
 
@@ -45,4 +86,14 @@ impl HostTraps {
     pub fn cool_mark(&self, path_and_query: &str) -> Option<u32> {
         Some(self.cool(self.marks(&pattern::of(path_and_query)))?.mark)
     }
+}
+
+/// Whether a URL is another view of the page that leads to it: only their queries differ, as in the history of a page or
+/// the orders of a list. So the page leads to itself.
+fn is_variant(path_and_query: &str, from: &str) -> bool {
+    let path = |path_and_query: &str| path_and_query.split('?').next().map(str::len);
+    let length = path(path_and_query).unwrap_or(0);
+    path_and_query.len() > length
+        && path(from) == Some(length)
+        && path_and_query.as_bytes()[..length] == from.as_bytes()[..length]
 }

@@ -12,8 +12,9 @@
 //! pages renews it slowly, and their new texts count too (`rechecks.rs`).
 //!
 //! A query can combine its names in very many ways, and each combination is a pattern of its own. So a fetch with a
-//! query also counts for its *family*: the path with any query. The family decides for patterns that brought nothing
-//! for [`DOUBTED`] fetches or were never fetched.
+//! query also counts for its *family*: the path with any query. Patterns with fewer than [`FEW`] fetches also count for
+//! their *directory*, because a maze or a wiki has a new name in each path. Family and directory decide for patterns that
+//! have few fetches or brought nothing for [`DOUBTED`] fetches.
 //!
 //! This module also learns parameters that carry sessions ([`parameters`]) and hosts that mirror another one
 //! (`mirror.rs`). Other crawlers solve this differently. Heritrix has rules for the form of a path. IRLbot (Lee et al.,
@@ -48,6 +49,8 @@ const MAX_PATTERNS: usize = 32;
 const SILENT: u16 = 16;
 /// If a pattern had no new words for this many fetches, its family decides for it.
 const DOUBTED: u16 = 4;
+/// A pattern with fewer fetches is judged together with the others of its directory.
+const FEW: u32 = 8;
 /// See [`HostTraps::wants`].
 const SAMPLED: u32 = 4;
 /// A host is a mirror if this many pages at equal paths are equal. One different page is allowed per `MIRRORED_AGAINST`
@@ -79,6 +82,9 @@ pub struct HostTraps {
     sweep_from: Option<u64>,
     #[cbor(n(5), default)]
     allowance: Allowance,
+    /// After this re-evaluation another one follows, for the URLs of the batch in which the pattern became cool.
+    #[cbor(n(6), default)]
+    sweeps_again: bool,
 }
 
 /// A fetch of a new URL, as far as traps need it.
@@ -101,17 +107,36 @@ pub struct Worth {
     pub feeds_itself: bool,
 }
 
-/// The marks of a pattern and of its family.
+impl Worth {
+    /// The same for a page that leads out of its trap.
+    pub fn with_way_out(self) -> Worth {
+        Worth { is_barren: false, ..self }
+    }
+}
+
+/// The marks of a pattern, its family and its directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Marks {
     own: u32,
     family: Option<u32>,
+    directory: u32,
+}
+
+impl Marks {
+    fn has(&self, mark: u32) -> bool {
+        mark == self.own || Some(mark) == self.family || mark == self.directory
+    }
 }
 
 impl HostTraps {
     /// The inverse of [`HostTraps::to_bytes`]. None if the bytes cannot be decoded.
     pub fn from_bytes(bytes: &[u8]) -> Option<HostTraps> {
         minicbor::decode(bytes).ok()
+    }
+
+    /// Sets how many deferred URLs may be fetched though they lead to as many again.
+    pub fn allow(&mut self, urls: u32) {
+        self.allowance.least = urls;
     }
 
     pub fn to_bytes(&self) -> Vec<u8> {
@@ -137,9 +162,10 @@ impl HostTraps {
         let news = match fetched.words {
             None => News::None,
             Some(words) => {
-                let news = self.seen.see(if fetched.is_text { words } else { &NOTHING }, fetched.digest);
+                let said = if fetched.is_text { words } else { &NOTHING };
+                let news = self.seen.see(said, fetched.digest, fetched.path_and_query);
                 let is_page = fetched.is_text && words.mark != 0;
-                let learned = is_page.then(|| self.parameters.see(fetched.path_and_query, words.mark)).flatten();
+                let learned = is_page.then(|| self.parameters.see(fetched.path_and_query, words)).flatten();
                 if let Some(name) = learned {
                     tell.push(format!(
                         "parameter {name} is removed from links: its values differ, and the pages are the same"
@@ -151,48 +177,58 @@ impl HostTraps {
         };
         self.allowance.fetches = self.allowance.fetches.saturating_add(1);
         let pattern = pattern::of(fetched.path_and_query);
-        for pattern in pattern::family(&pattern).iter().chain([&pattern]) {
-            self.count(pattern, &news, tell);
+        let has_few = self.pattern(pattern::mark(&pattern)).is_none_or(|own| own.fetches < FEW);
+        let directory = has_few.then(|| pattern::directory(&pattern));
+        let mut is_barren = false;
+        for pattern in pattern::family(&pattern).iter().chain(&directory).chain([&pattern]) {
+            is_barren |= !self.count(pattern, &news, tell);
         }
         let marks = self.marks(&pattern);
-        Worth { marks, is_barren: !matches!(news, News::Words(_)), feeds_itself: self.cool(marks).is_some() }
+        Worth { marks, is_barren, feeds_itself: self.cool(marks).is_some() }
     }
 
-    fn count(&mut self, pattern: &str, news: &News, tell: &mut Vec<String>) {
+    /// Returns whether the fetch brought something new to the pattern.
+    fn count(&mut self, pattern: &str, news: &News, tell: &mut Vec<String>) -> bool {
         let at = self.index_of(pattern);
         let stats = &mut self.patterns[at];
         let was_cool = stats.is_cool;
-        stats.count(news);
+        let is_news = stats.count(news);
         if stats.is_cool && !was_cool {
             tell.push(format!("{} is deferred: {}", stats.name(), stats.yield_text()));
-            self.sweep_from = Some(0);
+            (self.sweep_from, self.sweeps_again) = (Some(0), true);
             self.allowance.spend(u32::from(stats.stale));
         }
+        is_news
     }
 
     fn pattern(&self, mark: u32) -> Option<&PatternStats> {
         self.patterns.iter().find(|stats| stats.mark == mark)
     }
 
-    /// The marks of a pattern and of its family.
+    /// The marks of a pattern, its family and its directory.
     fn marks(&self, pattern: &str) -> Marks {
-        let family = pattern::family(pattern).map(|family| self.resolved(pattern::mark(&family)));
-        Marks { own: self.resolved(pattern::mark(pattern)), family }
+        let resolved = |pattern: &str| self.resolved(pattern::mark(pattern));
+        let family = pattern::family(pattern).map(|family| resolved(&family));
+        Marks { own: resolved(pattern), family, directory: resolved(&pattern::directory(pattern)) }
     }
 
-    /// The cool pattern that a URL is deferred for: its own, or its family's if the family decides.
-    fn cool(&self, Marks { own, family }: Marks) -> Option<&PatternStats> {
+    /// The cool pattern that a URL is deferred for: its own, or a wider one if that decides.
+    fn cool(&self, Marks { own, family, directory }: Marks) -> Option<&PatternStats> {
         let own = self.pattern(own);
         let is_doubted = own.is_none_or(|own| own.silent >= DOUBTED);
+        let has_few = own.is_none_or(|own| own.fetches < FEW);
         let family = family.filter(|_| is_doubted).and_then(|family| self.pattern(family));
-        [own, family].into_iter().flatten().find(|stats| stats.is_cool)
+        let directory = self.pattern(directory).filter(|_| has_few);
+        [own, family, directory].into_iter().flatten().find(|stats| stats.is_cool)
     }
 
     /// A page with nothing new led to an unknown URL of this host.
     pub fn led_on(&mut self, worth: Worth, path_and_query: &str) {
         let marks = self.marks(&pattern::of(path_and_query));
-        let is_own =
-            marks.own == worth.marks.own || marks.family.is_some_and(|family| worth.marks.family == Some(family));
+        let has_few = self.pattern(marks.own).is_none_or(|own| own.fetches < FEW);
+        let is_own = marks.own == worth.marks.own
+            || marks.family.is_some_and(|family| worth.marks.family == Some(family))
+            || (has_few && marks.directory == worth.marks.directory);
         // Only a target pattern that has been fetched counts. Otherwise two patterns that link to each other would
         // never become cool.
         let target = self.pattern(marks.own).or_else(|| self.pattern(marks.family?));
@@ -212,30 +248,7 @@ impl HostTraps {
     }
 
     fn patterns_of(&mut self, worth: Worth) -> impl Iterator<Item = &mut PatternStats> {
-        let of_it =
-            move |stats: &&mut PatternStats| stats.mark == worth.marks.own || Some(stats.mark) == worth.marks.family;
-        self.patterns.iter_mut().filter(of_it)
-    }
-
-    /// When to fetch a link of this host that was found on a page of worth `on`. None: a seed, or a URL that was known
-    /// before.
-    pub fn order(&self, path_and_query: &str, on: Option<Worth>) -> FetchOrder {
-        match on {
-            _ if self.is_mirror() => FetchOrder::Deferred(MIRROR),
-            None => FetchOrder::InOrder,
-            Some(on) => self.order_on(path_and_query, on.feeds_itself && on.is_barren),
-        }
-    }
-
-    fn order_on(&self, path_and_query: &str, feeds_itself: bool) -> FetchOrder {
-        if self.patterns.iter().all(|stats| !stats.is_cool) {
-            return FetchOrder::InOrder;
-        }
-        match self.cool(self.marks(&pattern::of(path_and_query))) {
-            None => FetchOrder::InOrder,
-            Some(stats) if feeds_itself => FetchOrder::Deferred(stats.mark),
-            Some(_) => FetchOrder::Last,
-        }
+        self.patterns.iter_mut().filter(move |stats| worth.marks.has(stats.mark))
     }
 
     /// Names of session parameters, which are removed from links of this host.
@@ -255,7 +268,7 @@ impl HostTraps {
 
     /// Sets how far the re-evaluation has come; none: finished.
     pub fn swept(&mut self, to: Option<u64>) {
-        self.sweep_from = to;
+        self.sweep_from = to.or_else(|| std::mem::take(&mut self.sweeps_again).then_some(0));
     }
 
     /// A page of this host was compared with the page of `other` at the same path.
@@ -345,4 +358,4 @@ pub fn is_elsewhere(mark: u32) -> bool {
     matches!(mark, MIRRORED | SESSIONS)
 }
 
-static NOTHING: PageWords = PageWords { mark: 0, words: Vec::new() };
+static NOTHING: PageWords = PageWords { mark: 0, mark_of_words: 0, words: Vec::new(), pictures: Vec::new() };

@@ -11,6 +11,9 @@
 use minicbor::{Decode, Encode};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::pattern;
+use super::text::PageWords;
+
 const AGREED: u16 = 8;
 const VALUES: usize = 6;
 const TEXTS: usize = 4;
@@ -70,14 +73,16 @@ impl Parameters {
         &self.learned
     }
 
-    /// Counts a page by its path, query and the mark of its text. Returns the parameter that was learned, if any.
-    pub fn see(&mut self, path_and_query: &str, text: u64) -> Option<String> {
+    /// Counts a page by its path, query and text. Returns the parameter that was learned, if any. A value that looks
+    /// random may be a session on pages that count their visitors, so numbers in the text do not matter then.
+    pub fn see(&mut self, path_and_query: &str, said: &PageWords) -> Option<String> {
         let mut learned = None;
         for (name, value) in parameters(path_and_query).take(OF_URL) {
             if value.is_empty() || name.len() > NAME_BYTES || self.learned.len() >= LEARNED {
                 continue;
             }
             let Some(page) = without(path_and_query, &[name.as_str()]) else { continue };
+            let text = if pattern::is_random(value) { said.mark_of_words } else { said.mark };
             let page = xxh3_64(format!("{name} {page}").as_bytes()) as u32;
             let is_learned = self.compare(&name, page, xxh3_64(value.as_bytes()) as u32, text as u32);
             if is_learned && learned.is_none() {

@@ -32,6 +32,14 @@ pub fn family(pattern: &str) -> Option<String> {
     pattern.split_once('?').map(|(path, _)| format!("{path}?…"))
 }
 
+/// The directory of a pattern: its first segment with anything behind it, and the same query. Names that each occur once
+/// are judged together.
+pub fn directory(pattern: &str) -> String {
+    let (path, query) = pattern.split_at(pattern.find('?').unwrap_or(pattern.len()));
+    let end = path.get(1..).and_then(|path| path.find('/')).map_or(0, |end| end + 1);
+    format!("{}/*…{query}", &path[..end])
+}
+
 /// The pattern of a path and query. The URL must be normalised.
 pub fn of(path_and_query: &str) -> String {
     let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
@@ -101,7 +109,7 @@ fn push_class(out: &mut String, text: &str) {
     }
 }
 
-fn is_random(text: &str) -> bool {
+pub(super) fn is_random(text: &str) -> bool {
     let (letters, digits) = text.bytes().fold((0, 0), |(letters, digits), byte| {
         (letters + usize::from(byte.is_ascii_alphabetic()), digits + usize::from(byte.is_ascii_digit()))
     });

@@ -19,9 +19,9 @@ impl HostTraps {
     /// counts against it: a site that answered with one page for all URLs for a while is no trap.
     pub fn see_again(&mut self, fetched: &Fetched, tell: &mut Vec<String>) {
         let Some(words) = fetched.words else { return };
-        let news = self.seen.see(words, fetched.digest);
+        let news = self.seen.see(words, fetched.digest, fetched.path_and_query);
         let marks = self.marks(&pattern::of(fetched.path_and_query));
-        let is_of_it = |stats: &&mut PatternStats| stats.mark == marks.own || Some(stats.mark) == marks.family;
+        let is_of_it = |stats: &&mut PatternStats| marks.has(stats.mark);
         let mut healed = 0;
         for stats in self.patterns.iter_mut().filter(is_of_it) {
             let was_cool = stats.is_cool;

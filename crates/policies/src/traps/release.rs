@@ -4,6 +4,8 @@ use super::{HostTraps, MIRROR, MIRRORED, MIRRORED_PAGES};
 
 /// How many URLs are released at once after a pattern became warm again.
 const DRAINED: usize = 512;
+/// The same for each fetch of the host while it has others.
+const DRAINED_BESIDE: usize = 8;
 
 impl HostTraps {
     /// Counts a fetch of the host. Returns the marks whose URLs are now released, and how many of each.
@@ -11,7 +13,7 @@ impl HostTraps {
         let mut released = Vec::new();
         for stats in &mut self.patterns {
             if stats.is_draining {
-                released.push((stats.mark, DRAINED));
+                released.push((stats.mark, DRAINED_BESIDE));
             } else if stats.is_cool {
                 stats.earned += 1;
                 if stats.earned >= stats.every() && self.allowance.is_for_more() {

@@ -6,7 +6,7 @@
 
 use minicbor::{Decode, Encode};
 
-use super::text::PageWords;
+use super::text::{PageWords, url_words};
 
 /// Bytes of one filter of a host, and of a pattern.
 const OF_HOST: usize = 1024;
@@ -43,16 +43,26 @@ pub(super) struct Words<const BYTES: usize> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum News {
     /// These words. Empty if the body is not text: then all of it is new.
-    Words(Vec<u32>),
+    Words(NewWords),
     /// All words are known, but not this text.
     None,
     /// The same text was seen lately.
     Same,
 }
 
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct NewWords {
+    pub(super) words: Vec<u32>,
+    /// Number of words of the page.
+    pub(super) of: usize,
+    /// It has a new picture.
+    pub(super) has_picture: bool,
+}
+
 impl Seen {
-    /// Remembers a page. A page without words is identified by `digest`, that of its bytes.
-    pub(super) fn see(&mut self, said: &PageWords, digest: &[u8; 32]) -> News {
+    /// Remembers a page. A page without words is identified by `digest`, that of its bytes. Words of its own URL say
+    /// nothing: a search repeats what it was asked for.
+    pub(super) fn see(&mut self, said: &PageWords, digest: &[u8; 32], path_and_query: &str) -> News {
         let mark = match said.mark {
             0 => u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]]),
             mark => (mark >> 32) as u32 ^ mark as u32,
@@ -64,11 +74,14 @@ impl Seen {
             self.texts[at * 4..at * 4 + 4].copy_from_slice(&mark.to_le_bytes());
             self.at = ((at + 1) % TEXTS) as u16;
         }
-        let new = self.words.add_all(&said.words);
+        let of_url = url_words(path_and_query);
+        let told: Vec<u32> = said.words.iter().copied().filter(|word| of_url.binary_search(word).is_err()).collect();
+        let words = self.words.add_all(&told);
+        let has_picture = !self.words.add_all(&said.pictures).is_empty();
         match is_same {
-            true => News::Same,
-            false if new.is_empty() && said.mark != 0 => News::None,
-            false => News::Words(new),
+            true if !has_picture => News::Same,
+            false if words.is_empty() && !has_picture && said.mark != 0 => News::None,
+            _ => News::Words(NewWords { words, of: told.len(), has_picture }),
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::keys::{Keys, Rank, UrlKey};
 use crate::schedule::Totals;
 use crate::{FrontierError, PageRecord, WHEN_LINKED_AGAIN};
 use seine_parse::page::EpochMs;
+use seine_policies::traps::is_elsewhere;
 
 /// The parts, each with its own changes.
 pub(crate) struct Urls<'a> {
@@ -78,11 +79,13 @@ impl Urls<'_> {
         item: &QueuedUrl,
     ) -> Result<(), FrontierError> {
         let host = &mut self.hosts.change(url.host, origin)?.record;
-        let deferred = u64::from(deferred_under(due).is_some());
         host.later += 1;
         host.parked += u64::from(due == WHEN_LINKED_AGAIN);
-        host.deferred += deferred;
-        self.totals.deferred += deferred;
+        if let Some(mark) = deferred_under(due) {
+            host.deferred += 1;
+            self.totals.deferred += 1;
+            self.totals.deferred_elsewhere += u64::from(is_elsewhere(mark));
+        }
         self.totals.work += 1;
         self.queues.put_later(url, due, rank, item);
         Ok(())
@@ -95,11 +98,14 @@ impl Urls<'_> {
             UrlState::Done => return Ok(()),
             UrlState::Ready(_) => host.ready = host.ready.saturating_sub(1),
             UrlState::Later { due, .. } => {
-                let deferred = u64::from(deferred_under(due).is_some());
                 host.later = host.later.saturating_sub(1);
                 host.parked = host.parked.saturating_sub(u64::from(due == WHEN_LINKED_AGAIN));
-                host.deferred = host.deferred.saturating_sub(deferred);
-                self.totals.deferred = self.totals.deferred.saturating_sub(deferred);
+                if let Some(mark) = deferred_under(due) {
+                    host.deferred = host.deferred.saturating_sub(1);
+                    self.totals.deferred = self.totals.deferred.saturating_sub(1);
+                    let elsewhere = &mut self.totals.deferred_elsewhere;
+                    *elsewhere = elsewhere.saturating_sub(u64::from(is_elsewhere(mark)));
+                }
             }
         }
         self.totals.work = self.totals.work.saturating_sub(1);

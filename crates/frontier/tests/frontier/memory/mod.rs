@@ -270,6 +270,7 @@ impl Verdicts for MemoryFrontier {
             in_flight: volatile.in_flight.len() as u64,
             links_seen: kept.links_seen,
             over_hosts: kept.over_hosts,
+            deferred_elsewhere: 0,
             judged: kept.harvest.judged,
             relevant: kept.harvest.relevant,
         }
