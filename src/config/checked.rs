@@ -68,7 +68,8 @@ pub struct FrontierConfig {
     pub focus: super::FocusConfig,
     pub redirects: Redirects,
     pub canonical: Canonical,
-    /// In near duplicates about so many of 100 words differ, 0 to 3. 0: only equal bytes. None: no detection of duplicates.
+    /// In near duplicates at most about this many of 100 words differ, 0 to 3. 0: only equal bytes. None: no detection of
+    /// duplicates.
     pub duplicates: Option<u8>,
     /// The share of the requests to a host that rechecks get, 0 to 1.
     pub revisit_share: f64,

@@ -41,7 +41,8 @@ pub(super) enum OutcomeKind {
     Nothing,
     /// The connection failed before the URL was requested.
     Connection,
-    /// The host asked for a pause, broke off, or put a wall before the page. This concerns all of its URLs, unless only one gets it again and again.
+    /// The host asked for a pause, broke off, or put a wall before the page. This concerns all of its URLs, unless only
+    /// one gets it again and again.
     Rejection,
     /// Charged to the URL while other URLs succeed, and to the host if several URLs fail in a row.
     Either,

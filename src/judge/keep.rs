@@ -50,8 +50,8 @@ pub(super) fn refuses_conditions(event: &PageEvent) -> bool {
     event.response().is_some_and(|response| matches!(response.status, 400 | 412)) && has_condition()
 }
 
-/// The first and the last second in which the server may have made its answer: by its own clock, if it has told one. Else it was
-/// at some time between the request and the end of the answer.
+/// The first and the last second in which the server may have made its answer: the time of `Date`, if the answer has it.
+/// Otherwise from the request to the end of the answer.
 fn answered_between(event: &PageEvent, response: &Response) -> (EpochMs, EpochMs) {
     let (first, last) = date_of(response, "date").map_or((event.started_ms, event.ended_ms), |date| (date, date));
     (first / 1000, last / 1000)

@@ -44,8 +44,8 @@ pub(crate) fn target(from: &Url, location: &str) -> Option<Target> {
 }
 
 /// When a redirect may be followed at the earliest: its `Retry-After` is the least time before the redirected request (RFC
-/// 9110 §10.2.3). `waits_since`: when a redirect of the URL came first that had to wait. Each attempt gets it again, so the time
-/// counts from then.
+/// 9110 §10.2.3). `waits_since`: when the URL first got a redirect that had to wait. The time counts from then, because
+/// each attempt gets the redirect again.
 pub(crate) fn followed_from(
     outcome: &Outcome,
     ended_ms: EpochMs,

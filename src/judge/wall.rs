@@ -7,8 +7,8 @@ use seine_parse::walls::{self, Answer, MAX_BYTES, Wall};
 
 use crate::config::Walls;
 
-/// Marks an answer that is a wall. `asked`: the URL that was requested first, and its kind. `url`: the URL that answered. Returns the decoded body, if it
-/// was needed and is complete.
+/// Marks an answer that is a wall. `asked`: the URL that was requested first, and its kind. `url`: the URL that answered.
+/// Returns the decoded body, if it was needed and is complete.
 ///
 /// An embedded resource may contain a challenge or a form of another site, so only pages and sitemaps are checked.
 pub(crate) fn mark(outcome: &mut Outcome, url: &str, (asked, kind): (&str, Kind), walls: Walls) -> Option<Decoded> {

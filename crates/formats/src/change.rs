@@ -33,8 +33,8 @@ pub fn write(event: &PageEvent, out: &mut Vec<u8>) {
     serde_json::to_writer(out, &change).expect("strings and numbers are always JSON, and a Vec takes every byte");
 }
 
-/// Why a page is gone: the reason for which it is withheld (`noindex`, `alias`), `duplicate`, `http_404`, `not_found` (an error
-/// page with another status), or the name of a failure.
+/// Why a page is gone: the reason for which it is withheld (`noindex`, `alias`), `duplicate`, `http_404`, `not_found` (an
+/// error page with another status), or the name of a failure.
 pub fn reason(event: &PageEvent) -> String {
     if let Some(withheld) = &event.withheld {
         return withheld.name().to_owned();

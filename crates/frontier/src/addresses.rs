@@ -34,7 +34,7 @@ pub(crate) struct Addresses {
 struct Line {
     /// No request before this.
     free_at: EpochMs,
-    /// Whose request was the last one.
+    /// The host of the last request.
     visitor: Option<HostKey>,
     /// A remote worker has the address until then.
     held_until: EpochMs,

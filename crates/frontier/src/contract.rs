@@ -139,7 +139,7 @@ pub trait Validation: Verdicts + Notes {
     /// Returns how many.
     fn fetch_again(&self, lost: &Unjudged) -> u64;
 
-    /// What is stored of a host for finding traps.
+    /// The stored facts of a host that find traps.
     fn traps(&self, origin: &str) -> Result<StoredTraps, FrontierError>;
 
     /// The link that led to a URL that was not fetched yet, if links have scores.

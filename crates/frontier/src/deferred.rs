@@ -21,7 +21,7 @@ pub fn deferred_under(due: EpochMs) -> Option<u32> {
     due.checked_sub(DEFERRED).and_then(|mark| u32::try_from(mark).ok())
 }
 
-/// What is stored of a host for finding traps.
+/// The stored facts of a host that find traps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoredTraps {
     /// Pages of the host ever admitted.

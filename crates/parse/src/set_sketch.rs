@@ -5,7 +5,7 @@
 //! cancel out. As in decoding a BCH code, the shortest recurrence of the sums of all powers (Berlekamp and Massey) is as
 //! long as there are such elements.
 
-/// Number of sums. Up to one difference less is counted; a chance of 1 in 65,536 takes more for fewer.
+/// Number of sums. Up to `SUMS - 1` differences are counted. More are taken for fewer with a chance of 1 in 65,536.
 pub const SUMS: usize = 5;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -70,7 +70,7 @@ fn product(one: u16, other: u16) -> u16 {
     })
 }
 
-/// The power of 2^16 - 2. Not of 0.
+/// The multiplicative inverse: the number to the power of 2^16 - 2. 0 has none.
 fn inverse(number: u16) -> u16 {
     let mut power = number;
     let mut inverse = 1;

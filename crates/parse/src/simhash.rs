@@ -2,8 +2,9 @@
 //!
 //! Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (STOC 2002). Manku, Jain and Das Sarma,
 //! "Detecting Near-Duplicates for Web Crawling" (WWW 2007), count texts within 3 of 64 bits as near-duplicates. Seine
-//! measures with it how far a page has changed; duplicates have a [sketch](super::text_sketch). Two texts differ in about 64/π · arccos(c) bits, where c is the cosine of their features. That is 1.6 bits if 3 of 1000
-//! features differ, and 9 bits if a tenth differs.
+//! measures with it how far a page has changed; duplicates have a [sketch](super::text_sketch). Two texts differ in about
+//! 64/π · arccos(c) bits, where c is the cosine of their features: 1.6 bits if 3 of 1000 features differ, and 9 bits if
+//! a tenth differs.
 //!
 //! Features are pairs of neighbouring words, and the first word alone. Each distinct pair counts once, so that neither
 //! "of the" nor a long list dominates. Words are those of [`words`](super::words); in scripts without spaces each

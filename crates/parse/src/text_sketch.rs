@@ -6,10 +6,9 @@
 //! their pairs in common. The hashes fall into 64 classes, and the sketch is made of the smallest of each ("one
 //! permutation hashing", Li, Owen and Zhang 2012; Shrivastava and Li 2014 for classes without a hash).
 //!
-//! Pages of one template have nearly the same text, too. So a sketch also has what tells them apart: the **subject**, which
-//! is the title and the headline, and the **details**, which are the numbers of the text and the words of short lines
-//! such as the items of a list. Subjects must be equal, and details nearly. For them the sketch has a
-//! [set sketch](super::set_sketch).
+//! Pages of one template have nearly the same text, too. Subject and details tell them apart. The **subject** is the title
+//! and the headline. The **details** are the numbers of the text and the words of short lines, such as the items of a
+//! list. Subjects must be equal, and details nearly. For the details the sketch has a [set sketch](super::set_sketch).
 //!
 //! **Records store sketches.** After a change here, [`METHOD`] needs a new number. Then every page is compared anew.
 
@@ -75,7 +74,7 @@ impl BodySketch {
         bytes
     }
 
-    /// None if they are too few or too many.
+    /// None if the number of bytes is wrong.
     pub fn from_bytes(bytes: &[u8]) -> Option<BodySketch> {
         let bytes: [u8; BodySketch::BYTES] = bytes.try_into().ok()?;
         let detail = |at: usize| u16::from_be_bytes([bytes[8 + 2 * at], bytes[9 + 2 * at]]);
@@ -98,7 +97,7 @@ impl TextSketch {
         bytes
     }
 
-    /// None if they are too few or too many.
+    /// None if the number of bytes is wrong.
     pub fn from_bytes(bytes: &[u8]) -> Option<TextSketch> {
         let (bands, body) = bytes.split_at_checked(4 * BANDS)?;
         let band = |at: usize| u32::from_be_bytes(std::array::from_fn(|byte| bands[4 * at + byte]));
@@ -173,8 +172,7 @@ fn filled(minima: &[u64; CLASSES]) -> [u64; CLASSES] {
     })
 }
 
-/// What the page is about: its title with its headline. If the title begins with the headline, only that, because the
-/// site's name follows.
+/// A hash of title and headline. If the title begins with the headline, of that alone, because the site's name follows.
 fn subject(page: &PageFacts) -> u64 {
     let title = &page.about.title;
     let headline = headline(page).map(|at| letters(&page.line(&at))).unwrap_or_default();
@@ -265,8 +263,8 @@ fn own_lines(page: &PageFacts) -> Vec<Line> {
     lines
 }
 
-/// The lines from the headline, or else the first sentence, to the last sentence. What is before and behind may be the
-/// frame of the page.
+/// The lines from the headline, or else the first sentence, to the last sentence. Other lines may be the frame of the
+/// page.
 fn main_part<'a>(page: &PageFacts, lines: &'a [Line]) -> &'a [Line] {
     let is_sentence = |line: &Line| is_sentence(&page.text[line.at.clone()]);
     let begin = match headline(page) {

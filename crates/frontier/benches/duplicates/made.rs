@@ -64,7 +64,7 @@ pub fn article(number: u64) -> Page {
     Page { title: format!("{heading} - The News"), heading, blocks, frame: 1 }
 }
 
-/// What tells the products of a shop apart.
+/// How the products of a shop differ.
 #[derive(Clone, Copy)]
 pub enum Differs {
     /// Title and heading, and some words of the description.

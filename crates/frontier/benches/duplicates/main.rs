@@ -189,7 +189,7 @@ impl Asking {
         format!("http://host.example/{}", self.number)
     }
 
-    /// Of which page it is a duplicate. `keeps`: later pages are compared with it.
+    /// Returns the page that it duplicates. `keeps`: later pages are compared with it.
     fn ask(&mut self, body: &[u8], keeps: bool) -> Option<DuplicateOf> {
         self.number += 1;
         let reserved = self.frontier.reserve(&self.url(), Kind::Page, 0).expect("the frontier answers");

@@ -5,9 +5,7 @@ use super::ngrams::groups;
 
 /// A piece is in another language if the candidate has less than this part of the best sum there.
 const NEAR: f32 = 0.75;
-/// The logarithm of the odds of being right is the sum of a constant and of these times: the mean weight, the share of known
-/// words and the lead (compared with text of the language), the logarithms of the lead and of the number of groups.
-/// `scripts/language` learns them.
+/// The sum of these times [`Evidence::factors`] is the logarithm of the odds of being right. `scripts/language` learns them.
 const ODDS: [f32; 6] = [3.305, 2.129, 1.473, 1.609, 1.082, -1.230];
 /// Weights are stored as whole numbers of this size.
 const STEP: f32 = 1.0 / 8.0;
@@ -20,7 +18,7 @@ struct Sums {
     known_words: [u32; MAX_LANGUAGES],
 }
 
-/// What is known of a text's most probable language.
+/// Measures of a text's most probable language.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence {
     tag: Option<&'static str>,
@@ -71,7 +69,8 @@ impl Evidence {
         1.0 / (1.0 + (-odds).exp())
     }
 
-    /// The numbers that decide, those of `ODDS`.
+    /// What `ODDS` are multiplied with: 1; the mean weight, the share of known words and the lead, each compared with
+    /// text of the language; the logarithms of the lead and of the number of groups.
     pub fn factors(&self) -> [f32; ODDS.len()] {
         [1.0, self.weight, self.words.min(1.3), self.relative_lead.min(1.3), (self.lead + 1.0).ln(), self.groups.ln()]
     }

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 const FILE: &[u8] = include_bytes!("model.bin.zst");
-/// What an unpacked file of the supported format begins with.
+/// The first bytes of an unpacked file of the supported format.
 const VERSION: &[u8] = b"seine language 1\n";
 /// Numbers of languages fit a byte.
 pub(super) const MAX_LANGUAGES: usize = 256;

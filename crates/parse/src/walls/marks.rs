@@ -10,16 +10,16 @@ use super::text::Letters;
 use super::{Wall, WallKind};
 use crate::page::Response;
 
-/// How much text a page with a mark may show and be a wall.
+/// How much text a wall with a mark may show. A page with more text is no wall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Beside {
-    /// The mark is part of the wall itself. It is elsewhere only where somebody writes about walls.
+    /// The mark is part of the wall itself. Elsewhere it occurs only in texts about walls.
     Much,
-    /// Words that people write, too.
+    /// Words that also occur in ordinary texts.
     Some,
-    /// Words that stand beside the form of a page, too.
+    /// Words that also occur beside forms of ordinary pages.
     Few,
-    /// Words that only a refusal needs to say.
+    /// Words that count only if the status is not 2xx.
     Refusal,
     /// A script that the vendor's customers have in all their pages. The page shows next to nothing.
     Nothing,

@@ -1,5 +1,5 @@
-//! Tells walls from pages: answers that stand before a page instead of being it. A challenge for browsers, a consent or
-//! log-in page, a maintenance page, an error page with status 200, a parked domain.
+//! Recognises walls: answers that a site gives instead of a page. A challenge for browsers, a consent or log-in page, a
+//! maintenance page, an error page with status 200, a parked domain.
 //!
 //! A wall that is taken for a page replaces a document; a page that is taken for a wall is not delivered. The second is
 //! worse, because nobody sees it. So a mark in the markup counts only in a page with little text: real pages carry the
@@ -38,12 +38,12 @@ pub const OUTCOME: &str = "wall";
 /// Longer evidence is cut: addresses may be long.
 const MAX_EVIDENCE: usize = 160;
 
-/// What stands before a page, and how it was recognised.
+/// An answer that is given instead of a page, and how it was recognised.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Encode, Decode)]
 pub struct Wall {
     #[n(0)]
     pub kind: WallKind,
-    /// For people: the header, mark, title or redirect that gave it away.
+    /// For people: the header, mark, title or redirect by which it was recognised.
     #[n(1)]
     pub evidence: String,
     /// The configuration delivers walls like pages.
@@ -57,7 +57,7 @@ pub struct Wall {
 #[serde(rename_all = "snake_case")]
 #[cbor(index_only)]
 pub enum WallKind {
-    /// A challenge or block page of Cloudflare, …
+    /// A challenge or block page of this vendor, as for the next ones.
     #[n(0)]
     Cloudflare,
     #[n(1)]
@@ -74,7 +74,7 @@ pub enum WallKind {
     Imperva,
     #[n(6)]
     Fastly,
-    /// … or of another or an unnamed protection.
+    /// A challenge or block page of another or an unknown vendor.
     #[n(7)]
     Challenge,
     /// Asks for consent, and shows nothing without it.

@@ -10,9 +10,8 @@ use seine_parse::text_sketch::{BodySketch, MAX_DETAILS, TextSketch};
 /// Largest distance that is looked for.
 pub const MAX_DISTANCE: u8 = 3;
 
-/// Number of different minima → about how many of 100 words differ. Of 64 minima 1.3 differ if one word of 100 does: it
-/// is in two pairs, so that 4 % of all pairs are in one text alone, and the bits of different minima are equal half
-/// the time.
+/// Number of different minima → about how many of 100 words differ. If one word of 100 differs, so do 1.3 of 64 bits: the
+/// word is in two pairs, so 4 % of all pairs are in one text alone. Different minima have the same bit half the time.
 const PERCENT: [u8; 6] = [0, 1, 1, 2, 3, 3];
 /// One detail may differ, and in pages with this many another one.
 const MANY_DETAILS: u8 = 30;

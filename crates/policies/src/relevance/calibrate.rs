@@ -68,7 +68,7 @@ impl Calibration {
 }
 
 /// The probability from which on a page is relevant: it gives the highest expected F1 among pages with these
-/// probabilities. That is half of the expected F1 (Lipton, Elkan and Naryanaswamy, 2014), so 0.5 where the classes are
+/// probabilities. The threshold is half of the expected F1 (Lipton, Elkan and Naryanaswamy, 2014), so 0.5 where the classes are
 /// told apart without error, and less where they are not. Probabilities decide, and not the true classes of the examples,
 /// because the best threshold for a few examples would be one of chance.
 pub(super) fn threshold(probabilities: &[f64]) -> f64 {

@@ -2,9 +2,12 @@
 //! content has its content slot, and the others are duplicates of it. A page is only compared with pages that have a
 //! slot. So two duplicates of one page differ by at most twice the distance, and there are no chains of similar pages.
 //!
-//! In `copies`, each key begins with a kind. 0 and the beginning of a digest, or 3 and the id of a sketch: the owner of
-//! that slot, and for a sketch also what it is compared by. The same with 2 and a duplicate's key: no value. 1 is the
-//! kind of the simhashes of 0.2.0. No page is compared with these, and each leaves with the next fetch of its page.
+//! In `copies`, each key begins with a kind:
+//! - 0, then the beginning of a digest. The value is the owner of this slot.
+//! - 3, then the id of a sketch. The value is the owner of this slot, and the sketch without its bands.
+//! - 2, then the key of a slot and the key of a URL: the URL is a duplicate in this slot. No value.
+//! - 1, then a simhash of 0.2.0. No page is compared with these, and each leaves with the next fetch of its page.
+//!
 //! `near` has the bands of the owners' sketches, each with the sketch's id.
 //!
 //! A slot belongs to a content and not to a URL. When its owner leaves, another page with exactly the same content
