@@ -74,7 +74,7 @@ pub(super) struct Args {
     /// Maximum number of links between a seed and a page; a seed has depth 0.
     #[arg(long, value_name = "N", value_parser = of_key(MAX_DEPTH))]
     max_depth: Option<String>,
-    /// Fetch up to this many deferred URLs of each host, which look endless. Default: 512.
+    /// Fetch up to this many of the URLs of each host that look endless (deferred). Default: 512.
     #[arg(long, value_name = "N", value_parser = of_key(DEFERRED))]
     deferred: Option<String>,
     /// Delay between requests to one host, such as 1s or 500ms; a bare number is milliseconds. robots.txt can ask for

@@ -65,6 +65,8 @@ impl Topic {
         assert!(documented.remove("reason") && documented.remove("distance"));
         // No page classifier was used.
         assert!(["relevance", "is_relevant", "relevance_model"].iter().all(|header| documented.remove(*header)));
+        // There is no wall.
+        assert!(documented.remove("wall") && documented.remove("wall_evidence"));
         // The publisher makes no statements.
         assert!(documented.remove("preferences"));
         for message in &self.messages {

@@ -125,8 +125,10 @@ fn a_wall_before_a_site_changes_nothing() {
     for (what, kind) in cases {
         phase.store(what, Ordering::SeqCst);
         eventually("many answers were walls", || walls(address, kind) >= 40);
-        let host = &why(&place, &(site.origin(0) + "/3"))["host"];
-        assert!(host.to_string().contains(&format!("wall {kind}")), "{host}");
+        eventually("the wall is named", || {
+            let host = &why(&place, &(site.origin(0) + "/3"))["host"];
+            host.to_string().contains(&format!("wall {kind}"))
+        });
         assert_eq!(states(address), ALL_LIVE, "{kind}");
         phase.store(WELL, Ordering::SeqCst);
         eventually("the host answers again", || {

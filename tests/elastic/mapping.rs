@@ -7,6 +7,7 @@ use seine_formats::elastic_mapping::{HeaderType, compare, fields, index_body, te
 use seine_parse::PageText;
 use seine_parse::clean_text::TextOptions;
 use seine_parse::page::{Outcome, Truncated};
+use seine_parse::walls::{Wall, WallKind};
 use serde_json::{Value, json};
 
 use crate::{changed, page, text};
@@ -22,6 +23,8 @@ fn every_field_of_the_document_is_mapped_and_no_other() {
     event.model = Some("topic@0a1b2c3d".into());
     if let Outcome::Response(response) = &mut event.outcome {
         response.truncated = Some(Truncated::Disconnect);
+        let wall = Wall { kind: WallKind::Cloudflare, evidence: "cf-mitigated".into(), is_delivered: true };
+        response.wall = Some(wall.into());
     }
     let mut document = Vec::new();
     let options = TextOptions { markdown: true, language: true, ..TextOptions::default() };
