@@ -13,7 +13,8 @@ use crate::world::{Change, DAY, Done, HOUR, Mishap, split};
 pub fn stories(case: &Case) -> Vec<String> {
     let mut stories: Vec<String> = case.oracle.requests.by_url.keys().filter_map(|url| refused(case, url)).collect();
     stories.extend(after_outages(case));
-    let lasting = |sink: &&Sink| sink.removed == Removed::Delete;
+    let is_configured = |sink: &Sink| case.settings.sinks.iter().any(|other| other.name == sink.name);
+    let lasting = |sink: &&Sink| sink.removed == Removed::Delete && is_configured(sink);
     stories.extend(case.world.settings.sinks.iter().filter(lasting).flat_map(|sink| orphans(case, sink)));
     stories
 }

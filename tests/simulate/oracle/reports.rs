@@ -148,7 +148,8 @@ fn live(case: &Case, report: &Report, held: &Contents) -> Vec<String> {
     }
     let mirrors = case.world.settings.sinks.iter().filter(|sink| {
         let is_complete = report.letters.get(&sink.name).copied().unwrap_or_default() == 0;
-        sink.removed == Removed::Delete && is_complete && is_as_it_was_left(case, sink)
+        let is_configured = case.settings.sinks.iter().any(|other| other.name == sink.name);
+        sink.removed == Removed::Delete && is_configured && is_complete && is_as_it_was_left(case, sink)
     });
     let counts = mirrors.filter_map(|sink| {
         let holds = held.get(&sink.name)?.len() as u64;
