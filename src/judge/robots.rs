@@ -5,6 +5,7 @@ use std::time::Duration;
 use seine_frontier::{Robots, RobotsAccess};
 use seine_parse::decode::{DecodeProblem, Decoded, decode_body};
 use seine_parse::page::{EpochMs, Failure, FailureReason, Outcome, Response, Truncated};
+use seine_parse::walls::{Wall, WallKind};
 
 /// RFC 9309 §2.5 requires at least 500 KiB; we parse as much.
 pub const MAX_ROBOTS_BYTES: u64 = 500 * 1024;
@@ -29,6 +30,12 @@ pub fn trouble(access: &RobotsAccess) -> Option<&Failure> {
 /// The meaning of a response to `GET /robots.txt` (RFC 9309 §2.3.1).
 pub fn judge(outcome: &Outcome, max_decoded_bytes: u64, now: EpochMs) -> Robots {
     let (access, kept) = match outcome {
+        // Somebody else answered, so nobody knows what the file says.
+        Outcome::Response(Response { wall: Some(wall), .. }) if stands_before_file(wall) => {
+            let message = format!("robots.txt is behind a wall: {wall}");
+            let failure = Failure { reason: FailureReason::RobotsUnreachable, message };
+            (RobotsAccess::Unreachable(failure), KEPT_UNREACHABLE_MS)
+        }
         Outcome::Response(response) if response.is_success() => match text(response, max_decoded_bytes) {
             Ok(text) => (RobotsAccess::Rules(text), KEPT_MS),
             Err(failure) => (RobotsAccess::Unreachable(failure), KEPT_UNREACHABLE_MS),
@@ -45,6 +52,11 @@ pub fn judge(outcome: &Outcome, max_decoded_bytes: u64, now: EpochMs) -> Robots 
         Outcome::Failure(failure) => (RobotsAccess::Unreachable(failure.clone()), KEPT_UNREACHABLE_MS),
     };
     Robots { fetched_ms: now, expires_ms: now + kept, access, tdm: None }
+}
+
+/// An error page for a missing file says that there is none, and a licence is wanted for the content of pages.
+fn stands_before_file(wall: &Wall) -> bool {
+    !matches!(wall.kind, WallKind::NotFound | WallKind::License)
 }
 
 /// The meaning of a response to `GET /.well-known/tdmrep.json`: its text, empty if the host has no such file (TDMRep §6.1).

@@ -20,7 +20,7 @@ use super::visitor::{Interrupted, Services, ask_frontier};
 use crate::config::Config;
 use crate::fetch::client::{Conditions, Exchange, Limits};
 use crate::judge::robots::{self as answer, KEPT_UNREACHABLE_MS, MAX_ROBOTS_BYTES};
-use crate::judge::{redirect, trouble};
+use crate::judge::{redirect, trouble, wall};
 use crate::telemetry::Metrics;
 
 const ROBOTS: &str = "/robots.txt";
@@ -193,7 +193,12 @@ impl RobotsFiles {
             host.bytes_beside += body_bytes(&exchange.outcome);
             match redirect::location(&exchange.outcome).and_then(|location| redirect::target(&url, &location)) {
                 Some(target) if hops < MAX_ROBOTS_HOPS => url = target.url,
-                _ => return Ok((exchange.outcome, exchange.ended_ms)),
+                _ => {
+                    let mut outcome = exchange.outcome;
+                    let asked = format!("{}{path}", host.origin());
+                    wall::mark(&mut outcome, url.as_str(), (&asked, Kind::Page), self.config.fetch.walls);
+                    return Ok((outcome, exchange.ended_ms));
+                }
             }
             hops += 1;
         }

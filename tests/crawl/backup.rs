@@ -177,7 +177,8 @@ fn restored_without_its_archive_a_sink_starts_again() {
     assert!(said.contains("with empty counters") && said.contains("is gone"), "{said}");
     let log = stats(&again)["sinks"][0]["delivered"].as_u64().unwrap();
     assert!(log > 0 && cat(&again.join("files")).len() as u64 == log, "{log}");
-    run(&["audit".as_ref(), again.as_os_str(), "--destinations".as_ref()]).ok();
+    let audit = run(&["audit".as_ref(), again.as_os_str(), "--destinations".as_ref()]).ok();
+    assert!(audit.stdout.contains("live pages are not there (seine sinks refill"), "{}", audit.stdout);
 }
 
 #[test]

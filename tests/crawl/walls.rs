@@ -1,9 +1,9 @@
 //! Walls: an answer that stands before a page says nothing about it. The page stays, and the host rests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use serde_json::Value;
 
@@ -297,4 +297,28 @@ fn a_page_with_a_banner_and_a_form_is_a_page() {
     let place = Place::new();
     Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
     assert_eq!(place.stats()["frontier"]["live"], 1);
+}
+
+/// A challenge in place of robots.txt does not say that the host has none. What it forbids stays unvisited.
+#[test]
+fn a_wall_before_robots_txt_allows_nothing() {
+    let is_up = Arc::new(AtomicBool::new(true));
+    let now = is_up.clone();
+    let handler = move |ask: &Ask| match (ask.path(), now.load(Ordering::SeqCst)) {
+        ("/robots.txt", true) => {
+            wall("<title>Just a moment...</title>").status(403).header("cf-mitigated", "challenge")
+        }
+        ("/robots.txt", false) => Answer::text("User-agent: *\nDisallow: /private\n"),
+        ("/", _) => Answer::html(links(&["/1", "/private/2"])),
+        (path, _) => Answer::html(format!("The page {path}")),
+    };
+    let site = Running::start(1, Arc::new(handler));
+    let place = Place::with(SHORT_RESTS);
+    let crawl = || place.crawl(&[site.origin(0) + "/"], &["--delay", "0", "--patience", "1s"]);
+    let asked = || -> BTreeSet<String> { site.visits.all().into_iter().map(|visit| visit.path).collect() };
+    let ran = Process::start(crawl()).wait().exits(4);
+    assert_eq!(asked(), BTreeSet::from(["/robots.txt".to_owned()]), "{}", ran.stderr);
+    is_up.store(false, Ordering::SeqCst);
+    Process::start(crawl()).wait().ok();
+    assert!(asked().contains("/1") && !asked().contains("/private/2"), "{:?}", asked());
 }

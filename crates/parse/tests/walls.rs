@@ -110,7 +110,13 @@ fn redirects_to_walls_are_told() {
 #[test]
 fn pages_are_no_walls() {
     let long = prose(600);
+    let menus: String = (0..12).map(|at| format!("<a href=/section/{at}>Section {at}</a> ")).collect();
     for html in [
+        format!("<title>Maintenance | Boat manual</title>{}", prose(120)),
+        format!("<title>Maintenance | Boat manual</title>{menus}<h1>Maintenance</h1>{}", prose(60)),
+        format!("<title>A photo</title>{menus}<form><input name=user><input type=password>Log in</form>{}", prose(20)),
+        format!("<title>How to log in</title>{menus}<input type=password>{}", prose(100)),
+        format!("<title>Start</title>{menus}<a href=/about-captcha id=\"captcha-demo\">About captchas</a>"),
         format!("<title>News</title><script src=/_Incapsula_Resource?SWJIYLWA=1></script>{long}"),
         format!("<title>News</title><script>window._pxAppId='PX1'</script>{long}"),
         format!("<title>News</title><script src=https://js.datadome.co/tags.js></script>{long}"),

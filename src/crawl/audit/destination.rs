@@ -112,7 +112,7 @@ impl Audit {
         let removed = ("removed by the topic's retention", compared.removed);
         let not_there = not_there.into_iter().chain([removed]).filter(|(_, count)| *count > 0);
         let parts: Vec<_> = [("found there", compared.found)].into_iter().chain(not_there).collect();
-        if holds_each_page(config) {
+        if holds_each_page(config) && (compared.live > 0 || compared.elsewhere == 0) {
             let missing = sinks::row(config).missing;
             let name = format!("at {} by page", reader.name);
             self.checks.push(Check::new(name, ("live pages delivered", compared.live), &parts, missing).at_least());

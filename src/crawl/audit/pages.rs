@@ -37,6 +37,8 @@ pub(super) struct Compared {
     pub found: u64,
     /// Documents of pages that were removed.
     pub left_over: u64,
+    /// Live pages that are not there, of a destination that was added or started again when the crawl had pages.
+    pub elsewhere: u64,
     /// Messages that retention removed. They may have been pages.
     pub removed: u64,
     pub notes: Vec<String>,
@@ -116,18 +118,30 @@ pub(super) fn compare_whole(
     let removes = config.destination.is_server() && config.upkeep.removed != Removed::Keep;
     // An archive that starts again has what the log still held, and its older files are elsewhere.
     let passed = &Passed { anew: passed.anew && config.destination.is_server(), ..*passed };
+    // For a sink that was added later, too, it is unknown which of the earlier pages it got.
+    let is_complete = passed.from == 0 || passed.anew;
+    let from_the_beginning = &Passed { from: 0, ..*passed };
     let (mut compared, mut missing, mut left_over) = (Compared::default(), Vec::new(), Vec::new());
+    let mut elsewhere = Vec::new();
     let mut pass = Some(LiveKeys::new(KEYS_AT_ONCE));
     while let Some(mut keys) = pass {
         compared.removed = read(&mut keys)?;
-        let wanted = |record: &PageRecord| holds_each && must_be_there(record, config.upkeep, passed);
+        let delivered = |record: &PageRecord| holds_each && must_be_there(record, config.upkeep, from_the_beginning);
+        let wanted = |record: &PageRecord| is_complete && delivered(record);
         let leaves = |record: &PageRecord| removes && has_left(record, passed);
-        let is_of_pass = |record: &PageRecord| keys.cover(&record.url) && (wanted(record) || leaves(record));
+        let is_of_pass = |record: &PageRecord| keys.cover(&record.url) && (delivered(record) || leaves(record));
         let mut after = None::<String>;
         loop {
             let records = frontier.records_after(after.as_deref(), AT_ONCE, &is_of_pass)?;
             for record in &records {
                 let (is_wanted, is_held) = (wanted(record), keys.hold(&record.url));
+                if !is_complete && delivered(record) {
+                    compared.elsewhere += u64::from(!is_held);
+                    if !is_held && elsewhere.len() < NAMED {
+                        elsewhere.push(record.url.clone());
+                    }
+                    continue;
+                }
                 compared.live += u64::from(is_wanted);
                 compared.found += u64::from(is_wanted && is_held);
                 compared.left_over += u64::from(!is_wanted && is_held);
@@ -143,6 +157,11 @@ pub(super) fn compare_whole(
     }
     let name = config.name();
     compared.note(&format!("{name}: live pages that are not there"), &missing);
+    let earlier = format!(
+        "{name} began when the crawl had pages: {} live pages are not there (seine sinks refill {name} delivers them)",
+        compared.elsewhere
+    );
+    compared.note(&earlier, &elsewhere);
     compared.note(&format!("{name}: pages that have left, and are still there"), &left_over);
     Ok(compared)
 }

@@ -9,9 +9,9 @@ use super::{Answer, Wall, WallKind};
 use crate::url::registrable_domain;
 
 /// A page with a field for a password that shows more is a page that one may also log in to.
-const LETTERS: usize = 1_200;
+const LETTERS: usize = 600;
 /// The title has no word about logging in.
-const FEW_LETTERS: usize = 400;
+const FEW_LETTERS: usize = 200;
 /// A redirect led to an address that is named so.
 const MANY_LETTERS: usize = 8_000;
 
@@ -142,7 +142,8 @@ pub(super) fn log_in<F: Fn() -> &'static Encoding>(
         let is_named = names_log_in(&title.to_lowercase());
         let most = if is_named { LETTERS } else { FEW_LETTERS };
         // Two fields: a form to register, which is a page of its own.
-        let has_form = found.passwords == 1 && letters.count() <= most;
+        // A page with menus has the form beside its own content.
+        let has_form = found.passwords == 1 && letters.count() <= most && !letters.has_menus();
         has_form && (is_named || names_log_in(&letters.text().to_lowercase()))
     };
     is_wall.then(|| {

@@ -300,10 +300,13 @@ pub(super) fn of_markup<F: Fn() -> &'static Encoding>(
     let is_refusal = !(200..300).contains(&status);
     let mark = found.marks.iter().map(|mark| &MARKS[*mark]).find(|mark| {
         // A captcha beside a password belongs to the form.
-        let is_of_form = found.passwords > 0 && mark.kind == WallKind::Challenge && mark.beside >= Beside::Few;
+        let is_captcha = mark.kind == WallKind::Challenge && mark.beside >= Beside::Few;
+        let is_of_form = found.passwords > 0 && is_captcha;
         let is_said = is_refusal || mark.beside != Beside::Refusal;
         let most = if is_refusal { Beside::Much.letters() } else { mark.beside.letters() };
-        is_said && !is_of_form && letters.count() <= most
+        // A page with menus has a form or a script of its own.
+        let is_beside_content = is_captcha && !is_refusal && letters.has_menus();
+        is_said && !is_of_form && !is_beside_content && letters.count() <= most
     })?;
     Some(Wall::new(
         mark.kind,

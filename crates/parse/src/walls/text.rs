@@ -7,6 +7,9 @@ use encoding_rs::Encoding;
 use crate::charset;
 use crate::html_text::visible_text;
 
+/// A page with so many links has menus.
+const MENUS: usize = 6;
+
 /// The number of visible letters of a page, counted when somebody asks.
 pub(super) struct Letters<'a, F: Fn() -> &'static Encoding> {
     body: &'a [u8],
@@ -29,6 +32,11 @@ impl<'a, F: Fn() -> &'static Encoding> Letters<'a, F> {
 
     pub(super) fn count(&self) -> usize {
         self.read().1
+    }
+
+    /// Whether it has the links of a site's menus. Walls have few.
+    pub(super) fn has_menus(&self) -> bool {
+        memchr::memmem::find_iter(self.body, b"<a ").take(MENUS).count() == MENUS
     }
 
     pub(super) fn text(&self) -> &str {

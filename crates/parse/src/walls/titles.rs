@@ -9,10 +9,11 @@ use crate::html::decode_text;
 use crate::html_facts::collapse;
 
 const MAX_TITLE: usize = 200;
-/// A page with one of these titles may show so many letters. Error pages of a site have its menus, too.
-const LETTERS: usize = 1_200;
-/// The same for titles that only begin so.
-const FEW_LETTERS: usize = 500;
+/// A page with one of these titles may show so many letters. People write articles with such titles, too, and a page that is
+/// taken for a wall is lost.
+const LETTERS: usize = 500;
+/// The same for titles that only begin so, and for pages with the menus of a site.
+const FEW_LETTERS: usize = 250;
 
 /// Titles, in lower case. They are the whole title or a part of it that is set off: `404 | Example`.
 const WHOLE: &[(WallKind, &[&str])] = {
@@ -199,6 +200,7 @@ pub(super) fn of_title<F: Fn() -> &'static Encoding>(written: &str, letters: &Le
     let begins = |phrases: &&[&str]| phrases.iter().any(|phrase| title.starts_with(phrase));
     let of = |table: &[(WallKind, &[&str])], is: &dyn Fn(&&[&str]) -> bool, most: usize| {
         let (kind, _) = table.iter().find(|(_, phrases)| is(phrases))?;
+        let most = if letters.has_menus() { most.min(FEW_LETTERS) } else { most };
         (letters.count() <= most).then_some(*kind)
     };
     let kind = of(WHOLE, &is_whole, LETTERS).or_else(|| of(BEGINNINGS, &begins, FEW_LETTERS))?;
