@@ -5,7 +5,7 @@ use std::path::Path;
 use seine_frontier::{Counts, EmbeddedFrontier};
 use seine_page_log::Counters;
 
-use super::pages::{Passed, compare, compare_files, compare_whole, holds_each_page};
+use super::pages::{Compared, compare, compare_files, compare_whole, holds_each_page};
 use super::sink_reader::SinkReader;
 use super::{Audit, Check};
 use crate::config::{ElasticConfig, Removed, SinkConfig, Upkeep};
@@ -59,16 +59,9 @@ impl Audit {
         reader: &SinkReader,
         frontier: &EmbeddedFrontier,
     ) -> Result<(), CrawlError> {
-        let (from, at, anew, letters) = (reader.from, reader.at, reader.anew, &reader.letters.ids);
-        let compared = compare(frontier, (elastic, config.upkeep), &Passed { from, at, anew, letters })?;
+        let compared = compare(frontier, (elastic, config.upkeep), &reader.passed())?;
         let name = format!("at {} by id", reader.name);
-        let not_there =
-            [("dropped", reader.letters.tally.dropped), ("lost to a damaged disk", reader.counters.damaged)];
-        let not_there = not_there.into_iter().filter(|(_, count)| *count > 0);
-        let parts: Vec<_> = [("with a document", compared.found)].into_iter().chain(not_there).collect();
-        self.checks.push(
-            Check::new(name, ("live pages delivered", compared.live), &parts, sinks::row(config).missing).at_least(),
-        );
+        self.pages(name, reader, &compared, "with a document", sinks::row(config).missing);
         let gone = ("documents of pages that have left", compared.left_over);
         self.checks.push(Check::new(format!("at {}, gone", reader.name), gone, &[], DOCUMENTS_LEFT));
         self.notes.extend(compared.notes);
@@ -83,20 +76,12 @@ impl Audit {
         reader: &SinkReader,
         frontier: &EmbeddedFrontier,
     ) -> Result<(), CrawlError> {
-        let (from, at, anew, letters) = (reader.from, reader.at, reader.anew, &reader.letters.ids);
-        let compared = compare_files(frontier, pages, config, &Passed { from, at, anew, letters })?;
-        let not_there =
-            [("dropped", reader.letters.tally.dropped), ("lost to a damaged disk", reader.counters.damaged)];
-        let not_there = not_there.into_iter().filter(|(_, count)| *count > 0);
-        let parts: Vec<_> = [("with a file", compared.found)].into_iter().chain(not_there).collect();
-        let name = format!("at {} by page", reader.name);
-        self.checks.push(Check::new(name, ("live pages delivered", compared.live), &parts, PAGES_GONE).at_least());
+        let compared = compare_files(frontier, pages, config, &reader.passed())?;
+        self.pages(format!("at {} by page", reader.name), reader, &compared, "with a file", PAGES_GONE);
         self.notes.extend(compared.notes);
         Ok(())
     }
-}
 
-impl Audit {
     /// For a destination that is read as a whole: checks that it has each page.
     pub(super) fn whole(
         &mut self,
@@ -105,17 +90,10 @@ impl Audit {
         reader: &SinkReader,
         frontier: &EmbeddedFrontier,
     ) -> Result<(), CrawlError> {
-        let (from, at, anew, letters) = (reader.from, reader.at, reader.anew, &reader.letters.ids);
-        let compared = compare_whole(frontier, read, config, &Passed { from, at, anew, letters })?;
-        let not_there =
-            [("dropped", reader.letters.tally.dropped), ("lost to a damaged disk", reader.counters.damaged)];
-        let removed = ("removed by the topic's retention", compared.removed);
-        let not_there = not_there.into_iter().chain([removed]).filter(|(_, count)| *count > 0);
-        let parts: Vec<_> = [("found there", compared.found)].into_iter().chain(not_there).collect();
-        if holds_each_page(config) && (compared.live > 0 || compared.elsewhere == 0) {
-            let missing = sinks::row(config).missing;
+        let compared = compare_whole(frontier, read, config, &reader.passed())?;
+        if holds_each_page(config) && compared.elsewhere == 0 {
             let name = format!("at {} by page", reader.name);
-            self.checks.push(Check::new(name, ("live pages delivered", compared.live), &parts, missing).at_least());
+            self.pages(name, reader, &compared, "found there", sinks::row(config).missing);
         }
         if config.destination.is_server() {
             let gone = ("pages that have left", compared.left_over);
@@ -123,6 +101,25 @@ impl Audit {
         }
         self.notes.extend(compared.notes);
         Ok(())
+    }
+
+    /// Checks that each live page that was delivered is `there`, except for those that are known to be missing.
+    fn pages(
+        &mut self,
+        name: String,
+        reader: &SinkReader,
+        compared: &Compared,
+        there: &'static str,
+        remedy: &'static str,
+    ) {
+        let missing = [
+            ("dropped", reader.letters.tally.dropped),
+            ("lost to a damaged disk", reader.counters.damaged),
+            ("removed by the topic's retention", compared.removed),
+        ];
+        let missing = missing.into_iter().filter(|(_, count)| *count > 0);
+        let parts: Vec<_> = [(there, compared.found)].into_iter().chain(missing).collect();
+        self.checks.push(Check::new(name, ("live pages delivered", compared.live), &parts, remedy).at_least());
     }
 }
 

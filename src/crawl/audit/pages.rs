@@ -122,29 +122,25 @@ pub(super) fn compare_whole(
     let is_complete = passed.from == 0 || passed.anew;
     let from_the_beginning = &Passed { from: 0, ..*passed };
     let (mut compared, mut missing, mut left_over) = (Compared::default(), Vec::new(), Vec::new());
-    let mut elsewhere = Vec::new();
     let mut pass = Some(LiveKeys::new(KEYS_AT_ONCE));
     while let Some(mut keys) = pass {
         compared.removed = read(&mut keys)?;
         let delivered = |record: &PageRecord| holds_each && must_be_there(record, config.upkeep, from_the_beginning);
-        let wanted = |record: &PageRecord| is_complete && delivered(record);
         let leaves = |record: &PageRecord| removes && has_left(record, passed);
         let is_of_pass = |record: &PageRecord| keys.cover(&record.url) && (delivered(record) || leaves(record));
         let mut after = None::<String>;
         loop {
             let records = frontier.records_after(after.as_deref(), AT_ONCE, &is_of_pass)?;
             for record in &records {
-                let (is_wanted, is_held) = (wanted(record), keys.hold(&record.url));
-                if !is_complete && delivered(record) {
-                    compared.elsewhere += u64::from(!is_held);
-                    if !is_held && elsewhere.len() < NAMED {
-                        elsewhere.push(record.url.clone());
+                let (is_wanted, is_held) = (delivered(record), keys.hold(&record.url));
+                match (is_wanted, is_complete) {
+                    (false, _) => compared.left_over += u64::from(is_held),
+                    (true, false) => compared.elsewhere += u64::from(!is_held),
+                    (true, true) => {
+                        compared.live += 1;
+                        compared.found += u64::from(is_held);
                     }
-                    continue;
                 }
-                compared.live += u64::from(is_wanted);
-                compared.found += u64::from(is_wanted && is_held);
-                compared.left_over += u64::from(!is_wanted && is_held);
                 let named = if is_wanted { &mut missing } else { &mut left_over };
                 if is_wanted != is_held && named.len() < NAMED {
                     named.push(record.url.clone());
@@ -156,12 +152,14 @@ pub(super) fn compare_whole(
         pass = keys.next_pass();
     }
     let name = config.name();
-    compared.note(&format!("{name}: live pages that are not there"), &missing);
-    let earlier = format!(
-        "{name} began when the crawl had pages: {} live pages are not there (seine sinks refill {name} delivers them)",
-        compared.elsewhere
-    );
-    compared.note(&earlier, &elsewhere);
+    let elsewhere = compared.elsewhere;
+    let what = match is_complete {
+        true => format!("{name}: live pages that are not there"),
+        false => format!(
+            "{name} began when the crawl had pages: {elsewhere} live pages are not there (seine sinks refill {name} delivers them)"
+        ),
+    };
+    compared.note(&what, &missing);
     compared.note(&format!("{name}: pages that have left, and are still there"), &left_over);
     Ok(compared)
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use seine_page_log::{Counters, LogStatus};
 use seine_parse::page::PageEvent;
 
+use super::pages::Passed;
 use crate::config::SinkConfig;
 use crate::crawl::error::CrawlError;
 use crate::judge::upkeep::{DeliveryAction, has_no_page};
@@ -30,6 +31,12 @@ pub(super) struct SinkReader {
     pub gets: Option<Gets>,
     /// … and the hashed ids of events that are in the log and must be at the destination.
     pub expected: Vec<u64>,
+}
+
+impl SinkReader {
+    pub(super) fn passed(&self) -> Passed<'_> {
+        Passed { from: self.from, at: self.at, anew: self.anew, letters: &self.letters.ids }
+    }
 }
 
 type Gets = Box<dyn Fn(&PageEvent) -> Option<u64>>;
