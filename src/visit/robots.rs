@@ -174,7 +174,8 @@ impl RobotsFiles {
 
     /// Fetches a file of the host, and follows redirects to any host.
     async fn fetch_file(&self, host: &mut LeasedHost, path: &str) -> Result<(Outcome, EpochMs), Interrupted> {
-        let Ok(mut url) = Url::parse(&format!("{}{path}", host.origin())) else {
+        let asked = format!("{}{path}", host.origin());
+        let Ok(mut url) = Url::parse(&asked) else {
             let failure = Failure { reason: FailureReason::BadUrl, message: "not a host's URL".to_owned() };
             return Ok((Outcome::Failure(failure), now_ms()));
         };
@@ -195,7 +196,6 @@ impl RobotsFiles {
                 Some(target) if hops < MAX_ROBOTS_HOPS => url = target.url,
                 _ => {
                     let mut outcome = exchange.outcome;
-                    let asked = format!("{}{path}", host.origin());
                     wall::mark(&mut outcome, url.as_str(), (&asked, Kind::Page), self.config.fetch.walls);
                     return Ok((outcome, exchange.ended_ms));
                 }

@@ -82,20 +82,24 @@ impl RulesCache {
             RobotsAccess::AllowAll => Rules::AllowAll,
             RobotsAccess::Unreachable(_) if robots.fetched_ms < self.since => return None,
             RobotsAccess::Unreachable(failure) => Rules::Unreachable(failure.clone()),
-            RobotsAccess::Rules(text) => {
-                let parse = |text: &str| RobotsTxt::parse(text.as_bytes(), &self.agent);
-                Rules::File(parsed(&self.robots, host, robots, text, parse))
-            }
+            RobotsAccess::Rules(text) => Rules::File(self.file(host, robots, text)),
         })
     }
 
     /// The crawl delay that its robots.txt asked for when it was fetched last, expired or not.
     pub(crate) fn known_delay(&self, host: &Host) -> Duration {
-        host.robots.as_ref().map_or(Duration::ZERO, |robots| asked_delay(robots, &self.agent))
+        let Some(robots @ Robots { access: RobotsAccess::Rules(text), .. }) = &host.robots else {
+            return Duration::ZERO;
+        };
+        self.file(host, robots, text).crawl_delay().unwrap_or_default()
+    }
+
+    fn file(&self, host: &Host, robots: &Robots, text: &str) -> Arc<RobotsTxt> {
+        parsed(&self.robots, host, robots, text, |text| RobotsTxt::parse(text.as_bytes(), &self.agent))
     }
 }
 
-/// The crawl delay that a robots.txt asks for.
+/// The crawl delay that a robots.txt asks for, of a host that is not visited now. Parses the file.
 pub(crate) fn asked_delay(robots: &Robots, agent: &str) -> Duration {
     match &robots.access {
         RobotsAccess::Rules(text) => RobotsTxt::parse(text.as_bytes(), agent).crawl_delay().unwrap_or_default(),
