@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use seine_frontier::Fetching;
+use seine_frontier::{BLOCKED_REST_MS, Fetching};
 use seine_parse::page::{EpochMs, Outcome};
 use seine_system::clock::now_ms;
 use url::Url;
@@ -27,8 +27,6 @@ const BUSY_REST_MS: u64 = 10_000;
 const SHORTEST_STEP: Duration = Duration::from_secs(1);
 /// Longest pause (ms) of a host whose file is at a host that rests or backs off.
 const LONGEST_REST_MS: u64 = 600_000;
-/// Pause (ms) of a host whose file is at a blocked host. The operator's order ends it.
-const BLOCKED_REST_MS: u64 = 3_600_000;
 /// Above this number of busy hosts, those that nobody waits for are forgotten.
 const MOST_BUSY: usize = 1_000;
 

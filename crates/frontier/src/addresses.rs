@@ -232,6 +232,6 @@ impl Line {
     }
 }
 
-fn in_ms(time: Duration) -> u64 {
+pub(crate) fn in_ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX / 4)
 }

@@ -48,7 +48,7 @@ pub use lease::{
 pub use options::FrontierOptions;
 pub use page::{JudgedBy, PageRecord, PageState};
 pub use refused::{Refused, RefusedLinks};
-pub use schedule::HostRecord;
+pub use schedule::{BLOCKED_REST_MS, HostRecord};
 pub use scope_config::{ScopeConfig, ScopeRule};
 pub use snapshot::{COUNTED, HostOrder, HostSnapshot, QueueState, UrlSnapshot, WhichHosts};
 pub use spending::{BudgetStanding, NoBudget, Spent};

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
+use super::memory::slots::with_rounding;
 use super::open::EmbeddedFrontier;
+use crate::addresses::in_ms;
 use crate::keys::HostKey;
 use crate::schedule::HostRecord;
 use crate::{FrontierError, Robots};
@@ -66,8 +68,6 @@ impl EmbeddedFrontier {
     }
 }
 
-/// Times are in whole milliseconds, and a delay must not end early.
 fn after(now: EpochMs, delay: Duration) -> EpochMs {
-    let delay = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX / 4);
-    if delay == 0 { now } else { now.saturating_add(delay).saturating_add(1) }
+    now.saturating_add(with_rounding(in_ms(delay)))
 }

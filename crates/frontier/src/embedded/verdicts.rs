@@ -32,7 +32,7 @@ struct Subject<'v> {
     is_in_flight: bool,
 }
 
-/// What a [`Change::Retry`] says of the URL itself.
+/// The part of a [`Change::Retry`] that is about the URL itself.
 struct Retry {
     due: EpochMs,
     attempt: u16,

@@ -13,8 +13,8 @@ use crate::lease::LATER_WINDOW;
 use crate::share::shared;
 use seine_parse::page::EpochMs;
 
-/// Pause before a redirect to a blocked host is tried again.
-pub(crate) const BLOCKED_REST_MS: EpochMs = 3_600_000;
+/// Pause (ms) before a redirect to a blocked host is tried again. The operator's order ends it.
+pub const BLOCKED_REST_MS: EpochMs = 3_600_000;
 
 /// The result of asking for one host by its key.
 #[derive(Debug)]

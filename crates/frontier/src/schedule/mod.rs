@@ -18,7 +18,8 @@ mod snapshot;
 mod state;
 mod totals;
 
-pub(crate) use leases::{BLOCKED_REST_MS, HostChoice};
+pub use leases::BLOCKED_REST_MS;
+pub(crate) use leases::HostChoice;
 pub(crate) use queue::{Candidate, ChosenHost, Found, Queue};
 pub use record::HostRecord;
 pub(crate) use record::NEVER;

@@ -131,8 +131,9 @@ impl Leases {
             let address = format!("{}{}", record.origin, item.path);
             let known = Work::new(address, item.kind, item.depth, item.attempt, page);
             let is_orphan = store.is_orphan(&known)?;
-            let put_off_since = item.attempts.put_off_since().filter(|_| item.put_off);
-            let redirect_waits_since = item.attempts.redirect_waits_since().filter(|_| item.put_off);
+            let attempts = item.put_off.then_some(&item.attempts);
+            let put_off_since = attempts.and_then(Attempts::put_off_since);
+            let redirect_waits_since = attempts.and_then(Attempts::redirect_waits_since);
             let (priority, was_put_off) = (rank.priority(), item.put_off);
             work.push(Work { priority, was_put_off, put_off_since, redirect_waits_since, is_orphan, ..known });
         }

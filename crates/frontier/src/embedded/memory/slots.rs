@@ -32,7 +32,7 @@ const LONGEST_REQUEST_MS: u64 = 24 * 3_600_000;
 /// Delays are in milliseconds, so a delay that starts late in one would end up to 1 ms early.
 const ROUNDING_MS: u64 = 1;
 
-/// What the last run noted under [`REST`].
+/// The last run's note under [`REST`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LastRun {
     default_delay_ms: u64,
@@ -215,6 +215,6 @@ fn taken_until(slot: &str, opening: Opening) -> Option<EpochMs> {
     Some(until.max(rested)).filter(|until| *until > opening.at)
 }
 
-fn with_rounding(delay: u64) -> u64 {
+pub(crate) fn with_rounding(delay: u64) -> u64 {
     if delay == 0 { 0 } else { delay.saturating_add(ROUNDING_MS) }
 }
