@@ -261,8 +261,7 @@ impl Wall {
 
 /// Whether an ordinary answer has so many links that it is a page. This is cheaper than the search for marks.
 fn has_many_links(body: &[u8]) -> bool {
-    let links = memchr::memmem::find_iter(&body[..body.len().min(COUNTED)], b"<a ");
-    links.take(MANY_LINKS).count() == MANY_LINKS
+    text::has_links(&body[..body.len().min(COUNTED)], MANY_LINKS)
 }
 
 /// Walls are HTML. An answer without a media type is judged by its beginning.

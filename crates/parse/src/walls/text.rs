@@ -36,12 +36,17 @@ impl<'a, F: Fn() -> &'static Encoding> Letters<'a, F> {
 
     /// Whether it has the links of a site's menus. Walls have few.
     pub(super) fn has_menus(&self) -> bool {
-        memchr::memmem::find_iter(self.body, b"<a ").take(MENUS).count() == MENUS
+        has_links(self.body, MENUS)
     }
 
     pub(super) fn text(&self) -> &str {
         &self.read().0
     }
+}
+
+/// Whether a page has at least so many links.
+pub(super) fn has_links(body: &[u8], at_least: usize) -> bool {
+    memchr::memmem::find_iter(body, b"<a ").take(at_least).count() == at_least
 }
 
 /// An ideograph says as much as some letters.
