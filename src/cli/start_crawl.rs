@@ -35,7 +35,7 @@ pub(super) struct Args {
     /// Crawler id (-cid).
     #[arg(long = "crawlerId", value_name = "ID")]
     crawler_id: Option<String>,
-    /// Fetch up to this many deferred URLs of each host, which look endless. Default: 512.
+    /// Fetch up to this many of the URLs of each host that look endless (deferred). Default: 512.
     #[arg(long, value_name = "N", value_parser = crawl::of_key(crawl::DEFERRED))]
     deferred: Option<String>,
     /// Also fetch from loopback and private addresses.

@@ -69,7 +69,7 @@ impl Evidence {
         1.0 / (1.0 + (-odds).exp())
     }
 
-    /// What `ODDS` are multiplied with: 1; the mean weight, the share of known words and the lead, each compared with
+    /// `ODDS` weigh these values: 1; the mean weight, the share of known words and the lead, each compared with
     /// text of the language; the logarithms of the lead and of the number of groups.
     pub fn factors(&self) -> [f32; ODDS.len()] {
         [1.0, self.weight, self.words.min(1.3), self.relative_lead.min(1.3), (self.lead + 1.0).ln(), self.groups.ln()]

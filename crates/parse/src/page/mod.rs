@@ -288,7 +288,7 @@ impl Response {
         self.wall.as_deref().filter(|wall| !wall.is_delivered)
     }
 
-    /// What the answer says about its page, as a status. A wall says nothing, like 403, except that an error page for a
+    /// The status for the page of this URL. A wall says nothing, like 403, except that an error page for a
     /// missing page is a 404.
     pub fn page_status(&self) -> u16 {
         match self.held_wall() {

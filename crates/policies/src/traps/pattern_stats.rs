@@ -17,7 +17,7 @@ const LEADS_ON_ONE_OF: u32 = 8;
 /// A page has new content if at least one of this many of its words is new. An old version of a page has a few.
 const NEW_ONE_OF: usize = 24;
 /// Words are made up if, after the first fetches and of this many words at least, more than `MADE_UP` percent were not
-/// seen before. A real text repeats most of its words: at most 35 percent of the words of source code and manuals were
+/// seen before. A real text repeats most of its words: at most 37 percent of the words of source code and manuals were
 /// new, and 40 to 60 percent of words that are put together from syllables.
 const FIRST: u32 = 24;
 const JUDGED_WORDS: u16 = 1024;
